@@ -1,0 +1,138 @@
+#include "sim/base/diagnostic.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace hdpsim {
+namespace {
+
+std::string_view line_of(std::string_view text, int line) {
+  for (int skipped = 1; skipped < line; ++skipped) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  const auto view = text.substr(0, text.find('\n'));
+  return view.substr(0, view.find('\r'));
+}
+
+std::string heading(const Diagnostic& d) {
+  if (d.position.file.empty()) return fmt::format("error: {}\n", d.message);
+  if (d.position.line == 0) return fmt::format("{}: error: {}\n", d.position.file, d.message);
+  return fmt::format("{}:{}:{}: error: {}\n", d.position.file, d.position.line, d.position.column, d.message);
+}
+
+// A terminal line: longer source lines are cut around the caret.
+constexpr std::size_t widest_source = 110;
+
+std::string excerpt(const Diagnostic& d, std::string_view source) {
+  std::string line(line_of(source, d.position.line));
+  std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  auto column = static_cast<std::size_t>(std::max(1, d.position.column)) - 1;
+  if (line.size() > widest_source) {
+    const std::size_t from = column > widest_source / 2 ? column - widest_source / 2 : 0;
+    line = from < line.size() ? line.substr(from, widest_source) : std::string{};
+    column -= from;
+  }
+  return fmt::format("{:5} | {}\n{:5}   {:>{}}{}{}\n", d.position.line, line, "", "^", column + 1,
+                     d.help.empty() ? "" : " ", d.help);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+void Diagnostics::error(Position position, std::string message, std::string help) {
+  entries_.push_back({std::move(position), std::move(message), std::move(help)});
+}
+
+void Diagnostics::append(const Diagnostics& other) {
+  entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
+  sources_.insert(other.sources_.begin(), other.sources_.end());
+}
+
+void Diagnostics::add_source(const std::string& file, std::string text) {
+  sources_.insert_or_assign(file, std::move(text));
+}
+
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  auto entries = entries_;
+  std::stable_sort(entries.begin(), entries.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::tie(a.position.file, a.position.line, a.position.column) <
+           std::tie(b.position.file, b.position.line, b.position.column);
+  });
+  return entries;
+}
+
+std::string Diagnostics::text() const {
+  std::string text;
+  for (const Diagnostic& d : sorted()) {
+    text += heading(d);
+    const auto source = sources_.find(d.position.file);
+    if (d.position.line > 0 && source != sources_.end()) {
+      text += excerpt(d, source->second);
+    } else if (!d.help.empty()) {
+      text += fmt::format("        {}\n", d.help);
+    }
+  }
+  return text;
+}
+
+void Diagnostics::throw_if_any() const {
+  if (!empty()) throw InputError(*this);
+}
+
+namespace {
+Diagnostics single(Position position, const std::string& message, const std::string& help) {
+  Diagnostics diagnostics;
+  diagnostics.error(std::move(position), message, help);
+  return diagnostics;
+}
+}  // namespace
+
+InputError::InputError(Diagnostics diagnostics)
+    : std::runtime_error(diagnostics.text()), diagnostics_(std::move(diagnostics)) {}
+
+InputError::InputError(const std::string& message, const std::string& help) : InputError(Position{}, message, help) {}
+
+InputError::InputError(Position position, const std::string& message, const std::string& help)
+    : InputError(single(std::move(position), message, help)) {}
+
+std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = std::string::npos;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    if (distance <= allowed && distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string best = closest(word, candidates);
+  if (!best.empty()) return fmt::format("did you mean '{}'?", best);
+  if (candidates.empty()) return {};
+  return fmt::format("known: {}", fmt::join(candidates, ", "));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hdpsim {
+
+/// A place in one of the user's files. Line and column count from 1; line 0 means the file as a whole.
+struct Position {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// One problem of the user's input, and what to do about it.
+struct Diagnostic {
+  Position position;
+  std::string message;
+  std::string help;  ///< The suggestion under the caret; may be empty.
+};
+
+/// Collects every problem of the user's input so that they are told in one go.
+class Diagnostics {
+ public:
+  void error(Position position, std::string message, std::string help = {});
+  void append(const Diagnostics& other);
+  /// Keeps the text of a file (or of a virtual one, such as the command line) for the caret lines.
+  void add_source(const std::string& file, std::string text);
+
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  /// Sorted by file, line and column; problems at one place keep the order in which they were found.
+  [[nodiscard]] std::vector<Diagnostic> sorted() const;
+  /// `file:line:column: error: message`, the source line, a caret and the suggestion; one block a problem.
+  [[nodiscard]] std::string text() const;
+  /// Throws InputError if anything was collected.
+  void throw_if_any() const;
+
+ private:
+  std::vector<Diagnostic> entries_;
+  std::map<std::string, std::string> sources_;
+};
+
+/// The user's input is wrong. The application prints what() and ends with exit code 2.
+class InputError : public std::runtime_error {
+ public:
+  explicit InputError(Diagnostics diagnostics);
+  /// One problem that has no place in a file.
+  explicit InputError(const std::string& message, const std::string& help = {});
+  /// One problem at a place.
+  InputError(Position position, const std::string& message, const std::string& help = {});
+  [[nodiscard]] const Diagnostics& diagnostics() const { return diagnostics_; }
+
+ private:
+  Diagnostics diagnostics_;
+};
+
+/// The candidate that the user most likely meant (edit distance at most a third of its length), or an empty string.
+[[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "did you mean 'x'?" for a close candidate, otherwise "known: a, b, c".
+[[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace hdpsim

@@ -1,0 +1,48 @@
+#include "sim/base/units.h"
+
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+std::int64_t rounded(double value) {
+  HDPSIM_CHECK(std::abs(value) < 9.2e18, "{} does not fit 64 bits", value);
+  return std::llround(value);
+}
+
+}  // namespace
+
+Duration Duration::seconds(double seconds) {
+  return Duration(rounded(seconds * 1e12));
+}
+
+Duration Duration::scaled(double factor) const {
+  return Duration(rounded(static_cast<double>(ps_) * factor));
+}
+
+Bytes Bytes::scaled(double factor) const {
+  return Bytes(rounded(static_cast<double>(count_) * factor));
+}
+
+Bandwidth Bandwidth::scaled(double factor) const {
+  return Bandwidth(rounded(static_cast<double>(rate_) * factor));
+}
+
+Duration operator/(Bytes bytes, Bandwidth bandwidth) {
+  const Int128 rate = bandwidth.bytes_per_second();
+  HDPSIM_CHECK(rate > 0, "{} bytes over a bandwidth of {} B/s", bytes.count(), bandwidth.bytes_per_second());
+  constexpr Int128 picoseconds_per_second = 1'000'000'000'000;
+  const Int128 ps = (Int128{bytes.count()} * picoseconds_per_second + rate - 1) / rate;
+  HDPSIM_CHECK(ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold", bytes.count(),
+               bandwidth.bytes_per_second());
+  return Duration::picoseconds(static_cast<std::int64_t>(ps));
+}
+
+Duration operator/(Flops work, FlopRate rate) {
+  HDPSIM_CHECK(rate.per_second() > 0, "{} FLOP at {} FLOP/s", work.count(), rate.per_second());
+  return Duration::seconds(work.count() / rate.per_second());
+}
+
+}  // namespace hdpsim
