@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "sim/base/units.h"
+#include "sim/model/operation.h"
+
+namespace hdpsim {
+
+/// What a time rests on, from the firmest to the weakest ground.
+enum class Evidence { measured, interpolated, extrapolated, formula };
+inline constexpr std::size_t evidence_kinds = 4;
+[[nodiscard]] std::string_view evidence_name(Evidence evidence);
+
+/// How long something takes, and how we know.
+struct Estimate {
+  Duration time;
+  Evidence evidence = Evidence::formula;
+};
+
+/// How long does one operation take on one device of nominal speed? A formula, a table or a fit answers; the engine never
+/// learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is included.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  [[nodiscard]] virtual Estimate gemm(const Gemm& op) const = 0;
+  [[nodiscard]] virtual Estimate attention(const Attention& op) const = 0;
+  [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim {
+
+/// One value of a YAML or JSON document with its place in the file.
+struct Value {
+  enum class Kind { null, scalar, sequence, map };
+  struct Entry;
+
+  Kind kind = Kind::null;
+  Position position;
+  std::string text;            ///< The scalar as written, without quotes.
+  bool quoted = false;         ///< A quoted scalar is a string whatever it looks like.
+  std::vector<Value> items;    ///< Of a sequence.
+  std::vector<Entry> entries;  ///< Of a map, in the order of the file.
+
+  [[nodiscard]] bool is_map() const { return kind == Kind::map; }
+  [[nodiscard]] bool is_sequence() const { return kind == Kind::sequence; }
+  [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
+  [[nodiscard]] bool is_null() const { return kind == Kind::null; }
+  /// The value of a key of a map; nullptr when absent or not a map.
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  [[nodiscard]] Value* find(std::string_view key);
+
+  [[nodiscard]] static Value scalar(std::string text, Position position = {});
+  [[nodiscard]] static Value map(Position position = {});
+  [[nodiscard]] static Value sequence(Position position = {});
+  /// Adds or replaces an entry of a map.
+  Value& set(std::string_view key, Value value);
+};
+
+struct Value::Entry {
+  std::string key;
+  Position position;
+  Value value;
+};
+
+/// "a map", "a list", "a value", "nothing": for messages.
+[[nodiscard]] std::string_view kind_name(Value::Kind kind);
+
+/// Parses YAML, of which JSON is a part. Syntax errors, duplicate keys, anything but strings as keys, more than 64 levels and
+/// more than a million values (alias bombs) are reported, and the result is then whatever could be read. The text is kept in
+/// the diagnostics for caret lines. `file` is the name that positions carry.
+[[nodiscard]] Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics);
+
+/// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
+[[nodiscard]] Value load_document(const std::string& path, Diagnostics& diagnostics);
+
+/// The whole text of a file; for a missing file a problem is reported and nothing returned; throws MachineError if it cannot
+/// be read.
+[[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
+
+/// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way. Returns false, with a problem
+/// reported at `position`, if the path runs through a scalar or past the end of a list.
+bool set_path(Value& root, std::string_view dotted_path, Value value, const Position& position,
+              Diagnostics& diagnostics);
+
+/// Block-style YAML text of a value; reading it back gives the same value.
+[[nodiscard]] std::string to_yaml(const Value& value);
+
+}  // namespace hdpsim

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+enum class Direction { forward, backward };
+enum class Mask { causal, full };
+
+/// One matrix product on one device: (m x k) times (k x n), bf16 in, fp32 accumulate. Work: 2 m n k.
+struct Gemm {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  friend auto operator<=>(const Gemm&, const Gemm&) = default;
+};
+
+/// What one document contributes to one attention launch: `queries` rows against `keys` columns. `count` equal blocks are
+/// stated once. A causal block has queries == keys and area q (q + 1) / 2.
+struct AttentionBlock {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  Mask mask = Mask::full;
+  std::int64_t count = 1;
+};
+
+/// One launch of a variable-length attention kernel on one device, over all its blocks.
+/// Work: forward 4 x heads x head_dim x area, backward 2.5 times that.
+struct Attention {
+  std::vector<AttentionBlock> blocks;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  Direction direction = Direction::forward;
+};
+
+/// Kernels bound by device memory (norm, rope, activation, residual, merge, optimizer): bytes read and written, all told.
+struct MemoryBound {
+  Bytes traffic;
+  std::int64_t kernels = 1;  ///< Launches that share the traffic.
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/document/document.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/work_model.h"
+#include "sim/trace/sequence.h"
+
+namespace hdpsim {
+
+/// What every planner is told about the cluster and the model.
+struct PlanningContext {
+  std::int64_t ranks = 1;           ///< HDP ranks of the pool.
+  std::int64_t ranks_per_node = 1;  ///< Consecutive ranks that share a node; at least 1.
+  std::int64_t capacity = 0;        ///< C: tokens that one rank holds per micro-batch.
+  std::int64_t context = 0;         ///< The longest sequence.
+  std::int64_t layers = 1;          ///< Layers on one rank.
+  WorkModel work;
+  /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host memory.
+  std::optional<std::int64_t> host_tokens;
+};
+
+/// Makes the plan of one step from its batch. Pure and deterministic; safe to call from several threads at once.
+/// Cost O((n + m) log (n + P)) for n sequences, P ranks and m = sum of group sizes.
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  [[nodiscard]] virtual Plan plan(const Batch& batch, std::int64_t step) const = 0;
+};
+
+/// Names of all policies: `static`, `hdp-naive`, `hdp-balance`.
+[[nodiscard]] const std::vector<std::string>& planner_names();
+
+/// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options
+/// (`static: {cp: auto}`). Unknown names, unknown options and values out of range are reported; the result is then null.
+[[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,
+                                                    Diagnostics& diagnostics);
+
+}  // namespace hdpsim
