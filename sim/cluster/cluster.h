@@ -10,31 +10,48 @@
 
 namespace hdpsim {
 
-/// One level of switches above the nodes. A tier joins `fan_in` units of the tier below (nodes, for the first tier); its
-/// uplinks carry 1 / oversubscription of what its units can send.
+/// One level of switches above the nodes. A tier joins `fan_in` units of the tier below (nodes, for the first tier);
+/// its uplinks carry 1 / oversubscription of what its units can send. The last tier has no uplinks.
 struct SwitchTier {
   std::string name;
   std::int64_t fan_in = 1;
   double oversubscription = 1;  ///< >= 1; 1 never binds.
-  Duration latency;             ///< One way, added to a path that turns around in this tier.
+  Duration latency = {};        ///< One way, added to a path that turns around in this tier.
 };
 
-/// A homogeneous cluster of nodes: what a preset or a cluster file describes.
+/// A homogeneous cluster of nodes: what a preset or a cluster file describes. Devices are numbered node by node, and
+/// the devices of a node are divided among its NICs in their order: with one NIC a device, NIC i serves device i.
 struct ClusterSpec {
+  /// Each tier may add two links to a route, and routes have a fixed size.
+  static constexpr std::size_t most_tiers = 4;
+
   std::string name;
-  std::string device;            ///< Device type, the word that profiles use: "A100-80GB".
-  std::int64_t devices = 0;      ///< In all.
+  std::string device;        ///< Device type, the word that profiles use: "A100-80GB".
+  std::int64_t devices = 0;  ///< In all.
   std::int64_t devices_per_node = 1;
   Bytes device_memory;
-  Bytes host_memory;             ///< Per node.
-  Bandwidth nvlink;              ///< Per device and direction, to the other devices of its node.
+  Bytes host_memory;  ///< Per node.
+  Bandwidth nvlink;   ///< Per device and direction, to the other devices of its node.
   Duration nvlink_latency;
   std::int64_t nics_per_node = 1;
-  Bandwidth nic;                 ///< Per NIC and direction.
-  Bandwidth pcie;                ///< Per device and direction, to host memory.
+  Bandwidth nic;   ///< Per NIC and direction.
+  Bandwidth pcie;  ///< Per uplink and direction, to host memory.
   std::int64_t devices_per_pcie_uplink = 1;
   std::vector<SwitchTier> tiers;
-  std::map<std::int64_t, double> speed;  ///< Devices that differ: index -> compute speed relative to nominal (0.8: slower).
+  /// Devices that differ: index -> compute speed relative to nominal (0.8: slower).
+  std::map<std::int64_t, double> speed;
+
+  [[nodiscard]] std::int64_t nodes() const { return devices / devices_per_node; }
+  [[nodiscard]] std::int64_t devices_per_nic() const { return devices_per_node / nics_per_node; }
+  [[nodiscard]] NodeId node_of(DeviceId which) const;
+  /// Of all devices of the cluster: node x nics_per_node + NIC of the node.
+  [[nodiscard]] std::int64_t nic_of(DeviceId which) const;
+  /// Compute speed relative to nominal; 1 unless the cluster says otherwise.
+  [[nodiscard]] double speed_of(DeviceId which) const;
+  /// What a device gets to or from host memory while all devices of its PCIe uplink copy.
+  [[nodiscard]] Bandwidth host_bandwidth_per_device() const { return pcie / devices_per_pcie_uplink; }
+  /// Nodes that one unit of a tier joins, directly or through the tiers below it.
+  [[nodiscard]] std::int64_t nodes_per_unit(std::size_t tier) const;
 };
 
 }  // namespace hdpsim

@@ -1,8 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "sim/base/diagnostic.h"
 #include "sim/base/id.h"
+#include "sim/cluster/cluster.h"
 
 namespace hdpsim {
 
@@ -14,11 +20,27 @@ struct Mesh {
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
 };
 
-/// Which device runs which part of which HDP rank.
+/// Which device runs which part of which HDP rank. A bijection: every device of the cluster runs exactly one part. The
+/// tp shards of a stage always share a node.
 class Placement {
  public:
   virtual ~Placement() = default;
   [[nodiscard]] virtual DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const = 0;
 };
+
+/// `contiguous`: all devices of an HDP rank are neighbours: tp innermost, then pp, then hdp.
+/// `strided`: tp innermost, then hdp, then pp. More HDP ranks share a node, and stages are far apart; the order of
+/// Megatron-LM (`--use-tp-pp-dp-mapping` off).
+[[nodiscard]] std::vector<std::string> placement_names();
+
+/// Null, with every problem reported at `position`, if there is no placement of this name, the mesh does not have as
+/// many devices as the cluster, or the tp shards of a stage cannot share a node.
+[[nodiscard]] std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh,
+                                                        const ClusterSpec& cluster, Diagnostics& diagnostics,
+                                                        const Position& position = {});
+
+/// The largest n such that each block of HDP ranks kn ... kn + n - 1 shares a node, stage by stage; at least 1, and a
+/// divisor of mesh.hdp.
+[[nodiscard]] std::int64_t ranks_per_node(const Placement& placement, const Mesh& mesh, const ClusterSpec& cluster);
 
 }  // namespace hdpsim

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 
 #include "sim/base/units.h"
 #include "sim/model/operation.h"
+#include "sim/profile/device_profile.h"
 
 namespace hdpsim {
 
@@ -29,5 +30,9 @@ class CostModel {
   [[nodiscard]] virtual Estimate attention(const Attention& op) const = 0;
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
 };
+
+/// The cost model of a device: tables where its profile has samples, the roofline of its data sheet where it has none.
+/// The profile is copied as far as needed.
+[[nodiscard]] std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile);
 
 }  // namespace hdpsim

@@ -28,6 +28,8 @@ struct Transformer {
   bool gated_mlp = true;        ///< SwiGLU: three matrices; otherwise two.
   bool tied_embeddings = false;
   std::optional<MixtureOfExperts> moe;
+  bool biases = false;                 ///< Linear layers and norms have biases (the GPT family).
+  std::int64_t learned_positions = 0;  ///< Rows of a learned position embedding; 0 for rotary or ALiBi positions.
 };
 
 }  // namespace hdpsim

@@ -19,17 +19,17 @@ struct Route {
   static constexpr std::size_t most_links = 8;
   std::array<LinkId, most_links> links{};
   std::size_t link_count = 0;
-  Duration latency;     ///< Message start-up and hops, paid once a message.
-  Bandwidth alone;      ///< min over its links.
+  Duration latency;  ///< Message start-up and hops, paid once a message.
+  Bandwidth alone;   ///< min over its links.
 
   [[nodiscard]] std::span<const LinkId> binding_links() const { return {links.data(), link_count}; }
 };
 
 /// The network of one simulated world: which links a message takes and how flows that are under way share them.
 ///
-/// Invariants: no link carries more than its rate; the rate of a flow alone on its links is `Route::alone`; adding a flow
-/// never speeds another one up beyond what it would have alone. Deterministic: rates depend on the set of flows and the order of
-/// calls only.
+/// Invariants: no link carries more than its rate; the rate of a flow alone on its links is `Route::alone`; adding a
+/// flow never speeds another one up beyond what it would have alone. Deterministic: rates depend on the set of flows
+/// and the order of calls only.
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
@@ -37,8 +37,10 @@ class NetworkModel {
   /// Computed, never stored per pair. Two different devices.
   [[nodiscard]] virtual Route route(DeviceId from, DeviceId to) const = 0;
 
-  /// A flow starts to use its route. The id of a removed flow may be used again.
-  virtual FlowId add(const Route& route) = 0;
+  /// A flow starts to use its route and never wants more than `cap` (`Route::alone` or more: no cap). What a capped
+  /// flow leaves goes to the others on its links: on each link the share x solves sum of min(cap, x) = rate of the
+  /// link, and a flow gets the least of its cap and its links' shares. The id of a removed flow may be used again.
+  virtual FlowId add(const Route& route, Bandwidth cap) = 0;
   virtual void remove(FlowId flow) = 0;
   [[nodiscard]] virtual Bandwidth rate(FlowId flow) const = 0;
   /// Flows whose rate may have changed since the last call, in the order of their ids, each once; the list is emptied.

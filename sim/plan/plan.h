@@ -22,30 +22,33 @@ enum class Sharding {
   zigzag_ring,  ///< 2N parts, rank i holds parts i and 2N-1-i; keys and values travel a ring.
 };
 
-/// What the ranks of one group process together in one forward and one backward. With one rank in the group it is an ordinary
-/// micro-batch; with N, every span is cut over all N.
+/// What the ranks of one group process together in one forward and one backward. With one rank in the group it is an
+/// ordinary micro-batch; with N, every span is cut over all N.
 struct MicroBatch {
   std::vector<HdpRank> group;  ///< In ring order: group[i] sends to group[(i + 1) % N].
   std::vector<Span> spans;
   Sharding sharding = Sharding::zigzag_ring;
-  double offload = 0;          ///< Share of the activations of all but two layers that goes to host memory, 0 to 1.
+  double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory, 0 to 1.
 
   [[nodiscard]] std::int64_t tokens() const;           ///< Of all spans, over the whole group.
   [[nodiscard]] std::int64_t tokens_per_rank() const;  ///< The largest share of a rank: ceil(tokens / N).
+  [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
+  friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
 
 /// Who computes what in one step. It knows no seconds.
 struct Plan {
-  std::string policy;              ///< The planner that made it, for people.
+  std::string policy;  ///< The planner that made it, for people.
   std::int64_t step = 0;
-  std::int64_t ranks = 0;          ///< HDP ranks of the pool.
-  std::int64_t capacity = 0;       ///< Tokens that one rank can hold per micro-batch without offload.
-  std::int64_t layers = 0;         ///< Of the model on one rank: the offload ratio counts in layers.
+  std::int64_t ranks = 0;                     ///< HDP ranks of the pool.
+  std::int64_t capacity = 0;                  ///< Tokens that one rank can hold per micro-batch without offload.
+  std::int64_t layers = 0;                    ///< Of the model on one rank: the offload ratio counts in layers.
   std::vector<std::int64_t> sequence_tokens;  ///< The batch: length of every sequence.
   std::vector<MicroBatch> micro_batches;
-  /// For every rank its micro-batches in the order of execution. Each micro-batch stands once in the list of each rank of its
-  /// group.
+  /// For every rank its micro-batches in the order of execution. Each micro-batch stands once in the list of each rank
+  /// of its group.
   std::vector<std::vector<MicroBatchId>> schedule;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 /// One of the two parts of a span that a rank holds: tokens [begin, begin + tokens) of the sequence.
@@ -53,15 +56,16 @@ struct Part {
   SequenceId sequence;
   std::int64_t begin = 0;
   std::int64_t tokens = 0;
+  friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// What the `index`-th rank of the group holds, two parts a span in the order of the spans. Each span is cut in 2N parts of
-/// floor(tokens / 2N) and the remainder is dealt one token each, going round the ranks across the spans, so that the ranks'
-/// totals differ by at most one token. O(spans).
+/// What the `index`-th rank of the group holds, two parts a span in the order of the spans. Each span is cut in 2N
+/// parts of floor(tokens / 2N) and the remainder is dealt one token each, going round the ranks across the spans, so
+/// that the ranks' totals differ by at most one token. O(spans).
 [[nodiscard]] std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index);
 
-/// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two layers
-/// always stay (ByteScale, eq. 3).
+/// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two
+/// layers always stay (ByteScale, eq. 3).
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
 
 }  // namespace hdpsim

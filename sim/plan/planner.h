@@ -21,7 +21,8 @@ struct PlanningContext {
   std::int64_t context = 0;         ///< The longest sequence.
   std::int64_t layers = 1;          ///< Layers on one rank.
   WorkModel work;
-  /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host memory.
+  /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host
+  /// memory.
   std::optional<std::int64_t> host_tokens;
 };
 
@@ -36,8 +37,15 @@ class Planner {
 /// Names of all policies: `static`, `hdp-naive`, `hdp-balance`.
 [[nodiscard]] const std::vector<std::string>& planner_names();
 
-/// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options
-/// (`static: {cp: auto}`). Unknown names, unknown options and values out of range are reported; the result is then null.
+/// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options. Defaults
+/// first:
+///   static: {cp: auto | N, order: data | descending}
+///   hdp-naive: {order: data | descending, offload: none | auto | ratio}
+///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, placement: node-first | any, pack_groups:
+///   true,
+///                 widen: false}
+/// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result
+/// is then null. `auto` offload on a cluster without host memory is none.
 [[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,
                                                     Diagnostics& diagnostics);
 

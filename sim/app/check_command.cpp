@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/app/command.h"
+#include "sim/study/check_file.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct CheckOptions {
+  std::string file;
+  std::string kind;
+};
+
+int run_command(const CheckOptions& options, const Session& session) {
+  const auto& names = file_kind_names();
+  std::optional<FileKind> kind;
+  const auto named = std::find(names.begin(), names.end(), options.kind);
+  if (named != names.end()) kind = static_cast<FileKind>(named - names.begin());
+  Catalog catalog(session.data_folder);
+  print(fmt::format("{}: {}: fine\n", options.file, check_file(options.file, kind, catalog)));
+  return 0;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("check", "List every problem of an input file, and do nothing else");
+  CheckOptions& options = add_command(*command, session, run_command);
+  command->add_option("FILE", options.file, "A study, plan, cluster, model, profile or file of lengths")->required();
+  command->add_option("--kind", options.kind, "What it is, if it does not tell itself")
+      ->check(CLI::IsMember(file_kind_names()))
+      ->type_name("KIND");
+  command->footer("Example:\n  hdpsim check configs/studies/tiny.yaml");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,45 @@
+#include "sim/app/command.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "sim/base/check.h"
+#include "sim/base/quantity_text.h"
+
+namespace hdpsim::app {
+
+CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
+                       std::int64_t least) {
+  const auto read = [&count, name, least](const std::string& text) {
+    const Parsed<std::int64_t> parsed = parse_count(text);
+    if (!parsed.value) throw CLI::ValidationError(name, parsed.error);
+    if (*parsed.value < least) throw CLI::ValidationError(name, fmt::format("{} is less than {}", text, least));
+    count = *parsed.value;
+  };
+  return command.add_option_function<std::string>(name, read, help)->type_name("COUNT");
+}
+
+CLI::Option* add_format(CLI::App& command, Format& format) {
+  static const std::map<std::string, Format> formats = {
+      {"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}};
+  const auto read = [&format](const std::string& text) { format = formats.at(text); };
+  return command.add_option_function<std::string>("--format", read, "What to print: table, csv or json")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
+      ->type_name("FORMAT");
+}
+
+void print(const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !written) {
+    throw MachineError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+}
+
+void note(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+
+}  // namespace hdpsim::app

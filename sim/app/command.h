@@ -1,0 +1,46 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sim/report/format.h"
+
+namespace hdpsim::app {
+
+/// What is common to all commands, and what the chosen one will do once the whole command line has been read.
+struct Session {
+  std::string data_folder;
+  std::function<int()> action;  ///< Returns the exit code.
+};
+
+inline constexpr char version[] = HDPSIM_VERSION;
+
+// One command a file. Each adds itself to the application.
+void add_study_command(CLI::App& app, Session& session);
+void add_plan_command(CLI::App& app, Session& session);
+void add_check_command(CLI::App& app, Session& session);
+void add_trace_command(CLI::App& app, Session& session);
+
+/// Adds a command with its own options object, which lives as long as the command; `run` gets it.
+template <class Options>
+Options& add_command(CLI::App& command, Session& session, int (*run)(const Options&, const Session&)) {
+  auto options = std::make_shared<Options>();
+  command.callback([options, &session, run] { session.action = [options, &session, run] { return run(*options, session); }; });
+  return *options;
+}
+
+/// A count such as 4096, 256Ki or 100M, at least `least`.
+CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
+                       std::int64_t least = 1);
+/// `--format table|csv|json`.
+CLI::Option* add_format(CLI::App& command, Format& format);
+
+/// Writes to standard output; MachineError if it does not take it.
+void print(const std::string& text);
+/// One line to standard error.
+void note(const std::string& text);
+
+}  // namespace hdpsim::app

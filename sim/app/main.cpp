@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <new>
+#include <system_error>
+
+#include "sim/app/command.h"
+#include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim::app {
+namespace {
+
+enum ExitCode { fine = 0, wrong_input = 2, machine_refused = 3, bug = 70 };
+
+constexpr char overview[] =
+    "What would this plan cost on that cluster for my data? Simulates training steps of long-context language models.";
+constexpr char exit_codes[] =
+    "Example:\n  hdpsim study configs/studies/tiny.yaml\n\n"
+    "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no memory, cannot write); 70 a bug;\n"
+    "130 and 143 stopped by Ctrl-C and by SIGTERM.";
+
+int complain(ExitCode code, const std::string& text) {
+  note(text);
+  return code;
+}
+
+// What CLI11 throws for --help and --version has exit code 0; everything else is a mistake on the command line.
+int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
+  const int code = app.exit(error);
+  if (!std::cout.flush()) return complain(machine_refused, "error: cannot write to standard output");
+  return code == 0 ? fine : wrong_input;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(overview, "hdpsim");
+  Session session;
+  session.data_folder = HDPSIM_DATA_DIR;
+  app.add_option("--data-dir", session.data_folder, "Folder with the shipped configs, calib/profiles and traces")
+      ->type_name("FOLDER")
+      ->check(CLI::ExistingDirectory);
+  app.set_version_flag("--version", fmt::format("hdpsim {}", version));
+  app.require_subcommand(1);
+  app.footer(exit_codes);
+  add_study_command(app, session);
+  add_plan_command(app, session);
+  add_check_command(app, session);
+  add_trace_command(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return end_of_parsing(app, error);
+  }
+  return session.action();
+}
+
+// The one place where exceptions become exit codes.
+int guarded_run(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const InputError& error) {
+    fmt::print(stderr, "{}", error.what());
+    return wrong_input;
+  } catch (const MachineError& error) {
+    return complain(machine_refused, fmt::format("error: {}", error.what()));
+  } catch (const std::bad_alloc&) {
+    return complain(machine_refused, "error: out of memory");
+  } catch (const std::system_error& error) {
+    return complain(machine_refused, fmt::format("error: {}", error.what()));
+  } catch (const CheckFailure& error) {
+    return complain(bug, fmt::format("bug: {}", error.what()));
+  } catch (const std::exception& error) {
+    return complain(bug, fmt::format("bug: unexpected {}", error.what()));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::app
+
+int main(int argc, char** argv) { return hdpsim::app::guarded_run(argc, argv); }

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/app/command.h"
+#include "sim/plan/plan_file.h"
+#include "sim/report/output_file.h"
+#include "sim/study/step.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct PlanOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::int64_t step = 0;
+  std::int64_t point = 0;
+  std::string plan;
+  std::string out;
+};
+
+std::size_t plan_index(const Study& study, const std::string& name) {
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  if (name.empty() && names.size() == 1) return 0;
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (name.empty()) throw InputError("the study has several plans: choose one with --plan", suggestion("", names));
+  throw InputError(fmt::format("the study has no plan '{}'", name), suggestion(name, names));
+}
+
+int run_command(const PlanOptions& options, const Session& session) {
+  Catalog catalog(session.data_folder);
+  const Study study = load_study(options.file, options.overrides, catalog);
+  const std::size_t plan = plan_index(study, options.plan);
+  if (options.point >= std::ssize(study.points)) {
+    throw InputError(fmt::format("there is no point {}: the study has {}, counted from 0", options.point, study.points.size()));
+  }
+  const StudyPoint& point = study.points[static_cast<std::size_t>(options.point)];
+  const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));
+  if (options.out.empty()) {
+    print(text);
+  } else {
+    write_file(options.out, text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("plan", "Write the plan of one step of a study: who computes what");
+  PlanOptions& options = add_command(*command, session, run_command);
+  command->add_option("STUDY", options.file, "The study, a YAML file")->required();
+  add_count(*command, "--step", options.step, "Which step, counted from 0", 0);
+  command->add_option("--plan", options.plan, "Which plan, if the study has several")->type_name("NAME");
+  add_count(*command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
+  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--out", options.out, "The file to write (default: standard output)")->type_name("FILE");
+  command->footer("Example:\n  hdpsim plan configs/studies/tiny.yaml --step 1 --plan hdp-balance --out plan.json");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "sim/app/command.h"
+#include "sim/study/catalog.h"
+#include "sim/trace/trace.h"
+
+namespace hdpsim::app {
+namespace {
+
+/// A file of lengths and how to read it.
+struct Input {
+  std::string file;
+  std::string format;
+  std::string column;
+  std::string step_column;
+  std::int64_t seed = 1;
+  std::int64_t count = DrawOptions{}.count;
+
+  [[nodiscard]] TraceOptions options() const { return {trace_format(format), column, step_column}; }
+  [[nodiscard]] DrawOptions draw() const { return {static_cast<std::uint64_t>(seed), count}; }
+  [[nodiscard]] std::unique_ptr<LengthSource> open() const { return open_lengths(file, options(), draw()); }
+};
+
+void add_input(CLI::App& command, Input& input) {
+  command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md")->required();
+  command.add_option("--from", input.format, "The format of FILE (default: by its extension and columns)")
+      ->check(CLI::IsMember(trace_format_names()))
+      ->type_name("FORMAT");
+  command.add_option("--column", input.column, "Column or field of the lengths")->type_name("NAME");
+  command.add_option("--step-column", input.step_column, "Column or field of the steps")->type_name("NAME");
+  add_count(command, "--count", input.count, "Lengths to draw, if FILE holds a distribution (default: 1,000,000)");
+  add_count(command, "--seed", input.seed, "Seed of the draws (default: 1)", 0);
+}
+
+struct FigureOptions {
+  Input input;
+  Format format = Format::table;
+};
+
+int run_describe(const FigureOptions& options, const Session& /*session*/) {
+  print(formatted(describe(*options.input.open()), options.format));
+  return 0;
+}
+
+int run_fit(const FigureOptions& options, const Session& /*session*/) {
+  print(formatted(fit(*options.input.open()), options.format));
+  return 0;
+}
+
+constexpr std::int64_t most_points_of_table = 1'000'000;
+
+struct ConvertOptions {
+  Input input;
+  std::string to;
+  std::string out;
+  std::int64_t points = WriteOptions{}.points;
+};
+
+// In the working folder: lengths.txt becomes lengths.quantiles.csv.
+std::filesystem::path default_output(const ConvertOptions& options) {
+  const std::filesystem::path stem = std::filesystem::path(options.input.file).stem();
+  if (options.to == "lines") return stem.string() + ".txt";
+  const bool is_table = options.to == "histogram" || options.to == "quantiles";
+  return fmt::format("{}.{}{}", stem.string(), options.to, is_table ? ".csv" : "");
+}
+
+void say_written(const std::filesystem::path& path, std::int64_t count) {
+  note(count == 0 ? fmt::format("wrote {}", path.string()) : fmt::format("wrote {} lengths to {}", count, path.string()));
+}
+
+int run_convert(const ConvertOptions& options, const Session& /*session*/) {
+  if (options.to.empty() && options.out.empty()) throw InputError("say what to write: --to FORMAT or --out FILE");
+  if (options.points > most_points_of_table) throw InputError("--points is more than a million");
+  const auto path = options.out.empty() ? default_output(options) : std::filesystem::path(options.out);
+  const WriteOptions write{trace_format(options.to), static_cast<int>(options.points)};
+  say_written(path, convert(options.input.file, options.input.options(), path, write, options.input.draw()));
+  return 0;
+}
+
+struct GenerateOptions {
+  std::string preset;
+  std::vector<double> lognormal;
+  std::string edges = "upper";
+  std::int64_t lowest = MixtureOptions{}.lowest;
+  std::int64_t count = DrawOptions{}.count;
+  std::int64_t seed = 1;
+  std::int64_t steps = 0;
+  std::int64_t context = 0;
+  std::int64_t tokens_per_step = 0;
+  std::string to;
+  std::string out;
+};
+
+LengthDistributionPtr distribution_of(const GenerateOptions& options, const Session& session) {
+  if (options.preset.empty() == options.lognormal.empty()) {
+    throw InputError("lengths are drawn from a --preset or from a --lognormal");
+  }
+  if (!options.lognormal.empty()) return make_distribution(Lognormal{options.lognormal[0], options.lognormal[1]});
+  const ClassEdges edges = options.edges == "lower" ? ClassEdges::lower : ClassEdges::upper;
+  return load_preset(options.preset, Catalog(session.data_folder).traces(), {edges, options.lowest});
+}
+
+int run_generate(const GenerateOptions& options, const Session& session) {
+  const LengthDistributionPtr distribution = distribution_of(options, session);
+  const WriteOptions write{trace_format(options.to)};
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  if (options.steps == 0) {
+    say_written(options.out, write_trace(*make_drawn_lengths(distribution, seed, options.count), options.out, write));
+    return 0;
+  }
+  if (options.context == 0 || options.tokens_per_step < options.context) {
+    throw InputError("--steps needs --context and a --tokens-per-step that is not less");
+  }
+  const BatchOptions batch{
+      .context = options.context, .tokens_per_step = options.tokens_per_step, .overlong = Overlong::split, .seed = seed};
+  const BatchSourcePtr batches = make_batches(distribution, batch);
+  say_written(options.out, write_trace(*make_batch_lengths(*batches, options.steps), options.out, write));
+  return 0;
+}
+
+void add_generate(CLI::App& trace, Session& session) {
+  CLI::App* command = trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
+  GenerateOptions& options = add_command(*command, session, run_generate);
+  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, wikipedia, web")->type_name("NAME");
+  command->add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")->expected(2)->type_name("MU SIGMA");
+  command->add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower")
+      ->check(CLI::IsMember({"upper", "lower"}))
+      ->type_name("EDGE");
+  add_count(*command, "--lowest", options.lowest, "Shortest length of the lowest class (default: 256)");
+  add_count(*command, "--count", options.count, "How many lengths (default: 1,000,000)");
+  add_count(*command, "--seed", options.seed, "Seed (default: 1)", 0);
+  add_count(*command, "--steps", options.steps, "Instead of a number of lengths: the batches of so many steps");
+  add_count(*command, "--context", options.context, "The longest sequence of a batch; longer ones are split");
+  add_count(*command, "--tokens-per-step", options.tokens_per_step, "Tokens of a batch");
+  command->add_option("--to", options.to, "The format to write (default: by the extension)")
+      ->check(CLI::IsMember(trace_format_names()))
+      ->type_name("FORMAT");
+  command->add_option("--out", options.out, "The file to write")->required()->type_name("FILE");
+  command->footer("Example:\n  hdpsim trace generate --preset github --count 100k --out github.csv");
+}
+
+void add_convert(CLI::App& trace, Session& session) {
+  CLI::App* command = trace.add_subcommand("convert", "Rewrite a file of lengths in another format");
+  ConvertOptions& options = add_command(*command, session, run_convert);
+  add_input(*command, options.input);
+  command->add_option("--to", options.to, "The format to write (default: by the extension of --out)")
+      ->check(CLI::IsMember(trace_format_names()))
+      ->type_name("FORMAT");
+  command->add_option("--out", options.out, "The file to write (default: the name of FILE, in the working folder)")
+      ->type_name("FILE");
+  add_count(*command, "--points", options.points, "Of a quantile table (default: 1000)", 16);
+  command->footer("Example:\n  hdpsim trace convert dataset.idx --to quantiles");
+}
+
+}  // namespace
+
+void add_trace_command(CLI::App& app, Session& session) {
+  CLI::App* trace = app.add_subcommand("trace", "Describe, generate, convert and fit sequence lengths");
+  trace->require_subcommand(1);
+  CLI::App* describe_command = trace->add_subcommand("describe", "Percentiles and the shares above 4Ki ... 2Mi tokens");
+  FigureOptions& description = add_command(*describe_command, session, run_describe);
+  add_input(*describe_command, description.input);
+  add_format(*describe_command, description.format);
+  describe_command->footer("Example:\n  hdpsim trace describe traces/github.csv --format csv");
+
+  CLI::App* fit_command = trace->add_subcommand("fit", "Fit a lognormal, with and without a Pareto tail");
+  FigureOptions& fitted = add_command(*fit_command, session, run_fit);
+  add_input(*fit_command, fitted.input);
+  add_format(*fit_command, fitted.format);
+  fit_command->footer("Example:\n  hdpsim trace fit lengths.csv --column tokens");
+
+  add_generate(*trace, session);
+  add_convert(*trace, session);
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "sim/document/document.h"
+
+namespace hdpsim {
+
+/// Reads a cluster that is written out in full:
+///
+///     name: two-nodes                # optional
+///     device: A100-80GB              # the word that profiles use
+///     gpus: 16                       # a whole number of nodes
+///     node:
+///       gpus: 8
+///       gpu_memory: 80 GB
+///       host_memory: 2 TB
+///       nvlink: {bandwidth: 300 GB/s, latency: 0 us}       # per GPU and direction; not needed with one GPU a node
+///       nics: {count: 8, bandwidth: 200 Gbit/s}            # per NIC and direction; not needed with one node
+///       pcie: {bandwidth: 32 GB/s, gpus_per_uplink: 2}     # per uplink and direction
+///     tiers:                         # from the nodes up; not needed with one node
+///       tor:  {fan_in: 64, oversubscription: 2, latency: 0.8 us}
+///       core: {fan_in: 32, latency: 2.4 us}                # the last tier has no uplinks to oversubscribe
+///     speed:                         # optional: GPUs that compute slower or faster than nominal; later lines win
+///       17: 0.8                      # GPU 17
+///       32-39: 0.9                   # GPUs 32 to 39
+///       every 64: 0.95               # GPUs 0, 64, 128, ...
+///       every 64 from 3: 0.95        # GPUs 3, 67, 131, ...
+///
+/// Every problem is reported; the result is empty if there was one.
+[[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnostics);
+
+/// Reads the cluster of a study: `{preset: name}`, `{file: path}`, a path alone, or written out in full. A preset is a
+/// file `name`.yaml in `preset_directory`; a relative path starts at the folder of the file that names it. Keys beside
+/// `preset` or `file` override single keys of it at any depth:
+///
+///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
+///     2}}}
+[[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
+                                                      Diagnostics& diagnostics);
+
+/// The same cluster written out in full, for the resolved study. Nothing (null) if a preset or file is missing, which
+/// is reported.
+[[nodiscard]] Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory,
+                                   Diagnostics& diagnostics);
+
+/// Sorted; empty if the directory does not exist.
+[[nodiscard]] std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory);
+
+}  // namespace hdpsim

@@ -1,0 +1,84 @@
+#include "sim/cluster/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/cluster/impl/contiguous.h"
+#include "sim/cluster/impl/strided.h"
+
+namespace hdpsim {
+namespace {
+
+bool has_positive_axes(const Mesh& mesh, Diagnostics& diagnostics, const Position& position) {
+  if (mesh.hdp >= 1 && mesh.tp >= 1 && mesh.pp >= 1) return true;
+  diagnostics.error(position, fmt::format("a mesh of hdp {} x tp {} x pp {} holds no gpu", mesh.hdp, mesh.tp, mesh.pp),
+                    "every axis is at least 1");
+  return false;
+}
+
+bool fills_cluster(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics& diagnostics, const Position& position) {
+  // In double first: three absurd axes would overflow the exact product.
+  const double about = static_cast<double>(mesh.hdp) * static_cast<double>(mesh.tp) * static_cast<double>(mesh.pp);
+  const bool countable = about < 1e18;
+  if (countable && mesh.devices() == cluster.devices) return true;
+  const std::int64_t slice = countable ? mesh.tp * mesh.pp : 0;
+  diagnostics.error(
+      position,
+      fmt::format("a mesh of hdp {} x tp {} x pp {} has {} gpus, the cluster has {}", mesh.hdp, mesh.tp, mesh.pp,
+                  countable ? fmt::format("{}", mesh.devices()) : fmt::format("{:.3g}", about), cluster.devices),
+      slice > 0 && cluster.devices % slice == 0 ? fmt::format("write hdp {}", cluster.devices / slice)
+                                                : "make hdp x tp x pp the number of gpus");
+  return false;
+}
+
+bool tp_shares_a_node(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics& diagnostics,
+                      const Position& position) {
+  const std::int64_t node = cluster.devices_per_node;
+  if (node % mesh.tp == 0) return true;
+  const std::string problem = mesh.tp > node ? fmt::format("tp {} does not fit a node of {} gpus", mesh.tp, node)
+                                             : fmt::format("tp {} does not divide a node of {} gpus", mesh.tp, node);
+  diagnostics.error(position, problem,
+                    fmt::format("the shards of a stage must share a node: write a divisor of {}", node));
+  return false;
+}
+
+bool blocks_share_a_node(const Placement& placement, const Mesh& mesh, const ClusterSpec& cluster, std::int64_t block) {
+  const auto node = [&](std::int64_t rank, std::int64_t stage) {
+    return cluster.node_of(placement.device(HdpRank(static_cast<std::size_t>(rank)), stage, 0));
+  };
+  for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
+    for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
+      if (node(rank, stage) != node(rank - rank % block, stage)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> placement_names() {
+  return {"contiguous", "strided"};
+}
+
+std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh, const ClusterSpec& cluster,
+                                          Diagnostics& diagnostics, const Position& position) {
+  const std::vector<std::string> names = placement_names();
+  const bool known = std::find(names.begin(), names.end(), name) != names.end();
+  if (!known) diagnostics.error(position, fmt::format("there is no placement '{}'", name), suggestion(name, names));
+  if (!has_positive_axes(mesh, diagnostics, position)) return nullptr;
+  const bool fills = fills_cluster(mesh, cluster, diagnostics, position);
+  const bool shares = tp_shares_a_node(mesh, cluster, diagnostics, position);
+  if (!known || !fills || !shares) return nullptr;
+  if (name == "strided") return std::make_unique<Strided>(mesh);
+  return std::make_unique<Contiguous>(mesh);
+}
+
+std::int64_t ranks_per_node(const Placement& placement, const Mesh& mesh, const ClusterSpec& cluster) {
+  for (std::int64_t block = std::min(mesh.hdp, cluster.devices_per_node / mesh.tp); block > 1; --block) {
+    if (mesh.hdp % block == 0 && blocks_share_a_node(placement, mesh, cluster, block)) return block;
+  }
+  return 1;
+}
+
+}  // namespace hdpsim

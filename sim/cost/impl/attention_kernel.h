@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/cost/impl/log_curve.h"
+#include "sim/model/operation.h"
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim {
+
+/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. One side of the tile
+/// divides the other.
+[[nodiscard]] std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys);
+
+/// One measured kernel: how long a pair of a block lasts, by the size of the block.
+///
+/// A kernel works in tiles, so a block costs its tile-rounded area A_tile and the samples are read that way: with the exact area A
+/// and the published rate R = w A / t (w FLOPs a pair), R_tile = w A_tile / t = R A_tile / A. R varies like A / A_tile and drops
+/// to nothing for blocks of a few tokens; R_tile is smooth, which is what an interpolation needs. It is linear in log(length)
+/// between samples and constant beyond them: a block of one token costs one whole tile at the speed of the shortest sample.
+///
+/// The length of a block is its shorter side. One side of a block is the kernel's inner loop and amortises its start, the other
+/// fills the device; published curves vary both together, so the shorter one is the pessimistic reading. It is rounded up to
+/// whole tiles, so that time grows with length inside a tile too.
+class AttentionKernel {
+ public:
+  AttentionKernel(const AttentionCurve& curve, std::int64_t multiprocessors);
+
+  struct BlockCost {
+    double all_rows = 0;     ///< Seconds of all its tiles when the device is full.
+    double longest_row = 0;  ///< Seconds of the longest row of tiles, which one multiprocessor computes alone.
+    bool extrapolated = false;
+  };
+  [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads) const;
+
+  /// The sample that is exactly this launch; nullptr if there is none.
+  [[nodiscard]] const AttentionSample* sample(const AttentionBlock& block, std::int64_t heads) const;
+
+  [[nodiscard]] bool causal() const { return curve_.causal; }
+  [[nodiscard]] bool backward() const { return curve_.backward; }
+  [[nodiscard]] std::int64_t head_dim() const { return curve_.head_dim; }
+  [[nodiscard]] double launch_seconds() const { return curve_.launch.seconds(); }
+
+ private:
+  struct Tiles {
+    std::int64_t area = 0;    ///< Pairs of one head of one block.
+    std::int64_t row = 0;     ///< Of them in the longest row.
+    std::int64_t length = 0;  ///< Shorter side, in whole tiles.
+  };
+  [[nodiscard]] Tiles tiles(std::int64_t queries, std::int64_t keys, bool causal) const;
+  [[nodiscard]] double seconds_per_pair(std::int64_t length) const;
+
+  AttentionCurve curve_;
+  double multiprocessors_;
+  std::int64_t causal_tile_keys_;        // of a causal block, also where the kernel's own tile is not made for it
+  std::int64_t step_;                    // every length is a multiple of it
+  LogCurve rates_;                       // pairs a second over the whole device
+  std::vector<double> seconds_by_step_;  // 1 / rates_ at the first multiples of step_
+};
+
+}  // namespace hdpsim

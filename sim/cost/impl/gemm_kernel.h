@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "sim/cost/impl/log_curve.h"
+#include "sim/model/operation.h"
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim {
+
+/// Matrix products: wave-rounded work at an efficiency that depends on the work or, for the weight shapes (n, k) that were
+/// measured, on m.
+///
+/// A product is cut in tiles that the multiprocessors compute in waves; its last wave lasts as long as a full one. So a product of
+/// more than one wave costs ceil(tiles / multiprocessors) full waves, and samples by shape are read that way too. One of less than
+/// a wave is not charged for idle multiprocessors: libraries then use smaller tiles or split k, and what is lost is in the falloff
+/// of the efficiency with work. Samples by work are of products that fill their waves.
+class GemmKernel {
+ public:
+  GemmKernel(const GemmTable& table, const Datasheet& datasheet);
+
+  struct Cost {
+    double seconds = 0;
+    bool sampled = false;  ///< Exactly a sample.
+    bool extrapolated = false;
+  };
+  [[nodiscard]] Cost cost(const Gemm& op) const;
+
+ private:
+  struct WeightShape {
+    LogCurve efficiency;                    // by m
+    std::map<std::int64_t, double> seconds; // of the samples, by m
+  };
+  [[nodiscard]] double wave_rounded_work(const Gemm& op) const;
+
+  std::int64_t tile_m_;
+  std::int64_t tile_n_;
+  std::int64_t multiprocessors_;
+  double launch_seconds_;
+  double full_rate_;         // FLOP/s
+  double memory_bandwidth_;  // B/s
+  LogCurve by_work_;         // efficiency by wave-rounded FLOPs
+  std::map<std::pair<std::int64_t, std::int64_t>, WeightShape> by_shape_;  // by (n, k)
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,90 @@
+#include "sim/cost/impl/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace hdpsim {
+namespace {
+
+constexpr double backward_work = 2.5;  // five products of the block instead of two
+
+}  // namespace
+
+TableCostModel::TableCostModel(const DeviceProfile& profile)
+    : measured_(profile.provenance.label == ProfileLabel::measured),
+      formula_(profile.datasheet, profile.overheads.kernel_launch.time),
+      memory_bound_(profile.memory_bound) {
+  for (const AttentionCurve& curve : profile.attention) {
+    attention_.emplace_back(curve, profile.datasheet.multiprocessors);
+  }
+  if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet);
+}
+
+Estimate TableCostModel::gemm(const Gemm& op) const {
+  if (!gemm_) return formula_.gemm(op);
+  const GemmKernel::Cost cost = gemm_->cost(op);
+  const Evidence ground = cost.extrapolated           ? Evidence::extrapolated
+                          : cost.sampled && measured_ ? Evidence::measured
+                                                      : Evidence::interpolated;
+  return {Duration::seconds(cost.seconds), ground};
+}
+
+Estimate TableCostModel::memory_bound(const MemoryBound& op) const {
+  if (!memory_bound_) return formula_.memory_bound(op);
+  const Duration transfer = op.traffic / memory_bound_->bandwidth;
+  return {op.kernels * memory_bound_->latency + transfer, Evidence::interpolated};
+}
+
+Estimate TableCostModel::attention(const Attention& op) const {
+  return attention_.empty() ? formula_.attention(op) : tabulated(op);
+}
+
+TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
+  // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: between tile-rounded areas
+  // masks differ least.
+  const bool causal = mask == Mask::causal;
+  const bool backward = op.direction == Direction::backward;
+  const auto distance = [&](const AttentionKernel& kernel) {
+    const double dims = std::abs(std::log2(static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim())));
+    return std::array<double, 3>{kernel.backward() == backward ? 0.0 : 1.0, dims, kernel.causal() == causal ? 0.0 : 1.0};
+  };
+  const auto nearest = std::min_element(
+      attention_.begin(), attention_.end(),
+      [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
+  Match match;
+  match.kernel = &*nearest;
+  match.exact = distance(*nearest) == std::array<double, 3>{};
+  match.scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
+  if (nearest->backward() != backward) match.scale *= backward ? backward_work : 1 / backward_work;
+  return match;
+}
+
+Estimate TableCostModel::tabulated(const Attention& op) const {
+  if (op.blocks.empty()) return {Duration{}, Evidence::interpolated};
+  const std::array<Match, 2> matches{match(Mask::causal, op), match(Mask::full, op)};  // by the value of Mask
+  static_assert(static_cast<int>(Mask::causal) == 0 && static_cast<int>(Mask::full) == 1);
+  if (op.blocks.size() == 1) {
+    const Match& only = matches.at(static_cast<std::size_t>(op.blocks.front().mask));
+    const AttentionSample* sample = only.exact ? only.kernel->sample(op.blocks.front(), op.heads) : nullptr;
+    if (sample != nullptr) return {sample->time, measured_ ? Evidence::measured : Evidence::interpolated};
+  }
+  double all_rows = 0;
+  double longest_row = 0;
+  double extrapolated = 0;
+  double launch = 0;
+  for (const AttentionBlock& block : op.blocks) {
+    const Match& match = matches[static_cast<std::size_t>(block.mask)];
+    const AttentionKernel::BlockCost cost = match.kernel->cost(block, op.heads);
+    const double seconds = match.scale * cost.all_rows;
+    all_rows += seconds;
+    longest_row = std::max(longest_row, match.scale * cost.longest_row);
+    if (cost.extrapolated || !match.exact) extrapolated += seconds;
+    launch = std::max(launch, match.kernel->launch_seconds());
+  }
+  if (all_rows == 0) return {Duration{}, Evidence::interpolated};
+  const Evidence ground = 2 * extrapolated > all_rows ? Evidence::extrapolated : Evidence::interpolated;
+  return {Duration::seconds(launch + std::max(all_rows, longest_row)), ground};
+}
+
+}  // namespace hdpsim

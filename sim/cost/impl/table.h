@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/cost/impl/attention_kernel.h"
+#include "sim/cost/impl/formula.h"
+#include "sim/cost/impl/gemm_kernel.h"
+
+namespace hdpsim {
+
+/// Interpolates a profile's samples; what has none falls back to the roofline of the data sheet.
+///
+/// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length: the second is
+/// what an under-filled device takes. A mask, direction or head dimension without samples of its own takes those that are nearest,
+/// per FLOP, and counts as extrapolated. Evidence is that of the larger part of a launch's time. `measured` is only what a
+/// measured profile holds itself; figures that others published are never more than interpolated.
+class TableCostModel final : public CostModel {
+ public:
+  explicit TableCostModel(const DeviceProfile& profile);
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override;
+  [[nodiscard]] Estimate attention(const Attention& op) const override;
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override;
+
+ private:
+  /// A kernel that stands for a mask, direction and head dimension.
+  struct Match {
+    const AttentionKernel* kernel = nullptr;
+    double scale = 1;  ///< FLOPs a pair, relative to the kernel's own.
+    bool exact = false;
+  };
+  [[nodiscard]] Match match(Mask mask, const Attention& op) const;
+  [[nodiscard]] Estimate tabulated(const Attention& op) const;
+
+  bool measured_;
+  FormulaCostModel formula_;
+  std::vector<AttentionKernel> attention_;
+  std::optional<GemmKernel> gemm_;
+  std::optional<MemoryBoundRate> memory_bound_;
+};
+
+}  // namespace hdpsim

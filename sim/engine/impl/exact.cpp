@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "sim/base/check.h"
+#include "sim/engine/event_queue.h"
+#include "sim/engine/impl/exchange_board.h"
+#include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/simulations.h"
+
+namespace hdpsim {
+namespace {
+
+// What the ranks of a group share while their micro-batch runs.
+struct GroupProgram {
+  PricedProgram priced;
+  std::vector<std::array<std::vector<std::uint32_t>, stream_count>> streams;  // by block: instructions of each stream
+  std::size_t ranks_left = 0;
+
+  GroupProgram(PricedProgram program, std::size_t ranks) : priced(std::move(program)), ranks_left(ranks) {
+    for (const Block& block : priced.program.blocks) {
+      auto& lists = streams.emplace_back();
+      for (std::uint32_t i = 0; i < block.body.size(); ++i) {
+        lists[static_cast<std::size_t>(block.body[i].stream)].push_back(i);
+      }
+    }
+  }
+};
+
+// One stream of a rank: the next instruction, and whether one is running.
+struct StreamState {
+  std::int64_t iteration = 0;
+  std::size_t next = 0;  // in the stream's list of the block
+  bool running = false;
+  Instant free_since;
+};
+
+struct RankState {
+  MicroBatchId micro_batch;
+  std::size_t index = 0;  // in the group
+  std::size_t block = 0;
+  std::array<StreamState, stream_count> streams;
+  std::vector<std::int64_t> completed;  // iterations, by instruction of the block
+  std::uint32_t posted = 0;             // exchanges
+  Instant received_began;               // of the exchange that ended last
+};
+
+class ExactSimulation {
+ public:
+  ExactSimulation(const Program& program, Machine& machine)
+      : program_(program),
+        plan_(program.plan()),
+        machine_(machine),
+        progress_(plan_),
+        board_(plan_, machine, queue_),
+        groups_(plan_.micro_batches.size()),
+        ranks_(plan_.schedule.size()),
+        finished_(plan_.schedule.size()) {
+    timeline_.ranks.resize(plan_.schedule.size());
+    timeline_.micro_batches.resize(plan_.micro_batches.size());
+  }
+
+  Timeline run() {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) begin_next(rank);
+    while (!queue_.empty()) {
+      const Event event = queue_.pop();
+      if (event.tag < ExchangeBoard::first_tag) {
+        instruction_ended(event.actor, event.tag);
+      } else {
+        for (const auto& member : board_.handle(event)) exchange_may_have_ended(member);
+      }
+      board_.follow_rate_changes();
+    }
+    progress_.check_all_ended();
+    timeline_.events = queue_.executed();
+    finish_step(program_, machine_, finished_, timeline_);
+    return std::move(timeline_);
+  }
+
+ private:
+  static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
+
+  const Block& block_of(const RankState& state) const {
+    return groups_[state.micro_batch.index()]->priced.program.blocks[state.block];
+  }
+
+  // Each rank starts on its own; the ring makes it wait for the others where it needs them.
+  void begin_next(std::size_t rank) {
+    const auto next = progress_.current(HdpRank(rank));
+    if (!next) return;
+    progress_.arrive(HdpRank(rank));
+    open_group(*next);
+    const std::vector<HdpRank>& group = plan_.micro_batches[next->index()].group;
+    RankState& state = ranks_[rank];
+    state.micro_batch = *next;
+    state.index = static_cast<std::size_t>(std::find(group.begin(), group.end(), HdpRank(rank)) - group.begin());
+    state.posted = 0;
+    enter_block(rank, 0);
+  }
+
+  void open_group(MicroBatchId id) {
+    auto& group = groups_[id.index()];
+    if (group) return;
+    const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+    group = std::make_unique<GroupProgram>(price(program_, id, machine_), ranks);
+    for (std::size_t e = 0; e < evidence_kinds; ++e) {
+      timeline_.evidence[e] += group->priced.evidence[e] * static_cast<std::int64_t>(ranks);
+    }
+    board_.open(id);
+    timeline_.micro_batches[id.index()].begin = queue_.now();
+  }
+
+  void enter_block(std::size_t rank, std::size_t block) {
+    RankState& state = ranks_[rank];
+    state.block = block;
+    state.completed.assign(block_of(state).body.size(), 0);
+    for (StreamState& stream : state.streams) stream = {0, 0, false, queue_.now()};
+    advance(rank);
+  }
+
+  // Starts whatever can start on any stream; moves on when the block has ended on all of them.
+  void advance(std::size_t rank) {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (std::size_t stream = 0; stream < stream_count; ++stream) moved = try_issue(rank, stream) || moved;
+    }
+    const RankState& state = ranks_[rank];
+    const auto& lists = groups_[state.micro_batch.index()]->streams[state.block];
+    const std::int64_t iterations = block_of(state).iterations;
+    for (std::size_t stream = 0; stream < stream_count; ++stream) {
+      if (!lists[stream].empty() && state.streams[stream].iteration < iterations) return;
+    }
+    end_block(rank);
+  }
+
+  // Returns true if an instruction was skipped, so that another one may be able to start.
+  bool try_issue(std::size_t rank, std::size_t stream) {
+    RankState& state = ranks_[rank];
+    StreamState& queue = state.streams[stream];
+    const GroupProgram& group = *groups_[state.micro_batch.index()];
+    const auto& list = group.streams[state.block][stream];
+    const Block& block = group.priced.program.blocks[state.block];
+    if (list.empty() || queue.running || queue.iteration == block.iterations) return false;
+    const std::uint32_t index = list[queue.next];
+    const Instruction& instruction = block.body[index];
+    if (!instruction.active(queue.iteration, block.iterations)) {
+      complete(state, stream);
+      return true;
+    }
+    if (!ready(state, instruction, queue.iteration)) return false;
+    queue.running = true;
+    if (stream == compute) book_wait(rank, instruction);
+    if (instruction.opcode == Opcode::exchange) {
+      ++state.posted;
+      board_.post(state.micro_batch, state.index, group.priced.program.bytes[instruction.work]);
+      return false;
+    }
+    const Duration time = group.priced.time(state.block, index, machine_.speed[rank]);
+    if (stream == compute) timeline_.ranks[rank][activity_of(instruction.opcode)] += time;
+    queue_.schedule_after(time, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(stream));
+    return false;
+  }
+
+  static bool ready(const RankState& state, const Instruction& instruction, std::int64_t iteration) {
+    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+      const Dependency& dependency = instruction.dependencies[d];
+      if (state.completed[dependency.instruction] + dependency.iterations_back <= iteration) return false;
+    }
+    return true;
+  }
+
+  // The compute stream stood still: for a rank of the ring that had not posted yet, then for the message on its way; or for
+  // a copy.
+  void book_wait(std::size_t rank, const Instruction& instruction) {
+    RankState& state = ranks_[rank];
+    const Instant idle_since = state.streams[compute].free_since;
+    if (idle_since == queue_.now()) return;
+    Breakdown& booked = timeline_.ranks[rank];
+    Opcode waited_for = Opcode::exchange;
+    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+      const Opcode opcode = block_of(state).body[instruction.dependencies[d].instruction].opcode;
+      if (opcode == Opcode::offload || opcode == Opcode::prefetch) waited_for = opcode;
+    }
+    if (waited_for != Opcode::exchange) {
+      booked[activity_of(waited_for)] += queue_.now() - idle_since;
+      return;
+    }
+    const Instant flowing = std::clamp(state.received_began, idle_since, queue_.now());
+    booked[Activity::group_wait] += flowing - idle_since;
+    booked[Activity::cp_comm] += queue_.now() - flowing;
+  }
+
+  void complete(RankState& state, std::size_t stream) {
+    StreamState& queue = state.streams[stream];
+    const auto& list = groups_[state.micro_batch.index()]->streams[state.block][stream];
+    ++state.completed[list[queue.next]];
+    queue.running = false;
+    queue.free_since = queue_.now();
+    if (++queue.next == list.size()) {
+      queue.next = 0;
+      ++queue.iteration;
+    }
+  }
+
+  void instruction_ended(std::size_t rank, std::size_t stream) {
+    complete(ranks_[rank], stream);
+    advance(rank);
+  }
+
+  void exchange_may_have_ended(const ExchangeBoard::Member& member) {
+    const HdpRank rank = plan_.micro_batches[member.micro_batch.index()].group[member.index];
+    RankState& state = ranks_[rank.index()];
+    const auto comm = static_cast<std::size_t>(Stream::comm);
+    const bool here = state.micro_batch == member.micro_batch && state.streams[comm].running;
+    if (!here || board_.ended(member.micro_batch, member.index) < state.posted) return;
+    state.received_began = board_.last_received_began(member.micro_batch, member.index);
+    complete(state, comm);
+    advance(rank.index());
+  }
+
+  void end_block(std::size_t rank) {
+    RankState& state = ranks_[rank];
+    const Duration drained = queue_.now() - state.streams[compute].free_since;
+    if (drained > Duration{}) {
+      const bool copies = state.streams[static_cast<std::size_t>(Stream::comm)].free_since < queue_.now();
+      timeline_.ranks[rank][copies ? Activity::offload_stall : Activity::cp_comm] += drained;
+    }
+    if (state.block + 1 < groups_[state.micro_batch.index()]->priced.program.blocks.size()) {
+      enter_block(rank, state.block + 1);
+      return;
+    }
+    auto& group = groups_[state.micro_batch.index()];
+    timeline_.micro_batches[state.micro_batch.index()].end = queue_.now();
+    if (--group->ranks_left == 0) {
+      board_.close(state.micro_batch);
+      group.reset();
+    }
+    finished_[rank] = queue_.now();
+    progress_.advance(HdpRank(rank));
+    begin_next(rank);
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  Machine& machine_;
+  EventQueue queue_;
+  Progress progress_;
+  ExchangeBoard board_;
+  std::vector<std::unique_ptr<GroupProgram>> groups_;  // by micro-batch, while it runs
+  std::vector<RankState> ranks_;
+  std::vector<Instant> finished_;
+  Timeline timeline_;
+};
+
+}  // namespace
+
+Timeline simulate_exact(const Program& program, Machine& machine) {
+  return ExactSimulation(program, machine).run();
+}
+
+}  // namespace hdpsim

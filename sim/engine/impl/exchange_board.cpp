@@ -1,0 +1,158 @@
+#include "sim/engine/impl/exchange_board.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+// Two kinds of events; the rest of the tag is the version of a message's arrival.
+enum Kind : std::uint32_t { latency_over = 0, arrived = 1 };
+constexpr std::uint32_t version_mask = (1U << 28) - 1;
+
+constexpr std::uint32_t tag_of(Kind kind, std::uint32_t version) {
+  return ExchangeBoard::first_tag | (kind << 28) | version;
+}
+
+}  // namespace
+
+// One hop of one ring and the message on it.
+struct ExchangeBoard::Lane {
+  Hop hop;
+  std::uint32_t sent = 0;      // exchanges that the sender has posted
+  std::uint32_t awaited = 0;   // exchanges that the receiver has posted
+  std::uint32_t started = 0;   // messages
+  std::uint32_t finished = 0;  // messages
+  Bytes posted;                // of the newest exchange: a rank posts one at a time
+  Instant began;               // of the newest message
+  std::vector<FlowId> flows;   // while it shares links
+  double remaining = 0;        // bytes
+  Bandwidth rate;
+  Instant since;               // of that rate
+  std::uint32_t version = 0;
+};
+
+ExchangeBoard::ExchangeBoard(const Plan& plan, Machine& machine, EventQueue& queue)
+    : plan_(plan), machine_(machine), queue_(queue) {
+  for (std::size_t m = 0; m < plan.micro_batches.size(); ++m) {
+    first_slot_.push_back(static_cast<std::uint32_t>(places_.size()));
+    const std::size_t ranks = plan.micro_batches[m].group.size();
+    for (std::size_t i = 0; i < ranks; ++i) places_.push_back({MicroBatchId(m), static_cast<std::uint32_t>(i)});
+  }
+  lanes_.resize(places_.size());
+}
+
+ExchangeBoard::~ExchangeBoard() = default;
+
+ExchangeBoard::Lane& ExchangeBoard::lane(MicroBatchId id, std::size_t index) {
+  return lanes_[first_slot_[id.index()] + index];
+}
+
+const ExchangeBoard::Lane& ExchangeBoard::lane(MicroBatchId id, std::size_t index) const {
+  return lanes_[first_slot_[id.index()] + index];
+}
+
+void ExchangeBoard::open(MicroBatchId id) {
+  std::vector<Hop> hops = ring_hops(plan_.micro_batches[id.index()], machine_);
+  for (std::size_t i = 0; i < hops.size(); ++i) lane(id, i).hop = std::move(hops[i]);
+}
+
+void ExchangeBoard::close(MicroBatchId id) {
+  for (std::size_t i = 0; i < plan_.micro_batches[id.index()].group.size(); ++i) lane(id, i) = Lane{};
+}
+
+void ExchangeBoard::post(MicroBatchId id, std::size_t index, Bytes bytes) {
+  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+  const std::size_t before = (index + ranks - 1) % ranks;
+  Lane& to_next = lane(id, index);
+  ++to_next.sent;
+  to_next.posted = bytes;
+  ++lane(id, before).awaited;
+  try_start(id, index);
+  try_start(id, before);
+}
+
+std::uint32_t ExchangeBoard::ended(MicroBatchId id, std::size_t index) const {
+  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+  return std::min(lane(id, index).finished, lane(id, (index + ranks - 1) % ranks).finished);
+}
+
+Instant ExchangeBoard::last_received_began(MicroBatchId id, std::size_t index) const {
+  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+  return lane(id, (index + ranks - 1) % ranks).began;
+}
+
+void ExchangeBoard::try_start(MicroBatchId id, std::size_t index) {
+  Lane& hop = lane(id, index);
+  if (hop.started == std::min(hop.sent, hop.awaited)) return;
+  const std::uint32_t slot = first_slot_[id.index()] + static_cast<std::uint32_t>(index);
+  ++hop.started;
+  hop.began = queue_.now();
+  if (hop.hop.is_private) {
+    queue_.schedule_after(hop.hop.transfer(hop.posted), slot, tag_of(arrived, hop.version));
+  } else {
+    queue_.schedule_after(hop.hop.latency, slot, tag_of(latency_over, hop.version));
+  }
+}
+
+void ExchangeBoard::begin_flow(std::uint32_t slot) {
+  Lane& hop = lanes_[slot];
+  for (const Route& route : hop.hop.routes) {
+    const FlowId flow = machine_.network->add(route, route.alone);
+    if (owners_.size() <= flow.index()) owners_.resize(flow.index() + 1);
+    owners_[flow.index()] = slot;
+    hop.flows.push_back(flow);
+  }
+  any_flow_ = true;
+  hop.remaining = static_cast<double>(hop.posted.count());
+  hop.rate = Bandwidth{};
+  hop.since = queue_.now();
+  set_rate(slot);
+}
+
+// The slowest shard's flow decides when the message is complete.
+void ExchangeBoard::set_rate(std::uint32_t slot) {
+  Lane& hop = lanes_[slot];
+  Bandwidth slowest = machine_.network->rate(hop.flows.front());
+  for (const FlowId flow : hop.flows) slowest = std::min(slowest, machine_.network->rate(flow));
+  if (slowest == hop.rate) return;
+  const double elapsed = (queue_.now() - hop.since).seconds();
+  hop.remaining -= elapsed * static_cast<double>(hop.rate.bytes_per_second());
+  hop.rate = slowest;
+  hop.since = queue_.now();
+  hop.version = (hop.version + 1) & version_mask;
+  const double rest = std::max(0.0, hop.remaining) / static_cast<double>(slowest.bytes_per_second());
+  queue_.schedule_after(Duration::seconds(rest), slot, tag_of(arrived, hop.version));
+}
+
+std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
+  const std::uint32_t slot = event.actor;
+  Lane& hop = lanes_[slot];
+  if ((event.tag & version_mask) != hop.version) return {};
+  const bool is_latency = ((event.tag - first_tag) >> 28) == latency_over;
+  if (is_latency) {
+    begin_flow(slot);
+    return {};
+  }
+  arrive(hop);
+  const Place& place = places_[slot];
+  const std::size_t ranks = plan_.micro_batches[place.micro_batch.index()].group.size();
+  return {{place.micro_batch, place.index}, {place.micro_batch, (place.index + 1) % ranks}};
+}
+
+void ExchangeBoard::arrive(Lane& hop) {
+  for (const FlowId flow : hop.flows) machine_.network->remove(flow);
+  hop.flows.clear();
+  ++hop.finished;
+  hop.version = (hop.version + 1) & version_mask;
+}
+
+void ExchangeBoard::follow_rate_changes() {
+  if (!any_flow_) return;
+  changed_.clear();
+  machine_.network->take_changed(changed_);
+  for (const FlowId flow : changed_) set_rate(owners_[flow.index()]);
+}
+
+}  // namespace hdpsim

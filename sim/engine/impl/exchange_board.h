@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/engine/event_queue.h"
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+/// The messages of the rings that are under way in the exact grain. An exchange is a grouped send and receive: message number n
+/// over a hop starts when its sender has posted exchange n and its receiver has too, and each rank's exchange n ends when
+/// the messages of both its hops have arrived. A message over private links takes its time alone; others are flows.
+class ExchangeBoard {
+ public:
+  ExchangeBoard(const Plan& plan, Machine& machine, EventQueue& queue);
+  ~ExchangeBoard();
+  ExchangeBoard(const ExchangeBoard&) = delete;
+  ExchangeBoard& operator=(const ExchangeBoard&) = delete;
+
+  void open(MicroBatchId id);
+  void close(MicroBatchId id);
+
+  /// The `index`-th rank of the group posts its next exchange, of `bytes`.
+  void post(MicroBatchId id, std::size_t index, Bytes bytes);
+  /// Exchanges of this rank that have ended, both ways.
+  [[nodiscard]] std::uint32_t ended(MicroBatchId id, std::size_t index) const;
+  /// When the message that the rank received last began to flow.
+  [[nodiscard]] Instant last_received_began(MicroBatchId id, std::size_t index) const;
+
+  /// A rank of a group.
+  struct Member {
+    MicroBatchId micro_batch;
+    std::size_t index = 0;
+  };
+  /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if the message flows on.
+  [[nodiscard]] std::vector<Member> handle(const Event& event);
+  /// Events of the board have a tag from this on.
+  static constexpr std::uint32_t first_tag = 1U << 30;
+  /// Call after every event: messages whose rate has changed arrive at another time.
+  void follow_rate_changes();
+
+ private:
+  struct Lane;
+  struct Place {
+    MicroBatchId micro_batch;
+    std::uint32_t index;
+  };
+
+  [[nodiscard]] Lane& lane(MicroBatchId id, std::size_t index);
+  [[nodiscard]] const Lane& lane(MicroBatchId id, std::size_t index) const;
+  void try_start(MicroBatchId id, std::size_t index);
+  void begin_flow(std::uint32_t slot);
+  void set_rate(std::uint32_t slot);
+  void arrive(Lane& lane);
+
+  const Plan& plan_;
+  Machine& machine_;
+  EventQueue& queue_;
+  std::vector<std::uint32_t> first_slot_;  // by micro-batch: its lanes follow each other
+  std::vector<Place> places_;              // by slot
+  std::vector<Lane> lanes_;                // by slot
+  std::vector<std::uint32_t> owners_;      // by flow: slot
+  std::vector<FlowId> changed_;
+  bool any_flow_ = false;
+};
+
+}  // namespace hdpsim

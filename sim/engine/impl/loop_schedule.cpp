@@ -1,0 +1,110 @@
+#include "sim/engine/impl/loop_schedule.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hdpsim {
+namespace {
+
+constexpr std::uint32_t farthest_iterations_back = 2;
+
+// A list schedule: every instruction starts when its stream and its dependencies allow. Times are relative to the loop's start.
+class LoopSchedule {
+ public:
+  LoopSchedule(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
+               const TransferTime& transfer)
+      : priced_(priced),
+        block_(priced.program.blocks[block]),
+        block_index_(block),
+        range_(range),
+        speed_(speed),
+        transfer_(transfer) {
+    for (auto& iteration : ends_) iteration.resize(block_.body.size());
+  }
+
+  LoopTime run() {
+    const std::int64_t passes = repeats_are_independent() ? 1 : block_.iterations;
+    for (iteration_ = 0; iteration_ < passes; ++iteration_) {
+      for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
+    }
+    drain();
+    const std::int64_t repeated = passes == 1 ? block_.iterations : 1;
+    return {free_[compute] * repeated, breakdown_.repeated(repeated)};
+  }
+
+ private:
+  static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
+
+  [[nodiscard]] bool repeats_are_independent() const {
+    return std::none_of(block_.body.begin(), block_.body.end(), [](const Instruction& instruction) {
+      return instruction.opcode == Opcode::offload || instruction.opcode == Opcode::prefetch;
+    });
+  }
+
+  std::vector<Duration>& ends_of(std::int64_t iteration) {
+    return ends_[static_cast<std::size_t>(iteration) % ends_.size()];
+  }
+
+  void execute(std::size_t index) {
+    const Instruction& instruction = block_.body[index];
+    if (!instruction.active(iteration_, block_.iterations)) {
+      ends_of(iteration_)[index] = Duration{};
+      return;
+    }
+    Duration& stream_free = free_[static_cast<std::size_t>(instruction.stream)];
+    Duration start = stream_free;
+    Opcode waited_for = instruction.opcode;
+    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+      const Dependency& dependency = instruction.dependencies[d];
+      const std::int64_t of = iteration_ - dependency.iterations_back;
+      if (of < 0 || dependency.instruction < range_.first) continue;
+      const Duration end = ends_of(of)[dependency.instruction];
+      if (end <= start) continue;
+      start = end;
+      waited_for = block_.body[dependency.instruction].opcode;
+    }
+    const Duration time = duration(index);
+    if (instruction.stream == Stream::compute) {
+      breakdown_[activity_of(waited_for)] += start - stream_free;
+      breakdown_[activity_of(instruction.opcode)] += time;
+    }
+    stream_free = start + time;
+    ends_of(iteration_)[index] = stream_free;
+  }
+
+  [[nodiscard]] Duration duration(std::size_t index) const {
+    const Instruction& instruction = block_.body[index];
+    if (instruction.opcode == Opcode::exchange) return transfer_(priced_.program.bytes[instruction.work]);
+    return priced_.time(block_index_, index, speed_);
+  }
+
+  // The block ends when its last stream does.
+  void drain() {
+    for (std::size_t stream = 0; stream < stream_count; ++stream) {
+      if (free_[stream] <= free_[compute]) continue;
+      const bool ring = stream == static_cast<std::size_t>(Stream::comm);
+      breakdown_[ring ? Activity::cp_comm : Activity::offload_stall] += free_[stream] - free_[compute];
+      free_[compute] = free_[stream];
+    }
+  }
+
+  const PricedProgram& priced_;
+  const Block& block_;
+  std::size_t block_index_;
+  BodyRange range_;
+  double speed_;
+  const TransferTime& transfer_;
+  std::int64_t iteration_ = 0;
+  std::array<Duration, stream_count> free_{};
+  std::array<std::vector<Duration>, farthest_iterations_back + 1> ends_;
+  Breakdown breakdown_;
+};
+
+}  // namespace
+
+LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
+                   const TransferTime& transfer) {
+  return LoopSchedule(priced, block, range, speed, transfer).run();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+/// How long a block takes on one rank of a ring whose ranks all run in step, so that every exchange takes the same known time.
+struct LoopTime {
+  Duration total;
+  Breakdown breakdown;  ///< Sums to total.
+};
+
+/// The instructions [first, last) of a block's body.
+struct BodyRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+using TransferTime = std::function<Duration(Bytes)>;
+
+/// Runs `iterations` of a range of a body on the four streams of one device of the given speed. Without dependencies between
+/// iterations one pass is enough. O(instructions x iterations run).
+[[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
+                                 const TransferTime& transfer);
+
+}  // namespace hdpsim

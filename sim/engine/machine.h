@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/cluster/placement.h"
+#include "sim/cost/cost_model.h"
+#include "sim/network/network_model.h"
+
+namespace hdpsim {
+
+/// The simulated cluster as the engine sees it. One machine serves one simulation at a time: the network holds its flows.
+struct Machine {
+  const CostModel* cost = nullptr;
+  NetworkModel* network = nullptr;
+  const Placement* placement = nullptr;
+  std::int64_t tp = 1;
+  std::vector<double> speed;  ///< Of every HDP rank's slowest device, relative to nominal.
+  Bandwidth d2h;              ///< Per device, to host memory.
+  Bandwidth h2d;
+  Duration micro_batch_overhead;
+  Duration step_overhead;
+  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes among the tp devices of a rank,
+  /// a reduce-scatter and an all-gather over the devices that hold the same shard in the whole pool.
+  std::function<Duration(Bytes)> tp_collective;
+  std::function<Duration(Bytes)> pool_reduce_scatter;
+  std::function<Duration(Bytes)> pool_all_gather;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/id.h"
+#include "sim/engine/machine.h"
+#include "sim/engine/timeline.h"
+#include "sim/program/program.h"
+
+namespace hdpsim {
+
+/// What an instruction's time is booked as.
+[[nodiscard]] Activity activity_of(Opcode opcode);
+/// Device work gets slower on a slow device; transfers and collectives do not.
+[[nodiscard]] bool depends_on_device_speed(Opcode opcode);
+
+/// A micro-batch's program with the time of every instruction on a device of nominal speed. Exchanges have no time of their own:
+/// the network decides.
+struct PricedProgram {
+  MicroBatchProgram program;
+  std::vector<std::vector<Duration>> times;  ///< By block and instruction, repeats included.
+  EvidenceTimes evidence{};                  ///< Of one rank's kernels, all iterations.
+
+  [[nodiscard]] Duration time(std::size_t block, std::size_t instruction, double speed) const {
+    const Duration nominal = times[block][instruction];
+    const bool scaled = speed != 1 && depends_on_device_speed(program.blocks[block].body[instruction].opcode);
+    return scaled ? nominal.scaled(1 / speed) : nominal;
+  }
+};
+
+[[nodiscard]] PricedProgram price(const Program& program, MicroBatchId id, const Machine& machine);
+
+/// The hop from one rank of a ring to the next: one route for each tensor-parallel shard.
+struct Hop {
+  std::vector<Route> routes;
+  Duration latency;  ///< The longest.
+  Bandwidth alone;   ///< The slowest.
+  bool is_private = true;
+
+  /// Time of a message when nobody else uses the links. Each shard sends `bytes`.
+  [[nodiscard]] Duration transfer(Bytes bytes) const { return latency + bytes / alone; }
+};
+
+/// Hop i leads from group[i] to group[(i + 1) % N]. No hops for a group of one.
+[[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine);
+
+/// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest rank, gradient
+/// sync, optimizer, fixed cost. `finished[r]` is when rank r ended its last micro-batch. Sets step_time.
+void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished, Timeline& timeline);
+
+}  // namespace hdpsim

@@ -1,0 +1,48 @@
+#include "sim/engine/timeline.h"
+
+#include <numeric>
+
+namespace hdpsim {
+
+std::string_view activity_name(Activity activity) {
+  constexpr std::array<std::string_view, activity_count> names = {
+      "attention", "linear",    "cp_comm",   "tp_comm",   "offload_stall", "bubble",
+      "group_wait", "grad_sync", "optimizer", "data_wait", "overhead"};
+  return names.at(static_cast<std::size_t>(activity));
+}
+
+Duration Breakdown::total() const {
+  return std::accumulate(times_.begin(), times_.end(), Duration{});
+}
+
+Breakdown& Breakdown::operator+=(const Breakdown& other) {
+  for (std::size_t i = 0; i < activity_count; ++i) times_[i] += other.times_[i];
+  return *this;
+}
+
+Breakdown Breakdown::repeated(std::int64_t times) const {
+  Breakdown result;
+  for (std::size_t i = 0; i < activity_count; ++i) result.times_[i] = times_[i] * times;
+  return result;
+}
+
+Breakdown Timeline::mean() const {
+  Breakdown mean;
+  if (ranks.empty()) return mean;
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    Int128 sum = 0;
+    for (const Breakdown& rank : ranks) sum += rank[activity].picoseconds();
+    mean[activity] = Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<std::int64_t>(ranks.size())));
+  }
+  // Division lost less than one picosecond an activity; waiting is where it is missed least.
+  mean[Activity::group_wait] += step_time - mean.total();
+  return mean;
+}
+
+Duration Timeline::busy(std::size_t rank) const {
+  const Breakdown& times = ranks.at(rank);
+  return step_time - times[Activity::group_wait] - times[Activity::bubble];
+}
+
+}  // namespace hdpsim

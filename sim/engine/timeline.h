@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/cost/cost_model.h"
+
+namespace hdpsim {
+
+/// What a rank's time goes to. Every picosecond of every rank is exactly one of these.
+enum class Activity : std::uint8_t {
+  attention,      ///< Attention launches and their merges.
+  linear,         ///< Matrix products and the memory-bound kernels between them.
+  cp_comm,        ///< Waiting for keys and values that are on their way.
+  tp_comm,        ///< Tensor-parallel collectives that nothing hides.
+  offload_stall,  ///< Waiting for a copy to or from host memory.
+  bubble,         ///< Waiting for another pipeline stage.
+  group_wait,     ///< Waiting for a rank that is not ready, at a ring or at the end of the step: imbalance.
+  grad_sync,      ///< Gradient reduce-scatter and parameter all-gather over the pool.
+  optimizer,
+  data_wait,
+  overhead,       ///< Fixed cost of a micro-batch and of a step.
+};
+inline constexpr std::size_t activity_count = 11;
+[[nodiscard]] std::string_view activity_name(Activity activity);
+
+/// Time by activity.
+class Breakdown {
+ public:
+  [[nodiscard]] Duration operator[](Activity activity) const { return times_[static_cast<std::size_t>(activity)]; }
+  Duration& operator[](Activity activity) { return times_[static_cast<std::size_t>(activity)]; }
+  [[nodiscard]] Duration total() const;
+  Breakdown& operator+=(const Breakdown& other);
+  /// The same loop body run `times` times.
+  [[nodiscard]] Breakdown repeated(std::int64_t times) const;
+
+ private:
+  std::array<Duration, activity_count> times_{};
+};
+
+/// Priced time by what it rests on (index: Evidence).
+using EvidenceTimes = std::array<Duration, evidence_kinds>;
+
+/// When a micro-batch ran: from the first of its ranks that began to the last that ended.
+struct MicroBatchInterval {
+  Instant begin;
+  Instant end;
+};
+
+/// What one step was: simulated or measured.
+struct Timeline {
+  Duration step_time;
+  std::vector<Breakdown> ranks;                  ///< One an HDP rank; each sums to step_time exactly.
+  std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
+  EvidenceTimes evidence{};                      ///< Of the kernels, summed over ranks.
+  std::uint64_t events = 0;
+
+  /// Mean over ranks, rounded so that the activities still sum to step_time.
+  [[nodiscard]] Breakdown mean() const;
+  /// Time that a rank did not wait for others: everything but group_wait and bubble.
+  [[nodiscard]] Duration busy(std::size_t rank) const;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,154 @@
+#include "sim/engine/world.h"
+
+#include <algorithm>
+
+#include "sim/model/work.h"
+#include "sim/network/collective.h"
+#include "sim/network/equal_share.h"
+
+namespace hdpsim {
+namespace {
+
+LinkEfficiency message_efficiency(const DeviceProfile& profile) {
+  LinkEfficiency efficiency;
+  if (profile.nvlink) {
+    efficiency.nvlink = profile.nvlink->send_recv.efficiency();
+    efficiency.nvlink_latency = profile.nvlink->send_recv.latency;
+  }
+  if (profile.network) {
+    efficiency.network = profile.network->send_recv.efficiency();
+    efficiency.network_latency = profile.network->send_recv.latency;
+  }
+  return efficiency;
+}
+
+// What a profile knows of one collective; where it knows nothing, that of its messages.
+CollectiveEfficiency collective_efficiency(const DeviceProfile& profile,
+                                           std::optional<CollectiveRate> LinkProfile::*collective) {
+  CollectiveEfficiency efficiency{message_efficiency(profile), {}, {}};
+  if (profile.nvlink && (*profile.nvlink).*collective) {
+    const CollectiveRate& rate = *((*profile.nvlink).*collective);
+    efficiency.links.nvlink = rate.efficiency();
+    efficiency.links.nvlink_latency = rate.step_latency;
+    efficiency.nvlink_start = rate.latency;
+  }
+  if (profile.network && (*profile.network).*collective) {
+    const CollectiveRate& rate = *((*profile.network).*collective);
+    efficiency.links.network = rate.efficiency();
+    efficiency.links.network_latency = rate.step_latency;
+    efficiency.network_start = rate.latency;
+  }
+  return efficiency;
+}
+
+// Devices behind one PCIe uplink share it when all of them copy, as they do in training.
+Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> measured) {
+  const Bandwidth uplink = cluster.pcie / std::max<std::int64_t>(1, cluster.devices_per_pcie_uplink);
+  return measured ? std::min(*measured, uplink) : uplink;
+}
+
+}  // namespace
+
+struct World::Parts {
+  ClusterSpec cluster;
+  DeviceProfile profile;
+  Mesh mesh;
+  std::unique_ptr<CostModel> cost;
+  std::unique_ptr<NetworkModel> network;
+  std::unique_ptr<Placement> placement;
+  Machine machine;
+};
+
+World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+World::~World() = default;
+
+std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfile& profile, const Mesh& mesh,
+                                   std::string_view placement, Diagnostics& diagnostics) {
+  auto parts = std::make_unique<Parts>();
+  parts->placement = make_placement(placement, mesh, cluster, diagnostics);
+  if (!parts->placement) return nullptr;
+  parts->cluster = cluster;
+  parts->profile = profile;
+  parts->mesh = mesh;
+  parts->cost = make_cost_model(profile);
+  parts->network = make_equal_share(cluster, message_efficiency(profile));
+
+  Machine& machine = parts->machine;
+  machine.cost = parts->cost.get();
+  machine.network = parts->network.get();
+  machine.placement = parts->placement.get();
+  machine.tp = mesh.tp;
+  for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
+    double slowest = cluster.speed_of(machine.placement->device(HdpRank(rank), 0, 0));
+    for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
+      slowest = std::min(slowest, cluster.speed_of(machine.placement->device(HdpRank(rank), 0, shard)));
+    }
+    machine.speed.push_back(slowest);
+  }
+  const auto& copies = profile.host_copies;
+  machine.d2h = host_copy_rate(cluster, copies ? std::optional(copies->d2h) : std::nullopt);
+  machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt);
+  machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
+  machine.step_overhead = profile.overheads.per_step.time;
+
+  const Collectives gathers(cluster, collective_efficiency(profile, &LinkProfile::all_gather));
+  const Collectives reductions(cluster, collective_efficiency(profile, &LinkProfile::reduce_scatter));
+  const CollectiveGroup shards = tp_group(mesh);
+  const CollectiveGroup pool = pool_group(mesh, *parts->placement, cluster);
+  machine.tp_collective = [gathers, shards](Bytes bytes) { return gathers.all_gather(shards, bytes); };
+  machine.pool_reduce_scatter = [reductions, pool](Bytes bytes) { return reductions.reduce_scatter(pool, bytes); };
+  machine.pool_all_gather = [gathers, pool](Bytes bytes) { return gathers.all_gather(pool, bytes); };
+  return std::unique_ptr<World>(new World(std::move(parts)));
+}
+
+Machine& World::machine() {
+  return parts_->machine;
+}
+
+std::int64_t World::ranks_per_node() const {
+  return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->cluster);
+}
+
+WorkModel World::work_model(const Transformer& model, std::int64_t capacity) const {
+  const Machine& machine = parts_->machine;
+  const std::int64_t tp = parts_->mesh.tp;
+  const auto layers = static_cast<double>(model.layers);
+  const auto tokens = static_cast<double>(capacity);
+  double dense = 0;
+  double per_step_area = 0;
+  const auto add_dense = [&](const LinearPart& part, double times) {
+    for (const Gemm& gemm : part.gemms) dense += times * machine.cost->gemm(gemm).time.seconds();
+    dense += times * machine.cost->memory_bound(part.memory_bound).time.seconds();
+  };
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    add_dense(before_attention(model, capacity, tp, direction), layers);
+    add_dense(after_attention(model, capacity, tp, direction), layers);
+    add_dense(embedding(model, capacity, tp, direction), 1);
+    add_dense(output_head(model, capacity, tp, direction), 1);
+    if (tp > 1) dense += 4 * layers * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+    // A ring step of C tokens: half a full square.
+    const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
+                         model.heads / tp, std::max<std::int64_t>(1, model.kv_heads / tp), model.head_dim, direction};
+    per_step_area += machine.cost->attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
+  }
+  WorkModel work;
+  work.per_token = dense / tokens;
+  work.per_area = layers * per_step_area;
+  work.per_micro_batch = machine.micro_batch_overhead.seconds();
+  if (parts_->mesh.hdp > 1) {
+    // The widest hop of the pool: from the last rank to the first.
+    const Route route = machine.network->route(machine.placement->device(HdpRank(parts_->mesh.hdp - 1), 0, 0),
+                                               machine.placement->device(HdpRank(0), 0, 0));
+    const std::int64_t dkv = parts_->profile.backward_ring.dkv_bytes_per_element;
+    const auto kv = static_cast<double>(kv_bytes(model, capacity, tp).count()) / tokens;
+    const double both_ways = kv * (2 + static_cast<double>(dkv) / 2);  // forward KV; backward KV and dKV
+    work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
+    work.per_ring_step = layers * 2 * route.latency.seconds();
+  }
+  const auto activations = static_cast<double>(activation_bytes(model, capacity, tp).count()) / tokens;
+  work.offload_per_token = layers * activations / static_cast<double>(machine.d2h.bytes_per_second());
+  return work;
+}
+
+}  // namespace hdpsim

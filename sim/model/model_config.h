@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/document/document.h"
+#include "sim/model/transformer.h"
+
+namespace hdpsim {
+
+/// The transformer that a HuggingFace config.json describes; problems are reported with their place, and then nothing is
+/// returned. Known families: Llama, Mistral, Qwen2, Mixtral, GPT-2, GPT-NeoX, MPT. Keys that say nothing about cost are ignored:
+/// those files hold many. `name` becomes the model's.
+[[nodiscard]] std::optional<Transformer> read_model(const Value& config, const std::string& name,
+                                                    Diagnostics& diagnostics);
+
+/// The same for a file; its name is that of the file, or of its folder for a plain config.json.
+[[nodiscard]] std::optional<Transformer> load_model(const std::string& path, Diagnostics& diagnostics);
+
+/// The preset `name` of a directory of configurations (configs/models). An unknown name is reported at `asked_at`, with a
+/// suggestion.
+[[nodiscard]] std::optional<Transformer> load_model_preset(const std::string& name, const std::string& directory,
+                                                           const Position& asked_at, Diagnostics& diagnostics);
+
+/// Names of the presets of a directory, sorted.
+[[nodiscard]] std::vector<std::string> model_preset_names(const std::string& directory);
+
+/// Reports at `asked_at` what of a model cannot be simulated yet (mixture of experts). True if nothing was reported.
+bool check_supported(const Transformer& model, const Position& asked_at, Diagnostics& diagnostics);
+
+}  // namespace hdpsim

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+/// What software leaves of the links and adds to every message, as a device profile knows it. The defaults are the bare
+/// hardware.
+struct LinkEfficiency {
+  double nvlink = 1;              ///< Of the physical rate; in (0, 1].
+  double network = 1;             ///< Of the physical rate of NICs and switch links; in (0, 1].
+  Duration nvlink_latency = {};   ///< Start-up of a message inside a node.
+  Duration network_latency = {};  ///< Start-up of a message between nodes.
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,43 @@
+#include "sim/plan/impl/buckets.h"
+
+#include <algorithm>
+
+namespace hdpsim {
+namespace {
+
+double work_of(const Ring& ring) {
+  return static_cast<double>(ring.size.degree) * ring.seconds;
+}
+
+}  // namespace
+
+Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings), bucket_end_(rings.size()) {
+  double total = 0;
+  for (const Ring& ring : rings) total += work_of(ring);
+  double sum = 0;
+  std::size_t first = 0;
+  for (std::int64_t bucket = 1; first < rings.size(); ++bucket) {
+    const double limit = total * static_cast<double>(bucket) / static_cast<double>(count);
+    std::size_t end = first;
+    do {
+      left_.insert(left_.end(), end);
+      sum += work_of(rings[end++]);
+    } while (end < rings.size() && (bucket >= count || sum + work_of(rings[end]) <= limit));
+    std::fill(bucket_end_.begin() + first, bucket_end_.begin() + end, end);
+    first = end;
+  }
+}
+
+const Ring& Buckets::draw(std::int64_t targets) {
+  const std::size_t longest = *left_.begin();
+  const std::size_t end = bucket_end_[longest];
+  const auto too_wide = [targets](const Ring& ring) { return ring.size.degree > targets; };
+  const auto fitting = std::partition_point(rings_.begin() + longest, rings_.begin() + end, too_wide);
+  auto drawn = left_.lower_bound(static_cast<std::size_t>(fitting - rings_.begin()));
+  if (drawn == left_.end() || *drawn >= end) drawn = left_.begin();
+  const Ring& ring = rings_[*drawn];
+  left_.erase(drawn);
+  return ring;
+}
+
+}  // namespace hdpsim

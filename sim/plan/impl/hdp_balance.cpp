@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "sim/plan/impl/buckets.h"
+#include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/rank_loads.h"
+#include "sim/plan/impl/short_sequences.h"
+
+namespace hdpsim {
+namespace {
+
+// The parts of a span that joins a ring must be whole tiles of the attention kernels: two parts a rank of at least 128
+// rows.
+constexpr std::int64_t least_joined_tokens_per_rank = 256;
+
+// One way to plan a step.
+struct Candidate {
+  RankChoice choice = RankChoice::least_wait;
+  double longest_seconds = 0;  // that offload may let a micro-batch take
+  double share = 0;            // seconds of every rank if all work were spread evenly
+};
+
+// How a way turned out, by the work model.
+struct Outcome {
+  double step = 0;    // seconds until the last rank is done
+  double spread = 0;  // how much earlier the first is done, as a share of the step
+};
+
+// A shorter step is better. Steps within 1 % of each other are the same to this model: then ranks that end together are
+// better.
+bool is_better(const Outcome& a, const Outcome& b) {
+  constexpr double same_step = 0.01;
+  constexpr double together = 0.03;
+  const bool same = std::abs(a.step - b.step) <= same_step * std::max(a.step, b.step);
+  if (same && std::max(a.spread, b.spread) > together) return a.spread < b.spread;
+  return a.step < b.step;
+}
+
+// The planning of one step in one way.
+class Balancing {
+ public:
+  Balancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
+            const Candidate& candidate, PlanBuilder& builder)
+      : context_(context),
+        options_(options),
+        batch_(batch),
+        builder_(builder),
+        sizing_(context, options.offload),
+        candidate_(candidate),
+        loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
+               candidate.share > 0 ? options.delta * candidate.share : 1),
+        short_(batch) {}
+
+  Outcome run() {
+    std::vector<Ring> rings;
+    for (const std::size_t sequence : longest_first(batch_)) {
+      if (tokens(sequence) < context_.capacity) {
+        short_.add(sequence);
+      } else {
+        const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
+        rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
+      }
+    }
+    Buckets buckets(rings, options_.buckets);
+    while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
+    return place_short();
+  }
+
+ private:
+  std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
+
+  void place(const Ring& ring) {
+    RingSize size = ring.size;
+    if (options_.widen) size.degree = widened(ring);
+    SequenceList members{ring.sequence};
+    const double seconds = let_join(members, size);
+    const std::vector<std::int64_t> ranks = loads_.take(size.degree, candidate_.choice);
+    double start = 0;
+    for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
+    std::vector<HdpRank> group;
+    group.reserve(ranks.size());
+    for (const std::int64_t rank : ranks) {
+      group.emplace_back(static_cast<std::size_t>(rank));
+      loads_.put(rank, start + seconds);
+    }
+    builder_.add(std::move(group), members, size.offload);
+  }
+
+  // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
+  // first. Wider rings wait for more ranks, and beyond a certain width their transfers show.
+  std::int64_t widened(const Ring& ring) const {
+    const std::int64_t count = tokens(ring.sequence);
+    const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
+    std::int64_t best = ring.size.degree;
+    double best_finish = std::numeric_limits<double>::infinity();
+    const double soon_enough = candidate_.share * (1 + options_.delta);
+    for (const RankLoads::Offer& offer : loads_.offers()) {
+      if (offer.ranks < ring.size.degree || best_finish <= soon_enough) continue;
+      const std::int64_t most = std::min(widest, offer.ranks);
+      const std::int64_t needed = sizing_.degree_within(count, candidate_.share - offer.start, most);
+      const std::int64_t degree = std::max(ring.size.degree, needed);
+      const double finish = offer.start + sizing_.seconds(count, degree);
+      if (finish < best_finish) {
+        best_finish = finish;
+        best = degree;
+      }
+    }
+    return best;
+  }
+
+  // Lets short sequences fill the room that ceil(s / C) leaves in a ring, the longest that fits first, as long as they
+  // cost the ring's ranks no more than they would cost alone. Returns the seconds of the micro-batch.
+  double let_join(SequenceList& members, RingSize size) {
+    std::int64_t sum = tokens(members.front());
+    double pairs = causal_pairs(sum);
+    double seconds = context_.work.seconds(pairs, sum, size.degree);
+    if (!options_.pack_groups || size.degree == 1 || size.offload > 0) return seconds;
+    while (const auto candidate = short_.longest_within(size.degree * context_.capacity - sum)) {
+      const std::int64_t count = tokens(*candidate);
+      const double joined = context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
+      const double cost = (joined - seconds) * static_cast<double>(size.degree);
+      if (count < least_joined_tokens_per_rank * size.degree || cost > seconds_alone(count)) break;
+      short_.remove(*candidate);
+      members.push_back(*candidate);
+      sum += count;
+      pairs += causal_pairs(count);
+      seconds = joined;
+    }
+    return seconds;
+  }
+
+  // In a full micro-batch of one rank, with its share of the fixed time.
+  double seconds_alone(std::int64_t count) const {
+    const double share = static_cast<double>(count) / static_cast<double>(context_.capacity);
+    return context_.work.compute_seconds(causal_pairs(count), count) + context_.work.per_micro_batch * share;
+  }
+
+  Outcome place_short() {
+    std::vector<double> loads = loads_.loads();
+    const std::vector<RankPacks> ranks = deal_to_least_loaded(batch_, short_.rest(), context_, loads);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
+    }
+    const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
+    return {*last, *last > 0 ? 1 - *first / *last : 0};
+  }
+
+  const PlanningContext& context_;
+  const BalanceOptions& options_;
+  const Batch& batch_;
+  PlanBuilder& builder_;
+  RingSizing sizing_;
+  Candidate candidate_;
+  RankLoads loads_;
+  ShortSequences short_;
+};
+
+// No rule is best for every batch: a few are tried, and the work model judges.
+class HdpBalance final : public Planner {
+ public:
+  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {}
+
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
+    std::optional<Outcome> best;
+    Plan plan;
+    for (const Candidate& candidate : candidates(shares)) {
+      PlanBuilder builder("hdp-balance", context_, batch, step);
+      const Outcome outcome = Balancing(context_, options_, batch, candidate, builder).run();
+      if (best && !is_better(outcome, *best)) continue;
+      best = outcome;
+      plan = builder.take();
+    }
+    return plan;
+  }
+
+ private:
+  // With offload a sequence may take the whole step on few ranks, which wastes nothing where such sequences fit side by
+  // side; or no longer than the mean micro-batch, which leaves more small pieces to even out with; or as many ranks as
+  // without.
+  std::vector<Candidate> candidates(const Shares& shares) const {
+    constexpr double without = 0;
+    std::vector<Candidate> candidates{{RankChoice::least_wait, without, shares.step},
+                                      {RankChoice::least_loaded, without, shares.step}};
+    if (options_.offload.mode != OffloadRule::Mode::none) {
+      candidates.push_back({RankChoice::least_wait, shares.micro_batch, shares.step});
+      candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
+    }
+    return candidates;
+  }
+
+  PlanningContext context_;
+  BalanceOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options) {
+  return std::make_unique<HdpBalance>(context, options);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,58 @@
+#include "sim/plan/impl/order_of_execution.h"
+
+#include <cstddef>
+
+namespace hdpsim {
+namespace {
+
+class Execution {
+ public:
+  explicit Execution(const Plan& plan) : plan_(plan), next_(plan.schedule.size()), missing_(plan.micro_batches.size()) {
+    for (const auto& list : plan.schedule) {
+      for (const MicroBatchId id : list) {
+        if (known(id)) ++missing_[id.index()];
+      }
+    }
+  }
+
+  std::vector<MicroBatchId> run() {
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) arrive(rank);
+    for (std::size_t done = 0; done < order_.size(); ++done) {
+      for (const HdpRank rank : plan_.micro_batches[order_[done].index()].group) {
+        if (rank.index() < next_.size() && stands_at(rank.index(), order_[done])) {
+          ++next_[rank.index()];
+          arrive(rank.index());
+        }
+      }
+    }
+    return std::move(order_);
+  }
+
+ private:
+  bool known(MicroBatchId id) const { return id.index() < missing_.size(); }
+  bool stands_at(std::size_t rank, MicroBatchId id) const {
+    return next_[rank] < plan_.schedule[rank].size() && plan_.schedule[rank][next_[rank]] == id;
+  }
+
+  // The rank has come to its next micro-batch; the last rank to come makes it ready.
+  void arrive(std::size_t rank) {
+    const auto& list = plan_.schedule[rank];
+    while (next_[rank] < list.size() && !known(list[next_[rank]])) ++next_[rank];
+    if (next_[rank] == list.size()) return;
+    const MicroBatchId id = list[next_[rank]];
+    if (--missing_[id.index()] == 0) order_.push_back(id);
+  }
+
+  const Plan& plan_;
+  std::vector<std::size_t> next_;
+  std::vector<std::size_t> missing_;  // ranks that have not come to the micro-batch yet
+  std::vector<MicroBatchId> order_;
+};
+
+}  // namespace
+
+std::vector<MicroBatchId> order_of_execution(const Plan& plan) {
+  return Execution(plan).run();
+}
+
+}  // namespace hdpsim

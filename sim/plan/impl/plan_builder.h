@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+
+/// Sequences by their index in the batch.
+using SequenceList = std::vector<std::size_t>;
+
+/// Longest first; sequences of equal length keep the order of the data. O(n log n).
+[[nodiscard]] SequenceList longest_first(const Batch& batch);
+
+/// Collects the micro-batches of a plan. A rank executes its micro-batches in the order in which they were added, so
+/// that no order of additions can deadlock.
+class PlanBuilder {
+ public:
+  /// Checks that every sequence has 1 to `context` tokens.
+  PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step);
+
+  /// Whole sequences as one micro-batch of the group.
+  void add(std::vector<HdpRank> group, const SequenceList& sequences, double offload = 0);
+  /// The same on `degree` consecutive ranks.
+  void add_consecutive(std::size_t first_rank, std::size_t degree, const SequenceList& sequences, double offload = 0);
+
+  [[nodiscard]] Plan take() { return std::move(plan_); }
+
+ private:
+  Plan plan_;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/plan/impl/deal_order.h"
+#include "sim/plan/impl/ring_sizing.h"
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+
+/// The static mesh, `static`: ranks = dp x cp, and cp consecutive ranks form a group for the whole run. Sequences are
+/// packed by best-fit decreasing up to the context; every sequence of a pack is cut over all cp ranks; packs go round
+/// the dp groups, so that their counts differ by at most one.
+struct StaticOptions {
+  std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
+  DealOrder order = DealOrder::data;
+};
+[[nodiscard]] std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options);
+
+/// `hdp-naive`: ByteScale (arXiv 2502.21231), Algorithm 1. Sequences of at least C tokens get (r, D) from eq. 3,
+/// shorter ones are packed to C by best fit with D = 1. The text says only that they are then assigned to ranks. Here
+/// micro-batches fill consecutive ranks wave by wave (Waves), in the order of the data or longest first, whatever the
+/// ranks' loads are.
+struct NaiveOptions {
+  DealOrder order = DealOrder::data;
+  OffloadRule offload;  ///< `auto` lets no micro-batch take longer than the mean one: nobody evens out long ones.
+};
+[[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
+
+/// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
+/// maximum of zero, and it leaves several choices open. Completions:
+///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join
+///   them; draw      within the first bucket the longest sequence that the targets can hold, otherwise the longest;
+///   ranks     a ring starts when its last rank is free, and that time counts on all its ranks. Of the ranks that are
+///   free in
+///             time it gets either those that would wait least or the least loaded; within delta, whole nodes first;
+///   packing   short sequences fill the room that ceil(s / C) leaves in a ring where they cost no more than alone; the
+///   rest go
+///             one by one, longest first, to the rank that is done first, and each rank packs its own to C by best fit;
+///   choice    the alternatives (which ranks; how far offload may shrink a ring) are all planned, and the work model
+///   judges.
+struct BalanceOptions {
+  std::int64_t buckets =
+      16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
+  double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
+  OffloadRule offload;
+  bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
+  bool pack_groups = true;  ///< Whether short sequences may join rings.
+  /// Whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
+  /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
+  bool widen = false;
+};
+[[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);
+
+}  // namespace hdpsim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace hdpsim {
+
+/// Which of the ranks that are free in time a micro-batch gets.
+enum class RankChoice {
+  least_wait,    ///< Those that became free last, so that the least loaded stay free for narrower work.
+  least_loaded,  ///< As ByteScale's Algorithm 2 has it; ranks that are far behind are drawn in and wait.
+};
+
+/// The ranks of the pool by the seconds of work that they were given so far. Loads are compared in steps of `delta`:
+/// ranks of one level count as equally loaded, and among equals whole nodes are taken first.
+class RankLoads {
+ public:
+  /// All ranks start at zero. `delta` > 0 seconds; `ranks_per_node` consecutive ranks form a node.
+  RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta);
+
+  /// Ranks more than delta below the maximum, counted in levels: those below the level of the most loaded rank.
+  [[nodiscard]] std::int64_t target_count() const;
+
+  /// `ranks` ranks are free at `start` seconds.
+  struct Offer {
+    std::int64_t ranks;
+    double start;
+  };
+  /// One offer a level, from the least loaded to the most loaded. O(levels).
+  [[nodiscard]] std::vector<Offer> offers() const;
+
+  /// Takes `count` ranks that are free together as early as any `count` ranks are, ascending. They are in no level
+  /// until they are put back. O(levels + count log ranks).
+  [[nodiscard]] std::vector<std::int64_t> take(std::int64_t count, RankChoice choice);
+  /// Puts a taken rank back with its new load.
+  void put(std::int64_t rank, double load);
+
+  [[nodiscard]] double load(std::int64_t rank) const { return loads_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const std::vector<double>& loads() const { return loads_; }
+
+ private:
+  struct Level {
+    std::int64_t ranks = 0;
+    double latest = 0;                                              // the largest load that was put here
+    std::map<std::int64_t, std::vector<std::int64_t>> nodes;        // node -> its ranks here, in any order
+    std::set<std::pair<std::int64_t, std::int64_t>> nodes_by_size;  // (ranks here, node)
+  };
+  using Levels = std::map<std::int64_t, Level>;
+
+  /// The last level that must be drawn on for `count` ranks.
+  [[nodiscard]] Levels::iterator last_level_for(std::int64_t count);
+  void take_from(Level& level, std::int64_t count, std::vector<std::int64_t>& taken);
+
+  std::int64_t ranks_per_node_;
+  double delta_;
+  std::vector<double> loads_;
+  Levels levels_;
+  std::int64_t ranks_in_levels_ = 0;
+};
+
+}  // namespace hdpsim

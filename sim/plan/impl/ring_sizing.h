@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+
+/// How much of the activations a policy moves to host memory.
+struct OffloadRule {
+  enum class Mode { none, automatic, fixed };
+  Mode mode = Mode::none;
+  double ratio = 0;  ///< Of a fixed rule.
+};
+
+/// How a sequence is spread: D ranks and the offload ratio r of its micro-batch.
+struct RingSize {
+  std::int64_t degree = 1;
+  double offload = 0;
+};
+
+/// ByteScale (arXiv 2502.21231), eq. 3: the least D(s) = ceil(s / C x resident_share(r)) over r. Bounds on r: the
+/// forward pass hides the copies (T(s) >= r Act(s) / B; backward is longer), and host memory holds them. The text gives
+/// no bound from balance, and without one offload leaves a 2M-token sequence on 16 ranks for eight times the balanced
+/// step: here D never falls so low that the micro-batch takes longer than the policy allows. r is then lowered to what
+/// D needs.
+class RingSizing {
+ public:
+  RingSizing(const PlanningContext& context, OffloadRule rule) : context_(context), rule_(rule) {}
+
+  /// For a sequence of at least one token. `longest_seconds` bounds D from below unless even r = 0 takes longer. Memory
+  /// comes before the other bounds: D <= ranks of the pool whenever the pool can hold the sequence.
+  [[nodiscard]] RingSize size(std::int64_t tokens, double longest_seconds) const;
+  /// D without offload: ceil(s / C).
+  [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
+  /// The least D whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if there is none up
+  /// to it.
+  [[nodiscard]] std::int64_t degree_within(std::int64_t tokens, double seconds, std::int64_t most) const;
+  /// The largest D >= `degree`, at most the pool, whose ring is not slower than its compute.
+  [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
+  /// Of one rank of a ring of `degree`, and of all its ranks together.
+  [[nodiscard]] double seconds(std::int64_t tokens, std::int64_t degree) const;
+  [[nodiscard]] double work(std::int64_t tokens, std::int64_t degree) const;
+  /// Tokens that one rank can hold at most when its host memory may be used to the full.
+  [[nodiscard]] std::int64_t most_tokens_per_rank() const;
+
+ private:
+  [[nodiscard]] double least_share_in_memory() const;
+  [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
+  [[nodiscard]] double offload_for(std::int64_t tokens_per_rank) const;
+
+  PlanningContext context_;
+  OffloadRule rule_;
+};
+
+/// What every rank would take if all work were spread evenly, in seconds.
+struct Shares {
+  double step = 0;  ///< All of its work.
+  double micro_batch =
+      0;  ///< One of its micro-batches: the step's share over the micro-batches of C tokens that a rank has.
+};
+
+/// Sequences of at least C tokens count as rings, shorter ones as parts of full micro-batches. Fewer ranks a ring mean
+/// fewer micro-batches and less work: the shares are taken with the plain degrees first and then with those that they
+/// lead to.
+[[nodiscard]] Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing);
+
+}  // namespace hdpsim

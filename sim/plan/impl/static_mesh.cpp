@@ -1,0 +1,35 @@
+#include <algorithm>
+
+#include "sim/plan/impl/deal_order.h"
+#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/policies.h"
+
+namespace hdpsim {
+namespace {
+
+class StaticMesh final : public Planner {
+ public:
+  StaticMesh(const PlanningContext& context, const StaticOptions& options) : context_(context), options_(options) {}
+
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder("static", context_, batch, step);
+    std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.context);
+    put_in_order(packs, options_.order);
+    const auto cp = static_cast<std::size_t>(options_.cp);
+    const std::size_t groups = static_cast<std::size_t>(context_.ranks) / cp;
+    for (std::size_t i = 0; i < packs.size(); ++i) builder.add_consecutive(i % groups * cp, cp, packs[i]);
+    return builder.take();
+  }
+
+ private:
+  PlanningContext context_;
+  StaticOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
+  return std::make_unique<StaticMesh>(context, options);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,225 @@
+#include "sim/plan/plan_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/order_of_execution.h"
+
+namespace hdpsim {
+namespace {
+
+// Room for the rounding of resident_share(), far below one token.
+constexpr double capacity_tolerance = 1 + 1e-9;
+
+class Checker {
+ public:
+  explicit Checker(const Plan& plan) : plan_(plan) {}
+
+  std::vector<std::string> run() {
+    check_header();
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      check_group(id);
+      check_capacity(id);
+    }
+    check_tokens();
+    check_schedule();
+    if (problems_.empty()) check_order();
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Values>
+  void problem(fmt::format_string<Values...> text, Values&&... values) {
+    problems_.push_back(fmt::format(text, std::forward<Values>(values)...));
+  }
+
+  void check_header() {
+    if (plan_.ranks < 1) problem("the pool has {} ranks", plan_.ranks);
+    if (plan_.capacity < 1) problem("the capacity is {} tokens", plan_.capacity);
+    if (plan_.layers < 1) problem("the model has {} layers", plan_.layers);
+    for (std::size_t i = 0; i < plan_.sequence_tokens.size(); ++i) {
+      if (plan_.sequence_tokens[i] < 1) problem("sequence {} has {} tokens", i, plan_.sequence_tokens[i]);
+    }
+  }
+
+  void check_group(std::size_t id) {
+    std::vector<HdpRank> group = plan_.micro_batches[id].group;
+    if (group.empty()) problem("micro-batch {} has no ranks", id);
+    std::sort(group.begin(), group.end());
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const std::size_t rank = group[i].index();
+      if (i > 0 && group[i - 1] == group[i]) problem("micro-batch {} has rank {} twice", id, rank);
+      if (static_cast<std::int64_t>(rank) >= plan_.ranks) {
+        problem("micro-batch {} has rank {}, the pool has {} ranks", id, rank, plan_.ranks);
+      }
+    }
+  }
+
+  void check_capacity(std::size_t id) {
+    const MicroBatch& micro_batch = plan_.micro_batches[id];
+    if (micro_batch.spans.empty()) problem("micro-batch {} has no spans", id);
+    if (!(micro_batch.offload >= 0 && micro_batch.offload <= 1)) {
+      problem("micro-batch {} offloads {}, it must be from 0 to 1", id, micro_batch.offload);
+      return;
+    }
+    if (micro_batch.group.empty()) return;
+    const double share = resident_share(micro_batch.offload, plan_.layers);
+    const double held = static_cast<double>(micro_batch.tokens_per_rank()) * share;
+    if (held > static_cast<double>(plan_.capacity) * capacity_tolerance) {
+      problem("micro-batch {} leaves {:.1f} of {} tokens on each rank, the capacity is {}", id, held,
+              micro_batch.tokens_per_rank(), plan_.capacity);
+    }
+  }
+
+  void check_tokens() {
+    struct Piece {
+      std::size_t sequence;
+      std::int64_t begin;
+      std::int64_t end;
+    };
+    std::vector<Piece> pieces;
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      for (const Span& span : plan_.micro_batches[id].spans) {
+        if (is_inside(span, id)) pieces.push_back({span.sequence.index(), span.begin, span.begin + span.tokens});
+      }
+    }
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      return std::tie(a.sequence, a.begin, a.end) < std::tie(b.sequence, b.begin, b.end);
+    });
+    auto piece = pieces.begin();
+    for (std::size_t sequence = 0; sequence < plan_.sequence_tokens.size(); ++sequence) {
+      std::int64_t covered = 0;
+      for (; piece != pieces.end() && piece->sequence == sequence; ++piece) {
+        if (piece->begin > covered) missing(sequence, covered, piece->begin);
+        if (piece->begin < covered) {
+          problem("sequence {}: tokens {} to {} are planned twice", sequence, piece->begin,
+                  std::min(covered, piece->end));
+        }
+        covered = std::max(covered, piece->end);
+      }
+      if (covered < plan_.sequence_tokens[sequence]) missing(sequence, covered, plan_.sequence_tokens[sequence]);
+    }
+  }
+
+  void missing(std::size_t sequence, std::int64_t begin, std::int64_t end) {
+    problem("sequence {}: tokens {} to {} are in no micro-batch", sequence, begin, end);
+  }
+
+  bool is_inside(const Span& span, std::size_t id) {
+    const std::size_t sequence = span.sequence.index();
+    if (sequence >= plan_.sequence_tokens.size()) {
+      problem("micro-batch {} has sequence {}, the batch has {}", id, sequence, plan_.sequence_tokens.size());
+      return false;
+    }
+    const std::int64_t tokens = plan_.sequence_tokens[sequence];
+    if (span.begin >= 0 && span.tokens >= 1 && span.tokens <= tokens && span.begin <= tokens - span.tokens) return true;
+    problem("micro-batch {} has {} tokens from {} of sequence {}, which has {}", id, span.tokens, span.begin, sequence,
+            tokens);
+    return false;
+  }
+
+  void check_schedule() {
+    if (std::ssize(plan_.schedule) != plan_.ranks) {
+      problem("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
+      return;
+    }
+    // What each rank has to run, from the groups; then compared with what its list says.
+    std::vector<std::vector<std::size_t>> due(plan_.schedule.size());
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      for (const HdpRank rank : plan_.micro_batches[id].group) {
+        if (rank.index() < due.size()) due[rank.index()].push_back(id);
+      }
+    }
+    for (std::size_t rank = 0; rank < due.size(); ++rank) check_list(rank, due[rank]);
+  }
+
+  // `due` is sorted. A rank that stands twice in a group was told already.
+  void check_list(std::size_t rank, std::vector<std::size_t>& due) {
+    due.erase(std::unique(due.begin(), due.end()), due.end());
+    std::vector<std::size_t> listed;
+    for (const MicroBatchId id : plan_.schedule[rank]) listed.push_back(id.index());
+    std::sort(listed.begin(), listed.end());
+    auto expected = due.begin();
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      if (i > 0 && listed[i] == listed[i - 1]) {
+        problem("rank {} runs micro-batch {} twice", rank, listed[i]);
+        continue;
+      }
+      for (; expected != due.end() && *expected < listed[i]; ++expected) never_run(rank, *expected);
+      if (expected != due.end() && *expected == listed[i]) {
+        ++expected;
+      } else {
+        not_of_its_own(rank, listed[i]);
+      }
+    }
+    for (; expected != due.end(); ++expected) never_run(rank, *expected);
+  }
+
+  void never_run(std::size_t rank, std::size_t id) {
+    problem("rank {} never runs micro-batch {} of its group", rank, id);
+  }
+
+  void not_of_its_own(std::size_t rank, std::size_t id) {
+    if (id >= plan_.micro_batches.size()) {
+      problem("rank {} runs micro-batch {}, the plan has {}", rank, id, plan_.micro_batches.size());
+    } else {
+      problem("rank {} runs micro-batch {}, whose group it is not in", rank, id);
+    }
+  }
+
+  // Who waits for whom: the micro-batch that a stuck rank stands before waits for another of its ranks, which stands
+  // before another micro-batch that must run first.
+  void check_order() {
+    const std::vector<MicroBatchId> order = order_of_execution(plan_);
+    if (order.size() == plan_.micro_batches.size()) return;
+    std::vector<bool> ran(plan_.micro_batches.size());
+    for (const MicroBatchId id : order) ran[id.index()] = true;
+    std::size_t at = static_cast<std::size_t>(std::find(ran.begin(), ran.end(), false) - ran.begin());
+    std::vector<std::size_t> path;
+    std::vector<std::size_t> seen_at(ran.size(), ran.size());
+    std::vector<std::size_t> via;  // the rank that makes path[i] wait for path[i + 1]
+    while (seen_at[at] == ran.size()) {
+      seen_at[at] = path.size();
+      path.push_back(at);
+      const auto [rank, blocker] = blocked_by(at, ran);
+      via.push_back(rank);
+      at = blocker;
+    }
+    std::vector<std::string> waits;
+    for (std::size_t i = seen_at[at]; i < path.size(); ++i) {
+      const std::size_t next = i + 1 < path.size() ? path[i + 1] : at;
+      waits.push_back(fmt::format("rank {} runs {} before {}", via[i], next, path[i]));
+    }
+    problem("deadlock: {}", fmt::join(waits, ", "));
+  }
+
+  // A rank of the group that is stuck before an earlier micro-batch of its list, and that micro-batch.
+  std::pair<std::size_t, std::size_t> blocked_by(std::size_t id, const std::vector<bool>& ran) const {
+    for (const HdpRank rank : plan_.micro_batches[id].group) {
+      for (const MicroBatchId listed : plan_.schedule[rank.index()]) {
+        if (listed.index() == id) break;
+        if (!ran[listed.index()]) return {rank.index(), listed.index()};
+      }
+    }
+    HDPSIM_CHECK(false, "micro-batch {} did not run and waits for none", id);
+    return {};
+  }
+
+  const Plan& plan_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> check_plan(const Plan& plan) {
+  return Checker(plan).run();
+}
+
+}  // namespace hdpsim

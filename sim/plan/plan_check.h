@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/plan/plan.h"
+
+namespace hdpsim {
+
+/// Every problem of a plan, a sentence each; none: the plan can be executed. Checked are:
+///   tokens     every token of every sequence stands in exactly one span, and spans lie inside their sequence;
+///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
+///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
+///   schedule   each micro-batch stands once in the list of each rank of its group, and in no other;
+///   deadlock   the ranks' orders agree: no micro-batches wait for each other in a circle. A circle is named.
+/// O(n log n) in the size of the plan (spans, group sizes and schedules together).
+[[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);
+
+}  // namespace hdpsim

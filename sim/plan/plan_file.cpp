@@ -1,0 +1,262 @@
+#include "sim/plan/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+using Output = std::back_insert_iterator<std::string>;
+
+const std::vector<std::string>& sharding_words() {
+  static const std::vector<std::string> words{"zigzag_ring"};
+  return words;
+}
+
+// ---- Writing
+
+void write_sequences(const std::vector<std::int64_t>& tokens, Output out) {
+  constexpr std::size_t numbers_a_line = 16;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const char* before = i == 0 ? "\n    " : i % numbers_a_line == 0 ? ",\n    " : ", ";
+    fmt::format_to(out, "{}{}", before, tokens[i]);
+  }
+}
+
+void write_group(const std::vector<HdpRank>& group, Output out) {
+  for (std::size_t first = 0; first < group.size();) {
+    std::size_t last = first;
+    while (last + 1 < group.size() && group[last + 1].index() == group[last].index() + 1) ++last;
+    fmt::format_to(out, "{}{}", first == 0 ? "" : ",", group[first].index());
+    if (last > first) fmt::format_to(out, "-{}", group[last].index());
+    first = last + 1;
+  }
+}
+
+bool is_whole(const Span& span, const Plan& plan) {
+  const std::size_t sequence = span.sequence.index();
+  return sequence < plan.sequence_tokens.size() && span.begin == 0 && span.tokens == plan.sequence_tokens[sequence];
+}
+
+void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output out) {
+  fmt::format_to(out, "{{\"group\": \"");
+  write_group(micro_batch.group, out);
+  fmt::format_to(out, "\", \"spans\": [");
+  const char* comma = "";
+  for (const Span& span : micro_batch.spans) {
+    if (is_whole(span, plan)) {
+      fmt::format_to(out, "{}{}", comma, span.sequence.index());
+    } else {
+      fmt::format_to(out, "{}[{}, {}, {}]", comma, span.sequence.index(), span.begin, span.tokens);
+    }
+    comma = ", ";
+  }
+  fmt::format_to(out, "]");
+  if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
+  fmt::format_to(out, "}}");
+}
+
+void write_ids(const std::vector<MicroBatchId>& ids, Output out) {
+  fmt::format_to(out, "[");
+  for (std::size_t i = 0; i < ids.size(); ++i) fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", ids[i].index());
+  fmt::format_to(out, "]");
+}
+
+// ---- Reading
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
+constexpr double most_ranks = 16777216.0;
+constexpr double most_tokens = 9007199254740992.0;  // 2^53: exact as a double
+
+class PlanReader {
+ public:
+  explicit PlanReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  Plan read(const Value& document) {
+    MapReader reader(document, "the plan", diagnostics_);
+    if (const Value* schema = reader.require("schema"))
+      (void)read_choice(*schema, "schema", {plan_schema}, diagnostics_);
+    plan_.policy = reader.required<std::string>("policy").value_or("");
+    plan_.step = reader.required_in<std::int64_t>("step", {0, no_limit}).value_or(0);
+    plan_.ranks = reader.required_in<std::int64_t>("ranks", {1, most_ranks}).value_or(0);
+    plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, no_limit}).value_or(0);
+    plan_.layers = reader.required_in<std::int64_t>("layers", {1, no_limit}).value_or(0);
+    for (const Value& item : list(reader.require("sequences"), "'sequences'")) read_sequence(item);
+    for (const Value& item : list(reader.require("micro_batches"), "'micro_batches'")) read_micro_batch(item);
+    read_schedule(reader.require("schedule"));
+    reader.finish();
+    return std::move(plan_);
+  }
+
+ private:
+  const std::vector<Value>& list(const Value* value, std::string_view what) {
+    static const std::vector<Value> none;
+    if (value == nullptr) return none;
+    if (value->is_sequence()) return value->items;
+    diagnostics_.error(value->position, fmt::format("{} must be a list, found {}", what, kind_name(value->kind)));
+    return none;
+  }
+
+  // A whole number from `least` to `most`; a problem is reported and nothing returned otherwise.
+  std::optional<std::int64_t> number(const Value& value, std::string_view what, double least, double most) {
+    const auto read_number = hdpsim::read<std::int64_t>(value, diagnostics_);
+    if (!read_number) return std::nullopt;
+    const auto compared = static_cast<double>(*read_number);
+    if (compared >= least && compared <= most) return read_number;
+    diagnostics_.error(value.position,
+                       fmt::format("{} is {}, it must be from {:.0f} to {:.0f}", what, *read_number, least, most));
+    return std::nullopt;
+  }
+
+  // An index into something that has `count` entries.
+  std::optional<std::size_t> index(const Value& value, std::string_view what, std::size_t count) {
+    const auto found = number(value, what, 0, largest_id);
+    if (!found) return std::nullopt;
+    if (static_cast<std::size_t>(*found) < count) return static_cast<std::size_t>(*found);
+    diagnostics_.error(value.position, fmt::format("there is no {} {}: the plan has {}", what, *found, count));
+    return std::nullopt;
+  }
+
+  void read_sequence(const Value& item) {
+    plan_.sequence_tokens.push_back(number(item, "the length of a sequence", 1, most_tokens).value_or(1));
+  }
+
+  void read_micro_batch(const Value& item) {
+    MapReader reader(item, "a micro-batch", diagnostics_);
+    MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
+    if (const Value* group = reader.require("group")) read_group(*group, micro_batch.group);
+    for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, micro_batch.spans);
+    if (const Value* sharding = reader.find("sharding")) {
+      (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
+    }
+    micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
+    reader.finish();
+  }
+
+  void read_span(const Value& item, std::vector<Span>& spans) {
+    const bool whole = item.is_scalar();
+    if (!whole && (!item.is_sequence() || item.items.size() != 3)) {
+      diagnostics_.error(item.position, "a span is the index of a sequence or [sequence, begin, tokens]");
+      return;
+    }
+    const auto sequence = index(whole ? item : item.items[0], "sequence", plan_.sequence_tokens.size());
+    if (!sequence) return;
+    Span span{SequenceId(*sequence), 0, plan_.sequence_tokens[*sequence]};
+    if (!whole) {
+      span.begin = number(item.items[1], "the begin of a span", 0, most_tokens).value_or(0);
+      span.tokens = number(item.items[2], "the length of a span", 1, most_tokens).value_or(1);
+    }
+    spans.push_back(span);
+  }
+
+  // "0-38", "0-3,8-11", "5", 5 or [0, 1, 2].
+  void read_group(const Value& value, std::vector<HdpRank>& group) {
+    const auto ranks = static_cast<std::size_t>(plan_.ranks);
+    if (value.is_sequence()) {
+      for (const Value& item : value.items) {
+        if (const auto rank = index(item, "rank", ranks)) group.emplace_back(*rank);
+      }
+      return;
+    }
+    const auto text = hdpsim::read<std::string>(value, diagnostics_);
+    if (!text) return;
+    std::string_view rest = *text;
+    while (true) {
+      const std::size_t comma = rest.find(',');
+      if (!read_run(rest.substr(0, comma), value.position, group)) return;
+      if (comma == std::string_view::npos) return;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+
+  bool read_run(std::string_view run, const Position& position, std::vector<HdpRank>& group) {
+    const char* end = run.data() + run.size();
+    std::int64_t first = 0;
+    const auto [dash, first_error] = std::from_chars(run.data(), end, first);
+    std::int64_t last = first;
+    bool good = first_error == std::errc{} && first >= 0;
+    if (good && dash != end) {
+      const auto [stop, last_error] = std::from_chars(dash + 1, end, last);
+      good = *dash == '-' && last_error == std::errc{} && stop == end && last >= first;
+    }
+    if (!good) {
+      diagnostics_.error(position, fmt::format("'{}' is no run of ranks", run), "write ranks as 5, 0-38 or 0-3,8-11");
+      return false;
+    }
+    if (last >= plan_.ranks) {
+      diagnostics_.error(position, fmt::format("there is no rank {}: the plan has {}", last, plan_.ranks));
+      return false;
+    }
+    for (std::int64_t rank = first; rank <= last; ++rank) group.emplace_back(static_cast<std::size_t>(rank));
+    return true;
+  }
+
+  void read_schedule(const Value* value) {
+    for (const Value& rank : list(value, "'schedule'")) {
+      std::vector<MicroBatchId>& ids = plan_.schedule.emplace_back();
+      for (const Value& item : list(&rank, "the schedule of a rank")) {
+        if (const auto id = index(item, "micro-batch", plan_.micro_batches.size())) ids.emplace_back(*id);
+      }
+    }
+    if (value == nullptr || !value->is_sequence() || plan_.ranks == 0) return;
+    if (std::ssize(plan_.schedule) == plan_.ranks) return;
+    diagnostics_.error(
+        value->position,
+        fmt::format("'schedule' has {} lists, the plan has {} ranks", plan_.schedule.size(), plan_.ranks),
+        "one list a rank, empty for a rank without work");
+  }
+
+  Diagnostics& diagnostics_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::string plan_text(const Plan& plan) {
+  std::string text;
+  const Output out(text);
+  fmt::format_to(out, "{{\n  \"schema\": \"{}\",\n  \"policy\": {},\n", plan_schema,
+                 nlohmann::json(plan.policy).dump());
+  fmt::format_to(out, "  \"step\": {},\n  \"ranks\": {},\n", plan.step, plan.ranks);
+  fmt::format_to(out, "  \"capacity\": {},\n  \"layers\": {},\n  \"sequences\": [", plan.capacity, plan.layers);
+  write_sequences(plan.sequence_tokens, out);
+  fmt::format_to(out, "],\n  \"micro_batches\": [");
+  for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {
+    fmt::format_to(out, "{}\n    ", i == 0 ? "" : ",");
+    write_micro_batch(plan.micro_batches[i], plan, out);
+  }
+  fmt::format_to(out, "],\n  \"schedule\": [");
+  for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) {
+    fmt::format_to(out, "{}\n    ", rank == 0 ? "" : ",");
+    write_ids(plan.schedule[rank], out);
+  }
+  fmt::format_to(out, "]\n}}\n");
+  return text;
+}
+
+std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  Diagnostics found;
+  const Value document = parse_document(file, text, found);
+  std::optional<Plan> plan;
+  if (found.empty()) plan = PlanReader(found).read(document);
+  if (!found.empty()) plan.reset();
+  diagnostics.append(found);
+  return plan;
+}
+
+std::optional<Plan> load_plan(const std::string& path, Diagnostics& diagnostics) {
+  const auto text = read_text_file(path, diagnostics);
+  if (!text) return std::nullopt;
+  return read_plan(path, *text, diagnostics);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/base/diagnostic.h"
+#include "sim/plan/plan.h"
+
+namespace hdpsim {
+
+/// The schema of plan files.
+inline constexpr char plan_schema[] = "hdpsim.plan/1";
+
+/// A plan as JSON that a person can read and diff: one micro-batch a line, one rank's schedule a line.
+///   {"schema": "hdpsim.plan/1", "policy": "hdp-balance", "step": 0, "ranks": 8, "capacity": 8192, "layers": 32,
+///    "sequences": [20000, 5000, 3000],
+///    "micro_batches": [
+///      {"group": "0-2", "spans": [0], "offload": 0.25},
+///      {"group": "3", "spans": [1, [2, 0, 3000]]}],
+///    "schedule": [[0], [0], [0], [1], [], [], [], []]}
+/// `group`: ranks in ring order, runs of consecutive ones as first-last. `spans`: the index of a whole sequence, or
+/// [sequence, begin, tokens]. `offload` 0 and `sharding` zigzag_ring are left out.
+[[nodiscard]] std::string plan_text(const Plan& plan);
+
+/// Reads what plan_text() writes back equal. Everything that is no plan is reported with line and column: syntax,
+/// unknown or missing keys, wrong types, ratios out of range, sequences, ranks and micro-batches that do not exist. The
+/// result is then empty. Whether the plan is sound is for check_plan() to say. `file` is the name that positions carry.
+[[nodiscard]] std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics);
+
+/// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
+[[nodiscard]] std::optional<Plan> load_plan(const std::string& path, Diagnostics& diagnostics);
+
+}  // namespace hdpsim

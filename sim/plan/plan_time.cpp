@@ -1,0 +1,33 @@
+#include "sim/plan/plan_time.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/order_of_execution.h"
+
+namespace hdpsim {
+
+double PlanTime::step() const {
+  return finish.empty() ? 0 : *std::max_element(finish.begin(), finish.end());
+}
+
+PlanTime plan_time(const Plan& plan, const WorkModel& work) {
+  const std::vector<MicroBatchId> order = order_of_execution(plan);
+  HDPSIM_CHECK(order.size() == plan.micro_batches.size(), "{} of {} micro-batches can run", order.size(),
+               plan.micro_batches.size());
+  PlanTime time{std::vector<double>(plan.schedule.size()), std::vector<double>(plan.schedule.size())};
+  for (const MicroBatchId id : order) {
+    const MicroBatch& micro_batch = plan.micro_batches[id.index()];
+    const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
+    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree);
+    double start = 0;
+    for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);
+    for (const HdpRank rank : micro_batch.group) {
+      time.busy[rank.index()] += seconds;
+      time.finish[rank.index()] = start + seconds;
+    }
+  }
+  return time;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+/// Where the figures of a profile come from: our own kernels, other people's publications, or data sheets alone.
+enum class ProfileLabel { measured, published, datasheet };
+
+struct Provenance {
+  ProfileLabel label = ProfileLabel::datasheet;
+  std::string source;        ///< In a sentence: who measured what, or which publication.
+  std::string device;        ///< Device type, the word that clusters use: "A100-80GB".
+  std::int64_t devices = 1;  ///< How many took part.
+  std::string driver;        ///< These may be empty.
+  std::string cuda;
+  std::string nccl;
+  std::string clocks;
+  std::string date;
+  std::string commit;
+  friend bool operator==(const Provenance&, const Provenance&) = default;
+};
+
+struct Datasheet {
+  FlopRate peak;                   ///< Dense bf16 matrix products, no sparsity.
+  Bandwidth memory_bandwidth;
+  Bytes memory;
+  std::int64_t multiprocessors = 1;  ///< Blocks of a kernel run side by side on this many processors (cores of a CPU).
+  std::string source;
+  friend bool operator==(const Datasheet&, const Datasheet&) = default;
+};
+
+/// How widely single measurements of a sample lay.
+struct Spread {
+  Duration p10;
+  Duration p90;
+  std::int64_t n = 0;
+  friend bool operator==(const Spread&, const Spread&) = default;
+};
+
+/// One timed launch: `count` equal blocks of queries x keys, all heads of the curve. A file may state the rate over the exact
+/// mask area instead of the time.
+struct AttentionSample {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  std::int64_t count = 1;
+  Duration time;
+  std::optional<Spread> spread;
+  friend bool operator==(const AttentionSample&, const AttentionSample&) = default;
+};
+
+/// One attention kernel: samples over the block size at one mask, direction and head dimension.
+struct AttentionCurve {
+  bool causal = false;
+  bool backward = false;
+  std::int64_t head_dim = 0;
+  std::int64_t heads = 0;         ///< Of the samples.
+  std::int64_t tile_queries = 0;  ///< What the kernel rounds a block up to.
+  std::int64_t tile_keys = 0;
+  Duration launch;                ///< Fixed part of every launch, contained in the samples.
+  std::string source;
+  std::vector<AttentionSample> samples;  ///< At least one.
+  friend bool operator==(const AttentionCurve&, const AttentionCurve&) = default;
+};
+
+/// Efficiency of a matrix product that fills the device, by its work.
+struct GemmWorkSample {
+  double gflop = 0;
+  double efficiency = 0;  ///< Of GemmTable::full_rate; in (0, 1].
+  friend bool operator==(const GemmWorkSample&, const GemmWorkSample&) = default;
+};
+
+/// One timed product (m x k) times (k x n). A file may state the rate instead of the time.
+struct GemmShapeSample {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  Duration time;
+  std::optional<Spread> spread;
+  friend bool operator==(const GemmShapeSample&, const GemmShapeSample&) = default;
+};
+
+/// Matrix products, bf16. At least one sample of either kind.
+struct GemmTable {
+  std::int64_t tile_m = 0;  ///< What one multiprocessor computes at a time.
+  std::int64_t tile_n = 0;
+  Duration launch;          ///< Fixed part of every launch, contained in the samples by shape.
+  FlopRate full_rate;       ///< What efficiency 1 stands for.
+  std::string source;
+  std::vector<GemmWorkSample> by_work;
+  std::vector<GemmShapeSample> by_shape;
+  friend bool operator==(const GemmTable&, const GemmTable&) = default;
+};
+
+/// Kernels bound by device memory: latency a kernel, then bytes at a bandwidth.
+struct MemoryBoundRate {
+  Duration latency;
+  Bandwidth bandwidth;
+  std::string source;
+  friend bool operator==(const MemoryBoundRate&, const MemoryBoundRate&) = default;
+};
+
+/// Point-to-point transfer, send and receive at once. The bandwidth was achieved on a link of `line_rate`; on other links the
+/// ratio of the two is kept.
+struct SendRecvRate {
+  Duration latency;
+  Bandwidth bandwidth;
+  Bandwidth line_rate;
+  std::string source;
+  [[nodiscard]] double efficiency() const;
+  friend bool operator==(const SendRecvRate&, const SendRecvRate&) = default;
+};
+
+/// A collective: t = latency + steps x step_latency + bytes x bus factor / bandwidth, with the steps of a ring (n - 1; all-reduce
+/// twice that) and the bus bandwidth as nccl-tests defines it, achieved where the narrowest link has `line_rate`.
+struct CollectiveRate {
+  Duration latency;
+  Duration step_latency;
+  Bandwidth bandwidth;
+  Bandwidth line_rate;
+  std::string source;
+  [[nodiscard]] double efficiency() const;
+  friend bool operator==(const CollectiveRate&, const CollectiveRate&) = default;
+};
+
+/// What software achieves on one kind of link.
+struct LinkProfile {
+  SendRecvRate send_recv;
+  std::optional<CollectiveRate> all_gather;
+  std::optional<CollectiveRate> reduce_scatter;
+  std::optional<CollectiveRate> all_reduce;
+  std::optional<CollectiveRate> all_to_all;
+  friend bool operator==(const LinkProfile&, const LinkProfile&) = default;
+};
+
+/// Copies between device and pinned host memory, per device.
+struct HostCopies {
+  Duration latency;      ///< Of one copy.
+  Bandwidth d2h;         ///< One direction alone.
+  Bandwidth h2d;
+  Bandwidth d2h_both;    ///< While both directions run.
+  Bandwidth h2d_both;
+  std::string source;
+  friend bool operator==(const HostCopies&, const HostCopies&) = default;
+};
+
+struct Overhead {
+  Duration time;
+  std::string source;
+  friend bool operator==(const Overhead&, const Overhead&) = default;
+};
+
+struct Overheads {
+  Overhead per_step;
+  Overhead per_micro_batch;
+  Overhead kernel_launch;  ///< From the end of one kernel of a stream to the start of the next.
+  friend bool operator==(const Overheads&, const Overheads&) = default;
+};
+
+/// What the implementation that was profiled sends around the backward ring beside keys and values.
+struct BackwardRing {
+  std::int64_t dkv_bytes_per_element = 2;  ///< bf16 2, fp32 4.
+  std::string source;
+  friend bool operator==(const BackwardRing&, const BackwardRing&) = default;
+};
+
+/// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means that
+/// nothing is known but the data sheet.
+struct DeviceProfile {
+  std::string name;  ///< The file's name without folder and ending.
+  Provenance provenance;
+  Datasheet datasheet;
+  std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension).
+  std::optional<GemmTable> gemm;
+  std::optional<MemoryBoundRate> memory_bound;
+  std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
+  std::optional<LinkProfile> network;  ///< Between nodes.
+  std::optional<HostCopies> host_copies;
+  Overheads overheads;
+  BackwardRing backward_ring;
+  friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
+};
+
+/// Floating-point operations of one sample over the exact mask area: 4 heads head_dim area forward, 2.5 times that backward.
+[[nodiscard]] Flops sample_work(const AttentionCurve& curve, const AttentionSample& sample);
+[[nodiscard]] Flops sample_work(const GemmShapeSample& sample);
+
+}  // namespace hdpsim

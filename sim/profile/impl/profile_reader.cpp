@@ -1,0 +1,216 @@
+#include "sim/profile/impl/profile_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/profile/profile_file.h"
+
+namespace hdpsim {
+
+namespace {
+constexpr std::string_view profile_schema = "hdpsim.profile/1";
+}  // namespace
+
+DeviceProfile ProfileReader::profile(const Value& document) {
+  DeviceProfile profile;
+  MapReader map(document, "the profile", diagnostics_);
+  if (const Value* schema = map.require("schema")) {
+    (void)read_choice(*schema, "schema", {std::string(profile_schema)}, diagnostics_);
+  }
+  if (const Value* value = map.require("provenance")) profile.provenance = provenance(*value);
+  label_ = profile.provenance.label;
+  if (const Value* value = map.require("datasheet")) profile.datasheet = datasheet(*value);
+  peak_ = profile.datasheet.peak;
+  if (const Value* value = map.find("attention")) profile.attention = attention(*value);
+  if (const Value* value = map.find("gemm")) profile.gemm = gemm(*value);
+  if (const Value* value = map.find("memory_bound")) profile.memory_bound = memory_bound(*value);
+  if (const Value* value = map.find("links")) links(*value, profile);
+  if (const Value* value = map.find("host_copies")) profile.host_copies = host_copies(*value);
+  if (const Value* value = map.require("overheads")) profile.overheads = overheads(*value);
+  if (const Value* value = map.find("backward_ring")) profile.backward_ring = backward_ring(*value);
+  map.finish();
+  return profile;
+}
+
+Provenance ProfileReader::provenance(const Value& value) {
+  Provenance provenance;
+  MapReader map(value, "the provenance", diagnostics_);
+  if (const Value* label = map.require("label")) {
+    const auto choice = read_choice(*label, "label", {"measured", "published", "datasheet"}, diagnostics_);
+    if (choice) provenance.label = static_cast<ProfileLabel>(*choice);
+  }
+  provenance.source = text(map, "source");
+  provenance.device = text(map, "device");
+  provenance.devices = map.optional_in<std::int64_t>("devices", positive_range).value_or(1);
+  provenance.driver = map.optional<std::string>("driver", "");
+  provenance.cuda = map.optional<std::string>("cuda", "");
+  provenance.nccl = map.optional<std::string>("nccl", "");
+  provenance.clocks = map.optional<std::string>("clocks", "");
+  provenance.date = map.optional<std::string>("date", "");
+  provenance.commit = map.optional<std::string>("commit", "");
+  map.finish();
+  return provenance;
+}
+
+Datasheet ProfileReader::datasheet(const Value& value) {
+  MapReader map(value, "the data sheet", diagnostics_);
+  Datasheet sheet;
+  sheet.peak = positive<FlopRate>(map, "peak");
+  sheet.memory_bandwidth = positive<Bandwidth>(map, "memory_bandwidth");
+  sheet.memory = positive<Bytes>(map, "memory");
+  sheet.multiprocessors = count(map, "multiprocessors");
+  sheet.source = source(map);
+  map.finish();
+  return sheet;
+}
+
+MemoryBoundRate ProfileReader::memory_bound(const Value& value) {
+  MapReader map(value, "'memory_bound'", diagnostics_);
+  MemoryBoundRate rate;
+  rate.latency = time(map, "latency");
+  rate.bandwidth = positive<Bandwidth>(map, "bandwidth");
+  rate.source = source(map);
+  map.finish();
+  return rate;
+}
+
+void ProfileReader::links(const Value& value, DeviceProfile& profile) {
+  MapReader map(value, "'links'", diagnostics_);
+  if (const Value* nvlink = map.find("nvlink")) profile.nvlink = link(*nvlink, "'nvlink'");
+  if (const Value* network = map.find("network")) profile.network = link(*network, "'network'");
+  map.finish();
+}
+
+LinkProfile ProfileReader::link(const Value& value, const std::string& what) {
+  MapReader map(value, what, diagnostics_);
+  LinkProfile link;
+  if (const Value* rate = map.require("send_recv")) link.send_recv = send_recv(*rate);
+  if (const Value* rate = map.find("all_gather")) link.all_gather = collective(*rate);
+  if (const Value* rate = map.find("reduce_scatter")) link.reduce_scatter = collective(*rate);
+  if (const Value* rate = map.find("all_reduce")) link.all_reduce = collective(*rate);
+  if (const Value* rate = map.find("all_to_all")) link.all_to_all = collective(*rate);
+  map.finish();
+  return link;
+}
+
+SendRecvRate ProfileReader::send_recv(const Value& value) {
+  MapReader map(value, "'send_recv'", diagnostics_);
+  SendRecvRate rate;
+  rate.latency = time(map, "latency");
+  rate.bandwidth = positive<Bandwidth>(map, "bandwidth");
+  rate.line_rate = positive<Bandwidth>(map, "line_rate");
+  rate.source = source(map);
+  if (rate.line_rate > Bandwidth{} && rate.bandwidth > rate.line_rate) {
+    diagnostics_.error(value.find("bandwidth")->position,
+                       fmt::format("a bandwidth of {} GB/s is more than the line rate of {} GB/s",
+                                   rate.bandwidth.gigabytes_per_second(), rate.line_rate.gigabytes_per_second()));
+  }
+  map.finish();
+  return rate;
+}
+
+CollectiveRate ProfileReader::collective(const Value& value) {
+  MapReader map(value, "a collective", diagnostics_);
+  CollectiveRate rate;
+  rate.latency = time(map, "latency");
+  rate.step_latency = time(map, "step_latency");
+  rate.bandwidth = positive<Bandwidth>(map, "bandwidth");
+  rate.line_rate = positive<Bandwidth>(map, "line_rate");
+  rate.source = source(map);
+  map.finish();
+  return rate;
+}
+
+HostCopies ProfileReader::host_copies(const Value& value) {
+  MapReader map(value, "'host_copies'", diagnostics_);
+  HostCopies copies;
+  copies.latency = time(map, "latency");
+  copies.d2h = positive<Bandwidth>(map, "d2h");
+  copies.h2d = positive<Bandwidth>(map, "h2d");
+  copies.d2h_both = positive<Bandwidth>(map, "d2h_both");
+  copies.h2d_both = positive<Bandwidth>(map, "h2d_both");
+  copies.source = source(map);
+  map.finish();
+  return copies;
+}
+
+Overheads ProfileReader::overheads(const Value& value) {
+  MapReader map(value, "'overheads'", diagnostics_);
+  Overheads overheads;
+  if (const Value* part = map.require("per_step")) overheads.per_step = overhead(*part, "'per_step'");
+  if (const Value* part = map.require("per_micro_batch")) {
+    overheads.per_micro_batch = overhead(*part, "'per_micro_batch'");
+  }
+  if (const Value* part = map.require("kernel_launch")) overheads.kernel_launch = overhead(*part, "'kernel_launch'");
+  map.finish();
+  return overheads;
+}
+
+Overhead ProfileReader::overhead(const Value& value, const std::string& what) {
+  MapReader map(value, what, diagnostics_);
+  Overhead overhead;
+  overhead.time = time(map, "time");
+  overhead.source = source(map);
+  map.finish();
+  return overhead;
+}
+
+BackwardRing ProfileReader::backward_ring(const Value& value) {
+  MapReader map(value, "'backward_ring'", diagnostics_);
+  BackwardRing ring;
+  constexpr std::int64_t bf16 = 2;
+  constexpr std::int64_t fp32 = 4;
+  if (const Value* bytes = map.require("dkv_bytes_per_element")) {
+    const auto choice = read_choice(*bytes, "key-value gradient of so many bytes:", {"2", "4"}, diagnostics_);
+    ring.dkv_bytes_per_element = choice == 1 ? fp32 : bf16;
+  }
+  ring.source = source(map);
+  map.finish();
+  return ring;
+}
+
+std::string ProfileReader::source(MapReader& map) {
+  // Our own measurements have one source, the provenance; every figure of others says where it stands.
+  if (label_ == ProfileLabel::measured) return map.optional<std::string>("source", "");
+  return text(map, "source");
+}
+
+std::string ProfileReader::text(MapReader& map, std::string_view key) {
+  const auto read = map.required<std::string>(key);
+  if (read && read->empty()) diagnostics_.error(map.value().find(key)->position, fmt::format("'{}' says nothing", key));
+  return read.value_or("");
+}
+
+std::int64_t ProfileReader::count(MapReader& map, std::string_view key) {
+  return map.required_in<std::int64_t>(key, positive_range).value_or(0);
+}
+
+Duration ProfileReader::time(MapReader& map, std::string_view key) {
+  const Duration read = map.required<Duration>(key).value_or(Duration{});
+  if (read < Duration{}) {
+    const Value* value = map.value().find(key);
+    diagnostics_.error(value->position, fmt::format("'{}' is {}, it must not be negative", key, value->text));
+  }
+  return read;
+}
+
+template <class T>
+T ProfileReader::positive(MapReader& map, std::string_view key) {
+  const auto read = map.required<T>(key);
+  if (!read) return T{};
+  check_positive(*map.value().find(key), key, *read);
+  return *read;
+}
+
+template <class T>
+void ProfileReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
+  if (quantity > T{}) return;
+  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be more than zero", key, value.text));
+}
+
+template FlopRate ProfileReader::positive(MapReader&, std::string_view);
+template void ProfileReader::check_positive(const Value&, std::string_view, const Duration&);
+template void ProfileReader::check_positive(const Value&, std::string_view, const FlopRate&);
+
+}  // namespace hdpsim

@@ -1,0 +1,70 @@
+#include "sim/profile/profile_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/profile/impl/profile_reader.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::string_view ending = ".yaml";
+
+std::optional<DeviceProfile> load_path(const std::string& path, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  const Value document = load_document(path, problems);
+  const bool readable = problems.empty();
+  diagnostics.append(problems);
+  if (!readable) return std::nullopt;
+  return read_profile(document, std::filesystem::path(path).stem().string(), diagnostics);
+}
+
+}  // namespace
+
+std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  DeviceProfile profile = ProfileReader(problems).profile(document);
+  diagnostics.append(problems);
+  if (!problems.empty()) return std::nullopt;
+  profile.name = name;
+  return profile;
+}
+
+std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const std::string& directory,
+                                          const Position& asked_at, Diagnostics& diagnostics) {
+  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(ending)) {
+    return load_path(name_or_path, diagnostics);
+  }
+  const std::vector<std::string> names = profile_names(directory);
+  if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+    diagnostics.error(asked_at, fmt::format("there is no profile '{}'", name_or_path), suggestion(name_or_path, names));
+    return std::nullopt;
+  }
+  return load_path((std::filesystem::path(directory) / (name_or_path + std::string(ending))).string(), diagnostics);
+}
+
+std::vector<std::string> profile_names(const std::string& directory) {
+  std::vector<std::string> names;
+  if (!std::filesystem::is_directory(directory)) return names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string_view profile_label_name(ProfileLabel label) {
+  switch (label) {
+    case ProfileLabel::measured:
+      return "measured";
+    case ProfileLabel::published:
+      return "published";
+    case ProfileLabel::datasheet:
+      return "datasheet";
+  }
+  return "";
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include "sim/profile/impl/exact_text.h"
+#include "sim/profile/profile_file.h"
+
+namespace hdpsim {
+namespace {
+
+/// A map under construction. Texts that may be empty are left out when they are.
+class MapWriter {
+ public:
+  template <class T>
+  MapWriter& quantity(std::string_view key, const T& value) {
+    return add(key, Value::scalar(exact_text(value)));
+  }
+  template <class T>
+  MapWriter& number(std::string_view key, T value) {
+    return add(key, Value::scalar(fmt::format("{}", value)));
+  }
+  MapWriter& text(std::string_view key, std::string_view value) {
+    if (value.empty()) return *this;
+    Value scalar = Value::scalar(std::string(value));
+    scalar.quoted = true;
+    return add(key, std::move(scalar));
+  }
+  MapWriter& word(std::string_view key, std::string_view value) { return add(key, Value::scalar(std::string(value))); }
+  MapWriter& add(std::string_view key, Value value) {
+    map_.set(key, std::move(value));
+    return *this;
+  }
+  [[nodiscard]] Value done() { return std::move(map_); }
+
+ private:
+  Value map_ = Value::map();
+};
+
+template <class T, class ToValue>
+Value list_of(const std::vector<T>& items, ToValue to_value) {
+  Value list = Value::sequence();
+  for (const T& item : items) list.items.push_back(to_value(item));
+  return list;
+}
+
+Value to_value(const Provenance& p) {
+  return MapWriter()
+      .word("label", profile_label_name(p.label))
+      .text("source", p.source)
+      .text("device", p.device)
+      .number("devices", p.devices)
+      .text("driver", p.driver)
+      .text("cuda", p.cuda)
+      .text("nccl", p.nccl)
+      .text("clocks", p.clocks)
+      .text("date", p.date)
+      .text("commit", p.commit)
+      .done();
+}
+
+Value to_value(const Datasheet& d) {
+  return MapWriter()
+      .quantity("peak", d.peak)
+      .quantity("memory_bandwidth", d.memory_bandwidth)
+      .quantity("memory", d.memory)
+      .number("multiprocessors", d.multiprocessors)
+      .text("source", d.source)
+      .done();
+}
+
+void add_timing(MapWriter& map, Duration time, const std::optional<Spread>& spread) {
+  map.quantity("time", time);
+  if (spread) map.quantity("p10", spread->p10).quantity("p90", spread->p90).number("n", spread->n);
+}
+
+Value to_value(const AttentionSample& s) {
+  MapWriter map;
+  map.number("queries", s.queries).number("keys", s.keys).number("count", s.count);
+  add_timing(map, s.time, s.spread);
+  return map.done();
+}
+
+Value to_value(const AttentionCurve& c) {
+  return MapWriter()
+      .word("mask", c.causal ? "causal" : "full")
+      .word("direction", c.backward ? "backward" : "forward")
+      .number("head_dim", c.head_dim)
+      .number("heads", c.heads)
+      .add("tile", MapWriter().number("queries", c.tile_queries).number("keys", c.tile_keys).done())
+      .quantity("launch", c.launch)
+      .text("source", c.source)
+      .add("samples", list_of(c.samples, [](const AttentionSample& s) { return to_value(s); }))
+      .done();
+}
+
+Value to_value(const GemmShapeSample& s) {
+  MapWriter map;
+  map.number("m", s.m).number("n", s.n).number("k", s.k);
+  add_timing(map, s.time, s.spread);
+  return map.done();
+}
+
+Value to_value(const GemmTable& g) {
+  MapWriter map;
+  map.add("tile", MapWriter().number("m", g.tile_m).number("n", g.tile_n).done())
+      .quantity("launch", g.launch)
+      .quantity("full_rate", g.full_rate)
+      .text("source", g.source);
+  const auto by_work = [](const GemmWorkSample& s) {
+    return MapWriter().number("gflop", s.gflop).number("efficiency", s.efficiency).done();
+  };
+  if (!g.by_work.empty()) map.add("by_work", list_of(g.by_work, by_work));
+  if (!g.by_shape.empty()) {
+    map.add("by_shape", list_of(g.by_shape, [](const GemmShapeSample& s) { return to_value(s); }));
+  }
+  return map.done();
+}
+
+Value to_value(const MemoryBoundRate& m) {
+  return MapWriter().quantity("latency", m.latency).quantity("bandwidth", m.bandwidth).text("source", m.source).done();
+}
+
+Value to_value(const SendRecvRate& r) {
+  return MapWriter()
+      .quantity("latency", r.latency)
+      .quantity("bandwidth", r.bandwidth)
+      .quantity("line_rate", r.line_rate)
+      .text("source", r.source)
+      .done();
+}
+
+Value to_value(const CollectiveRate& r) {
+  return MapWriter()
+      .quantity("latency", r.latency)
+      .quantity("step_latency", r.step_latency)
+      .quantity("bandwidth", r.bandwidth)
+      .quantity("line_rate", r.line_rate)
+      .text("source", r.source)
+      .done();
+}
+
+Value to_value(const LinkProfile& link) {
+  MapWriter map;
+  map.add("send_recv", to_value(link.send_recv));
+  if (link.all_gather) map.add("all_gather", to_value(*link.all_gather));
+  if (link.reduce_scatter) map.add("reduce_scatter", to_value(*link.reduce_scatter));
+  if (link.all_reduce) map.add("all_reduce", to_value(*link.all_reduce));
+  if (link.all_to_all) map.add("all_to_all", to_value(*link.all_to_all));
+  return map.done();
+}
+
+Value to_value(const HostCopies& h) {
+  return MapWriter()
+      .quantity("latency", h.latency)
+      .quantity("d2h", h.d2h)
+      .quantity("h2d", h.h2d)
+      .quantity("d2h_both", h.d2h_both)
+      .quantity("h2d_both", h.h2d_both)
+      .text("source", h.source)
+      .done();
+}
+
+Value to_value(const Overhead& o) {
+  return MapWriter().quantity("time", o.time).text("source", o.source).done();
+}
+
+Value to_value(const Overheads& o) {
+  return MapWriter()
+      .add("per_step", to_value(o.per_step))
+      .add("per_micro_batch", to_value(o.per_micro_batch))
+      .add("kernel_launch", to_value(o.kernel_launch))
+      .done();
+}
+
+Value to_value(const BackwardRing& r) {
+  return MapWriter().number("dkv_bytes_per_element", r.dkv_bytes_per_element).text("source", r.source).done();
+}
+
+}  // namespace
+
+std::string profile_text(const DeviceProfile& profile) {
+  MapWriter map;
+  map.word("schema", "hdpsim.profile/1")
+      .add("provenance", to_value(profile.provenance))
+      .add("datasheet", to_value(profile.datasheet));
+  if (!profile.attention.empty()) {
+    map.add("attention", list_of(profile.attention, [](const AttentionCurve& c) { return to_value(c); }));
+  }
+  if (profile.gemm) map.add("gemm", to_value(*profile.gemm));
+  if (profile.memory_bound) map.add("memory_bound", to_value(*profile.memory_bound));
+  MapWriter links;
+  if (profile.nvlink) links.add("nvlink", to_value(*profile.nvlink));
+  if (profile.network) links.add("network", to_value(*profile.network));
+  if (profile.nvlink || profile.network) map.add("links", links.done());
+  if (profile.host_copies) map.add("host_copies", to_value(*profile.host_copies));
+  map.add("overheads", to_value(profile.overheads)).add("backward_ring", to_value(profile.backward_ring));
+  return to_yaml(map.done());
+}
+
+}  // namespace hdpsim

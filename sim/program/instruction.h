@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/model/operation.h"
+#include "sim/model/work.h"
+
+namespace hdpsim {
+
+/// Queues of a device that run beside each other; each runs its own instructions in order.
+enum class Stream : std::uint8_t { compute, comm, d2h, h2d };
+inline constexpr std::size_t stream_count = 4;
+
+enum class Opcode : std::uint8_t {
+  dense,       ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
+  attention,   ///< One attention launch of a ring step: work = index into attention.
+  merge,       ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
+  exchange,    ///< Ring: send to the next rank and receive from the previous one, one grouped call: work = index into bytes.
+  collective,  ///< All-gathers or reduce-scatters among the tensor-parallel devices of a rank: work = index into bytes.
+  offload,     ///< Copy of activations to host memory: work = index into bytes.
+  prefetch,    ///< Copy of activations back to the device: work = index into bytes.
+  overhead,    ///< Fixed host time of a micro-batch.
+};
+inline constexpr std::size_t opcode_count = 8;
+
+/// An instruction that must have ended, in this iteration of the loop or some iterations back.
+struct Dependency {
+  std::uint32_t instruction = 0;
+  std::uint32_t iterations_back = 0;
+};
+
+/// One instruction of a loop body. It also waits for the instruction before it on its own stream.
+struct Instruction {
+  static constexpr std::size_t most_dependencies = 3;
+
+  Opcode opcode = Opcode::dense;
+  Stream stream = Stream::compute;
+  std::uint32_t work = 0;
+  std::uint32_t repeats = 1;          ///< Of the same work, one after another (three collectives in a row).
+  std::uint32_t first_iteration = 0;  ///< Does nothing in iterations before this one ...
+  std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
+  std::array<Dependency, most_dependencies> dependencies{};
+  std::uint32_t dependency_count = 0;
+
+  Instruction& after(std::uint32_t instruction, std::uint32_t iterations_back = 0) {
+    dependencies.at(dependency_count++) = {instruction, iterations_back};
+    return *this;
+  }
+  [[nodiscard]] bool active(std::int64_t iteration, std::int64_t iterations) const {
+    return iteration >= first_iteration && iteration + last_skipped < iterations;
+  }
+};
+
+/// A loop: the body runs `iterations` times, layer after layer. A block starts when the one before it has ended on all streams.
+struct Block {
+  std::int64_t iterations = 1;
+  std::vector<Instruction> body;
+};
+
+/// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the spans
+/// that they hold differ. Work is stated once and shared by all layers.
+struct MicroBatchProgram {
+  std::vector<LinearPart> dense;
+  std::vector<Attention> attention;
+  std::vector<MemoryBound> memory_bound;
+  std::vector<Bytes> bytes;
+  std::vector<Block> blocks;  ///< Forward then backward.
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,221 @@
+#include "sim/program/program.h"
+
+#include "sim/base/check.h"
+#include "sim/program/ring_attention.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t bf16_bytes = 2;
+constexpr std::int64_t fp32_bytes = 4;
+constexpr std::uint32_t resident_layers = 2;  // always on the device under offload (ByteScale, section 4.1)
+
+// Writes the program of one micro-batch block by block.
+class Lowering {
+ public:
+  Lowering(const MicroBatch& micro_batch, const LoweringOptions& options)
+      : micro_batch_(micro_batch),
+        model_(options.model),
+        tp_(options.mesh.tp),
+        dkv_bytes_(options.dkv_bytes_per_element),
+        tokens_(micro_batch.tokens_per_rank()),
+        ring_(micro_batch.group.size()) {}
+
+  MicroBatchProgram run() {
+    overhead();
+    single(embedding(model_, tokens_, tp_, Direction::forward));
+    forward_layers();
+    single(output_head(model_, tokens_, tp_, Direction::forward));
+    single(output_head(model_, tokens_, tp_, Direction::backward));
+    backward_layers();
+    single(embedding(model_, tokens_, tp_, Direction::backward));
+    return std::move(program_);
+  }
+
+ private:
+  using Index = std::uint32_t;
+
+  void overhead() {
+    open_block(1);
+    add(Opcode::overhead, Stream::compute, 0);
+  }
+
+  void single(LinearPart part) {
+    open_block(1);
+    dense(std::move(part));
+  }
+
+  void forward_layers() {
+    open_block(model_.layers);
+    const auto [own, step] = ring_work(Direction::forward);
+    tensor_parallel(1);  // all-gather of the normed hidden states
+    const Index projected = dense(before_attention(model_, tokens_, tp_, Direction::forward));
+    forward_ring(projected, own, step);
+    // Reduce-scatter after the output projection, all-gather before the MLP, reduce-scatter after it.
+    tensor_parallel(3);
+    const Index last = dense(after_attention(model_, tokens_, tp_, Direction::forward));
+    if (micro_batch_.offload > 0) offload(last);
+  }
+
+  void backward_layers() {
+    open_block(model_.layers);
+    const bool prefetched = micro_batch_.offload > 0;
+    if (prefetched) prefetch();
+    const auto [own, step] = ring_work(Direction::backward);
+    tensor_parallel(3);
+    const Index projected = dense(after_attention(model_, tokens_, tp_, Direction::backward));
+    if (prefetched) wait_for_prefetch();
+    backward_ring(projected, own, step);
+    const Index last = dense(before_attention(model_, tokens_, tp_, Direction::backward));
+    if (ring_ > 1) body()[last].after(last_exchange_);
+    tensor_parallel(1);
+    // The memory of a layer is free once its backward has ended; the layer two further on may then come back.
+    if (prefetched) body()[0].after(static_cast<Index>(body().size()) - 1, resident_layers);
+  }
+
+  struct RingWork {
+    Index own;
+    Index step;
+  };
+
+  RingWork ring_work(Direction direction) {
+    RingAttention ring = ring_attention(micro_batch_, model_, tp_, direction);
+    program_.attention.push_back(std::move(ring.own));
+    program_.attention.push_back(std::move(ring.step));
+    const auto count = static_cast<Index>(program_.attention.size());
+    return {count - 2, count - 1};
+  }
+
+  // Step k needs the keys and values that exchange k brought. Exchange k writes the buffer that step k - 2 has read (two
+  // buffers alternate) and forwards what exchange k - 1 brought; it is posted before the attention of step k - 1.
+  void forward_ring(Index projected, Index own, Index step) {
+    const Index message = bytes(kv_bytes(model_, tokens_, tp_));
+    const Index merging = ring_ > 1 ? merge_work() : 0;
+    std::vector<Index> computed(ring_);
+    std::vector<Index> received(ring_);
+    const auto post = [&](std::size_t k) {
+      received[k] = add(Opcode::exchange, Stream::comm, message);
+      body().back().after(k < 2 ? projected : computed[k - 2]);
+    };
+    for (std::size_t k = 0; k < ring_; ++k) {
+      if (k + 1 < ring_) post(k + 1);
+      computed[k] = add(Opcode::attention, Stream::compute, k == 0 ? own : step);
+      if (k == 0) continue;
+      body().back().after(received[k]);
+      computed[k] = add(Opcode::merge, Stream::compute, merging);
+    }
+  }
+
+  // As forward, but from step 2 on the message also carries the gradients of the keys and values, one step behind; after the
+  // last step they need two more hops to reach their owner, the first of them beside the last step.
+  void backward_ring(Index projected, Index own, Index step) {
+    const Bytes kv = kv_bytes(model_, tokens_, tp_);
+    const Bytes dkv = kv * dkv_bytes_ / bf16_bytes;
+    const Index first = bytes(kv);
+    const Index both = bytes(kv + dkv);
+    const Index gradient = bytes(dkv);
+    std::vector<Index> computed(ring_);
+    std::vector<Index> received(ring_);
+    const auto post = [&](std::size_t k) {
+      last_exchange_ = add(Opcode::exchange, Stream::comm, k == ring_ ? gradient : k == 1 ? first : both);
+      body().back().after(k < 2 ? projected : computed[k - 2]);
+      if (k < ring_) received[k] = last_exchange_;
+    };
+    for (std::size_t k = 0; k < ring_; ++k) {
+      if (ring_ > 1) post(k + 1);
+      computed[k] = add(Opcode::attention, Stream::compute, k == 0 ? own : step);
+      if (k > 0) body().back().after(received[k]);
+    }
+    if (ring_ == 1) return;
+    last_exchange_ = add(Opcode::exchange, Stream::comm, gradient);
+    body().back().after(computed[ring_ - 1]);
+  }
+
+  // fp32 output read and written and the step's bf16 output read, for the 3/4 of the queries that an average step touches.
+  Index merge_work() {
+    const std::int64_t elements = tokens_ * (model_.heads / tp_) * model_.head_dim;
+    program_.memory_bound.push_back({Bytes(elements * 3 / 4 * (2 * fp32_bytes + bf16_bytes)), 1});
+    return static_cast<Index>(program_.memory_bound.size()) - 1;
+  }
+
+  // Layer i + 2 needs the memory that layer i leaves; the last two layers stay where they are.
+  void offload(Index last) {
+    const Index copy = add(Opcode::offload, Stream::d2h, bytes(offloaded_bytes()));
+    body()[copy].last_skipped = resident_layers;
+    body()[copy].after(last);
+    body()[0].after(copy, resident_layers);
+  }
+
+  void prefetch() {
+    const Index copy = add(Opcode::prefetch, Stream::h2d, bytes(offloaded_bytes()));
+    body()[copy].first_iteration = resident_layers;
+  }
+
+  void wait_for_prefetch() {
+    const Index first_compute = 1;  // right behind the prefetch itself
+    body()[first_compute].after(0);
+  }
+
+  [[nodiscard]] Bytes offloaded_bytes() const {
+    return activation_bytes(model_, tokens_, tp_).scaled(micro_batch_.offload);
+  }
+
+  void tensor_parallel(std::uint32_t repeats) {
+    if (tp_ == 1) return;
+    add(Opcode::collective, Stream::compute, bytes(hidden_bytes(model_, tokens_)));
+    body().back().repeats = repeats;
+  }
+
+  Index dense(LinearPart part) {
+    program_.dense.push_back(std::move(part));
+    return add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
+  }
+
+  Index bytes(Bytes amount) {
+    program_.bytes.push_back(amount);
+    return static_cast<Index>(program_.bytes.size()) - 1;
+  }
+
+  void open_block(std::int64_t iterations) { program_.blocks.push_back({iterations, {}}); }
+
+  std::vector<Instruction>& body() { return program_.blocks.back().body; }
+
+  Index add(Opcode opcode, Stream stream, Index work) {
+    Instruction instruction;
+    instruction.opcode = opcode;
+    instruction.stream = stream;
+    instruction.work = work;
+    body().push_back(instruction);
+    return static_cast<Index>(body().size()) - 1;
+  }
+
+  const MicroBatch& micro_batch_;
+  const Transformer& model_;
+  std::int64_t tp_;
+  std::int64_t dkv_bytes_;
+  std::int64_t tokens_;
+  std::size_t ring_;
+  Index last_exchange_ = 0;
+  MicroBatchProgram program_;
+};
+
+}  // namespace
+
+Program::Program(const Plan& plan, const LoweringOptions& options) : plan_(plan), options_(options) {
+  HDPSIM_CHECK(options.mesh.pp == 1, "pipelines cannot be lowered yet: pp is {}", options.mesh.pp);
+  HDPSIM_CHECK(options.mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, options.mesh.hdp);
+}
+
+MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
+  return Lowering(plan_.micro_batches.at(id.index()), options_).run();
+}
+
+StepEnd Program::step_end() const {
+  const std::int64_t parameters = parameters_per_device(options_.model, options_.mesh.tp);
+  const std::int64_t shard = (parameters + options_.mesh.hdp - 1) / options_.mesh.hdp;
+  // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the bf16 parameter.
+  constexpr std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + bf16_bytes;
+  return {Bytes(parameters * fp32_bytes), {Bytes(shard * optimizer_bytes), 1}, Bytes(parameters * bf16_bytes)};
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,171 @@
+#include "sim/report/csv.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+/// Puts one table together, field by field.
+class Table {
+ public:
+  Table& text(std::string_view text) {
+    separate();
+    text_ += csv_field(text);
+    return *this;
+  }
+  template <class Number>
+  Table& number(Number number) {
+    separate();
+    fmt::format_to(std::back_inserter(text_), "{}", number);
+    return *this;
+  }
+  Table& seconds(Duration duration) { return number(seconds_of(duration)); }
+  Table& empty() { return text(""); }
+  Table& texts(std::initializer_list<std::string_view> texts) {
+    for (const std::string_view each : texts) text(each);
+    return *this;
+  }
+  Table& breakdown(const Breakdown& breakdown) {
+    for (std::size_t i = 0; i < activity_count; ++i) seconds(breakdown[static_cast<Activity>(i)]);
+    return *this;
+  }
+  Table& breakdown_names() {
+    for (std::size_t i = 0; i < activity_count; ++i) {
+      text(fmt::format("{}_s", activity_name(static_cast<Activity>(i))));
+    }
+    return *this;
+  }
+  Table& busy_names() { return texts({"busy_min_s", "busy_mean_s", "busy_max_s", "busy_std_s"}); }
+  void end_row() {
+    text_ += '\n';
+    row_started_ = false;
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void separate() {
+    if (row_started_) text_ += ',';
+    row_started_ = true;
+  }
+
+  std::string text_;
+  bool row_started_ = false;
+};
+
+// The paths of the sweep are the same for all runs of a study.
+Table& key_names(Table& table, const std::vector<Run>& runs) {
+  table.text("point");
+  if (!runs.empty()) {
+    for (const auto& coordinate : runs.front().info.coordinates) table.text(coordinate.path);
+  }
+  return table.text("plan");
+}
+
+Table& key(Table& table, const RunInfo& info) {
+  table.number(info.point);
+  for (const auto& coordinate : info.coordinates) table.text(line_of(coordinate.value));
+  return table.text(info.plan);
+}
+
+Table& percentiles(Table& table, const Percentiles& values) {
+  return table.number(values.mean).number(values.p5).number(values.p50).number(values.p95);
+}
+
+Table& speedup(Table& table, const std::optional<Speedup>& speedup) {
+  if (!speedup) return table.empty().empty().empty().empty();
+  return table.text(speedup->versus).number(speedup->mean).number(speedup->p5).number(speedup->p95);
+}
+
+Table& busy(Table& table, const BusyTimes& busy) {
+  return table.seconds(busy.min).seconds(busy.mean).seconds(busy.max).seconds(busy.deviation);
+}
+
+Table& memory(Table& table, const MemoryUse& memory) {
+  return table.number(memory.device.gigabytes()).number(memory.host.gigabytes());
+}
+
+}  // namespace
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
+std::string runs_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs)
+      .texts({"gpus", "steps", "step_time_mean_s", "step_time_p5_s", "step_time_p50_s", "step_time_p95_s", "tokens_per_s",
+              "tokens_per_s_per_gpu", "mfu", "versus", "speedup_mean", "speedup_p5", "speedup_p95"})
+      .breakdown_names()
+      .busy_names()
+      .texts({"device_peak_gb", "host_peak_gb", "fits", "measured_share", "interpolated_share", "extrapolated_share",
+              "formula_share", "events"})
+      .end_row();
+  for (const Run& run : runs) {
+    const RunMetrics& metrics = run.metrics;
+    percentiles(key(table, run.info).number(run.info.gpus).number(metrics.steps), metrics.step_time_s)
+        .number(metrics.tokens_per_s)
+        .number(metrics.tokens_per_s_per_gpu)
+        .number(metrics.mfu);
+    busy(speedup(table, metrics.speedup).breakdown(metrics.breakdown), metrics.busy);
+    memory(table, metrics.memory).number(metrics.fits);
+    for (const double share : metrics.evidence) table.number(share);
+    table.number(metrics.events).end_row();
+  }
+  return table.take();
+}
+
+std::string steps_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs)
+      .texts({"step", "sequences", "tokens", "micro_batches", "step_time_s"})
+      .breakdown_names()
+      .busy_names()
+      .texts({"device_peak_gb", "host_peak_gb", "events"})
+      .end_row();
+  for (const Run& run : runs) {
+    for (const StepResult& step : run.result.steps) {
+      key(table, run.info)
+          .number(step.step)
+          .number(step.sequences)
+          .number(step.tokens)
+          .number(step.micro_batches)
+          .seconds(step.time)
+          .breakdown(step.mean);
+      memory(busy(table, step.busy), step.memory).number(step.events).end_row();
+    }
+  }
+  return table.take();
+}
+
+std::string ranks_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs).texts({"rank", "busy_s"}).breakdown_names().end_row();
+  for (const Run& run : runs) {
+    for (std::size_t rank = 0; rank < run.result.ranks.size(); ++rank) {
+      const Breakdown& breakdown = run.result.ranks[rank];
+      const Duration waiting = breakdown[Activity::group_wait] + breakdown[Activity::bubble];
+      key(table, run.info).number(rank).seconds(breakdown.total() - waiting).breakdown(breakdown).end_row();
+    }
+  }
+  return table.take();
+}
+
+std::string timing_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs).texts({"planner_s", "simulation_s"}).end_row();
+  for (const Run& run : runs) {
+    key(table, run.info).number(run.metrics.wall.planner_s).number(run.metrics.wall.simulation_s).end_row();
+  }
+  return table.take();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/report/metrics.h"
+
+namespace hdpsim {
+
+/// A field as CSV wants it (RFC 4180): quoted only when it holds a comma, a quote or a line break.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
+// Each file starts with one line of column names; numbers are the shortest that read back as themselves; times are seconds.
+
+/// One row a run: its point, one column a path of the sweep, and everything that result.json says of it.
+[[nodiscard]] std::string runs_csv(const std::vector<Run>& runs);
+/// One row a run and step.
+[[nodiscard]] std::string steps_csv(const std::vector<Run>& runs);
+/// One row a run and HDP rank: busy time and breakdown, mean over the steps.
+[[nodiscard]] std::string ranks_csv(const std::vector<Run>& runs);
+/// One row a run: wall-clock seconds of planning and simulating, which differ from one execution to the next.
+[[nodiscard]] std::string timing_csv(const std::vector<Run>& runs);
+
+}  // namespace hdpsim

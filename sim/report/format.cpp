@@ -1,0 +1,44 @@
+#include "sim/report/format.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/report/csv.h"
+#include "sim/report/json.h"
+#include "sim/report/table.h"
+
+namespace hdpsim {
+namespace {
+
+template <class Figures>
+std::string formatted_figures(const Figures& figures, Format format) {
+  switch (format) {
+    case Format::table:
+      return text_of(figures);
+    case Format::csv:
+      return csv_of(figures);
+    case Format::json:
+      return json_of(figures).dump(2) + "\n";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::string_view version, Format format) {
+  const Value* name = resolved.find("name");
+  switch (format) {
+    case Format::table:
+      return result_table(name == nullptr ? "study" : name->text, runs);
+    case Format::csv:
+      return runs_csv(runs);
+    case Format::json:
+      return result_json(resolved, version, runs);
+  }
+  return {};
+}
+
+std::string formatted(const Description& description, Format format) { return formatted_figures(description, format); }
+
+std::string formatted(const LengthFit& fit, Format format) { return formatted_figures(fit, format); }
+
+}  // namespace hdpsim

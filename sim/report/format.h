@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/document/document.h"
+#include "sim/report/metrics.h"
+#include "sim/trace/description.h"
+#include "sim/trace/fit.h"
+
+namespace hdpsim {
+
+/// What results are printed as: for people, for spreadsheets, for programs.
+enum class Format { table, csv, json };
+
+/// The result of a study; `resolved` and `version` are for JSON.
+[[nodiscard]] std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::string_view version,
+                                    Format format);
+[[nodiscard]] std::string formatted(const Description& description, Format format);
+[[nodiscard]] std::string formatted(const LengthFit& fit, Format format);
+
+}  // namespace hdpsim

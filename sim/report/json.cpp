@@ -1,0 +1,72 @@
+#include "sim/report/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json breakdown_json(const Breakdown& breakdown) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
+  }
+  return json;
+}
+
+Json evidence_json(const std::array<double, evidence_kinds>& shares) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < evidence_kinds; ++i) {
+    json[std::string(evidence_name(static_cast<Evidence>(i)))] = shares[i];
+  }
+  return json;
+}
+
+Json run_json(const Run& run) {
+  const RunMetrics& metrics = run.metrics;
+  Json point = Json::object();
+  for (const auto& coordinate : run.info.coordinates) point[coordinate.path] = json_of(coordinate.value);
+  Json speedup;
+  if (metrics.speedup) {
+    const Speedup& ratio = *metrics.speedup;
+    speedup = Json{{"versus", ratio.versus}, {"mean", ratio.mean}, {"p5", ratio.p5}, {"p95", ratio.p95}};
+  }
+  const Percentiles& time = metrics.step_time_s;
+  const BusyTimes& busy = metrics.busy;
+  return Json{{"point", point},
+              {"plan", run.info.plan},
+              {"profile", run.info.profile},
+              {"gpus", run.info.gpus},
+              {"steps", metrics.steps},
+              {"step_time_s", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
+              {"tokens_per_s", metrics.tokens_per_s},
+              {"tokens_per_s_per_gpu", metrics.tokens_per_s_per_gpu},
+              {"mfu", metrics.mfu},
+              {"speedup", speedup},
+              {"breakdown_s", breakdown_json(metrics.breakdown)},
+              {"rank_busy_s",
+               {{"min", seconds_of(busy.min)},
+                {"mean", seconds_of(busy.mean)},
+                {"max", seconds_of(busy.max)},
+                {"std", seconds_of(busy.deviation)}}},
+              {"memory_gb",
+               {{"device_peak", metrics.memory.device.gigabytes()},
+                {"host_peak", metrics.memory.host.gigabytes()},
+                {"fits", metrics.fits}}},
+              {"evidence", evidence_json(metrics.evidence)},
+              {"events", metrics.events}};
+}
+
+}  // namespace
+
+std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs) {
+  Json result = {{"schema", "hdpsim.result/1"}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", Json::array()}};
+  for (const Run& run : runs) result["runs"].push_back(run_json(run));
+  return result.dump(2) + "\n";
+}
+
+}  // namespace hdpsim

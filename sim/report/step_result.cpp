@@ -1,0 +1,47 @@
+#include "sim/report/step_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace hdpsim {
+
+BusyTimes busy_times(const Timeline& timeline) {
+  const std::size_t ranks = timeline.ranks.size();
+  if (ranks == 0) return {};
+  BusyTimes times{Duration::max(), {}, {}, {}};
+  Int128 sum = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const Duration busy = timeline.busy(rank);
+    times.min = std::min(times.min, busy);
+    times.max = std::max(times.max, busy);
+    sum += busy.picoseconds();
+  }
+  times.mean = Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<std::int64_t>(ranks)));
+  double squares = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const double distance = (timeline.busy(rank) - times.mean).seconds();
+    squares += distance * distance;
+  }
+  times.deviation = Duration::seconds(std::sqrt(squares / static_cast<double>(ranks)));
+  return times;
+}
+
+void BreakdownMean::add(const Breakdown& breakdown) {
+  for (std::size_t i = 0; i < activity_count; ++i) sums_[i] += breakdown[static_cast<Activity>(i)].picoseconds();
+  ++count_;
+}
+
+Breakdown BreakdownMean::mean() const {
+  Breakdown mean;
+  if (count_ == 0) return mean;
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    mean[static_cast<Activity>(i)] = Duration::picoseconds(static_cast<std::int64_t>(sums_[i] / count_));
+  }
+  const Int128 total = std::accumulate(sums_.begin(), sums_.end(), Int128{0}) / count_;
+  const auto largest = static_cast<Activity>(std::max_element(sums_.begin(), sums_.end()) - sums_.begin());
+  mean[largest] += Duration::picoseconds(static_cast<std::int64_t>(total)) - mean.total();
+  return mean;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/timeline.h"
+#include "sim/report/memory.h"
+
+namespace hdpsim {
+
+/// How long the ranks worked while they did not wait for others, over the ranks of one step.
+struct BusyTimes {
+  Duration min;
+  Duration mean;
+  Duration max;
+  Duration deviation;  ///< Population standard deviation.
+  friend bool operator==(const BusyTimes&, const BusyTimes&) = default;
+};
+[[nodiscard]] BusyTimes busy_times(const Timeline& timeline);
+
+/// Seconds of the simulating machine, not of the simulated one.
+struct WallClock {
+  double planner_s = 0;
+  double simulation_s = 0;
+};
+
+/// What remains of one simulated step when its plan and its timeline are gone.
+struct StepResult {
+  std::int64_t step = 0;
+  std::int64_t sequences = 0;
+  std::int64_t tokens = 0;
+  std::int64_t micro_batches = 0;
+  double model_flops = 0;  ///< Useful work of the batch: see model_flops().
+  Duration time;
+  Breakdown mean;  ///< Over ranks; sums to `time`.
+  BusyTimes busy;
+  EvidenceTimes evidence{};  ///< Of the kernels, summed over ranks.
+  MemoryUse memory;
+  std::uint64_t events = 0;
+  WallClock wall;
+};
+
+/// What remains of one run.
+struct RunResult {
+  std::vector<StepResult> steps;
+  std::vector<Breakdown> ranks;  ///< Mean over steps, one an HDP rank; each sums to the mean step time.
+};
+
+/// The mean of many breakdowns, exact whatever their number and order.
+class BreakdownMean {
+ public:
+  void add(const Breakdown& breakdown);
+  /// In whole picoseconds; what rounding loses goes to the largest activity, so that the parts sum to the mean of the totals.
+  [[nodiscard]] Breakdown mean() const;
+
+ private:
+  std::array<Int128, activity_count> sums_{};
+  std::int64_t count_ = 0;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,171 @@
+#include "sim/report/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double share_worth_naming = 0.02;
+constexpr std::size_t most_shares = 4;
+
+struct Column {
+  std::string title;
+  bool left = false;
+};
+
+using Row = std::vector<std::string>;
+
+std::size_t widest(const std::vector<Row>& rows, const Column& column, std::size_t index) {
+  std::size_t width = column.title.size();
+  for (const Row& row : rows) width = std::max(width, row[index].size());
+  return width;
+}
+
+std::string line(const Row& row, const std::vector<Column>& columns, const std::vector<std::size_t>& widths) {
+  std::string text = " ";
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    text += columns[i].left ? fmt::format(" {:<{}} ", row[i], widths[i]) : fmt::format(" {:>{}} ", row[i], widths[i]);
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text += '\n';
+}
+
+std::string memory_note(const Run& run) {
+  if (run.metrics.fits) return {};
+  const MemoryUse& memory = run.metrics.memory;
+  if (memory.device > run.info.device_memory) {
+    return fmt::format("; does not fit: {} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));
+  }
+  return fmt::format("; does not fit: {} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
+}
+
+Row row_of(const Run& run, bool with_speedup) {
+  const RunMetrics& metrics = run.metrics;
+  Row row = {run.info.plan, duration_text(metrics.breakdown.total()), short_number(metrics.tokens_per_s)};
+  if (with_speedup) row.push_back(fmt::format("{:.2f}x", metrics.speedup->mean));
+  row.push_back(fmt::format("{:.1f}%", 100 * metrics.mfu));
+  row.push_back(largest_shares(metrics.breakdown) + memory_note(run));
+  return row;
+}
+
+std::vector<Column> columns_of(bool with_speedup) {
+  std::vector<Column> columns = {{"plan", true}, {"step time"}, {"tokens/s"}};
+  if (with_speedup) columns.push_back({"speed-up"});
+  columns.push_back({"MFU"});
+  columns.push_back({"where the time goes", true});
+  return columns;
+}
+
+std::string point_title(const RunInfo& info, bool with_setting) {
+  std::vector<std::string> parts;
+  for (const auto& coordinate : info.coordinates) {
+    parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
+  }
+  if (with_setting) parts.push_back(info.setting);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool same_for_all(const std::vector<Run>& runs, std::string RunInfo::*field) {
+  return std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.info.*field == runs[0].info.*field; });
+}
+
+std::string percents(double least, double most) {
+  const std::string low = fmt::format("{:.0f}", 100 * least);
+  const std::string high = fmt::format("{:.0f}", 100 * most);
+  return low == high ? low + "%" : fmt::format("{}-{}%", low, high);
+}
+
+// "interpolated 62-91%, formula 9-38%": the least and the most over the runs.
+std::string evidence_line(const std::vector<Run>& runs) {
+  std::vector<std::string> parts;
+  for (std::size_t kind = 0; kind < evidence_kinds; ++kind) {
+    double least = 1;
+    double most = 0;
+    for (const Run& run : runs) {
+      least = std::min(least, run.metrics.evidence[kind]);
+      most = std::max(most, run.metrics.evidence[kind]);
+    }
+    if (most == 0) continue;
+    parts.push_back(fmt::format("{} {}", evidence_name(static_cast<Evidence>(kind)), percents(least, most)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string footer(const std::vector<Run>& runs) {
+  std::set<std::string> profiles;
+  for (const Run& run : runs) profiles.insert(run.info.profile);
+  return fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
+}
+
+}  // namespace
+
+std::string short_number(double number) {
+  constexpr std::array<std::string_view, 5> suffixes = {"", "k", "M", "G", "T"};
+  std::size_t power = 0;
+  while (number >= 999.5 && power + 1 < suffixes.size()) {
+    number /= 1000;
+    ++power;
+  }
+  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", number, decimals, suffixes[power]);
+}
+
+std::string largest_shares(const Breakdown& breakdown) {
+  std::array<std::size_t, activity_count> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto time = [&](std::size_t i) { return breakdown[static_cast<Activity>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return time(a) > time(b); });
+
+  const double total = breakdown.total().seconds();
+  if (!(total > 0)) return {};
+  double rest = 1;
+  std::vector<std::string> parts;
+  for (const std::size_t i : order) {
+    const double share = time(i).seconds() / total;
+    if (parts.size() == most_shares || share < share_worth_naming) break;
+    parts.push_back(fmt::format("{} {:.0f}%", activity_name(static_cast<Activity>(i)), 100 * share));
+    rest -= share;
+  }
+  if (rest >= 0.005) parts.push_back(fmt::format("other {:.0f}%", 100 * rest));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string result_table(std::string_view study_name, const std::vector<Run>& runs) {
+  if (runs.empty()) return {};
+  const bool one_setting = same_for_all(runs, &RunInfo::setting);
+  const bool with_speedup = runs.front().metrics.speedup.has_value();
+  const std::vector<Column> columns = columns_of(with_speedup);
+  std::vector<Row> rows;
+  for (const Run& run : runs) rows.push_back(row_of(run, with_speedup));
+  Row titles;
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    titles.push_back(columns[i].title);
+    widths.push_back(widest(rows, columns[i], i));
+  }
+
+  std::string text = one_setting ? fmt::format("{}: {}\n", study_name, runs.front().info.setting)
+                                 : fmt::format("{}\n", study_name);
+  text += '\n';
+  text += line(titles, columns, widths);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (i == 0 || runs[i].info.point != runs[i - 1].info.point) {
+      const std::string title = point_title(runs[i].info, !one_setting);
+      if (!title.empty()) text += fmt::format("{}{}\n", i == 0 ? "" : "\n", title);
+    }
+    text += line(rows[i], columns, widths);
+  }
+  text += '\n';
+  return text + footer(runs);
+}
+
+}  // namespace hdpsim

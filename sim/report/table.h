@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/report/metrics.h"
+
+namespace hdpsim {
+
+/// The result for a person at a terminal: a block a point, a row a plan, and below what the prices rest on.
+[[nodiscard]] std::string result_table(std::string_view study_name, const std::vector<Run>& runs);
+
+/// The largest activities with their shares, the small ones added up: "attention 61%, linear 20%, other 19%".
+[[nodiscard]] std::string largest_shares(const Breakdown& breakdown);
+
+/// Three significant digits with k, M, G or T: "547k", "1.02M".
+[[nodiscard]] std::string short_number(double number);
+
+}  // namespace hdpsim

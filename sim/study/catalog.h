@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sim/cluster/cluster.h"
+#include "sim/document/document.h"
+#include "sim/model/transformer.h"
+#include "sim/profile/device_profile.h"
+#include "sim/trace/trace_file.h"
+
+namespace hdpsim {
+
+/// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters, configs/models,
+/// calib/profiles and traces. Profiles and lengths that many points of a sweep share are read once.
+///
+/// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
+class Catalog {
+ public:
+  explicit Catalog(std::filesystem::path data) : data_(std::move(data)) {}
+
+  [[nodiscard]] std::filesystem::path clusters() const { return data_ / "configs" / "clusters"; }
+  [[nodiscard]] std::filesystem::path models() const { return data_ / "configs" / "models"; }
+  [[nodiscard]] std::filesystem::path profiles() const { return data_ / "calib" / "profiles"; }
+  [[nodiscard]] std::filesystem::path traces() const { return data_ / "traces"; }
+
+  /// `{preset: a100-rail-3tier, gpus: 1024}`, `{file: path}`, a path, or a cluster written out in full.
+  [[nodiscard]] std::optional<ClusterSpec> cluster(const Value& value, Diagnostics& diagnostics) const;
+  /// `{preset: llama-7b}` or `{hf_config: path}`. What cannot be simulated yet is reported.
+  [[nodiscard]] std::optional<Transformer> model(const Value& value, Diagnostics& diagnostics) const;
+  /// A name or a path.
+  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile(const Value& value, Diagnostics& diagnostics);
+  /// As read_lengths() has it.
+  [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
+
+  /// The cluster of a study written out in full.
+  [[nodiscard]] Value expanded_cluster(const Value& value) const;
+
+ private:
+  std::filesystem::path data_;
+  std::map<std::string, std::shared_ptr<const DeviceProfile>> read_profiles_;
+  std::map<std::string, Lengths> read_lengths_;
+};
+
+}  // namespace hdpsim

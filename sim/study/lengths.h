@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "sim/document/document.h"
+#include "sim/trace/trace_file.h"
+
+namespace hdpsim {
+
+/// The lengths of a study:
+///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only
+///   {file: lengths.csv, column: tokens, step_column: step, format: csv, edges: upper, lowest: 256}
+///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
+///   {lognormal_pareto: {mu: 7.6, sigma: 1.4, tail_from: 64Ki, alpha: 1.2, min: 1, max: 2Mi, tail_share: 0.01}}
+/// Of each map only the first key is needed, of the generators' parameters mu, sigma and the tail's. Problems are reported; the
+/// result is then empty.
+[[nodiscard]] std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
+                                                  Diagnostics& diagnostics);
+
+/// A hash of the contents of the file that the lengths come from; 0 if they come from none.
+[[nodiscard]] std::uint64_t fingerprint_of_lengths(const Value& value, const std::filesystem::path& presets);
+
+}  // namespace hdpsim

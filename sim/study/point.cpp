@@ -1,0 +1,190 @@
+#include "sim/study/point.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "sim/base/quantity_text.h"
+#include "sim/document/reader.h"
+#include "sim/profile/profile_file.h"
+#include "sim/study/fingerprint.h"
+#include "sim/study/lengths.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double most_tokens = 1e12;
+constexpr double most_devices = 1e8;
+
+void set_default(Value& map, std::string_view key, const char* text) {
+  const Value* found = map.find(key);
+  if (map.is_map() && (found == nullptr || found->is_null())) map.set(key, Value::scalar(text, map.position));
+}
+
+// A map of the study that may be left out.
+Value& section(Value& study, std::string_view key) {
+  Value* found = study.find(key);
+  if (found == nullptr) found = &study.set(key, Value::map(study.position));
+  if (found->is_null()) *found = Value::map(found->position);
+  return *found;
+}
+
+class PointReader {
+ public:
+  PointReader(const Value& study, Catalog& catalog, Diagnostics& diagnostics)
+      : study_(study), catalog_(catalog), diagnostics_(diagnostics) {}
+
+  PointSpec read() {
+    MapReader study(study_, "the study", diagnostics_);
+    if (const Value* model = study.require("model")) read_model(*model);
+    if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
+    if (const Value* profile = study.require("profile")) read_profile(*profile);
+    if (const Value* data = study.require("data")) read_data(*data);
+    if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
+    if (const Value* grain = study.find("grain")) {
+      const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
+      point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
+    }
+    for (const std::string_view key : whole_study_keys) (void)study.find(key);
+    study.finish();
+    return std::move(point_);
+  }
+
+ private:
+  void read_model(const Value& value) {
+    if (auto model = catalog_.model(value, diagnostics_)) point_.model = std::move(*model);
+  }
+
+  void read_cluster(const Value& value) {
+    if (auto cluster = catalog_.cluster(value, diagnostics_)) point_.cluster = std::move(*cluster);
+  }
+
+  void read_profile(const Value& value) {
+    point_.profile = catalog_.profile(value, diagnostics_);
+    const std::string& device = point_.cluster.device;
+    if (point_.profile == nullptr || device.empty() || point_.profile->provenance.device == device) return;
+    diagnostics_.error(value.position,
+                       fmt::format("the profile is of a {}, the cluster has {}", point_.profile->provenance.device, device),
+                       "choose another profile, or set the cluster's 'device'");
+  }
+
+  void read_data(const Value& value) {
+    MapReader data(value, "the data", diagnostics_);
+    if (const Value* lengths = data.require("lengths")) {
+      if (auto read = catalog_.lengths(*lengths, diagnostics_)) point_.lengths = std::move(*read);
+    }
+    BatchOptions& batch = point_.batch;
+    batch.context = data.required_in<std::int64_t>("context", {1, most_tokens}).value_or(0);
+    batch.tokens_per_step = data.required_in<std::int64_t>("tokens_per_step", {1, most_tokens}).value_or(0);
+    point_.steps = data.required_in<std::int64_t>("steps", {1, 1e6}).value_or(0);
+    batch.seed = static_cast<std::uint64_t>(data.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
+    if (const Value* overlong = data.find("overlong")) {
+      const auto choice = read_choice(*overlong, "way with overlong sequences", {"split", "truncate", "drop"}, diagnostics_);
+      batch.overlong = std::array{Overlong::split, Overlong::truncate, Overlong::drop}.at(choice.value_or(0));
+    }
+    data.finish();
+    if (batch.context > 0 && batch.tokens_per_step > 0 && batch.tokens_per_step < batch.context) {
+      diagnostics_.error(value.find("tokens_per_step")->position,
+                         fmt::format("a step of {} tokens cannot hold a sequence of the context, {}",
+                                     count_text(batch.tokens_per_step), count_text(batch.context)),
+                         "use a larger 'tokens_per_step' or a shorter 'context'");
+    }
+  }
+
+  void read_mesh(const Value& value) {
+    MapReader mesh(value, "the mesh", diagnostics_);
+    const Range degree{1, most_devices};
+    const auto tp = mesh.required_in<std::int64_t>("tp", degree);
+    const auto pp = mesh.required_in<std::int64_t>("pp", degree);
+    const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
+    point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    if (const Value* placement = mesh.find("placement")) {
+      (void)read_choice(*placement, "placement", placement_names(), diagnostics_);
+    }
+    mesh.finish();
+    if (!tp || !pp) return;
+    if (*pp > 1) {
+      diagnostics_.error(value.find("pp")->position, fmt::format("pipelines cannot be simulated yet, 'pp' is {}", *pp),
+                         "leave it at 1");
+    }
+    if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
+    const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
+    if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
+  }
+
+  // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.
+  void check_split(const Value& where, std::int64_t tp) {
+    const Transformer& model = point_.model;
+    const std::array<std::pair<std::string_view, std::int64_t>, 3> parts = {
+        {{"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}}};
+    for (const auto& [what, count] : parts) {
+      if (count % tp == 0) continue;
+      diagnostics_.error(where.position, fmt::format("'tp' is {}, which does not divide the {} {} of {}", tp, count, what, model.name));
+      return;
+    }
+  }
+
+  void fit_mesh(const Value& where, std::int64_t tp, std::int64_t pp, std::optional<std::int64_t> hdp) {
+    const std::int64_t gpus = point_.cluster.devices;
+    const std::int64_t replica = tp * pp;
+    const bool divides = gpus % replica == 0;
+    point_.mesh = {hdp.value_or(std::max<std::int64_t>(1, gpus / replica)), tp, pp};
+    if (point_.mesh.devices() == gpus) return;
+    const std::string help = divides ? fmt::format("leave 'hdp' out, or make it {}", gpus / replica)
+                                     : "the GPUs must be a multiple of tp x pp";
+    const Position& position = hdp ? where.find("hdp")->position : where.position;
+    diagnostics_.error(position,
+                       fmt::format("tp x hdp x pp = {} x {} x {} = {}, but the cluster has {} GPUs", tp, point_.mesh.hdp, pp,
+                                   point_.mesh.devices(), gpus),
+                       help);
+  }
+
+  const Value& study_;
+  Catalog& catalog_;
+  Diagnostics& diagnostics_;
+  PointSpec point_;
+};
+
+// All of a model that costs depend on.
+std::string text_of(const Transformer& model) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", model.name, model.layers, model.hidden, model.heads,
+                     model.kv_heads, model.head_dim, model.ffn_hidden, model.vocabulary, model.gated_mlp,
+                     model.tied_embeddings, model.biases, model.learned_positions);
+}
+
+}  // namespace
+
+std::string PointSpec::setting() const {
+  return fmt::format("{} on {} x {}, hdp {} x tp {}, capacity {}, {} {} of {} tokens", model.name, cluster.devices,
+                     cluster.device, mesh.hdp, mesh.tp, count_text(capacity), steps, steps == 1 ? "step" : "steps",
+                     count_text(batch.tokens_per_step));
+}
+
+Value with_defaults(Value study) {
+  if (!study.is_map()) return study;
+  set_default(study, "grain", "fluid");
+  if (study.find("data") != nullptr) {
+    Value& data = section(study, "data");
+    set_default(data, "overlong", "split");
+    set_default(data, "seed", "1");
+  }
+  Value& mesh = section(study, "mesh");
+  set_default(mesh, "tp", "1");
+  set_default(mesh, "pp", "1");
+  set_default(mesh, "capacity", "8Ki");
+  set_default(mesh, "placement", "contiguous");
+  return study;
+}
+
+std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {
+  Diagnostics found;
+  PointSpec point = PointReader(study, catalog, found).read();
+  diagnostics.append(found);
+  if (!found.empty()) return std::nullopt;
+  point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());
+  point.fingerprint = fingerprint(profile_text(*point.profile), point.fingerprint);
+  point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
+  return point;
+}
+
+}  // namespace hdpsim

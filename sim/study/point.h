@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/placement.h"
+#include "sim/document/document.h"
+#include "sim/engine/simulator.h"
+#include "sim/model/transformer.h"
+#include "sim/profile/device_profile.h"
+#include "sim/study/catalog.h"
+#include "sim/trace/batch_source.h"
+#include "sim/trace/trace_file.h"
+
+namespace hdpsim {
+
+/// The checked values of one point of a study.
+struct PointSpec {
+  ClusterSpec cluster;
+  Transformer model;
+  std::shared_ptr<const DeviceProfile> profile;
+  Mesh mesh;
+  std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
+  Lengths lengths;
+  BatchOptions batch;
+  std::int64_t steps = 0;
+  Grain grain = Grain::fluid;
+  std::uint64_t fingerprint = 0;  ///< Of the profile, the model and the lengths.
+
+  /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens".
+  [[nodiscard]] std::string setting() const;
+};
+
+/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
+/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous}`.
+[[nodiscard]] Value with_defaults(Value study);
+
+/// What belongs to a study as a whole and not to its points.
+inline constexpr std::array<std::string_view, 4> whole_study_keys = {"name", "plans", "compare_to", "output"};
+
+/// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
+/// All problems are reported; the result is empty if there is one.
+[[nodiscard]] std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics);
+
+}  // namespace hdpsim

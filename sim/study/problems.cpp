@@ -1,0 +1,35 @@
+#include "sim/study/problems.h"
+
+#include <filesystem>
+
+#include "sim/document/document.h"
+#include "sim/study/override.h"
+
+namespace hdpsim {
+
+void Problems::add(const Diagnostics& found, const Position& where) {
+  for (Diagnostic& problem : found.sorted()) {
+    if (problem.position.file.empty()) problem.position = where;
+    const Position& at = problem.position;
+    if (!seen_.emplace(at.file, at.line, at.column, problem.message).second) continue;
+    diagnostics_.error(problem.position, problem.message, problem.help);
+  }
+}
+
+void Problems::throw_if_any(const std::string& overrides) const {
+  if (empty()) return;
+  Diagnostics complete = diagnostics_;
+  complete.add_source(override_source, overrides);
+  std::set<std::string> files;
+  for (const auto& [file, line, column, message] : seen_) {
+    if (line > 0) files.insert(file);
+  }
+  Diagnostics ignored;
+  for (const std::string& file : files) {
+    if (!std::filesystem::is_regular_file(file)) continue;
+    if (const auto text = read_text_file(file, ignored)) complete.add_source(file, *text);
+  }
+  complete.throw_if_any();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim {
+
+/// Collects the problems of many points of a sweep: what is wrong at one place in the same words is told once.
+class Problems {
+ public:
+  explicit Problems(const Diagnostics& found) { add(found, {}); }
+  /// Problems without a place get `where`.
+  void add(const Diagnostics& found, const Position& where);
+  [[nodiscard]] bool empty() const { return diagnostics_.empty(); }
+  /// Throws InputError with the lines of all files that the problems name; `overrides` is the text of the `--set` options.
+  void throw_if_any(const std::string& overrides) const;
+
+ private:
+  Diagnostics diagnostics_;
+  std::set<std::tuple<std::string, int, int, std::string>> seen_;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,109 @@
+#include "sim/study/run_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/output_file.h"
+#include "sim/study/fingerprint.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view schema = "hdpsim.run/1";
+
+template <std::size_t count>
+Json durations_json(const std::array<Duration, count>& times) {
+  Json json = Json::array();
+  for (const Duration time : times) json.push_back(time.picoseconds());
+  return json;
+}
+
+template <std::size_t count>
+std::array<Duration, count> durations_of(const Json& json) {
+  std::array<Duration, count> times{};
+  for (std::size_t i = 0; i < count; ++i) times[i] = Duration::picoseconds(json.at(i).get<std::int64_t>());
+  return times;
+}
+
+Json breakdown_json(const Breakdown& breakdown) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < activity_count; ++i) json.push_back(breakdown[static_cast<Activity>(i)].picoseconds());
+  return json;
+}
+
+Breakdown breakdown_of(const Json& json) {
+  Breakdown breakdown;
+  const auto times = durations_of<activity_count>(json);
+  for (std::size_t i = 0; i < activity_count; ++i) breakdown[static_cast<Activity>(i)] = times[i];
+  return breakdown;
+}
+
+Json step_json(const StepResult& step) {
+  const BusyTimes& busy = step.busy;
+  return {{"step", step.step},
+          {"sequences", step.sequences},
+          {"tokens", step.tokens},
+          {"micro_batches", step.micro_batches},
+          {"model_flops", step.model_flops},
+          {"time_ps", step.time.picoseconds()},
+          {"mean_ps", breakdown_json(step.mean)},
+          {"busy_ps", durations_json(std::array{busy.min, busy.mean, busy.max, busy.deviation})},
+          {"evidence_ps", durations_json(step.evidence)},
+          {"memory", {step.memory.device.count(), step.memory.host.count()}},
+          {"events", step.events},
+          {"wall_s", {step.wall.planner_s, step.wall.simulation_s}}};
+}
+
+StepResult step_of(const Json& json) {
+  StepResult step;
+  step.step = json.at("step");
+  step.sequences = json.at("sequences");
+  step.tokens = json.at("tokens");
+  step.micro_batches = json.at("micro_batches");
+  step.model_flops = json.at("model_flops");
+  step.time = Duration::picoseconds(json.at("time_ps").get<std::int64_t>());
+  step.mean = breakdown_of(json.at("mean_ps"));
+  const auto busy = durations_of<4>(json.at("busy_ps"));
+  step.busy = {busy[0], busy[1], busy[2], busy[3]};
+  step.evidence = durations_of<evidence_kinds>(json.at("evidence_ps"));
+  step.memory = {Bytes(json.at("memory").at(0).get<std::int64_t>()), Bytes(json.at("memory").at(1).get<std::int64_t>())};
+  step.events = json.at("events");
+  step.wall = {json.at("wall_s").at(0), json.at("wall_s").at(1)};
+  return step;
+}
+
+}  // namespace
+
+std::filesystem::path RunStore::file_of(std::string_view identity) const {
+  const std::uint64_t first = fingerprint(identity);
+  return folder_ / fmt::format("{:016x}{:016x}.json", first, fingerprint(identity, first));
+}
+
+std::optional<RunResult> RunStore::load(std::string_view identity) const {
+  std::ifstream file(file_of(identity), std::ios::binary);
+  if (!file) return std::nullopt;
+  const Json json = Json::parse(file, nullptr, false);
+  RunResult result;
+  try {
+    if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;
+    for (const Json& step : json.at("steps")) result.steps.push_back(step_of(step));
+    for (const Json& rank : json.at("ranks_ps")) result.ranks.push_back(breakdown_of(rank));
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+void RunStore::save(std::string_view identity, const RunResult& result) const {
+  Json json = {{"schema", schema}, {"identity", identity}, {"steps", Json::array()}, {"ranks_ps", Json::array()}};
+  for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
+  for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
+  write_file(file_of(identity), json.dump() + "\n");
+}
+
+}  // namespace hdpsim

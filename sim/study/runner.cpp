@@ -1,0 +1,163 @@
+#include "sim/study/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "sim/study/step.h"
+
+namespace hdpsim {
+namespace {
+
+/// The world of the point at which a thread works: made when the point needs another one than the point before.
+class ThreadWorld {
+ public:
+  World& at(const StudyPoint& point) {
+    if (world_ == nullptr || number_ != point.world) {
+      world_.reset();
+      world_ = point.make_world();
+      number_ = point.world;
+    }
+    return *world_;
+  }
+
+ private:
+  std::unique_ptr<World> world_;
+  std::size_t number_ = 0;
+};
+
+/// One run while its steps are simulated, in whatever order.
+class RunInProgress {
+ public:
+  RunInProgress(std::size_t point, std::size_t plan, std::int64_t steps) : point_(point), plan_(plan), left_(steps) {
+    result_.steps.resize(static_cast<std::size_t>(steps));
+  }
+
+  [[nodiscard]] std::size_t point() const { return point_; }
+  [[nodiscard]] std::size_t plan() const { return plan_; }
+
+  /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
+  bool add(SimulatedStep&& step) {
+    ranks_.resize(step.ranks.size());
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
+    const auto index = static_cast<std::size_t>(step.result.step);
+    result_.steps.at(index) = std::move(step.result);
+    if (--left_ > 0) return false;
+    result_.ranks.reserve(ranks_.size());
+    for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
+    ranks_ = {};
+    return true;
+  }
+
+  void restore(RunResult&& result) { result_ = std::move(result); }
+  [[nodiscard]] const RunResult& result() const { return result_; }
+  [[nodiscard]] RunResult take() { return std::move(result_); }
+
+ private:
+  std::size_t point_;
+  std::size_t plan_;
+  std::int64_t left_;
+  std::vector<BreakdownMean> ranks_;
+  RunResult result_;
+};
+
+struct Task {
+  std::size_t run = 0;
+  std::int64_t step = 0;
+};
+
+class Runner {
+ public:
+  Runner(const Study& study, const RunnerOptions& options) : study_(study), options_(options) {
+    progress_.runs = study.run_count();
+    for (std::size_t point = 0; point < study.points.size(); ++point) {
+      for (std::size_t plan = 0; plan < study.plans.size(); ++plan) add_run(point, plan);
+    }
+    progress_.steps = tasks_.size();
+  }
+
+  std::optional<std::vector<Run>> run() {
+    const std::size_t threads = std::clamp<std::size_t>(options_.jobs, 1, std::max<std::size_t>(1, tasks_.size()));
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
+      work();
+    }
+    if (failure_) std::rethrow_exception(failure_);
+    if (progress_.steps_done < tasks_.size()) return std::nullopt;
+    std::vector<Run> runs;
+    runs.reserve(runs_.size());
+    for (RunInProgress& run : runs_) runs.push_back({study_.run_info(run.point(), run.plan()), run.take(), {}});
+    evaluate(runs, study_.compare_to);
+    return runs;
+  }
+
+ private:
+  void add_run(std::size_t point, std::size_t plan) {
+    const std::int64_t steps = study_.points[point].spec.steps;
+    RunInProgress& run = runs_.emplace_back(point, plan, steps);
+    if (options_.resume && options_.store != nullptr) {
+      if (auto kept = options_.store->load(identity_of(run)); kept && std::ssize(kept->steps) == steps) {
+        run.restore(std::move(*kept));
+        ++progress_.runs_done;
+        return;
+      }
+    }
+    for (std::int64_t step = 0; step < steps; ++step) tasks_.push_back({runs_.size() - 1, step});
+  }
+
+  std::string identity_of(const RunInProgress& run) const {
+    return "hdpsim: " + options_.version + "\n" + study_.points[run.point()].identity + "plan:\n" +
+           to_yaml(study_.plans[run.plan()].entry);
+  }
+
+  void work() {
+    try {
+      ThreadWorld world;
+      for (std::size_t next = next_++; next < tasks_.size() && !ended_ && !options_.stop(); next = next_++) {
+        simulate(tasks_[next], world);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      ended_ = true;
+    }
+  }
+
+  void simulate(const Task& task, ThreadWorld& world) {
+    RunInProgress& run = runs_[task.run];
+    const StudyPoint& point = study_.points[run.point()];
+    SimulatedStep step = simulate_step(point, run.plan(), task.step, world.at(point));
+    const std::lock_guard lock(mutex_);
+    const bool finished = run.add(std::move(step));
+    if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());
+    ++progress_.steps_done;
+    progress_.runs_done += finished ? 1 : 0;
+    const RunInfo info = finished ? study_.run_info(run.point(), run.plan()) : RunInfo{};
+    progress_.finished = finished ? &info : nullptr;
+    options_.report(progress_);
+    progress_.finished = nullptr;
+  }
+
+  const Study& study_;
+  const RunnerOptions& options_;
+  std::vector<RunInProgress> runs_;
+  std::vector<Task> tasks_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> ended_ = false;
+  std::mutex mutex_;  // guards what follows and the runs
+  Progress progress_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Run>> run_study(const Study& study, const RunnerOptions& options) {
+  return Runner(study, options).run();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/world.h"
+#include "sim/report/step_result.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// One simulated step with the breakdown of every rank.
+struct SimulatedStep {
+  StepResult result;
+  std::vector<Breakdown> ranks;
+};
+
+/// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
+[[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
+
+/// Draws the batch, plans and simulates. `world` is one of point.make_world().
+[[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world);
+
+}  // namespace hdpsim

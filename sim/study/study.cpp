@@ -1,0 +1,209 @@
+#include "sim/study/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "sim/base/check.h"
+#include "sim/document/reader.h"
+#include "sim/model/work.h"
+#include "sim/profile/profile_file.h"
+#include "sim/report/values.h"
+#include "sim/study/override.h"
+#include "sim/study/problems.h"
+#include "sim/study/study_paths.h"
+#include "sim/study/sweep.h"
+
+namespace hdpsim {
+namespace {
+
+std::string policy_of(const Value& entry) {
+  return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
+}
+
+std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) {
+  if (!plans.is_sequence() || plans.items.empty()) {
+    diagnostics.error(plans.position, "the plans must be a list that is not empty", "write plans: [static, hdp-balance]");
+    return {};
+  }
+  std::map<std::string, int> uses;
+  for (const Value& entry : plans.items) ++uses[policy_of(entry)];
+  std::vector<StudyPlan> read;
+  std::set<std::string> names;
+  for (const Value& entry : plans.items) {
+    std::string name = policy_of(entry);
+    if (uses[name] > 1 && entry.is_map()) name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
+    if (!names.insert(name).second) {
+      diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name), "remove one of them");
+    }
+    read.push_back({name, entry});
+  }
+  return read;
+}
+
+// Nothing is written that a study asks for and gets silently ignored.
+void read_output(const Value& value, Diagnostics& diagnostics) {
+  MapReader output(value, "the output", diagnostics);
+  for (const std::string_view key : {"html", "perfetto"}) {
+    const Value* wanted = output.find(key);
+    if (wanted != nullptr && wanted->text != "false") {
+      diagnostics.error(wanted->position, fmt::format("'{}' cannot be written yet", key), "remove it, or write false");
+    }
+  }
+  output.finish();
+}
+
+void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
+  MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
+  study.name = reader.required<std::string>("name").value_or("");
+  if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
+  if (const Value* output = reader.find("output")) read_output(*output, diagnostics);
+  const Value* compare_to = reader.find("compare_to");
+  if (compare_to == nullptr) return;
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  if (read_choice(*compare_to, "plan", names, diagnostics)) study.compare_to = compare_to->text;
+}
+
+// A device's share of the host's memory, in tokens whose activations of all layers fit there.
+std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
+  const Bytes share = spec.cluster.host_memory / spec.cluster.devices_per_node;
+  const Bytes activations = activation_bytes(spec.model, spec.capacity, spec.mesh.tp) * spec.model.layers;
+  if (share.count() == 0 || activations.count() == 0) return std::nullopt;
+  const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
+  return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
+}
+
+PlanningContext planning_context(const PointSpec& spec, const World& world) {
+  return {.ranks = spec.mesh.hdp,
+          .ranks_per_node = world.ranks_per_node(),
+          .capacity = spec.capacity,
+          .context = spec.batch.context,
+          .layers = spec.model.layers,
+          .work = world.work_model(spec.model, spec.capacity),
+          .host_tokens = host_tokens(spec)};
+}
+
+bool sweeps_over_clusters(const Value& study) {
+  const Value* sweep = study.find("sweep");
+  if (sweep == nullptr) return false;
+  return std::any_of(sweep->entries.begin(), sweep->entries.end(),
+                     [](const Value::Entry& entry) { return entry.key.starts_with("cluster"); });
+}
+
+// What the study says without the files around it: the cluster in full (unless a sweep replaces it), absolute paths.
+Value resolved(Value study, const Catalog& catalog) {
+  if (!sweeps_over_clusters(study)) {
+    Value* cluster = study.find("cluster");
+    *cluster = catalog.expanded_cluster(*cluster);
+  }
+  make_paths_absolute(study);
+  return study;
+}
+
+/// Makes the points of one study. Points that have cluster, profile and mesh in common share a world.
+class PointMaker {
+ public:
+  PointMaker(Study& study, Catalog& catalog, Problems& problems) : study_(study), catalog_(catalog), problems_(problems) {}
+
+  void add(SweepPoint&& sweep_point) {
+    Diagnostics found;
+    std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found);
+    problems_.add(found, sweep_point.study.position);
+    if (!spec) return;
+    StudyPoint point;
+    point.coordinates = std::move(sweep_point.coordinates);
+    point.spec = std::move(*spec);
+    point.identity = identity_of(std::move(sweep_point.study), point.spec);
+    const World* world = world_of(point, mesh_position_);
+    if (world == nullptr) return;
+    const PlanningContext context = planning_context(point.spec, *world);
+    Diagnostics problems_of_plans;
+    for (const StudyPlan& plan : study_.plans) {
+      point.planners.push_back(make_planner(plan.entry, context, problems_of_plans));
+    }
+    problems_.add(problems_of_plans, mesh_position_);
+    point.batches = make_batches(point.spec.lengths, point.spec.batch);
+    study_.points.push_back(std::move(point));
+  }
+
+ private:
+  std::string identity_of(Value study, const PointSpec& spec) {
+    mesh_position_ = study.find("mesh") == nullptr ? study.position : study.find("mesh")->position;
+    if (Value* cluster = study.find("cluster")) *cluster = catalog_.expanded_cluster(*cluster);
+    make_paths_absolute(study);
+    std::erase_if(study.entries, [](const Value::Entry& entry) {
+      return std::find(whole_study_keys.begin(), whole_study_keys.end(), entry.key) != whole_study_keys.end();
+    });
+    world_key_ = fmt::format("{} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
+                             line_of(*study.find("mesh")));
+    return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
+  }
+
+  const World* world_of(StudyPoint& point, const Position& where) {
+    const auto [known, is_new] = worlds_.try_emplace(world_key_, worlds_.size(), nullptr);
+    auto& [number, world] = known->second;
+    point.world = number;
+    if (is_new) {
+      Diagnostics found;
+      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, found);
+      problems_.add(found, where);
+    }
+    return world.get();
+  }
+
+  Study& study_;
+  Catalog& catalog_;
+  Problems& problems_;
+  std::map<std::string, std::pair<std::size_t, std::unique_ptr<World>>> worlds_;
+  std::string world_key_;
+  Position mesh_position_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> StudyPoint::make_world() const {
+  Diagnostics found;
+  std::unique_ptr<World> made = World::make(spec.cluster, *spec.profile, spec.mesh, found);
+  HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
+  return made;
+}
+
+RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
+  const StudyPoint& at = points.at(point);
+  const PointSpec& spec = at.spec;
+  return {.point = point,
+          .coordinates = at.coordinates,
+          .plan = plans.at(plan).name,
+          .setting = spec.setting(),
+          .profile = fmt::format("{} ({})", spec.profile->name, profile_label_name(spec.profile->provenance.label)),
+          .gpus = spec.mesh.devices(),
+          .peak = spec.profile->datasheet.peak,
+          .device_memory = spec.cluster.device_memory,
+          .host_memory = spec.cluster.host_memory / spec.cluster.devices_per_node};
+}
+
+Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
+  Diagnostics diagnostics;
+  Value root = load_document(path, diagnostics);
+  if (root.is_null()) diagnostics.throw_if_any();
+  apply_overrides(root, overrides, diagnostics);
+
+  Study study;
+  read_whole(root, study, diagnostics);
+  const Value complete = with_defaults(std::move(root));
+  std::vector<SweepPoint> sweep = expand_sweep(complete, diagnostics);
+  if (sweep.empty()) sweep.push_back({{}, complete});  // to tell what else is wrong
+
+  Problems problems(diagnostics);
+  PointMaker maker(study, catalog, problems);
+  for (SweepPoint& point : sweep) maker.add(std::move(point));
+  problems.throw_if_any(override_text(overrides));
+  study.resolved = resolved(complete, catalog);
+  return study;
+}
+
+}  // namespace hdpsim

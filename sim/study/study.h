@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/engine/world.h"
+#include "sim/plan/planner.h"
+#include "sim/report/metrics.h"
+#include "sim/study/catalog.h"
+#include "sim/study/point.h"
+
+namespace hdpsim {
+
+/// One point of a study, ready to run. All plans see the same batches.
+struct StudyPoint {
+  std::vector<RunInfo::Coordinate> coordinates;
+  PointSpec spec;
+  /// Points with the same number can share a World.
+  std::size_t world = 0;
+  BatchSourcePtr batches;
+  std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
+  std::string identity;  ///< YAML of all values that its steps depend on.
+
+  /// Of the simulated cluster; each thread needs its own.
+  [[nodiscard]] std::unique_ptr<World> make_world() const;
+};
+
+/// One policy of a study with its options.
+struct StudyPlan {
+  std::string name;  ///< The policy, with its options where one policy stands twice: `static {cp: 8}`.
+  Value entry;
+};
+
+/// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.
+struct Study {
+  std::string name;
+  Value resolved;  ///< With overrides and defaults put in and paths made absolute.
+  std::vector<StudyPlan> plans;
+  std::optional<std::string> compare_to;
+  std::vector<StudyPoint> points;
+
+  [[nodiscard]] std::size_t run_count() const { return points.size() * plans.size(); }
+  [[nodiscard]] RunInfo run_info(std::size_t point, std::size_t plan) const;
+};
+
+/// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with every
+/// problem of the file, of what it names, and of every point of its sweep.
+[[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog);
+
+}  // namespace hdpsim

@@ -1,0 +1,83 @@
+#include "sim/study/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/study/override.h"
+#include "sim/study/point.h"
+
+namespace hdpsim {
+namespace {
+
+bool belongs_to_whole_study(std::string_view path) {
+  const std::string_view first = path.substr(0, path.find('.'));
+  return first == "sweep" || std::find(whole_study_keys.begin(), whole_study_keys.end(), first) != whole_study_keys.end();
+}
+
+// The number of points; 0 if there is a problem.
+std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
+  if (!sweep.is_map()) {
+    diagnostics.error(sweep.position, fmt::format("the sweep must be a map, found {}", kind_name(sweep.kind)),
+                      "write data.context: [256Ki, 512Ki]");
+    return 0;
+  }
+  std::size_t points = 1;
+  for (const auto& [path, position, values] : sweep.entries) {
+    if (belongs_to_whole_study(path)) {
+      diagnostics.error(position, fmt::format("'{}' cannot be swept", path), "it belongs to the study as a whole");
+      points = 0;
+    } else if (!values.is_sequence() || values.items.empty()) {
+      diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
+                        "write [256Ki, 512Ki]");
+      points = 0;
+    } else if (points > most_points / values.items.size()) {
+      diagnostics.error(position, fmt::format("the sweep has more than {} points", most_points));
+      return 0;
+    } else {
+      points *= values.items.size();
+    }
+  }
+  return points;
+}
+
+Value without_sweep(const Value& study) {
+  Value result = study;
+  std::erase_if(result.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
+  return result;
+}
+
+// Which value of each list the point with this index has: digits of a number, the last list being the lowest place.
+std::vector<RunInfo::Coordinate> coordinates_of(const Value& sweep, std::size_t index) {
+  std::vector<RunInfo::Coordinate> coordinates;
+  for (auto list = sweep.entries.rbegin(); list != sweep.entries.rend(); ++list) {
+    const std::size_t count = list->value.items.size();
+    coordinates.push_back({list->key, list->value.items[index % count]});
+    index /= count;
+  }
+  std::reverse(coordinates.begin(), coordinates.end());
+  return coordinates;
+}
+
+}  // namespace
+
+std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostics) {
+  const Value* sweep = study.find("sweep");
+  const Value base = without_sweep(study);
+  if (sweep == nullptr || sweep->is_null()) return {{{}, base}};
+  std::vector<SweepPoint> points;
+  const std::size_t count = count_points(*sweep, diagnostics);
+  for (std::size_t index = 0; index < count; ++index) {
+    SweepPoint point{coordinates_of(*sweep, index), base};
+    bool applied = true;
+    for (const auto& [path, value] : point.coordinates) {
+      applied = put_at(point.study, path, value, diagnostics) && applied;
+    }
+    if (!applied) return {};
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/trace/length_distribution.h"
+#include "sim/trace/length_source.h"
+#include "sim/trace/length_trace.h"
+#include "sim/trace/sequence.h"
+
+namespace hdpsim {
+
+/// What becomes of a document longer than the context: `split` into pieces of the context's length and a rest,
+/// `truncate` to the context, or `drop` it.
+enum class Overlong { split, truncate, drop };
+
+struct BatchOptions {
+  std::int64_t context = 0;          ///< The longest sequence, in tokens.
+  std::int64_t tokens_per_step = 0;  ///< Tokens of one batch.
+  Overlong overlong = Overlong::split;
+  std::uint64_t seed = 1;  ///< Of generated lengths; a trace has its own order.
+};
+
+/// The batches of a training run. Any step can be asked for, in any order and from any thread: step k is a pure
+/// function of what the source was made from, and costs time in proportion to its sequences.
+class BatchSource {
+ public:
+  BatchSource() = default;
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
+  virtual ~BatchSource() = default;
+
+  /// The batch of step k >= 0.
+  [[nodiscard]] virtual Batch step(std::int64_t k) const = 0;
+};
+
+using BatchSourcePtr = std::unique_ptr<const BatchSource>;
+
+/// Documents drawn from RandomStream(seed, "lengths", k) until the budget is met exactly: the last sequence is cut to
+/// fit, and what is cut off is never used, since every step draws its own documents.
+[[nodiscard]] BatchSourcePtr make_batches(LengthDistributionPtr distribution, const BatchOptions& options);
+
+/// A trace without steps is cut into consecutive runs of tokens_per_step tokens (counted after `overlong` is applied);
+/// a sequence that passes the end of a step goes on in the next one, so that no token is lost or used twice, and after
+/// the last document the trace starts again. `document` is lap x documents + row.
+/// A trace with steps replays them, in ascending order of their numbers and again from the first after the last one;
+/// tokens_per_step is not applied to them. `document` is the row.
+[[nodiscard]] BatchSourcePtr make_batches(std::shared_ptr<const LengthTrace> trace, const BatchOptions& options);
+
+/// The sequences of steps 0 ... steps-1 with their step numbers, for a file that replays them.
+/// `batches` must outlive the result.
+[[nodiscard]] std::unique_ptr<LengthSource> make_batch_lengths(const BatchSource& batches, std::int64_t steps);
+
+}  // namespace hdpsim

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace/impl/file_problems.h"
+#include "sim/trace/impl/input_file.h"
+
+namespace hdpsim {
+
+/// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). Empty lines and lines that
+/// begin with # are skipped, blanks around unquoted values too. The first record names the columns; one of another
+/// width is told to `problems` and skipped.
+class CsvRecords {
+ public:
+  /// Reads the header. A file without one is fatal (InputError).
+  CsvRecords(const std::filesystem::path& path, FileProblems& problems);
+
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
+  /// Where the header is.
+  [[nodiscard]] TextPlace header() const { return {header_text_, header_line_, 1}; }
+  [[nodiscard]] bool has(std::string_view column) const;
+  /// The index of a column that there is (checked).
+  [[nodiscard]] std::size_t index_of(std::string_view column) const;
+
+  /// Reads the next record; false at the end of the file.
+  bool next();
+  [[nodiscard]] const std::string& value(std::size_t column) const { return fields_[column].text; }
+  [[nodiscard]] TextPlace place(std::size_t column) const;
+
+ private:
+  struct Field {
+    std::string text;
+    int line = 0;  // within lines_, from 0
+    int column = 1;
+  };
+  bool read_record();
+  std::size_t read_quoted(Field& field, std::size_t open);
+  std::size_t read_plain(Field& field, std::size_t begin);
+  Field& new_field(std::size_t at);
+  [[nodiscard]] const std::string& line() const { return lines_[line_count_ - 1]; }
+  void take_line();
+
+  LineReader reader_;
+  FileProblems& problems_;
+  std::vector<std::string> columns_;
+  std::string header_text_;
+  int header_line_ = 0;
+  std::vector<Field> fields_;  // the first field_count_ are the record's; the others keep their memory
+  std::size_t field_count_ = 0;
+  std::vector<std::string> lines_;  // the lines that the record spans, the first line_count_
+  std::size_t line_count_ = 0;
+  int first_line_ = 0;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,110 @@
+#include "sim/trace/impl/input_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t block = std::size_t{1} << 20;
+constexpr std::size_t longest_line = std::size_t{64} << 20;
+
+std::string name_like(const fs::path& path) {
+  std::error_code ignored;
+  std::vector<std::string> names;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  const std::string best = closest(path.filename().string(), names);
+  return best.empty() ? std::string{} : fmt::format("did you mean '{}'?", (path.parent_path() / best).string());
+}
+
+}  // namespace
+
+InputFile::InputFile(const fs::path& path) : name_(path.string()) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found) {
+    throw InputError(Position{name_, 0, 0}, "there is no such file", name_like(path));
+  }
+  if (status.type() == fs::file_type::directory) {
+    throw InputError(Position{name_, 0, 0}, "is a directory", "name a file in it");
+  }
+  file_.reset(std::fopen(name_.c_str(), "rb"));
+  if (!file_) refused();
+}
+
+std::size_t InputFile::read(std::span<unsigned char> buffer) {
+  const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file_.get());
+  if (count < buffer.size() && std::ferror(file_.get()) != 0) refused();
+  return count;
+}
+
+void InputFile::seek(std::int64_t offset) {
+  if (fseeko(file_.get(), offset, SEEK_SET) != 0) refused();
+}
+
+std::int64_t InputFile::size() {
+  const off_t here = ftello(file_.get());
+  if (here < 0 || fseeko(file_.get(), 0, SEEK_END) != 0) refused();
+  const off_t size = ftello(file_.get());
+  seek(here);
+  return size;
+}
+
+void InputFile::refused() const {
+  throw MachineError(fmt::format("cannot read {}: {}", name_, std::strerror(errno)));
+}
+
+LineReader::LineReader(const fs::path& path) : file_(path) {
+  refill();
+  if (buffer_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+}
+
+bool LineReader::refill() {
+  buffer_.erase(0, at_);
+  at_ = 0;
+  const std::size_t kept = buffer_.size();
+  if (kept > longest_line) {
+    throw InputError(Position{file_.name(), number_ + 1, 1}, "the line is longer than 64 MiB", "is this a text file?");
+  }
+  buffer_.resize(kept + block);
+  const std::size_t count = file_.read({reinterpret_cast<unsigned char*>(buffer_.data()) + kept, block});
+  buffer_.resize(kept + count);
+  return count > 0;
+}
+
+bool LineReader::next() {
+  std::size_t searched = 0;
+  std::size_t end = buffer_.find('\n', at_);
+  while (end == std::string::npos) {
+    searched = buffer_.size() - at_;
+    if (!refill()) break;
+    end = buffer_.find('\n', searched);
+  }
+  if (end == std::string::npos && at_ == buffer_.size()) return false;
+  line_ = std::string_view(buffer_).substr(at_, end == std::string::npos ? end : end - at_);
+  if (line_.ends_with('\r')) line_.remove_suffix(1);
+  at_ = end == std::string::npos ? buffer_.size() : end + 1;
+  ++number_;
+  return true;
+}
+
+std::uint64_t little_endian(std::span<const unsigned char> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i > 0; --i) value = value << 8 | bytes[i - 1];
+  return value;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/trace/impl/file_source.h"
+#include "sim/trace/impl/input_file.h"
+#include "sim/trace/impl/readers.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<std::string> fields_of(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& item : object.items()) names.push_back(item.key());
+  return names;
+}
+
+// Where the value of a field begins. A search of the text: the parser does not keep places.
+int column_of(std::string_view line, const std::string& field) {
+  const std::size_t name = line.find(fmt::format("\"{}\"", field));
+  if (name == std::string_view::npos) return 1;
+  const std::size_t colon = line.find(':', name + field.size() + 2);
+  const std::size_t value = line.find_first_not_of(" \t", colon == std::string_view::npos ? name : colon + 1);
+  return static_cast<int>(value == std::string_view::npos ? name : value) + 1;
+}
+
+class JsonlSource : public FileSource {
+ public:
+  JsonlSource(const std::filesystem::path& path, const TraceOptions& options)
+      : FileSource(path.string()), lines_(path), options_(options) {}
+
+ private:
+  std::optional<Length> read() override {
+    while (lines_.next()) {
+      if (lines_.text().find_first_not_of(" \t") == std::string_view::npos) continue;
+      const Json object = parsed_line();
+      if (!object.is_object()) continue;
+      if (columns_.length.empty()) {
+        columns_ = choose_columns(fields_of(object), options_, {lines_.text(), lines_.number(), 1}, problems());
+      }
+      Length length;
+      bool good = take(object, columns_.length, parse_length, length.tokens);
+      if (!columns_.step.empty()) good = take(object, columns_.step, parse_step, length.step.emplace()) && good;
+      if (good) return length;
+    }
+    return std::nullopt;
+  }
+
+  Json parsed_line() {
+    try {
+      Json value = Json::parse(lines_.text());
+      if (!value.is_object()) add(1, "the line is not a JSON object", "write {\"length\": 4096}");
+      return value;
+    } catch (const Json::parse_error& error) {
+      add(static_cast<int>(std::min(std::max<std::size_t>(error.byte, 1), lines_.text().size() + 1)),
+          "the line is not JSON", "every line is one object such as {\"length\": 4096}");
+      return {};
+    }
+  }
+
+  template <class Parse>
+  bool take(const Json& object, const std::string& field, Parse parse, std::int64_t& to) {
+    const auto found = object.find(field);
+    if (found == object.end()) {
+      add(1, fmt::format("there is no field '{}'", field),
+          fmt::format("the fields are: {}", fmt::join(fields_of(object), ", ")));
+      return false;
+    }
+    if (found->is_number()) {
+      const Parsed<std::int64_t> value = parse(number_text(*found));
+      if (!value.value) add(column_of(lines_.text(), field), value.error, value.help);
+      to = value.value.value_or(0);
+      return value.value.has_value();
+    }
+    add(column_of(lines_.text(), field), fmt::format("'{}' is of type {}, not a number", field, found->type_name()),
+        found->is_string() ? "write the number without quotes" : "");
+    return false;
+  }
+
+  // Whole numbers beyond 64 bits come back as doubles; as digits they get the message that fits.
+  static std::string number_text(const Json& number) {
+    if (!number.is_number_float()) return number.dump();
+    const double value = number.get<double>();
+    return std::abs(value) >= 1e18 && std::abs(value) < 1e40 ? fmt::format("{:.0f}", value) : number.dump();
+  }
+
+  void add(int column, std::string message, std::string help) {
+    problems().add({lines_.text(), lines_.number(), column}, std::move(message), std::move(help));
+  }
+
+  LineReader lines_;
+  TraceOptions options_;
+  LengthColumns columns_;
+};
+
+}  // namespace
+
+std::unique_ptr<LengthSource> open_jsonl(const std::filesystem::path& path, const TraceOptions& options) {
+  return std::make_unique<JsonlSource>(path, options);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,36 @@
+#include "sim/trace/impl/file_source.h"
+#include "sim/trace/impl/input_file.h"
+#include "sim/trace/impl/readers.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::string_view blanks = " \t";
+
+class LinesSource : public FileSource {
+ public:
+  explicit LinesSource(const std::filesystem::path& path) : FileSource(path.string()), lines_(path) {}
+
+ private:
+  std::optional<Length> read() override {
+    while (lines_.next()) {
+      const std::string_view line = lines_.text();
+      const std::size_t first = line.find_first_not_of(blanks);
+      if (first == std::string_view::npos || line[first] == '#') continue;
+      const Parsed<std::int64_t> length = parse_length(line.substr(first, line.find_last_not_of(blanks) + 1 - first));
+      if (length.value) return Length{*length.value, {}};
+      problems().add({line, lines_.number(), static_cast<int>(first) + 1}, length.error, length.help);
+    }
+    return std::nullopt;
+  }
+
+  LineReader lines_;
+};
+
+}  // namespace
+
+std::unique_ptr<LengthSource> open_lines(const std::filesystem::path& path) {
+  return std::make_unique<LinesSource>(path);
+}
+
+}  // namespace hdpsim

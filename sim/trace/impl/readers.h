@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/trace/impl/file_problems.h"
+#include "sim/trace/length_distribution.h"
+#include "sim/trace/length_source.h"
+#include "sim/trace/trace_file.h"
+
+namespace hdpsim {
+
+// One reader a format; open_trace() and read_distribution() choose among them.
+[[nodiscard]] std::unique_ptr<LengthSource> open_lines(const std::filesystem::path& path);
+[[nodiscard]] std::unique_ptr<LengthSource> open_csv(const std::filesystem::path& path, const TraceOptions& options);
+[[nodiscard]] std::unique_ptr<LengthSource> open_jsonl(const std::filesystem::path& path, const TraceOptions& options);
+[[nodiscard]] std::unique_ptr<LengthSource> open_npy(const std::filesystem::path& path);
+[[nodiscard]] std::unique_ptr<LengthSource> open_megatron(const std::filesystem::path& path);
+
+[[nodiscard]] std::vector<LengthBin> read_histogram(const std::filesystem::path& path);
+[[nodiscard]] std::vector<QuantilePoint> read_quantiles(const std::filesystem::path& path);
+[[nodiscard]] std::vector<TokenShareClass> read_mixture(const std::filesystem::path& path);
+
+/// Which columns of a CSV or fields of a JSON object hold the length and the step.
+struct LengthColumns {
+  std::string length;
+  std::string step;  ///< Empty: none.
+};
+
+/// Chooses among the names that the file has, as TraceOptions says. Problems are fatal and told at `place`.
+[[nodiscard]] LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options,
+                                           const TextPlace& place, FileProblems& problems);
+
+}  // namespace hdpsim

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
+#include "sim/trace/batch_source.h"
+#include "sim/trace/impl/overlong.h"
+
+namespace hdpsim {
+namespace {
+
+using TracePtr = std::shared_ptr<const LengthTrace>;
+
+constexpr const char* context_help = "split or truncate long documents, or take a longer context";
+
+/// Step k is the tokens [k B, (k+1) B) of the trace repeated for ever.
+class CutTrace : public BatchSource {
+ public:
+  CutTrace(TracePtr trace, const BatchOptions& options) : trace_(std::move(trace)), options_(options) {
+    for (std::size_t i = 0; i < trace_->tokens.size(); ++i) {
+      if (i % documents_per_mark == 0) marks_.push_back(lap_tokens_);
+      lap_tokens_ += kept(i);
+    }
+    if (lap_tokens_ == 0) {
+      throw InputError(fmt::format("no document of the trace fits the context of {} tokens", options_.context),
+                       context_help);
+    }
+  }
+
+  [[nodiscard]] Batch step(std::int64_t k) const override {
+    HDPSIM_CHECK(k >= 0 && k < INT64_MAX / options_.tokens_per_step, "step {}", k);
+    const std::int64_t start = k * options_.tokens_per_step;
+    std::int64_t lap = start / lap_tokens_;
+    auto [row, from] = place_of(start % lap_tokens_);
+    const std::size_t rows = trace_->tokens.size();
+    Batch batch;
+    for (std::int64_t left = options_.tokens_per_step; left > 0;) {
+      const std::int64_t document = lap * static_cast<std::int64_t>(rows) + static_cast<std::int64_t>(row);
+      left -= append_pieces(batch, document, from, kept(row), left, options_.context) - from;
+      from = 0;
+      if (++row == rows) {
+        row = 0;
+        ++lap;
+      }
+    }
+    return batch;
+  }
+
+ private:
+  static constexpr std::size_t documents_per_mark = 1024;
+
+  [[nodiscard]] std::int64_t kept(std::size_t row) const { return kept_tokens(trace_->tokens[row], options_); }
+
+  /// The document that holds a token of the lap, and the token's place in it.
+  [[nodiscard]] std::pair<std::size_t, std::int64_t> place_of(std::int64_t token) const {
+    const auto mark = std::upper_bound(marks_.begin(), marks_.end(), token) - 1;
+    std::size_t row = static_cast<std::size_t>(mark - marks_.begin()) * documents_per_mark;
+    for (token -= *mark; token >= kept(row); ++row) token -= kept(row);
+    return {row, token};
+  }
+
+  TracePtr trace_;
+  BatchOptions options_;
+  std::vector<std::int64_t> marks_;  // tokens before every 1024th document
+  std::int64_t lap_tokens_ = 0;
+};
+
+/// Replays the steps that a trace names.
+class SteppedTrace : public BatchSource {
+ public:
+  SteppedTrace(TracePtr trace, const BatchOptions& options) : trace_(std::move(trace)), options_(options) {
+    rows_.resize(trace_->tokens.size());
+    std::iota(rows_.begin(), rows_.end(), std::size_t{0});
+    const auto& steps = trace_->steps;
+    std::stable_sort(rows_.begin(), rows_.end(), [&](std::size_t a, std::size_t b) { return steps[a] < steps[b]; });
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (i == 0 || steps[rows_[i]] != steps[rows_[i - 1]]) first_.push_back(i);
+    }
+    first_.push_back(rows_.size());
+    check_none_empty();
+  }
+
+  [[nodiscard]] Batch step(std::int64_t k) const override {
+    HDPSIM_CHECK(k >= 0, "step {}", k);
+    const std::size_t at = static_cast<std::size_t>(k) % (first_.size() - 1);
+    Batch batch;
+    for (std::size_t i = first_[at]; i < first_[at + 1]; ++i) {
+      const std::int64_t kept = kept_tokens(trace_->tokens[rows_[i]], options_);
+      static_cast<void>(
+          append_pieces(batch, static_cast<std::int64_t>(rows_[i]), 0, kept, INT64_MAX, options_.context));
+    }
+    return batch;
+  }
+
+ private:
+  void check_none_empty() const {
+    Diagnostics problems;
+    for (std::size_t at = 0; at + 1 < first_.size() && problems.sorted().size() < 20; ++at) {
+      const bool empty = std::all_of(rows_.begin() + static_cast<std::ptrdiff_t>(first_[at]),
+                                     rows_.begin() + static_cast<std::ptrdiff_t>(first_[at + 1]),
+                                     [&](std::size_t row) { return kept_tokens(trace_->tokens[row], options_) == 0; });
+      if (!empty) continue;
+      problems.error({},
+                     fmt::format("no document of step {} fits the context of {} tokens",
+                                 trace_->steps[rows_[first_[at]]], options_.context),
+                     context_help);
+    }
+    problems.throw_if_any();
+  }
+
+  TracePtr trace_;
+  BatchOptions options_;
+  std::vector<std::size_t> rows_;   // in order of their steps
+  std::vector<std::size_t> first_;  // where each step begins in rows_, and the end
+};
+
+void check(const LengthTrace& trace) {
+  if (trace.tokens.empty()) throw InputError("the trace holds no lengths");
+  HDPSIM_CHECK(trace.steps.empty() || trace.steps.size() == trace.tokens.size(), "{} steps of {} lengths",
+               trace.steps.size(), trace.tokens.size());
+  std::int64_t sum = 0;
+  for (const std::int64_t tokens : trace.tokens) {
+    HDPSIM_CHECK(tokens >= 1 && tokens <= longest_length, "tokens = {}", tokens);
+    if (__builtin_add_overflow(sum, tokens, &sum)) throw InputError("the trace holds more than 2^63 tokens");
+  }
+}
+
+}  // namespace
+
+void check(const BatchOptions& options) {
+  Diagnostics problems;
+  if (options.context < 1) {
+    problems.error({}, fmt::format("context {} is below 1 token", options.context));
+  }
+  if (options.tokens_per_step < 1) {
+    problems.error({}, fmt::format("tokens_per_step {} is below 1 token", options.tokens_per_step));
+  }
+  problems.throw_if_any();
+}
+
+BatchSourcePtr make_batches(std::shared_ptr<const LengthTrace> trace, const BatchOptions& options) {
+  HDPSIM_CHECK(trace != nullptr, "no trace");
+  check(options);
+  check(*trace);
+  if (trace->steps.empty()) return std::make_unique<CutTrace>(std::move(trace), options);
+  return std::make_unique<SteppedTrace>(std::move(trace), options);
+}
+
+}  // namespace hdpsim

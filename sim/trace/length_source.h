@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "sim/trace/length_distribution.h"
+
+namespace hdpsim {
+
+/// One document of a trace.
+struct Length {
+  std::int64_t tokens = 0;
+  std::optional<std::int64_t> step = {};  ///< The training step that the trace says it belongs to, if it says so.
+
+  friend bool operator==(const Length&, const Length&) = default;
+};
+
+/// Lengths one after the other, from a file or a generator, in memory that does not grow with their number.
+class LengthSource {
+ public:
+  LengthSource() = default;
+  LengthSource(const LengthSource&) = delete;
+  LengthSource& operator=(const LengthSource&) = delete;
+  virtual ~LengthSource() = default;
+
+  /// The next length, or nothing after the last one. A file with mistakes is read to its end, so that all of them are
+  /// told at once: where the last length would be followed by nothing, InputError is thrown instead.
+  [[nodiscard]] virtual std::optional<Length> next() = 0;
+};
+
+/// `count` lengths of a distribution, from RandomStream(seed, "generate").
+[[nodiscard]] std::unique_ptr<LengthSource> make_drawn_lengths(LengthDistributionPtr distribution, std::uint64_t seed,
+                                                               std::int64_t count);
+
+}  // namespace hdpsim

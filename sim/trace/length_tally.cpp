@@ -1,0 +1,91 @@
+#include "sim/trace/length_tally.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/trace/length_distribution.h"
+
+namespace hdpsim {
+namespace {
+
+// Cells are indexed by n = tokens - 1, so that an octave of n, [2^k, 2^(k+1)), is the octave (2^k, 2^(k+1)] of tokens.
+constexpr int cells_per_octave_log2 = 10;
+constexpr std::uint64_t cells_per_octave = 1 << cells_per_octave_log2;
+constexpr std::uint64_t single_cells = 2 * cells_per_octave;  // one length each
+constexpr int highest_octave = 39;                            // of longest_length - 1
+
+int octave_of(std::uint64_t n) {
+  return static_cast<int>(std::bit_width(n | 1)) - 1;
+}
+
+std::size_t cell_of(std::uint64_t n) {
+  if (n < single_cells) return n;
+  const int octave = octave_of(n);
+  const std::uint64_t within = (n >> (octave - cells_per_octave_log2)) - cells_per_octave;
+  return single_cells + static_cast<std::uint64_t>(octave - cells_per_octave_log2 - 1) * cells_per_octave + within;
+}
+
+std::int64_t longest_in(std::size_t cell) {
+  if (cell < single_cells) return static_cast<std::int64_t>(cell) + 1;
+  const std::uint64_t octave = (cell - single_cells) / cells_per_octave + cells_per_octave_log2 + 1;
+  const std::uint64_t within = (cell - single_cells) % cells_per_octave;
+  return static_cast<std::int64_t>((cells_per_octave + within + 1) << (octave - cells_per_octave_log2));
+}
+
+}  // namespace
+
+LengthTally::LengthTally() : cells_(single_cells + (highest_octave - cells_per_octave_log2) * cells_per_octave) {}
+
+void LengthTally::add(std::int64_t tokens) {
+  HDPSIM_CHECK(tokens >= 1 && tokens <= longest_length, "tokens = {}", tokens);
+  const auto n = static_cast<std::uint64_t>(tokens) - 1;
+  Cell& cell = cells_[cell_of(n)];
+  ++cell.count;
+  cell.tokens += tokens;
+  for (Sums* sums : {&octave_[static_cast<std::size_t>(octave_of(n))], &total_}) {
+    ++sums->count;
+    sums->tokens += tokens;
+    sums->squares += Int128{tokens} * tokens;
+  }
+  min_ = total_.count == 1 ? tokens : std::min(min_, tokens);
+  max_ = std::max(max_, tokens);
+}
+
+LengthTally::Sums LengthTally::above(int exponent) const {
+  HDPSIM_CHECK(exponent >= 1 && exponent <= static_cast<int>(octaves), "exponent = {}", exponent);
+  Sums above;
+  for (auto octave = static_cast<std::size_t>(exponent); octave < octaves; ++octave) {
+    above.count += octave_[octave].count;
+    above.tokens += octave_[octave].tokens;
+    above.squares += octave_[octave].squares;
+  }
+  return above;
+}
+
+std::int64_t LengthTally::quantile(double quantile) const {
+  HDPSIM_CHECK(total_.count > 0 && quantile >= 0 && quantile <= 1, "{} lengths, quantile {}", total_.count, quantile);
+  // 0.07 x 100 is a little more than 7 in binary; that must not make it place 8.
+  const double exact = quantile * static_cast<double>(total_.count);
+  const auto place = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact * (1 - 1e-14))));
+  if (place >= total_.count) return max_;
+  std::int64_t passed = 0;
+  const auto cell =
+      std::find_if(cells_.begin(), cells_.end(), [&](const Cell& c) { return (passed += c.count) >= place; });
+  const double mean = static_cast<double>(cell->tokens) / static_cast<double>(cell->count);
+  return std::clamp<std::int64_t>(std::llround(mean), min_, max_);
+}
+
+std::vector<LengthTally::Bucket> LengthTally::buckets() const {
+  std::vector<Bucket> buckets;
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    if (cell.count == 0) continue;
+    const double mean = static_cast<double>(cell.tokens) / static_cast<double>(cell.count);
+    buckets.push_back({i == 0 ? 1 : longest_in(i - 1) + 1, longest_in(i), cell.count, mean});
+  }
+  return buckets;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/trace/length_source.h"
+
+namespace hdpsim {
+
+/// The lengths of a whole trace, in memory: 8 bytes a document, 16 with steps.
+struct LengthTrace {
+  std::vector<std::int64_t> tokens;
+  std::vector<std::int64_t> steps;  ///< Empty, or one a document.
+};
+
+/// Reads a source to its end. InputError as the source throws it, or if only some of the lengths have a step.
+[[nodiscard]] LengthTrace collect(LengthSource& source);
+
+}  // namespace hdpsim

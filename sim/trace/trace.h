@@ -1,0 +1,41 @@
+#pragma once
+// Everything that the trace commands need:
+//
+//   describe   text_of(describe(*open_lengths(path, options)))
+//   fit        text_of(fit(*open_lengths(path, options)))
+//   convert    convert(from, options, to, write_options)
+//   generate   write_trace(*make_drawn_lengths(load_preset("github", directory), seed, count), to)
+//              write_trace(*make_batch_lengths(batches, steps), to)
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "sim/trace/batch_source.h"
+#include "sim/trace/description.h"
+#include "sim/trace/fit.h"
+#include "sim/trace/preset.h"
+#include "sim/trace/quantile_table.h"
+#include "sim/trace/trace_file.h"
+#include "sim/trace/trace_writer.h"
+
+namespace hdpsim {
+
+/// What stands for a distribution where documents are asked for.
+struct DrawOptions {
+  std::uint64_t seed = 1;
+  std::int64_t count = 1'000'000;
+};
+
+/// A file of documents as it is; of a file that holds a distribution, `draw.count` lengths drawn from it.
+[[nodiscard]] std::unique_ptr<LengthSource> open_lengths(const std::filesystem::path& path,
+                                                         const TraceOptions& options = {},
+                                                         const DrawOptions& draw = {});
+
+/// Rewrites a file of lengths in another format. A distribution becomes a quantile table directly, anything else
+/// through `draw.count` draws. Returns how many lengths were written, 0 for a table made directly. As write_trace() for
+/// errors.
+std::int64_t convert(const std::filesystem::path& from, const TraceOptions& options, const std::filesystem::path& to,
+                     const WriteOptions& write = {}, const DrawOptions& draw = {});
+
+}  // namespace hdpsim

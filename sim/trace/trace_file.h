@@ -1,0 +1,64 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace/batch_source.h"
+#include "sim/trace/length_distribution.h"
+#include "sim/trace/length_source.h"
+#include "sim/trace/length_trace.h"
+
+namespace hdpsim {
+
+/// The formats are specified in traces/README.md. The first five hold documents, the last three a distribution.
+enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture };
+
+[[nodiscard]] std::string_view name_of(TraceFormat format);
+[[nodiscard]] std::optional<TraceFormat> trace_format(std::string_view name);
+/// For suggestions and help.
+[[nodiscard]] std::vector<std::string> trace_format_names();
+[[nodiscard]] bool holds_distribution(TraceFormat format);
+
+struct TraceOptions {
+  std::optional<TraceFormat> format = {};  ///< By default from the extension, and for .csv from its columns.
+  std::string column = {};       ///< Of CSV, or field of JSON lines. By default `length`, `tokens` or the only column.
+  std::string step_column = {};  ///< By default `step` if there is one.
+};
+
+/// .txt, .csv, .jsonl, .ndjson, .npy or .idx.
+[[nodiscard]] std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path);
+/// By extension and, for .csv, by the header line. Throws InputError if the extension says nothing or there is no such
+/// file, MachineError if it cannot be read.
+[[nodiscard]] TraceFormat detect_format(const std::filesystem::path& path);
+
+/// Streams a file of documents. Problems of the file as a whole (not there, wrong header, missing column, truncated)
+/// are thrown here; those of single lengths come at the end of the stream. InputError or MachineError.
+[[nodiscard]] std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path,
+                                                       const TraceOptions& options = {});
+
+/// How the classes of a mixture file are meant: see TokenShareMixture.
+struct MixtureOptions {
+  ClassEdges edges = ClassEdges::upper;
+  std::int64_t lowest = 256;
+};
+
+/// Reads a histogram, quantile or mixture file. InputError or MachineError.
+[[nodiscard]] LengthDistributionPtr read_distribution(const std::filesystem::path& path,
+                                                      const TraceOptions& options = {},
+                                                      const MixtureOptions& mixture = {});
+
+/// What a file of lengths turned out to hold: exactly one of the two is set.
+struct Lengths {
+  std::shared_ptr<const LengthTrace> trace;
+  LengthDistributionPtr distribution;
+};
+[[nodiscard]] Lengths load_lengths(const std::filesystem::path& path, const TraceOptions& options = {},
+                                   const MixtureOptions& mixture = {});
+
+[[nodiscard]] BatchSourcePtr make_batches(const Lengths& lengths, const BatchOptions& options);
+
+}  // namespace hdpsim

@@ -1,0 +1,239 @@
+#include "sim/trace/trace_writer.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
+#include "sim/trace/impl/output_file.h"
+#include "sim/trace/length_tally.h"
+#include "sim/trace/quantile_table.h"
+
+namespace hdpsim {
+namespace {
+
+/// Puts lengths into one format.
+class Writer {
+ public:
+  explicit Writer(OutputFile& file) : file_(file) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  virtual ~Writer() = default;
+
+  virtual void add(const Length& length) = 0;
+  /// After the last length; their number is `count`.
+  virtual void finish(std::int64_t count) = 0;
+
+ protected:
+  OutputFile& file() { return file_; }
+
+ private:
+  OutputFile& file_;
+};
+
+/// A row of text a length; whether there are steps is known from the first one.
+class TextWriter : public Writer {
+ public:
+  using Writer::Writer;
+
+  void add(const Length& length) final {
+    if (!started_) begin(length.step.has_value());
+    if (with_steps_ && !length.step) throw InputError("some lengths have a step and some have none");
+    append(length);
+    if (text_.size() >= flush_at) flush();
+  }
+  void finish(std::int64_t /*count*/) final { flush(); }
+
+ protected:
+  static constexpr std::size_t flush_at = 1 << 16;
+  virtual void header() {}
+  virtual void append(const Length& length) = 0;
+  [[nodiscard]] bool with_steps() const { return with_steps_; }
+  std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
+
+ private:
+  void begin(bool with_steps) {
+    started_ = true;
+    with_steps_ = with_steps;
+    header();
+  }
+  void flush() {
+    file().write(text_);
+    text_.clear();
+  }
+
+  std::string text_;
+  bool started_ = false;
+  bool with_steps_ = false;
+};
+
+class LinesWriter : public TextWriter {
+  using TextWriter::TextWriter;
+  void append(const Length& length) override { fmt::format_to(out(), "{}\n", length.tokens); }
+};
+
+class CsvWriter : public TextWriter {
+  using TextWriter::TextWriter;
+  void header() override { fmt::format_to(out(), "{}length\n", with_steps() ? "step," : ""); }
+  void append(const Length& length) override {
+    if (with_steps()) fmt::format_to(out(), "{},", *length.step);
+    fmt::format_to(out(), "{}\n", length.tokens);
+  }
+};
+
+class JsonlWriter : public TextWriter {
+  using TextWriter::TextWriter;
+  void append(const Length& length) override {
+    if (with_steps()) {
+      fmt::format_to(out(), "{{\"step\": {}, \"length\": {}}}\n", *length.step, length.tokens);
+    } else {
+      fmt::format_to(out(), "{{\"length\": {}}}\n", length.tokens);
+    }
+  }
+};
+
+/// Version 1.0, '<i8'. The count stands in the header, which is therefore written again at the end.
+class NpyWriter : public Writer {
+ public:
+  explicit NpyWriter(OutputFile& target) : Writer(target) { file().write(header(0)); }
+
+  void add(const Length& length) override {
+    auto bits = static_cast<std::uint64_t>(length.tokens);
+    for (int byte = 0; byte < 8; ++byte, bits >>= 8) bytes_ += static_cast<char>(bits & 0xff);
+    if (bytes_.size() >= std::size_t{1} << 16) flush();
+  }
+  void finish(std::int64_t count) override {
+    flush();
+    file().seek(0);
+    file().write(header(count));
+  }
+
+ private:
+  static std::string header(std::int64_t count) {
+    constexpr std::size_t size = 128;  // any multiple of 64 that has room for 2^63
+    std::string dictionary = fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", count);
+    dictionary.resize(size - 10 - 1, ' ');
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(size - 10) + '\0' + dictionary + '\n';
+  }
+  void flush() {
+    file().write(bytes_);
+    bytes_.clear();
+  }
+
+  std::string bytes_;
+};
+
+std::string quantiles_text(const std::vector<QuantilePoint>& table) {
+  std::string text = "quantile,length\n";
+  for (const QuantilePoint& point : table) text += fmt::format("{},{}\n", point.quantile, point.length);
+  return text;
+}
+
+/// Four bins of equal width an octave, which the buckets of the tally fill exactly; single lengths below 8.
+std::string histogram_text(const LengthTally& tally) {
+  const auto upper_of = [](std::int64_t length) {
+    const auto n = static_cast<std::uint64_t>(length) - 1;
+    if (n < 8) return length;
+    const int shift = static_cast<int>(std::bit_width(n)) - 3;
+    return static_cast<std::int64_t>(((n >> shift) + 1) << shift);
+  };
+  const auto lower_of = [](std::int64_t upper) {
+    const auto n = static_cast<std::uint64_t>(upper) - 1;
+    if (n < 8) return upper;
+    const int shift = static_cast<int>(std::bit_width(n)) - 3;
+    return static_cast<std::int64_t>((n >> shift) << shift) + 1;
+  };
+  std::string text = "range,count\n";
+  std::int64_t upper = 0;
+  std::int64_t count = 0;
+  const auto end_bin = [&] {
+    if (count > 0) text += fmt::format("\"[{}, {}]\",{}\n", lower_of(upper), upper, count);
+    count = 0;
+  };
+  for (const LengthTally::Bucket& bucket : tally.buckets()) {
+    if (upper_of(bucket.upper) != upper) end_bin();
+    upper = upper_of(bucket.upper);
+    count += bucket.count;
+  }
+  end_bin();
+  return text;
+}
+
+/// What is written once everything is known.
+class SummaryWriter : public Writer {
+ public:
+  using Render = std::string (*)(const LengthTally&, int points);
+  SummaryWriter(OutputFile& file, Render render, int points) : Writer(file), render_(render), points_(points) {}
+
+  void add(const Length& length) override { tally_.add(length.tokens); }
+  void finish(std::int64_t /*count*/) override { file().write(render_(tally_, points_)); }
+
+ private:
+  LengthTally tally_;
+  Render render_;
+  int points_;
+};
+
+TraceFormat format_to_write(const std::filesystem::path& path, const WriteOptions& options) {
+  const auto format = options.format ? options.format : format_of_extension(path);
+  constexpr const char* help = "lines, csv, jsonl, npy, histogram and quantiles can be written";
+  if (!format) throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format", help);
+  if (*format == TraceFormat::megatron || *format == TraceFormat::mixture) {
+    throw InputError(Position{path.string(), 0, 0}, fmt::format("the format {} cannot be written", name_of(*format)),
+                     help);
+  }
+  return *format;
+}
+
+std::unique_ptr<Writer> make_writer(TraceFormat format, OutputFile& file, int points) {
+  switch (format) {
+    case TraceFormat::lines:
+      return std::make_unique<LinesWriter>(file);
+    case TraceFormat::csv:
+      return std::make_unique<CsvWriter>(file);
+    case TraceFormat::jsonl:
+      return std::make_unique<JsonlWriter>(file);
+    case TraceFormat::npy:
+      return std::make_unique<NpyWriter>(file);
+    case TraceFormat::histogram:
+      return std::make_unique<SummaryWriter>(
+          file, [](const LengthTally& tally, int) { return histogram_text(tally); }, points);
+    default:
+      return std::make_unique<SummaryWriter>(
+          file, [](const LengthTally& tally, int n) { return quantiles_text(quantile_table(tally, n)); }, points);
+  }
+}
+
+void check_points(int points) {
+  if (points < 16 || points > 1'000'000) {
+    throw InputError(fmt::format("a quantile table of {} points", points), "take from 16 to 1000000 points");
+  }
+}
+
+}  // namespace
+
+std::int64_t write_trace(LengthSource& source, const std::filesystem::path& path, const WriteOptions& options) {
+  const TraceFormat format = format_to_write(path, options);
+  check_points(options.points);
+  OutputFile file(path);
+  const auto writer = make_writer(format, file, options.points);
+  std::int64_t count = 0;
+  for (; const auto length = source.next(); ++count) writer->add(*length);
+  if (count == 0) throw InputError("there are no lengths to write");
+  writer->finish(count);
+  file.commit();
+  return count;
+}
+
+void write_quantiles(const LengthDistribution& distribution, const std::filesystem::path& path, int points) {
+  check_points(points);
+  OutputFile file(path);
+  file.write(quantiles_text(quantile_table(distribution, points)));
+  file.commit();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,121 @@
+// Planning, checking and plan files. The target: a batch of 32Mi tokens for 2,048 HDP ranks in less than 50 ms, and no
+// worse than n log n when tokens and ranks grow together.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "sim/base/random.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/plan/plan_time.h"
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t longest = 2 << 20;
+constexpr std::int64_t tokens_per_rank = (32 << 20) / 2048;
+
+// LLaMA-7B on A100-class devices (the rates of ByteScale, arXiv 2502.21231, section 8), 8,192 tokens a rank.
+PlanningContext pool(std::int64_t ranks) {
+  PlanningContext context;
+  context.ranks = ranks;
+  context.ranks_per_node = 4;
+  context.capacity = 8192;
+  context.context = longest;
+  context.layers = 32;
+  context.work = {.per_area = 9.2e-9,
+                  .per_token = 2.2e-4,
+                  .per_micro_batch = 0.05,
+                  .per_ring_token = 2.7e-5,
+                  .per_ring_step = 1.3e-3,
+                  .offload_per_token = 1.7e-4};
+  context.host_tokens = 65536;
+  return context;
+}
+
+// As many tokens in every octave of lengths from 256 tokens to the longest (density 1 / s^2): close to what is
+// published of code repositories.
+Batch batch_for(std::int64_t ranks) {
+  constexpr double shortest = 256;
+  RandomStream random(1, "bench lengths");
+  Batch batch;
+  std::int64_t left = ranks * tokens_per_rank;
+  while (left > 0) {
+    const double tail = 1 - random.uniform() * (1 - shortest / static_cast<double>(longest));
+    const std::int64_t tokens = std::min<std::int64_t>(left, std::llround(shortest / tail));
+    batch.sequences.push_back({tokens, std::ssize(batch.sequences)});
+    left -= tokens;
+  }
+  return batch;
+}
+
+std::unique_ptr<Planner> planner(const std::string& entry, const PlanningContext& context) {
+  Diagnostics diagnostics;
+  auto made = make_planner(parse_document("bench", entry, diagnostics), context, diagnostics);
+  diagnostics.throw_if_any();
+  return made;
+}
+
+void plan(benchmark::State& state, const std::string& entry) {
+  const PlanningContext context = pool(state.range(0));
+  const Batch batch = batch_for(state.range(0));
+  const auto policy = planner(entry, context);
+  for (auto _ : state) benchmark::DoNotOptimize(policy->plan(batch, 0));
+  state.SetComplexityN(state.range(0));
+  state.counters["sequences"] = static_cast<double>(batch.sequences.size());
+}
+
+void series(benchmark::internal::Benchmark* bench) {
+  bench->Arg(1024)->Arg(2048)->Arg(4096)->Arg(16384)->Arg(65536);
+  bench->Unit(benchmark::kMillisecond)->Complexity(benchmark::oNLogN);
+}
+
+BENCHMARK_CAPTURE(plan, static, "static")->Apply(series);
+BENCHMARK_CAPTURE(plan, hdp_naive, "hdp-naive")->Apply(series);
+BENCHMARK_CAPTURE(plan, hdp_naive_offload, "hdp-naive: {offload: auto}")->Apply(series);
+BENCHMARK_CAPTURE(plan, hdp_balance, "hdp-balance")->Apply(series);
+BENCHMARK_CAPTURE(plan, hdp_balance_offload, "hdp-balance: {offload: auto}")->Apply(series);
+BENCHMARK_CAPTURE(plan, hdp_balance_widen, "hdp-balance: {widen: true}")->Apply(series);
+
+Plan balanced_plan(std::int64_t ranks) {
+  return planner("hdp-balance", pool(ranks))->plan(batch_for(ranks), 0);
+}
+
+void plan_check(benchmark::State& state) {
+  const Plan made = balanced_plan(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(check_plan(made));
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(plan_check)->Apply(series);
+
+void plan_times(benchmark::State& state) {
+  const Plan made = balanced_plan(state.range(0));
+  const WorkModel work = pool(state.range(0)).work;
+  for (auto _ : state) benchmark::DoNotOptimize(plan_time(made, work));
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(plan_times)->Apply(series);
+
+void plan_file_write(benchmark::State& state) {
+  const Plan made = balanced_plan(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(plan_text(made));
+}
+BENCHMARK(plan_file_write)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+
+void plan_file_read(benchmark::State& state) {
+  const std::string text = plan_text(balanced_plan(state.range(0)));
+  for (auto _ : state) {
+    Diagnostics diagnostics;
+    benchmark::DoNotOptimize(read_plan("plan.json", text, diagnostics));
+  }
+  state.counters["bytes"] = static_cast<double>(text.size());
+}
+BENCHMARK(plan_file_read)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace hdpsim

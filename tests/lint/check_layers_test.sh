@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# Every rule of scripts/check_layers fires on a small tree with one breach, and stays silent on the right form beside it.
+set -euo pipefail
+checker=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/scripts/check_layers
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failures=0
+cases=0
+
+# file PATH LINE...: adds a file to the tree; a header gets its pragma.
+file() {
+  local path=$1
+  shift
+  mkdir -p "$tree/$(dirname "$path")"
+  [[ $path != *.h ]] || set -- '#pragma once' "$@"
+  printf '%s\n' "$@" >"$tree/$path"
+}
+
+# expect NAME [LINE...]: the checker prints exactly these lines, and fails when there is one. Empties the tree.
+expect() {
+  local name=$1 output status=0
+  shift
+  output=$("$checker" "$tree" 2>&1) || status=$?
+  local wanted wanted_status=$(($# > 0))
+  wanted=$(printf '%s\n' "$@")
+  cases=$((cases + 1))
+  if [[ $output != "$wanted" || $status != "$wanted_status" ]]; then
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  wanted (exit %s): %s\n  got (exit %s): %s\n' "$name" "$wanted_status" "$wanted" "$status" "$output"
+  fi
+  rm -rf "${tree:?}"/*
+}
+
+# --- the order of the layers
+declare -A may_include=(
+  [base]=''
+  [document]='base'
+  [model]='base document'
+  [trace]='base document'
+  [cluster]='base document'
+  [profile]='base document'
+  [network]='base document cluster profile'
+  [cost]='base document model profile'
+  [plan]='base document model trace cluster network cost'
+  [program]='base document model trace cluster profile network cost plan'
+  [engine]='base document model trace cluster profile network cost plan program'
+  [report]='base document model trace cluster profile network cost plan program engine'
+  [study]='base document model trace cluster profile network cost plan program engine report'
+  [app]='base document model trace cluster profile network cost plan program engine report study'
+)
+for from in "${!may_include[@]}"; do
+  for to in "${!may_include[@]}"; do
+    file "sim/$to/x.h"
+    file "sim/$from/user.cpp" '#include <vector>' "#include \"sim/$to/x.h\""
+    if [[ $from == "$to" || " ${may_include[$from]} " == *" $to "* ]]; then
+      expect "sim/$from includes sim/$to"
+    else
+      expect "sim/$from may not include sim/$to" "sim/$from/user.cpp:2: sim/$from may not include sim/$to/x.h"
+    fi
+  done
+done
+
+file sim/plan/impl/hdp.cpp '#include "sim/program/program.h"'
+expect "a choice below impl/ belongs to the layer" "sim/plan/impl/hdp.cpp:1: sim/plan may not include sim/program/program.h"
+
+for folder in kernels calib; do
+  file sim/engine/a.cpp "#include \"$folder/cpu/a.h\""
+  expect "the simulator knows no $folder" "sim/engine/a.cpp:1: sim/engine may not include $folder/cpu/a.h"
+  file sim/app/a.cpp "#include \"$folder/cpu/a.h\""
+  expect "the application may include $folder"
+done
+
+file kernels/cpu/a.cpp '#include "sim/base/units.h"' '#include "kernels/reference/a.h"'
+expect "kernels know nothing of the simulator" "kernels/cpu/a.cpp:1: kernels may not include sim/base/units.h"
+file kernels/exec/a.cpp '#include "sim/program/program.h"' '#include "sim/engine/engine.h"'
+expect "the executor knows programs, not the engine" "kernels/exec/a.cpp:2: kernels/exec may not include sim/engine/engine.h"
+file calib/measure/a.cpp '#include "kernels/cpu/a.h"' '#include "sim/profile/profile.h"' '#include "sim/cost/cost_model.h"'
+expect "calibration writes profiles and knows no cost model" "calib/measure/a.cpp:3: calib may not include sim/cost/cost_model.h"
+
+file sim/extra/a.cpp ''
+expect "a layer nobody placed" "sim/extra/a.cpp:1: not in a folder that scripts/check_layers knows"
+file sim/a.cpp ''
+expect "a source outside the layers" "sim/a.cpp:1: not in a folder that scripts/check_layers knows"
+file sim/base/a.cpp '#include "units.h"'
+expect "an include by a relative path" 'sim/base/a.cpp:1: include "units.h" by its path from the root'
+
+file sim/base/a.h '#include "sim/base/b.h"'
+file sim/base/b.h '#include "sim/base/c.h"'
+file sim/base/c.h '' '#include "sim/base/b.h"'
+expect "a cycle of includes" "sim/base/c.h:3: include cycle: sim/base/b.h sim/base/c.h sim/base/b.h"
+
+# --- the homes of third-party packages
+# home HEADER ALLOWED-FILE FORBIDDEN-FILE HOMES
+home() {
+  file "$2" "#include <$1>"
+  expect "$1 in $2"
+  file "$3" "#include <$1>"
+  expect "$1 in $3" "$3:1: <$1> belongs in $4 only"
+}
+home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
+home CLI/CLI.hpp sim/app/a.cpp sim/study/a.cpp 'sim/app/'
+home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/trace/ sim/plan/ sim/report/ sim/study/ tests/'
+home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'
+home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/support/catch'
+home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'
+home cuda_runtime.h kernels/cuda/a.cu kernels/cpu/a.cpp 'kernels/cuda/'
+home mpi.h kernels/transport/a.cpp sim/engine/a.cpp 'kernels/transport/'
+file sim/base/a.cpp '#include <fmt/format.h>' '#include <sys/stat.h>'
+expect "fmt and the operating system anywhere"
+file sim/base/a.cpp '#include <boost/graph.hpp>'
+expect "a package without a home" \
+  "sim/base/a.cpp:1: <boost/graph.hpp> has no home: give its package a line in scripts/check_layers"
+
+# --- house rules
+exit_message='no exit() outside sim/app: return diagnostics, or throw'
+file sim/study/a.cpp 'void f() { std::exit(2); }'
+expect "std::exit" "sim/study/a.cpp:1: $exit_message"
+file kernels/cpu/a.cpp 'void f() {' '  exit (1);' '}'
+expect "exit in a kernel" "kernels/cpu/a.cpp:2: $exit_message"
+file sim/app/a.cpp 'int f() { std::exit(2); }'
+file sim/engine/a.cpp 'void f() { loop.exit(); process->exit(); on_exit(3); }  // exit(2)' 'auto s = "exit(2)";'
+expect "exit in the application, and other things of that name"
+
+random_message='random numbers come from the named streams of sim/base/random.h'
+for code in 'int x = rand();' 'void f() { std::srand(1); }' 'std::random_device seed;' 'std::mt19937_64 engine;' '#include <random>'; do
+  file sim/trace/a.cpp "$code"
+  expect "$code" "sim/trace/a.cpp:1: $random_message"
+done
+file sim/trace/a.cpp 'int operand(int); int x = operand(1);'
+file tests/property/a.cpp '#include <random>'
+expect "operand is not rand, and tests may use other generators"
+
+file sim/engine/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
+expect "a wall clock" "sim/engine/a.cpp:1: no wall clock in the simulator" "sim/engine/a.cpp:2: no wall clock in the simulator"
+file sim/study/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
+expect "studies time themselves"
+file sim/study/a.cpp 'auto t = std::chrono::system_clock::now();'
+expect "the date" "sim/study/a.cpp:1: of all clocks only steady_clock: the same input gives the same bytes"
+
+file sim/base/a.cpp 'auto home = std::getenv("HOME");'
+expect "an environment variable" "sim/base/a.cpp:1: no environment variable below sim/app"
+file sim/app/a.cpp 'auto home = std::getenv("NO_COLOR");'
+expect "an environment variable in the application"
+
+file sim/plan/a.cpp 'std::jthread worker;'
+expect "a thread" "sim/plan/a.cpp:1: no threads below sim/study"
+file sim/study/a.cpp '#include <thread>' 'std::jthread worker;'
+file sim/plan/a.cpp 'std::this_thread::yield();'
+expect "threads of a study"
+
+mkdir -p "$tree/sim/base"
+printf '%s\n' '// Units.' '#pragma once' >"$tree/sim/base/a.h"
+expect "a header that starts with something else" "sim/base/a.h:1: a header starts with #pragma once"
+
+for word in TODO FIXME; do
+  file sim/base/a.cpp '' "// $word: later"
+  expect "$word" "sim/base/a.cpp:2: finish it, or say in words what is missing: no TODO, no FIXME"
+done
+
+# --- comments and literals are not code
+file sim/engine/a.cpp '/* exit(1)' '   rand() */ int x = 0;' 'auto page = R"js(' 'exit(1) "' '#include "nothing.h"' ')js";' \
+  "int million = 1'000'000;" "char quote = '\"'; // getenv(\"" 'auto text = "a \" exit(1)";'
+expect "comments, raw strings, digit separators and quotes"
+file sim/engine/a.cpp '/* a */ exit(1);' 'auto page = R"(' ')"; exit(2);' "int million = 1'000; exit(3);" "char quote = '\"'; exit(4);"
+expect "code behind comments and literals" "sim/engine/a.cpp:1: $exit_message" "sim/engine/a.cpp:3: $exit_message" \
+  "sim/engine/a.cpp:4: $exit_message" "sim/engine/a.cpp:5: $exit_message"
+
+if "$checker" "$tree" 2>/dev/null; then
+  failures=$((failures + 1))
+  echo "FAILED: a tree without sources is an error"
+fi
+
+echo "$cases cases, $failures failed"
+((failures == 0))

@@ -1,0 +1,155 @@
+// Facts that hold for every batch and every policy, over seeded random pools, batches and options.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sim/base/random.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/plan/plan_time.h"
+#include "sim/plan/planner.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+std::int64_t pick(RandomStream& random, std::int64_t least, std::int64_t most) {
+  return least + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+}
+
+// A cost between 1e-9 and 1, or none.
+double cost(RandomStream& random) {
+  return random.below(4) == 0 ? 0 : std::pow(10, -9 * random.uniform());
+}
+
+PlanningContext random_pool(RandomStream& random) {
+  PlanningContext context;
+  context.ranks = pick(random, 1, 40);
+  context.ranks_per_node = pick(random, 1, 8);
+  context.capacity = pick(random, 1, 3000);
+  context.context = pick(random, 1, context.ranks * context.capacity);
+  context.layers = pick(random, 1, 40);
+  context.work = {.per_area = cost(random),
+                  .per_token = cost(random),
+                  .per_micro_batch = cost(random),
+                  .per_ring_token = cost(random),
+                  .per_ring_step = cost(random),
+                  .offload_per_token = cost(random)};
+  if (random.below(3) > 0) context.host_tokens = pick(random, 0, 10'000);
+  return context;
+}
+
+// Lengths between 1 token and the context, evenly on a logarithmic scale.
+Batch random_batch(RandomStream& random, std::int64_t context) {
+  Batch batch;
+  for (std::int64_t i = pick(random, 0, 120); i > 0; --i) {
+    const double length = std::pow(static_cast<double>(context), random.uniform());
+    batch.sequences.push_back({std::clamp<std::int64_t>(std::llround(length), 1, context), i});
+  }
+  return batch;
+}
+
+std::string random_entry(RandomStream& random, const PlanningContext& context) {
+  const bool has_host = context.host_tokens.value_or(0) > 0 && context.work.offload_per_token > 0;
+  const char* const offloads[] = {"none", "auto", "0.3", "1"};
+  const std::string offload = offloads[random.below(has_host ? 4 : 2)];
+  const std::string order = random.below(2) == 0 ? "data" : "descending";
+  switch (random.below(3)) {
+    case 0:
+      return "static: {order: " + order + "}";
+    case 1:
+      return "hdp-naive: {order: " + order + ", offload: " + offload + "}";
+    default:
+      return "hdp-balance: {offload: " + offload + ", buckets: " + std::to_string(pick(random, 1, 20)) +
+             ", placement: " + (random.below(2) == 0 ? "node-first" : "any") +
+             ", pack_groups: " + (random.below(2) == 0 ? "true" : "false") +
+             ", widen: " + (random.below(2) == 0 ? "true" : "false") + "}";
+  }
+}
+
+struct Case {
+  PlanningContext context;
+  Batch batch;
+  std::string entry;
+  Plan plan;
+};
+
+Case random_case(std::uint64_t seed) {
+  RandomStream random(seed, "plans");
+  Case drawn;
+  drawn.context = random_pool(random);
+  drawn.batch = random_batch(random, drawn.context.context);
+  drawn.entry = random_entry(random, drawn.context);
+  Diagnostics diagnostics;
+  const auto planner = make_planner(parse_document("entry", drawn.entry, diagnostics), drawn.context, diagnostics);
+  INFO("replay: seed " << seed << ", " << drawn.entry << "\n" << diagnostics.text());
+  REQUIRE(planner != nullptr);
+  drawn.plan = planner->plan(drawn.batch, 5);
+  CHECK(planner->plan(drawn.batch, 5) == drawn.plan);  // deterministic
+  return drawn;
+}
+
+}  // namespace
+
+TEST_CASE("every policy makes a sound plan of every batch", "[property][plan]") {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    const Case drawn = random_case(seed);
+    INFO("replay: seed " << seed << ", " << drawn.entry << ", " << drawn.context.ranks << " ranks of "
+                         << drawn.context.capacity << ", context " << drawn.context.context);
+    CHECK(check_plan(drawn.plan) == std::vector<std::string>{});
+    std::int64_t tokens = 0;
+    for (const MicroBatch& micro_batch : drawn.plan.micro_batches) tokens += micro_batch.tokens();
+    CHECK(tokens == drawn.batch.tokens());
+  }
+}
+
+TEST_CASE("every plan is read back equal from its file", "[property][plan]") {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const Case drawn = random_case(seed);
+    INFO("replay: seed " << seed << ", " << drawn.entry);
+    Diagnostics diagnostics;
+    const auto read = read_plan("plan.json", plan_text(drawn.plan), diagnostics);
+    INFO(diagnostics.text());
+    REQUIRE(read);
+    CHECK(*read == drawn.plan);
+  }
+}
+
+TEST_CASE("no plan is faster than its work spread evenly, nor slower than one rank after the other",
+          "[property][plan]") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Case drawn = random_case(seed);
+    INFO("replay: seed " << seed << ", " << drawn.entry);
+    const PlanTime time = plan_time(drawn.plan, drawn.context.work);
+    double all_ranks = 0;
+    for (const double busy : time.busy) all_ranks += busy;
+    double one_after_the_other = 0;
+    for (const MicroBatch& micro_batch : drawn.plan.micro_batches) {
+      const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
+      one_after_the_other += drawn.context.work.seconds(micro_batch.area(), micro_batch.tokens(), degree);
+    }
+    constexpr double rounding = 1 + 1e-9;
+    CHECK(time.step() * rounding >= all_ranks / static_cast<double>(drawn.context.ranks));
+    CHECK(time.step() <= one_after_the_other * rounding);
+  }
+}
+
+TEST_CASE("hdp-balance is never slower with offload than without", "[property][plan]") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    INFO("replay: seed " << seed);
+    RandomStream random(seed, "offload");
+    PlanningContext context = random_pool(random);
+    context.host_tokens = pick(random, 1, 10'000);
+    const Batch batch = random_batch(random, context.context);
+    const auto step = [&](const std::string& entry) {
+      Diagnostics diagnostics;
+      const auto planner = make_planner(parse_document("entry", entry, diagnostics), context, diagnostics);
+      return plan_time(planner->plan(batch, 0), context.work).step();
+    };
+    // The planner takes the more even of two plans whose steps differ by up to 1 %.
+    CHECK(step("hdp-balance: {offload: auto}") <= 1.03 * step("hdp-balance"));
+  }
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "sim/cluster/cluster_config.h"
+
+namespace hdpsim {
+
+inline std::filesystem::path shipped_clusters() {
+  return std::filesystem::path(HDPSIM_SOURCE_DIR) / "configs" / "clusters";
+}
+
+/// Throws InputError with the full text if the cluster is not accepted.
+inline ClusterSpec cluster_from(const std::string& text) {
+  Diagnostics diagnostics;
+  const Value value = parse_document("cluster.yaml", text, diagnostics);
+  const auto spec = read_cluster(value, shipped_clusters(), diagnostics);
+  diagnostics.throw_if_any();
+  return spec.value();
+}
+
+/// The full text of what is wrong with a cluster; empty if nothing is.
+inline std::string problems_of(const std::string& text) {
+  Diagnostics diagnostics;
+  const Value value = parse_document("cluster.yaml", text, diagnostics);
+  const auto spec = read_cluster(value, shipped_clusters(), diagnostics);
+  return spec.has_value() == diagnostics.empty() ? diagnostics.text() : "a result and problems, or neither";
+}
+
+}  // namespace hdpsim

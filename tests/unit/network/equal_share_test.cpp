@@ -1,0 +1,323 @@
+#include "sim/network/equal_share.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/base/check.h"
+#include "sim/base/random.h"
+#include "sim/network/cluster_links.h"
+#include "tests/support/catch.h"
+#include "tests/unit/network/small_clusters.h"
+
+using namespace hdpsim;
+
+namespace {
+
+FlowId add_flow(NetworkModel& network, DeviceId from, DeviceId to) {
+  const Route route = network.route(from, to);
+  return network.add(route, route.alone);
+}
+
+std::vector<FlowId> changed_flows(NetworkModel& network) {
+  std::vector<FlowId> changed;
+  network.take_changed(changed);
+  return changed;
+}
+
+using Flows = std::vector<FlowId>;
+
+}  // namespace
+
+TEST_CASE("a flow alone gets the least of its links", "[network]") {
+  const auto network = make_equal_share(rail_cluster(2));
+  CHECK(network->rate(add_flow(*network, device_at(0, 0), device_at(1, 0))) == 25_GBps);
+  CHECK(network->rate(add_flow(*network, device_at(0, 0), device_at(0, 1))) == 300_GBps);
+}
+
+TEST_CASE("two flows out of one NIC get half each, a third elsewhere is not slowed", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId first = add_flow(*network, device_at(0, 0), device_at(1, 0));
+  const FlowId elsewhere = add_flow(*network, device_at(2, 0), device_at(3, 0));
+  const FlowId second = add_flow(*network, device_at(0, 0), device_at(3, 1));
+  CHECK(network->rate(first) == 25_GBps / 2);
+  CHECK(network->rate(second) == 25_GBps / 2);
+  CHECK(network->rate(elsewhere) == 25_GBps);
+}
+
+TEST_CASE("a NIC sends and receives at full rate at once", "[network]") {
+  const auto network = make_equal_share(rail_cluster(2));
+  const FlowId there = add_flow(*network, device_at(0, 0), device_at(1, 0));
+  const FlowId back = add_flow(*network, device_at(1, 0), device_at(0, 0));
+  CHECK(network->rate(there) == 25_GBps);
+  CHECK(network->rate(back) == 25_GBps);
+}
+
+TEST_CASE("three flows into one NIC get a third each, and half when one leaves", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId a = add_flow(*network, device_at(1, 0), device_at(0, 0));
+  const FlowId b = add_flow(*network, device_at(2, 0), device_at(0, 0));
+  const FlowId c = add_flow(*network, device_at(3, 0), device_at(0, 0));
+  for (const FlowId flow : {a, b, c}) CHECK(network->rate(flow) == 25_GBps / 3);
+  network->remove(b);
+  CHECK(network->rate(a) == 25_GBps / 2);
+  CHECK(network->rate(c) == 25_GBps / 2);
+}
+
+TEST_CASE("what a flow cannot use because another link holds it back stays unused", "[network]") {
+  // Three flows into node 1 leave 25/3 each. One of them starts at a NIC that has only one other flow: max-min fairness
+  // would give that one 25 - 25/3, equal sharing leaves it 25/2.
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId both = add_flow(*network, device_at(0, 0), device_at(1, 0));
+  add_flow(*network, device_at(2, 0), device_at(1, 0));
+  add_flow(*network, device_at(3, 0), device_at(1, 0));
+  const FlowId other = add_flow(*network, device_at(0, 0), device_at(2, 1));
+  CHECK(network->rate(both) == 25_GBps / 3);
+  CHECK(network->rate(other) == 25_GBps / 2);
+}
+
+TEST_CASE("a capped flow leaves the rest of its links to the others", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const Route route = network->route(device_at(0, 0), device_at(1, 0));
+  const FlowId modest = network->add(route, 5_GBps);
+  const FlowId greedy = add_flow(*network, device_at(0, 0), device_at(2, 0));
+  const FlowId third = add_flow(*network, device_at(0, 0), device_at(3, 0));
+  CHECK(network->rate(modest) == 5_GBps);
+  CHECK(network->rate(greedy) == 10_GBps);  // (25 - 5) / 2
+  CHECK(network->rate(third) == 10_GBps);
+}
+
+TEST_CASE("a cap above the equal share changes nothing", "[network]") {
+  const auto network = make_equal_share(rail_cluster(2));
+  const Route route = network->route(device_at(0, 0), device_at(1, 0));
+  const FlowId capped = network->add(route, 13_GBps);
+  const FlowId open = network->add(route, 1000_GBps);
+  CHECK(network->rate(capped) == 25_GBps / 2);
+  CHECK(network->rate(open) == 25_GBps / 2);
+}
+
+TEST_CASE("a cap at exactly the equal share fills the link", "[network]") {
+  const auto network = make_equal_share(rail_cluster(2));
+  const Route route = network->route(device_at(0, 0), device_at(1, 0));
+  const FlowId half = network->add(route, 25_GBps / 2);
+  const FlowId open = network->add(route, route.alone);
+  CHECK(network->rate(half) == 25_GBps / 2);
+  CHECK(network->rate(open) == 25_GBps / 2);
+}
+
+TEST_CASE("an oversubscribed uplink is divided among the flows of its rail that leave the ToR set", "[network]") {
+  const auto network = make_equal_share(three_tiers(8, 4, 1));  // 4 x 25 / 4 = 25 GB/s a rail
+  const FlowId first = add_flow(*network, device_at(0, 0), device_at(4, 0));
+  const FlowId second = add_flow(*network, device_at(1, 0), device_at(5, 0));
+  const FlowId inside = add_flow(*network, device_at(2, 0), device_at(3, 0));
+  const FlowId other_rail = add_flow(*network, device_at(2, 1), device_at(6, 1));
+  CHECK(network->rate(first) == 25_GBps / 2);
+  CHECK(network->rate(second) == 25_GBps / 2);
+  CHECK(network->rate(inside) == 25_GBps);
+  CHECK(network->rate(other_rail) == 25_GBps);
+}
+
+TEST_CASE("private routes are those whose links belong to the two devices alone", "[network]") {
+  const auto rail = make_equal_share(three_tiers(8, 2, 1));
+  CHECK(rail->is_private(rail->route(device_at(0, 0), device_at(0, 1))));
+  CHECK(rail->is_private(rail->route(device_at(0, 0), device_at(3, 0))));
+  CHECK_FALSE(rail->is_private(rail->route(device_at(0, 0), device_at(4, 0))));  // through an uplink
+
+  ClusterSpec shared_nics = rail_cluster(2);
+  shared_nics.nics_per_node = 4;
+  const auto network = make_equal_share(shared_nics);
+  CHECK_FALSE(network->is_private(network->route(device_at(0, 0), device_at(1, 0))));
+}
+
+TEST_CASE("changed flows come once each, in the order of their ids, and only once", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId first = add_flow(*network, device_at(0, 0), device_at(1, 0));
+  const FlowId elsewhere = add_flow(*network, device_at(2, 0), device_at(3, 0));
+  CHECK(changed_flows(*network) == Flows{first, elsewhere});
+  CHECK(changed_flows(*network).empty());
+
+  const FlowId second = add_flow(*network, device_at(0, 0), device_at(2, 0));
+  const FlowId third = add_flow(*network, device_at(0, 0), device_at(3, 1));
+  CHECK(changed_flows(*network) == Flows{first, second, third});
+
+  network->remove(second);
+  CHECK(changed_flows(*network) == Flows{first, third});
+}
+
+TEST_CASE("a removed flow is not told as changed, but a new one with its id is", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId removed = add_flow(*network, device_at(0, 0), device_at(1, 0));
+  network->remove(removed);
+  CHECK(changed_flows(*network).empty());
+
+  const FlowId again = add_flow(*network, device_at(2, 0), device_at(1, 0));
+  CHECK(again == removed);
+  CHECK(changed_flows(*network) == Flows{again});
+}
+
+TEST_CASE("a flow beside a capped one that leaves its share alone is not told as changed", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  const FlowId modest = network->add(network->route(device_at(0, 0), device_at(1, 0)), 5_GBps);
+  changed_flows(*network);
+  const FlowId other = network->add(network->route(device_at(0, 0), device_at(2, 0)), 5_GBps);
+  CHECK(changed_flows(*network) == Flows{other});
+  CHECK(network->rate(modest) == 5_GBps);
+}
+
+TEST_CASE("rates of flows that are not under way and flows without demand are bugs", "[network]") {
+  const auto network = make_equal_share(rail_cluster(2));
+  const Route route = network->route(device_at(0, 0), device_at(1, 0));
+  CHECK_THROWS_AS(network->rate(FlowId(0)), CheckFailure);
+  CHECK_THROWS_AS(network->add(route, Bandwidth{}), CheckFailure);
+  const FlowId flow = network->add(route, route.alone);
+  network->remove(flow);
+  CHECK_THROWS_AS(network->remove(flow), CheckFailure);
+}
+
+TEST_CASE("links have names for reports", "[network]") {
+  const auto network = make_equal_share(rail_cluster(4));
+  CHECK(network->link_name(network->route(device_at(3, 2), device_at(0, 0)).links[0]) == "node 3 nic 2 out");
+  CHECK(network->link_count() == ClusterLinks(rail_cluster(4), {}).list().size());
+}
+
+namespace {
+
+/// The flows of a random history, with a plain reckoning of what each must get.
+class Ledger {
+ public:
+  Ledger(const ClusterSpec& spec, std::uint64_t seed)
+      : network(make_equal_share(spec)),
+        links_(spec, {}),
+        devices_(static_cast<std::uint64_t>(spec.devices)),
+        random_(seed, "equal_share_test") {}
+
+  void add_or_remove() {
+    if (flows.size() < 2 || (flows.size() < 60 && random_.uniform() < 0.55)) return add();
+    const auto victim = std::next(flows.begin(), static_cast<std::ptrdiff_t>(random_.below(flows.size())));
+    network->remove(victim->first);
+    flows.erase(victim);
+  }
+
+  void add() {
+    const DeviceId from(random_.below(devices_));
+    const DeviceId to((from.index() + 1 + random_.below(devices_ - 1)) % devices_);
+    const Route route = network->route(from, to);
+    const Bandwidth cap = random_.uniform() < 0.5 ? route.alone : route.alone.scaled(0.05 + random_.uniform());
+    flows.emplace(network->add(route, cap), Entry{route, std::min(cap, route.alone)});
+  }
+
+  /// The largest x with sum of min(cap, x) <= rate, by bisection; anything above the caps if they all fit.
+  [[nodiscard]] Bandwidth share(LinkId link) const {
+    std::int64_t low = 0;
+    std::int64_t high = links_.rate(link).bytes_per_second();
+    while (low < high) {
+      const std::int64_t x = low + (high - low + 1) / 2;
+      std::int64_t used = 0;
+      for (const auto& [id, entry] : flows) {
+        if (uses(entry, link)) used += std::min(entry.cap.bytes_per_second(), x);
+      }
+      (used <= links_.rate(link).bytes_per_second() ? low : high) =
+          used <= links_.rate(link).bytes_per_second() ? x : x - 1;
+    }
+    return Bandwidth::bytes_per_second(low);
+  }
+
+  [[nodiscard]] Bandwidth expected(FlowId flow) const {
+    Bandwidth rate = flows.at(flow).cap;
+    for (const LinkId link : flows.at(flow).route.binding_links()) rate = std::min(rate, share(link));
+    return rate;
+  }
+
+  [[nodiscard]] bool no_link_above_its_rate() const {
+    std::map<LinkId, Bandwidth> load;
+    for (const auto& [id, entry] : flows) {
+      for (const LinkId link : entry.route.binding_links()) load[link] = load[link] + network->rate(id);
+    }
+    return std::all_of(load.begin(), load.end(), [&](const auto& on) { return on.second <= links_.rate(on.first); });
+  }
+
+  struct Entry {
+    Route route;
+    Bandwidth cap;
+  };
+  std::unique_ptr<NetworkModel> network;
+  std::map<FlowId, Entry> flows;
+
+ private:
+  [[nodiscard]] static bool uses(const Entry& entry, LinkId link) {
+    const auto used = entry.route.binding_links();
+    return std::find(used.begin(), used.end(), link) != used.end();
+  }
+
+  ClusterLinks links_;
+  std::uint64_t devices_;
+  RandomStream random_;
+};
+
+ClusterSpec crowded_cluster() {
+  ClusterSpec spec = three_tiers(12, 3, 2);
+  spec.nics_per_node = 2;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("random histories: every rate solves the sharing rule and no link is above its rate", "[network][property]") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
+    Ledger ledger(crowded_cluster(), seed);
+    std::map<FlowId, Bandwidth> told;  // As take_changed reports it.
+    for (int step = 0; step < 150; ++step) {
+      INFO("step " << step);
+      ledger.add_or_remove();
+      for (const FlowId flow : changed_flows(*ledger.network)) told[flow] = ledger.network->rate(flow);
+      REQUIRE(ledger.no_link_above_its_rate());
+      for (const auto& [flow, entry] : ledger.flows) {
+        REQUIRE(ledger.network->rate(flow) == told[flow]);
+        if (step % 10 == 0) REQUIRE(ledger.network->rate(flow) == ledger.expected(flow));
+      }
+    }
+  }
+}
+
+TEST_CASE("random histories: adding a flow slows or spares the others, removing it restores them",
+          "[network][property]") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
+    Ledger ledger(crowded_cluster(), seed);
+    for (int step = 0; step < 40; ++step) ledger.add();
+    std::map<FlowId, Bandwidth> before;
+    for (const auto& [flow, entry] : ledger.flows) before[flow] = ledger.network->rate(flow);
+
+    const FlowId guest = ledger.network->add(ledger.flows.begin()->second.route, 10_GBps);
+    for (const auto& [flow, rate] : before) REQUIRE(ledger.network->rate(flow) <= rate);
+    ledger.network->remove(guest);
+    for (const auto& [flow, rate] : before) REQUIRE(ledger.network->rate(flow) == rate);
+  }
+}
+
+TEST_CASE("the order in which flows arrive does not matter to their rates", "[network][property]") {
+  Ledger ledger(crowded_cluster(), 7);
+  for (int step = 0; step < 40; ++step) ledger.add();
+  const auto reversed = make_equal_share(crowded_cluster());
+  for (auto flow = ledger.flows.rbegin(); flow != ledger.flows.rend(); ++flow) {
+    reversed->add(flow->second.route, flow->second.cap);
+  }
+  // Ids count up from 0 in both, so the last flow here is the first one there.
+  for (const auto& [flow, entry] : ledger.flows) {
+    CHECK(reversed->rate(FlowId(ledger.flows.size() - 1 - flow.index())) == ledger.network->rate(flow));
+  }
+}
+
+TEST_CASE("clusters of 12,288 and 131,072 devices have four links a device and a ring over all of them", "[network]") {
+  for (const std::int64_t devices : {12'288, 131'072}) {
+    const auto network = make_equal_share(rail_cluster(devices / 8));
+    CHECK(network->link_count() == static_cast<std::size_t>(4 * devices));
+    const auto count = static_cast<std::size_t>(devices);
+    for (std::size_t from = 0; from < count; ++from) add_flow(*network, DeviceId(from), DeviceId((from + 1) % count));
+    // Every device sends to one and receives from one: nobody shares anything.
+    CHECK(network->rate(FlowId(0)) == 300_GBps);
+    CHECK(network->rate(FlowId(7)) == 25_GBps);
+    CHECK(network->rate(FlowId(count - 1)) == 25_GBps);
+    CHECK(changed_flows(*network).size() == count);
+  }
+}

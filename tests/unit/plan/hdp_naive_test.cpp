@@ -1,0 +1,81 @@
+#include "tests/unit/plan/plan_cases.h"
+
+namespace hdpsim {
+
+TEST_CASE("hdp: a sequence of s tokens gets ceil(s / C) ranks, any number", "[plan][hdp]") {
+  PlanningContext context = small_pool();
+  context.ranks = 512;
+  context.capacity = 8192;
+  context.context = 2 << 20;
+  const std::vector<std::int64_t> lengths{8191, 8192, 8193, 24577, 312 * 1024, 2 << 20};
+  for (const char* policy : {"hdp-naive", "hdp-balance: {pack_groups: false}"}) {
+    const Plan plan = plan_of(policy, context, lengths);
+    const std::vector<std::size_t> degrees{1, 1, 2, 4, 39, 256};
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      INFO(policy << " " << lengths[i]);
+      CHECK(micro_batch_of(plan, i).group.size() == degrees[i]);
+    }
+  }
+}
+
+TEST_CASE("hdp-naive: consecutive ranks are filled in data order, wave by wave", "[plan][naive]") {
+  const Plan plan = plan_of("hdp-naive", small_pool(), {300, 100, 400, 200});
+  CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{0, 1, 2});
+  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{3});
+  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{4, 5, 6, 7});
+  CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{0, 1});  // the first wave is full
+}
+
+TEST_CASE("hdp-naive: what does not fit the rest of a wave starts another, and later ones fill the gap",
+          "[plan][naive]") {
+  const Plan plan = plan_of("hdp-naive", small_pool(), {500, 400, 300, 100});
+  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 3});  // three ranks were left
+  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{5, 6, 7});     // the gap
+  CHECK(ranks_of(micro_batch_of(plan, 3)) == Indices{4});           // behind the 400
+  CHECK(plan.schedule[5].size() == 1);
+  CHECK(plan.schedule[4].size() == 2);
+}
+
+TEST_CASE("hdp-naive: shorter sequences are best-fit packed to C on one rank each", "[plan][naive]") {
+  const Plan plan = plan_of("hdp-naive", small_pool(), {60, 50, 45, 40});
+  REQUIRE(plan.micro_batches.size() == 2);
+  CHECK(sequences_of(plan.micro_batches[0]) == Indices{0, 3});
+  CHECK(sequences_of(plan.micro_batches[1]) == Indices{1, 2});
+  CHECK(ranks_of(plan.micro_batches[1]) == Indices{1});
+}
+
+TEST_CASE("hdp-naive looks at no load: the ranks of a long sequence get as much as the others", "[plan][naive]") {
+  PlanningContext context = small_pool();
+  context.work.per_area = 1;
+  std::vector<std::int64_t> lengths{400};
+  lengths.insert(lengths.end(), 12, 100);
+  const Plan plan = plan_of("hdp-naive", context, lengths);
+  for (const auto& list : plan.schedule) CHECK(list.size() == 2);
+}
+
+TEST_CASE("hdp-naive: order descending places the longest first", "[plan][naive]") {
+  const Plan plan = plan_of("hdp-naive: {order: descending}", small_pool(), {100, 300, 400});
+  CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{0, 1, 2, 3});
+  CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{4, 5, 6});
+  CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{7});
+}
+
+TEST_CASE("hdp-naive: offload keeps micro-batches within the mean of the step", "[plan][naive]") {
+  PlanningContext context = small_pool();  // 1 s a token
+  context.work.offload_per_token = 0.01;
+  context.host_tokens = 1'000'000;
+  // 3,200 tokens on 8 ranks: 400 s each in four micro-batches of 100 s. A sequence of 100 tokens a rank takes just
+  // that, so that no D may shrink, although memory would let it.
+  const std::vector<std::int64_t> lengths(8, 400);
+  for (const MicroBatch& micro_batch : plan_of("hdp-naive: {offload: auto}", context, lengths).micro_batches) {
+    CHECK(micro_batch.group.size() == 4);
+    CHECK(micro_batch.offload == 0);
+  }
+  // A batch with costly attention in one sequence lengthens the mean: the others then take fewer ranks.
+  context.work.per_area = 1;
+  const Plan plan = plan_of("hdp-naive: {offload: auto}", context, {800, 150, 150});
+  CHECK(micro_batch_of(plan, 0).group.size() == 8);
+  CHECK(micro_batch_of(plan, 1).group.size() == 1);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,43 @@
+#include "sim/plan/impl/packing.h"
+
+#include "sim/plan/impl/deal_order.h"
+#include "tests/unit/plan/plan_cases.h"
+
+namespace hdpsim {
+namespace {
+
+std::vector<SequenceList> pack(const std::vector<std::int64_t>& lengths, std::int64_t room) {
+  const Batch batch = batch_of(lengths);
+  return best_fit(batch, longest_first(batch), room);
+}
+
+}  // namespace
+
+TEST_CASE("longest first keeps the data order among equals", "[plan][packing]") {
+  CHECK(longest_first(batch_of({5, 9, 5, 7})) == SequenceList{1, 3, 0, 2});
+}
+
+TEST_CASE("best fit puts a sequence where the least room is left", "[plan][packing]") {
+  // 60 and 50 open packs with 40 and 50 left; 40 fits both and fills the first; 45 then goes to the second.
+  CHECK(pack({60, 50, 45, 40}, 100) == std::vector<SequenceList>{{0, 3}, {1, 2}});
+}
+
+TEST_CASE("best-fit decreasing fills 6 + 4 and 5 + 3 + 2 where data order would need a third pack", "[plan][packing]") {
+  CHECK(pack({2, 3, 4, 5, 6}, 10) == std::vector<SequenceList>{{4, 2}, {3, 1, 0}});
+}
+
+TEST_CASE("a sequence that fills a pack stays alone", "[plan][packing]") {
+  CHECK(pack({100, 1, 100}, 100) == std::vector<SequenceList>{{0}, {2}, {1}});
+}
+
+TEST_CASE("a sequence longer than a pack has a pack of its own that takes no other", "[plan][packing]") {
+  CHECK(pack({250, 10}, 100) == std::vector<SequenceList>{{0}, {1}});
+}
+
+TEST_CASE("in data order a pack stands where its longest sequence stands", "[plan][packing]") {
+  std::vector<SequenceList> packs{{4, 0}, {1}, {3, 2}};
+  put_in_order(packs, DealOrder::data);
+  CHECK(packs == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
+}
+
+}  // namespace hdpsim

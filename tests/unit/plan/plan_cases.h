@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/document/document.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/planner.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+
+/// A batch of one document for every length.
+inline Batch batch_of(const std::vector<std::int64_t>& lengths) {
+  Batch batch;
+  for (const std::int64_t tokens : lengths) batch.sequences.push_back({tokens, std::ssize(batch.sequences)});
+  return batch;
+}
+
+/// A pool of ranks in nodes of 4, 100 tokens a rank, in which a token costs 1 second and nothing else costs anything.
+/// The longest sequence fills the pool.
+inline PlanningContext small_pool(std::int64_t ranks = 8) {
+  PlanningContext context;
+  context.ranks = ranks;
+  context.ranks_per_node = 4;
+  context.capacity = 100;
+  context.context = ranks * context.capacity;
+  context.layers = 10;
+  context.work.per_token = 1;
+  return context;
+}
+
+/// The planner of a study's entry; the entry must be right.
+inline std::unique_ptr<Planner> planner(const std::string& entry, const PlanningContext& context) {
+  Diagnostics diagnostics;
+  auto made = make_planner(parse_document("study.yaml", entry, diagnostics), context, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(made != nullptr);
+  return made;
+}
+
+/// The plan of an entry for one batch; it must have no problems.
+inline Plan plan_of(const std::string& entry, const PlanningContext& context,
+                    const std::vector<std::int64_t>& lengths) {
+  Plan plan = planner(entry, context)->plan(batch_of(lengths), 0);
+  CHECK(check_plan(plan) == std::vector<std::string>{});
+  return plan;
+}
+
+inline std::vector<std::size_t> ranks_of(const MicroBatch& micro_batch) {
+  std::vector<std::size_t> ranks;
+  for (const HdpRank rank : micro_batch.group) ranks.push_back(rank.index());
+  return ranks;
+}
+
+inline std::vector<std::size_t> sequences_of(const MicroBatch& micro_batch) {
+  std::vector<std::size_t> sequences;
+  for (const Span& span : micro_batch.spans) sequences.push_back(span.sequence.index());
+  return sequences;
+}
+
+/// The micro-batch that holds a sequence.
+inline const MicroBatch& micro_batch_of(const Plan& plan, std::size_t sequence) {
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    for (const Span& span : micro_batch.spans) {
+      if (span.sequence.index() == sequence) return micro_batch;
+    }
+  }
+  FAIL("sequence " << sequence << " is in no micro-batch");
+  return plan.micro_batches.front();
+}
+
+using Indices = std::vector<std::size_t>;
+
+}  // namespace hdpsim

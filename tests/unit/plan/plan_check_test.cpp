@@ -1,0 +1,179 @@
+#include "sim/plan/plan_check.h"
+
+#include <limits>
+
+#include "tests/unit/plan/plan_cases.h"
+
+namespace hdpsim {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+const MicroBatchId first(0);
+const MicroBatchId second(1);
+const MicroBatchId third(2);
+
+// Three ranks of 100 tokens: 180 tokens on ranks 0 and 1, then 150 on 1 and 2, then 60 on rank 0.
+Plan good_plan() {
+  Plan plan;
+  plan.policy = "by hand";
+  plan.ranks = 3;
+  plan.capacity = 100;
+  plan.layers = 10;
+  plan.sequence_tokens = {180, 150, 60};
+  plan.micro_batches = {{.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 180}}},
+                        {.group = {HdpRank(1), HdpRank(2)}, .spans = {{SequenceId(1), 0, 150}}},
+                        {.group = {HdpRank(0)}, .spans = {{SequenceId(2), 0, 60}}}};
+  plan.schedule = {{first, third}, {first, second}, {second}};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a good plan has no problems", "[plan][check]") {
+  CHECK(check_plan(good_plan()).empty());
+}
+
+TEST_CASE("a sequence may be cut into spans of several micro-batches", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[0].spans[0].tokens = 150;
+  plan.micro_batches[2].spans.push_back({SequenceId(0), 150, 30});
+  CHECK(check_plan(plan).empty());
+}
+
+TEST_CASE("check: a sequence that nobody has", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.sequence_tokens.push_back(40);
+  CHECK(check_plan(plan) == Problems{"sequence 3: tokens 0 to 40 are in no micro-batch"});
+}
+
+TEST_CASE("check: a gap at the begin, in the middle and at the end", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[0].spans = {{SequenceId(0), 10, 50}, {SequenceId(0), 70, 100}};
+  CHECK(check_plan(plan) == Problems{"sequence 0: tokens 0 to 10 are in no micro-batch",
+                                     "sequence 0: tokens 60 to 70 are in no micro-batch",
+                                     "sequence 0: tokens 170 to 180 are in no micro-batch"});
+}
+
+TEST_CASE("check: tokens that are planned twice", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].spans.push_back({SequenceId(0), 170, 10});
+  CHECK(check_plan(plan) == Problems{"sequence 0: tokens 170 to 180 are planned twice"});
+}
+
+TEST_CASE("check: spans outside their sequence, or of no token, or of no sequence", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].spans.push_back({SequenceId(2), 50, 11});
+  plan.micro_batches[2].spans.push_back({SequenceId(2), -1, 1});
+  plan.micro_batches[2].spans.push_back({SequenceId(2), 0, 0});
+  plan.micro_batches[2].spans.push_back({SequenceId(3), 0, 1});
+  CHECK(check_plan(plan) == Problems{"micro-batch 2 has 11 tokens from 50 of sequence 2, which has 60",
+                                     "micro-batch 2 has 1 tokens from -1 of sequence 2, which has 60",
+                                     "micro-batch 2 has 0 tokens from 0 of sequence 2, which has 60",
+                                     "micro-batch 2 has sequence 3, the batch has 3"});
+}
+
+TEST_CASE("check: capacity, one token early and one token late", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.capacity = 90;  // 180 tokens on two ranks
+  CHECK(check_plan(plan).empty());
+  plan.capacity = 89;
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 89"});
+}
+
+TEST_CASE("check: offload makes room", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.capacity = 75;  // resident_share(0.25) = (2 + 6) / 10: 72 of 90 tokens stay
+  plan.micro_batches[0].offload = 0.25;
+  CHECK(check_plan(plan).empty());
+  plan.capacity = 71;
+  plan.micro_batches[1].offload = 1;
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 72.0 of 90 tokens on each rank, the capacity is 71"});
+}
+
+TEST_CASE("check: offload ratios lie between 0 and 1", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[1].offload = 1.5;
+  plan.micro_batches[2].offload = std::numeric_limits<double>::quiet_NaN();
+  CHECK(check_plan(plan) == Problems{"micro-batch 1 offloads 1.5, it must be from 0 to 1",
+                                     "micro-batch 2 offloads nan, it must be from 0 to 1"});
+}
+
+TEST_CASE("check: a rank twice in a group", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].group = {HdpRank(0), HdpRank(0)};
+  CHECK(check_plan(plan) == Problems{"micro-batch 2 has rank 0 twice"});
+}
+
+TEST_CASE("check: a rank outside the pool", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[2].group.emplace_back(3u);
+  CHECK(check_plan(plan) == Problems{"micro-batch 2 has rank 3, the pool has 3 ranks"});
+}
+
+TEST_CASE("check: a micro-batch without ranks or without spans", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches.emplace_back();
+  CHECK(check_plan(plan) == Problems{"micro-batch 3 has no ranks", "micro-batch 3 has no spans"});
+}
+
+TEST_CASE("check: a schedule that forgets, repeats, invents or misplaces a micro-batch", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.schedule[0] = {first};
+  CHECK(check_plan(plan) == Problems{"rank 0 never runs micro-batch 2 of its group"});
+  plan.schedule[0] = {first, third, third};
+  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 2 twice"});
+  plan.schedule[0] = {first, third, MicroBatchId(7)};
+  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 7, the plan has 3"});
+  plan.schedule[0] = {first, second};
+  CHECK(check_plan(plan) == Problems{"rank 0 runs micro-batch 1, whose group it is not in",
+                                     "rank 0 never runs micro-batch 2 of its group"});
+}
+
+TEST_CASE("check: a list for every rank", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.schedule.emplace_back();
+  CHECK(check_plan(plan) == Problems{"the schedule has 4 lists, the pool has 3 ranks"});
+}
+
+TEST_CASE("check: two rings that wait for each other", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.micro_batches[1].group = {HdpRank(0), HdpRank(1)};
+  plan.schedule = {{first, second, third}, {second, first}, {}};
+  CHECK(check_plan(plan) == Problems{"deadlock: rank 1 runs 1 before 0, rank 0 runs 0 before 1"});
+}
+
+TEST_CASE("check: a circle of three rings, and what hangs behind it is not blamed", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.sequence_tokens = {180, 150, 160, 20};
+  plan.micro_batches[2] = {.group = {HdpRank(2), HdpRank(0)}, .spans = {{SequenceId(2), 0, 160}}};
+  plan.micro_batches.push_back({.group = {HdpRank(0)}, .spans = {{SequenceId(3), 0, 20}}});
+  plan.schedule = {{first, third, MicroBatchId(3)}, {second, first}, {third, second}};
+  CHECK(check_plan(plan) ==
+        Problems{"deadlock: rank 1 runs 1 before 0, rank 2 runs 2 before 1, rank 0 runs 0 before 2"});
+}
+
+TEST_CASE("check: the same orders without a circle are no deadlock", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.schedule[0] = {third, first};
+  CHECK(check_plan(plan).empty());
+}
+
+TEST_CASE("check: numbers that make no sense", "[plan][check]") {
+  Plan plan;
+  plan.sequence_tokens = {0};
+  CHECK(check_plan(plan) == Problems{"the pool has 0 ranks", "the capacity is 0 tokens", "the model has 0 layers",
+                                     "sequence 0 has 0 tokens"});
+}
+
+TEST_CASE("check: all problems are told at once", "[plan][check]") {
+  Plan plan = good_plan();
+  plan.capacity = 80;
+  plan.schedule[2].clear();
+  plan.micro_batches[2].spans[0].tokens = 59;
+  CHECK(check_plan(plan) == Problems{"micro-batch 0 leaves 90.0 of 90 tokens on each rank, the capacity is 80",
+                                     "sequence 2: tokens 59 to 60 are in no micro-batch",
+                                     "rank 2 never runs micro-batch 1 of its group"});
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,200 @@
+#include "sim/plan/plan_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/plan/plan_cases.h"
+
+namespace hdpsim {
+namespace {
+
+Plan some_plan() {
+  Plan plan;
+  plan.policy = "by \"hand\"";
+  plan.step = 3;
+  plan.ranks = 6;
+  plan.capacity = 100;
+  plan.layers = 10;
+  plan.sequence_tokens = {290, 60, 30};
+  plan.micro_batches = {
+      {.group = {HdpRank(0), HdpRank(1), HdpRank(2)}, .spans = {{SequenceId(0), 0, 290}}, .offload = 0.253814},
+      {.group = {HdpRank(4), HdpRank(5), HdpRank(3)}, .spans = {{SequenceId(1), 0, 60}, {SequenceId(2), 0, 20}}},
+      {.group = {HdpRank(0)}, .spans = {{SequenceId(2), 20, 10}}}};
+  const MicroBatchId ring(0);
+  const MicroBatchId other(1);
+  plan.schedule = {{ring, MicroBatchId(2)}, {ring}, {ring}, {other}, {other}, {other}};
+  return plan;
+}
+
+const std::string some_text = R"({
+  "schema": "hdpsim.plan/1",
+  "policy": "by \"hand\"",
+  "step": 3,
+  "ranks": 6,
+  "capacity": 100,
+  "layers": 10,
+  "sequences": [
+    290, 60, 30],
+  "micro_batches": [
+    {"group": "0-2", "spans": [0], "offload": 0.253814},
+    {"group": "4-5,3", "spans": [1, [2, 0, 20]]},
+    {"group": "0", "spans": [[2, 20, 10]]}],
+  "schedule": [
+    [0, 2],
+    [0],
+    [0],
+    [1],
+    [1],
+    [1]]
+}
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The problems of the plan's text after one replacement; there must be some.
+std::string problems(const std::string& from, const std::string& to) {
+  Diagnostics diagnostics;
+  CHECK(!read_plan("plan.json", replaced(some_text, from, to), diagnostics));
+  return diagnostics.text();
+}
+
+}  // namespace
+
+TEST_CASE("a plan is written one micro-batch a line, groups as ranges, whole sequences as their index",
+          "[plan][file]") {
+  CHECK(plan_text(some_plan()) == some_text);
+}
+
+TEST_CASE("a plan is read back equal", "[plan][file]") {
+  Diagnostics diagnostics;
+  const auto plan = read_plan("plan.json", some_text, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(plan);
+  CHECK(*plan == some_plan());
+}
+
+TEST_CASE("an empty plan is read back equal", "[plan][file]") {
+  const Plan empty = plan_of("static", small_pool(), {});
+  Diagnostics diagnostics;
+  const auto plan = read_plan("plan.json", plan_text(empty), diagnostics);
+  REQUIRE(plan);
+  CHECK(*plan == empty);
+}
+
+TEST_CASE("a group may be written as a list or as one number", "[plan][file]") {
+  Diagnostics diagnostics;
+  const std::string with_list = replaced(some_text, R"("4-5,3")", "[4, 5, 3]");
+  const auto plan = read_plan("plan.json", replaced(with_list, R"("group": "0",)", R"("group": 0,)"), diagnostics);
+  REQUIRE(plan);
+  CHECK(*plan == some_plan());
+}
+
+TEST_CASE("plan file: a syntax error has a line and a column", "[plan][file]") {
+  CHECK(problems("[1]]\n}", "[1]\n}") ==
+        "plan.json:21:1: error: illegal flow end\n"
+        "   21 | }\n"
+        "        ^\n");
+}
+
+TEST_CASE("plan file: another schema", "[plan][file]") {
+  CHECK(problems("plan/1", "plan/2") ==
+        "plan.json:2:13: error: there is no schema 'hdpsim.plan/2'\n"
+        "    2 |   \"schema\": \"hdpsim.plan/2\",\n"
+        "                    ^ did you mean 'hdpsim.plan/1'?\n");
+}
+
+TEST_CASE("plan file: a key that is missing and one that is unknown", "[plan][file]") {
+  CHECK(problems("\"step\"", "\"stop\"") ==
+        "plan.json:1:1: error: the plan needs 'step'\n"
+        "    1 | {\n"
+        "        ^\n"
+        "plan.json:4:3: error: the plan has no key 'stop'\n"
+        "    4 |   \"stop\": 3,\n"
+        "          ^ did you mean 'step'?\n");
+}
+
+TEST_CASE("plan file: what does not exist is told where it is named", "[plan][file]") {
+  CHECK(problems("\"spans\": [0]", "\"spans\": [9]") ==
+        "plan.json:11:32: error: there is no sequence 9: the plan has 3\n"
+        "   11 |     {\"group\": \"0-2\", \"spans\": [9], \"offload\": 0.253814},\n"
+        "                                       ^\n");
+  CHECK(problems("\"0-2\"", "\"0-6\"") ==
+        "plan.json:11:15: error: there is no rank 6: the plan has 6\n"
+        "   11 |     {\"group\": \"0-6\", \"spans\": [0], \"offload\": 0.253814},\n"
+        "                      ^\n");
+  CHECK(problems("[0, 2]", "[0, 3]") ==
+        "plan.json:15:9: error: there is no micro-batch 3: the plan has 3\n"
+        "   15 |     [0, 3],\n"
+        "                ^\n");
+}
+
+TEST_CASE("plan file: groups that are no runs of ranks", "[plan][file]") {
+  for (const char* wrong : {"2-0", "-1", "0-", "0,", "a", "", "0-2-4", "0 - 2"}) {
+    INFO(wrong);
+    const std::string text = problems("\"0-2\"", std::string("\"") + wrong + "\"");
+    CHECK(text.find("plan.json:11:15: error: '") == 0);
+    CHECK(text.find("' is no run of ranks\n") != std::string::npos);
+    CHECK(text.find("^ write ranks as 5, 0-38 or 0-3,8-11\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("plan file: numbers out of range", "[plan][file]") {
+  CHECK(problems("0.253814", "1.25") ==
+        "plan.json:11:47: error: 'offload' is 1.25, it must be from 0 to 1\n"
+        "   11 |     {\"group\": \"0-2\", \"spans\": [0], \"offload\": 1.25},\n"
+        "                                                      ^\n");
+  CHECK(problems("[2, 20, 10]", "[2, 20, 0]") ==
+        "plan.json:13:38: error: the length of a span is 0, it must be from 1 to 9007199254740992\n"
+        "   13 |     {\"group\": \"0\", \"spans\": [[2, 20, 0]]}],\n"
+        "                                             ^\n");
+  CHECK(problems("\"capacity\": 100", "\"capacity\": 0") ==
+        "plan.json:6:15: error: 'capacity' is 0, it must be at least 1\n"
+        "    6 |   \"capacity\": 0,\n"
+        "                      ^\n");
+}
+
+TEST_CASE("plan file: spans and lists of another shape", "[plan][file]") {
+  CHECK(problems("[[2, 20, 10]]", "[[2, 20]]") ==
+        "plan.json:13:30: error: a span is the index of a sequence or [sequence, begin, tokens]\n"
+        "   13 |     {\"group\": \"0\", \"spans\": [[2, 20]]}],\n"
+        "                                     ^\n");
+  CHECK(problems("[[2, 20, 10]]", "2") ==
+        "plan.json:13:29: error: 'spans' must be a list, found a value\n"
+        "   13 |     {\"group\": \"0\", \"spans\": 2}],\n"
+        "                                    ^\n");
+}
+
+TEST_CASE("plan file: as many lists as ranks", "[plan][file]") {
+  CHECK(problems("    [1],\n    [1]]", "    [1]]") ==
+        "plan.json:14:15: error: 'schedule' has 5 lists, the plan has 6 ranks\n"
+        "   14 |   \"schedule\": [\n"
+        "                      ^ one list a rank, empty for a rank without work\n");
+}
+
+TEST_CASE("plan file: all problems are told at once", "[plan][file]") {
+  Diagnostics diagnostics;
+  const std::string two = replaced(replaced(some_text, "\"0-2\"", "\"0-6\""), "[0, 2]", "[0, 3]");
+  CHECK(!read_plan("plan.json", two, diagnostics));
+  CHECK(diagnostics.sorted().size() == 2);
+}
+
+TEST_CASE("plan file: a file on disk, and none", "[plan][file]") {
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("hdpsim_plan_file_test.{}.json", getpid());
+  std::ofstream(path) << some_text;
+  Diagnostics diagnostics;
+  const auto plan = load_plan(path.string(), diagnostics);
+  std::filesystem::remove(path);
+  REQUIRE(plan);
+  CHECK(*plan == some_plan());
+  CHECK(!load_plan(path.string(), diagnostics));
+  CHECK(diagnostics.text() == path.string() + ": error: there is no such file\n");
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,118 @@
+#include "sim/plan/impl/ring_sizing.h"
+
+#include <limits>
+
+#include "tests/unit/plan/plan_cases.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr OffloadRule automatic{OffloadRule::Mode::automatic, 0};
+
+// 10 layers: r = 1 leaves 2 of 10, so that a rank holds up to 500 tokens. The forward pass of a token takes 1/3 s, its
+// copy 1 ms: hidden. Host memory is ample.
+PlanningContext with_host() {
+  PlanningContext context = small_pool();
+  context.work.offload_per_token = 0.001;
+  context.host_tokens = 1'000'000;
+  return context;
+}
+
+}  // namespace
+
+TEST_CASE("sizing without offload is D = ceil(s / C)", "[plan][sizing]") {
+  const RingSizing sizing(small_pool(), {});
+  CHECK(sizing.size(100, no_limit).degree == 1);
+  CHECK(sizing.size(101, no_limit).degree == 2);
+  CHECK(sizing.size(800, no_limit).degree == 8);
+  CHECK(sizing.size(800, no_limit).offload == 0);
+}
+
+TEST_CASE("sizing: offload takes the fewest ranks that hold the sequence, and no higher ratio than that needs",
+          "[plan][sizing]") {
+  const RingSizing sizing(with_host(), automatic);
+  // 800 tokens at up to 500 a rank: 2 ranks of 400. A quarter of 400 may stay: 1 - 0.8 r = 0.25, r = 0.9375.
+  const RingSize size = sizing.size(800, no_limit);
+  CHECK(size.degree == 2);
+  CHECK(size.offload == Approx(0.9375));
+  CHECK(400 * resident_share(size.offload, 10) <= 100);
+  CHECK(sizing.size(100, no_limit).offload == 0);
+}
+
+TEST_CASE("sizing: a copy that the forward pass does not hide bounds the ratio", "[plan][sizing]") {
+  PlanningContext context = with_host();
+  // Forward 1/3 s a token, all copies 2/3 s: half of the layers can move, so that a rank holds 200 tokens.
+  context.work.offload_per_token = 2.0 / 3;
+  CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 4);
+}
+
+TEST_CASE("sizing: long sequences hide more, because their attention takes longer", "[plan][sizing]") {
+  PlanningContext context = with_host();
+  context.work.offload_per_token = 1e9;
+  CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 8);
+  context.work.per_area = 1e9;
+  CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 2);
+}
+
+TEST_CASE("sizing: host memory bounds the ratio", "[plan][sizing]") {
+  PlanningContext context = with_host();
+  context.host_tokens = 100;  // a rank holds 100 on the device and 100 on the host
+  const RingSize size = RingSizing(context, automatic).size(800, no_limit);
+  CHECK(size.degree == 4);
+  CHECK(200 * (1 - resident_share(size.offload, 10)) == Approx(100));
+  context.host_tokens.reset();
+  CHECK(RingSizing(context, automatic).size(800, no_limit).degree == 8);
+}
+
+TEST_CASE("sizing: balance bounds the degree from below", "[plan][sizing]") {
+  const RingSizing sizing(with_host(), automatic);
+  CHECK(sizing.size(800, 200).degree == 4);  // 800 s of compute on 4 ranks: 200 s
+  CHECK(sizing.size(800, 199).degree == 5);
+  CHECK(sizing.size(800, 50).degree == 8);  // even r = 0 takes 100 s
+}
+
+TEST_CASE("sizing: memory comes before the other bounds", "[plan][sizing]") {
+  PlanningContext context = with_host();
+  context.ranks = 2;
+  CHECK(RingSizing(context, automatic).size(800, 1).degree == 2);
+}
+
+TEST_CASE("sizing: a fixed ratio is used as it is, hidden or not", "[plan][sizing]") {
+  PlanningContext context = with_host();
+  context.work.offload_per_token = 1e9;
+  // resident_share(0.5) = (2 + 4) / 10: 166 tokens a rank.
+  const RingSize size = RingSizing(context, {OffloadRule::Mode::fixed, 0.5}).size(800, no_limit);
+  CHECK(size.degree == 5);
+  CHECK(size.offload == 0.5);
+}
+
+TEST_CASE("sizing: a ring stays hidden up to the width where its transfers take as long as its compute",
+          "[plan][sizing]") {
+  PlanningContext context = small_pool();
+  context.ranks = 100;
+  context.work.per_area = 1;
+  context.work.per_ring_token = 2;
+  // (D - 1) 2 s / D <= s (s + 1) / 2 / D: D <= (s + 1) / 4 + 1. With s = 199: 51.
+  CHECK(RingSizing(context, {}).widest_hidden_ring(199, 2) == 51);
+  CHECK(RingSizing(context, {}).widest_hidden_ring(399, 4) == 100);  // 101 would be hidden, the pool has 100
+}
+
+TEST_CASE("the balanced share is the work of all sequences over all ranks", "[plan][sizing]") {
+  PlanningContext context = small_pool();
+  context.work.per_micro_batch = 10;
+  // Two ranks x (10 + 75 s), and 50 s with half of a micro-batch's 10 s.
+  const Shares shares = balanced_shares(batch_of({150, 50}), context, RingSizing(context, {}));
+  CHECK(shares.step == Approx((2 * 85 + 55) / 8.0));
+  CHECK(shares.micro_batch == shares.step);  // 200 tokens are less than one micro-batch a rank
+}
+
+TEST_CASE("the balanced micro-batch is the step's share over the micro-batches of a rank", "[plan][sizing]") {
+  // 3,200 tokens on 8 ranks of 100: four micro-batches of 100 s.
+  const PlanningContext context = small_pool();
+  const Shares shares = balanced_shares(batch_of({800, 800, 800, 800}), context, RingSizing(context, {}));
+  CHECK(shares.step == Approx(400));
+  CHECK(shares.micro_batch == Approx(100));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,81 @@
+#include <set>
+#include <string>
+
+#include "sim/profile/profile_file.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+const std::string shipped = std::string(HDPSIM_SOURCE_DIR) + "/calib/profiles";
+
+DeviceProfile shipped_profile(const std::string& name) {
+  Diagnostics diagnostics;
+  const auto profile = load_profile(name, shipped, {"study.yaml", 4, 10}, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(profile.has_value());
+  REQUIRE(diagnostics.empty());
+  return *profile;
+}
+
+TEST_CASE("every shipped profile loads without a problem and reads back equal after writing", "[profile]") {
+  const auto names = profile_names(shipped);
+  REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
+          std::set<std::string>{"a100-published", "cpu-datasheet", "h100-published", "h200-published"});
+  for (const std::string& name : names) {
+    INFO(name);
+    const DeviceProfile profile = shipped_profile(name);
+    CHECK(profile.name == name);
+    Diagnostics diagnostics;
+    const Value written = parse_document("written.yaml", profile_text(profile), diagnostics);
+    const auto again = read_profile(written, name, diagnostics);
+    INFO(diagnostics.text());
+    REQUIRE(again.has_value());
+    CHECK(*again == profile);
+  }
+}
+
+TEST_CASE("no shipped profile claims to be measured", "[profile]") {
+  for (const std::string& name : profile_names(shipped)) {
+    CHECK(shipped_profile(name).provenance.label != ProfileLabel::measured);
+  }
+}
+
+TEST_CASE("the A100 profile holds the published ring step and MLP of the case study", "[profile]") {
+  const DeviceProfile a100 = shipped_profile("a100-published");
+  // One zigzag step of 8,192 tokens at tp 2: 16 heads of 128 over 8192 x 4096 pairs in 2.8 ms.
+  const double rate = 4.0 * 16 * 128 * 8192 * 4096 / 2.8e-3;
+  const AttentionCurve& full_forward = a100.attention.at(0);
+  REQUIRE(full_forward.samples.at(3).queries == 8192);
+  REQUIRE(full_forward.samples.at(3).keys == 4096);
+  const AttentionSample& step = full_forward.samples.at(3);
+  CHECK(sample_work(full_forward, step).count() / step.time.seconds() == Approx(rate).epsilon(1e-3));
+  CHECK(step.time.seconds() == Approx(2.8e-3).epsilon(1e-3));
+
+  // Keys and values of 8,192 tokens with 8 heads of 128, bf16, halved by tp 2, in 1.4 to 1.6 ms.
+  const double bytes = 8192.0 * 2 * 8 * 128 * 2 / 2;
+  const SendRecvRate& network = a100.network->send_recv;
+  const double seconds = network.latency.seconds() + bytes / (network.bandwidth.gigabytes_per_second() * 1e9);
+  CHECK(seconds == Approx(1.5e-3).epsilon(0.01));
+  CHECK(network.efficiency() == Approx(11.3 / 25));
+}
+
+TEST_CASE("an unknown profile is reported where the study asks for it", "[profile]") {
+  Diagnostics diagnostics;
+  CHECK_FALSE(load_profile("a100-publishd", shipped, {"study.yaml", 4, 10}, diagnostics));
+  CHECK(diagnostics.text() ==
+        "study.yaml:4:10: error: there is no profile 'a100-publishd'\n"
+        "        did you mean 'a100-published'?\n");
+}
+
+TEST_CASE("a profile can be given as a path", "[profile]") {
+  Diagnostics diagnostics;
+  const auto profile = load_profile(shipped + "/cpu-datasheet.yaml", "nowhere", {}, diagnostics);
+  REQUIRE(profile.has_value());
+  CHECK(profile->name == "cpu-datasheet");
+  CHECK(profile->attention.empty());
+  CHECK_FALSE(profile->gemm.has_value());
+}
+
+}  // namespace
+}  // namespace hdpsim

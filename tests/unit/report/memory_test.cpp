@@ -1,0 +1,67 @@
+#include "sim/report/memory.h"
+
+#include "sim/model/work.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Transformer small_model() {
+  Transformer model;
+  model.layers = 4;
+  model.hidden = 64;
+  model.heads = 4;
+  model.kv_heads = 4;
+  model.head_dim = 16;
+  model.ffn_hidden = 128;
+  model.vocabulary = 100;
+  return model;
+}
+
+Plan plan_with(std::vector<MicroBatch> micro_batches) {
+  Plan plan;
+  plan.micro_batches = std::move(micro_batches);
+  return plan;
+}
+
+MicroBatch micro_batch(std::int64_t tokens, std::size_t ranks, double offload = 0) {
+  MicroBatch made;
+  for (std::size_t rank = 0; rank < ranks; ++rank) made.group.emplace_back(rank);
+  made.spans = {{SequenceId(0), 0, tokens}};
+  made.offload = offload;
+  return made;
+}
+
+TEST_CASE("an empty plan holds weights, gradients and one optimizer shard", "[memory]") {
+  const Transformer model = small_model();
+  const std::int64_t parameters = parameters_per_device(model, 2);
+  const MemoryUse use = memory_use(plan_with({}), model, {.hdp = 1, .tp = 2, .pp = 1});
+  CHECK(use.device == Bytes(parameters * (2 + 4 + 12)));
+  CHECK(use.host == Bytes());
+}
+
+TEST_CASE("activations are those of the largest share of a rank", "[memory]") {
+  const Transformer model = small_model();
+  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
+  const Bytes states = memory_use(plan_with({}), model, mesh).device;
+  const Bytes layer = activation_bytes(model, 500, 1);
+  // 2,000 tokens on four ranks are 500 each, more than 300 on one.
+  const MemoryUse use = memory_use(plan_with({micro_batch(300, 1), micro_batch(2000, 4)}), model, mesh);
+  CHECK(use.device == states + 4 * layer);
+}
+
+TEST_CASE("offload moves all but two layers to the host", "[memory]") {
+  const Transformer model = small_model();
+  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
+  const Bytes states = memory_use(plan_with({}), model, mesh).device;
+  const Bytes layer = activation_bytes(model, 500, 1);
+  const MemoryUse all = memory_use(plan_with({micro_batch(500, 1, 1.0)}), model, mesh);
+  CHECK(all.device == states + 2 * layer);
+  CHECK(all.host == 2 * layer);
+  const MemoryUse half = memory_use(plan_with({micro_batch(500, 1, 0.5)}), model, mesh);
+  CHECK(half.device == states + 3 * layer);
+  CHECK(half.host == layer);
+}
+
+}  // namespace
+}  // namespace hdpsim

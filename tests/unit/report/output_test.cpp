@@ -1,0 +1,178 @@
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/base/check.h"
+#include "sim/report/csv.h"
+#include "sim/report/json.h"
+#include "sim/report/output_file.h"
+#include "sim/report/table.h"
+#include "sim/report/values.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Run a_run(const std::string& plan, Duration time, std::size_t point = 0, const std::string& context = "1Mi") {
+  Run run;
+  run.info.plan = plan;
+  run.info.point = point;
+  run.info.coordinates = {{"data.context", Value::scalar(context)}};
+  run.info.setting = "small on 2 x A100";
+  run.info.profile = "paper (published)";
+  run.info.gpus = 2;
+  run.info.peak = 1_TFLOPs;
+  run.info.device_memory = Bytes(80'000'000'000);
+  StepResult step;
+  step.sequences = 3;
+  step.tokens = 1000;
+  step.micro_batches = 4;
+  step.model_flops = 5e11;
+  step.time = time;
+  step.mean[Activity::attention] = time - 250_ms;
+  step.mean[Activity::group_wait] = 250_ms;
+  step.busy = {time - 500_ms, time - 250_ms, time, 125_ms};
+  step.memory.device = Bytes(1'500'000'000);
+  step.events = 7;
+  run.result.steps = {step};
+  run.result.ranks = {step.mean, step.mean};
+  return run;
+}
+
+std::vector<Run> two_runs() {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp, wide", 1_s)};
+  evaluate(runs, "static");
+  return runs;
+}
+
+std::string line_number(const std::string& text, int number) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i <= number; ++i) std::getline(lines, line);
+  return line;
+}
+
+TEST_CASE("a CSV field is quoted only when it has to be", "[csv]") {
+  CHECK(csv_field("static") == "static");
+  CHECK(csv_field("a,b") == "\"a,b\"");
+  CHECK(csv_field("say \"x\"") == "\"say \"\"x\"\"\"");
+  CHECK(csv_field("two\nlines") == "\"two\nlines\"");
+}
+
+TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
+  const std::string text = runs_csv(two_runs());
+  CHECK(line_number(text, 0) ==
+        "point,data.context,plan,gpus,steps,step_time_mean_s,step_time_p5_s,step_time_p50_s,step_time_p95_s,tokens_per_s,"
+        "tokens_per_s_per_gpu,mfu,versus,speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,"
+        "offload_stall_s,bubble_s,group_wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
+        "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
+        "formula_share,events");
+  CHECK(line_number(text, 2) ==
+        "0,1Mi,\"hdp, wide\",2,1,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
+        "0,0,0,1,7");
+}
+
+TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
+  const std::string steps = steps_csv(two_runs());
+  CHECK(line_number(steps, 1) == "0,1Mi,static,0,3,1000,4,4,3.75,0,0,0,0,0,0.25,0,0,0,0,3.5,3.75,4,0.125,1.5,0,7");
+  const std::string ranks = ranks_csv(two_runs());
+  CHECK(line_number(ranks, 0) ==
+        "point,data.context,plan,rank,busy_s,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_wait_s,"
+        "grad_sync_s,optimizer_s,data_wait_s,overhead_s");
+  CHECK(line_number(ranks, 2) == "0,1Mi,static,1,3.75,3.75,0,0,0,0,0,0.25,0,0,0,0");
+  CHECK(std::count(ranks.begin(), ranks.end(), '\n') == 1 + 2 * 2);
+}
+
+TEST_CASE("result.json holds the study, the point as numbers and parts that sum to the step time", "[json]") {
+  Value study = Value::map();
+  study.set("name", Value::scalar("x"));
+  const auto json = nlohmann::json::parse(result_json(study, "0.1.0", two_runs()));
+  CHECK(json["schema"] == "hdpsim.result/1");
+  CHECK(json["study"]["name"] == "x");
+  const auto& run = json["runs"][1];
+  CHECK(run["point"]["data.context"] == 1048576);
+  CHECK(run["plan"] == "hdp, wide");
+  CHECK(run["speedup"]["mean"] == 4.0);
+  double sum = 0;
+  for (const auto& part : run["breakdown_s"]) sum += part.get<double>();
+  CHECK(sum == run["step_time_s"]["mean"].get<double>());
+  CHECK_FALSE(run.contains("planner_s"));
+}
+
+TEST_CASE("a study without comparison has no speed-up", "[json]") {
+  std::vector<Run> runs = two_runs();
+  evaluate(runs, std::nullopt);
+  const auto json = nlohmann::json::parse(result_json(Value::map(), "0.1.0", runs));
+  CHECK(json["runs"][0]["speedup"].is_null());
+}
+
+TEST_CASE("values become JSON of their own type", "[json]") {
+  const auto json = [](const std::string& text) { return json_of(Value::scalar(text)).dump(); };
+  CHECK(json("256Ki") == "262144");
+  CHECK(json("0.5") == "0.5");
+  CHECK(json("true") == "true");
+  CHECK(json("80 GB") == "\"80 GB\"");
+  Value quoted = Value::scalar("1");
+  quoted.quoted = true;
+  CHECK(json_of(quoted).dump() == "\"1\"");
+}
+
+TEST_CASE("the table has a block a point and a row a plan", "[table]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s), a_run("static", 8_s, 1, "2Mi"), a_run("hdp", 1_s, 1, "2Mi")};
+  runs[3].result.steps[0].memory.device = Bytes(90'000'000'000);
+  evaluate(runs, "static");
+  CHECK(result_table("mine", runs) ==
+        "mine: small on 2 x A100\n"
+        "\n"
+        "  plan    step time  tokens/s  speed-up    MFU  where the time goes\n"
+        "data.context 1Mi\n"
+        "  static     4.00 s       250     1.00x   6.2%  attention 94%, group_wait 6%\n"
+        "  hdp        1.00 s     1.00k     4.00x  25.0%  attention 75%, group_wait 25%\n"
+        "\n"
+        "data.context 2Mi\n"
+        "  static     8.00 s       125     1.00x   3.1%  attention 97%, group_wait 3%\n"
+        "  hdp        1.00 s     1.00k     8.00x  25.0%  attention 75%, group_wait 25%; does not fit: 90.0 GB of 80.0 GB on a "
+        "device\n"
+        "\n"
+        "costs: paper (published)\n"
+        "the time rests on: formula 100%\n");
+}
+
+TEST_CASE("small activities are added up", "[table]") {
+  Breakdown breakdown;
+  breakdown[Activity::attention] = 60_ms;
+  breakdown[Activity::linear] = 20_ms;
+  breakdown[Activity::cp_comm] = 10_ms;
+  breakdown[Activity::overhead] = 6_ms;
+  breakdown[Activity::optimizer] = 3_ms;
+  breakdown[Activity::grad_sync] = 1_ms;
+  CHECK(largest_shares(breakdown) == "attention 60%, linear 20%, cp_comm 10%, overhead 6%, other 4%");
+}
+
+TEST_CASE("short numbers have three digits and a power of a thousand", "[table]") {
+  CHECK(short_number(0) == "0.00");
+  CHECK(short_number(547'123) == "547k");
+  CHECK(short_number(999.4) == "999");
+  CHECK(short_number(999.6) == "1.00k");
+  CHECK(short_number(1.234e6) == "1.23M");
+  CHECK(short_number(12.34) == "12.3");
+}
+
+TEST_CASE("a file is replaced as a whole or not at all", "[output]") {
+  const auto folder = std::filesystem::temp_directory_path() / "hdpsim_output_test";
+  std::filesystem::remove_all(folder);
+  prepare_folder(folder / "deep");
+  write_file(folder / "deep" / "a.txt", "first");
+  write_file(folder / "deep" / "a.txt", "second");
+  std::ifstream file(folder / "deep" / "a.txt");
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "second");
+  CHECK_THROWS_AS(write_file(folder / "nowhere" / "a.txt", "x"), MachineError);
+  CHECK_THROWS_AS(prepare_folder(folder / "deep" / "a.txt"), MachineError);
+  const auto files = std::distance(std::filesystem::directory_iterator(folder / "deep"), {});
+  CHECK(files == 1);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,108 @@
+#include "sim/study/sweep.h"
+
+#include "sim/report/values.h"
+#include "sim/study/override.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Value parsed(const std::string& text) {
+  Diagnostics diagnostics;
+  Value value = parse_document("study.yaml", text, diagnostics);
+  diagnostics.throw_if_any();
+  return value;
+}
+
+std::vector<std::string> points_of(const std::string& text) {
+  Diagnostics diagnostics;
+  std::vector<std::string> points;
+  for (const SweepPoint& point : expand_sweep(parsed(text), diagnostics)) points.push_back(line_of(point.study));
+  diagnostics.throw_if_any();
+  return points;
+}
+
+std::string problems_of(const std::string& text) {
+  Diagnostics diagnostics;
+  (void)expand_sweep(parsed(text), diagnostics);
+  return diagnostics.text();
+}
+
+TEST_CASE("a study without sweep is one point", "[sweep]") { CHECK(points_of("a: 1") == std::vector<std::string>{"{a: 1}"}); }
+
+TEST_CASE("the last path of a sweep varies fastest", "[sweep]") {
+  CHECK(points_of("sweep:\n  x.y: [1, 2]\n  z: [a, b, c]\n") ==
+        std::vector<std::string>{"{x: {y: 1}, z: a}", "{x: {y: 1}, z: b}", "{x: {y: 1}, z: c}", "{x: {y: 2}, z: a}",
+                                 "{x: {y: 2}, z: b}", "{x: {y: 2}, z: c}"});
+}
+
+TEST_CASE("a sweep replaces what stands in the study and keeps the order of its keys", "[sweep]") {
+  CHECK(points_of("data: {context: 1, seed: 2}\nsweep: {data.context: [8, 9]}") ==
+        std::vector<std::string>{"{data: {context: 8, seed: 2}}", "{data: {context: 9, seed: 2}}"});
+}
+
+TEST_CASE("the coordinates of a point say what was set", "[sweep]") {
+  Diagnostics diagnostics;
+  const auto points = expand_sweep(parsed("sweep: {a.b: [1, {c: 2}]}"), diagnostics);
+  REQUIRE(points.size() == 2);
+  CHECK(points[1].coordinates[0].path == "a.b");
+  CHECK(line_of(points[1].coordinates[0].value) == "{c: 2}");
+}
+
+TEST_CASE("a key that only a sweep makes carries the place of its value", "[sweep]") {
+  Diagnostics diagnostics;
+  const auto points = expand_sweep(parsed("sweep:\n  data.contxt: [1]\n"), diagnostics);
+  const Value::Entry& made = points.at(0).study.entries.at(0).value.entries.at(0);
+  CHECK(made.key == "contxt");
+  CHECK(made.position.line == 2);
+  CHECK(made.position.column == 17);
+}
+
+TEST_CASE("a sweep over nothing, over no list, or over the study as a whole is refused", "[sweep]") {
+  CHECK(problems_of("sweep: {a: [], b: 3, plans: [static]}") ==
+        "study.yaml:1:12: error: the values of 'a' must be a list that is not empty\n"
+        "    1 | sweep: {a: [], b: 3, plans: [static]}\n"
+        "                   ^ write [256Ki, 512Ki]\n"
+        "study.yaml:1:19: error: the values of 'b' must be a list that is not empty\n"
+        "    1 | sweep: {a: [], b: 3, plans: [static]}\n"
+        "                          ^ write [256Ki, 512Ki]\n"
+        "study.yaml:1:22: error: 'plans' cannot be swept\n"
+        "    1 | sweep: {a: [], b: 3, plans: [static]}\n"
+        "                             ^ it belongs to the study as a whole\n");
+}
+
+TEST_CASE("a path through a plain value leads nowhere", "[sweep]") {
+  CHECK(problems_of("a: 1\nsweep: {a.b: [2]}").find("'a.b' does not lead anywhere") != std::string::npos);
+}
+
+TEST_CASE("an override is YAML and replaces or adds", "[override]") {
+  Value study = parsed("data: {context: 1}\nplans: [static, hdp-naive]");
+  Diagnostics diagnostics;
+  apply_overrides(study, {"data.context=2Mi", "plans.1=hdp-balance", "mesh.tp=4", "data.lengths={preset: byted}"}, diagnostics);
+  diagnostics.throw_if_any();
+  CHECK(line_of(study) ==
+        "{data: {context: 2Mi, lengths: {preset: byted}}, plans: [static, hdp-balance], mesh: {tp: 4}}");
+}
+
+TEST_CASE("a problem of an override is told with its own text", "[override]") {
+  Value study = parsed("a: 1");
+  Diagnostics diagnostics;
+  apply_overrides(study, {"b=2", "nothing", "c=[1", "a.b=3"}, diagnostics);
+  diagnostics.error(study.find("b")->position, "two is too many");
+  CHECK(diagnostics.text() ==
+        "--set:1:3: error: two is too many\n"
+        "    1 | b=2\n"
+        "          ^\n"
+        "--set:2:1: error: 'nothing' sets nothing\n"
+        "    2 | nothing\n"
+        "        ^ write data.context=1Mi\n"
+        "--set:3:5: error: end of sequence flow not found\n"
+        "    3 | c=[1\n"
+        "            ^\n"
+        "--set:4:5: error: 'a.b' does not lead anywhere: 'b' has no such entry\n"
+        "    4 | a.b=3\n"
+        "            ^\n");
+}
+
+}  // namespace
+}  // namespace hdpsim

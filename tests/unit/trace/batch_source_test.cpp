@@ -1,0 +1,186 @@
+#include "sim/trace/batch_source.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include "sim/base/check.h"
+#include "tests/support/catch.h"
+#include "tests/unit/trace/trace_files.h"
+
+namespace hdpsim {
+namespace {
+
+using Sequences = std::vector<Sequence>;
+using Tokens = std::vector<std::int64_t>;
+
+std::shared_ptr<const LengthTrace> trace(Tokens tokens, Tokens steps = {}) {
+  return std::make_shared<LengthTrace>(LengthTrace{std::move(tokens), std::move(steps)});
+}
+
+LengthDistributionPtr always(std::int64_t tokens) {
+  return make_distribution(std::vector<LengthBin>{{tokens, tokens, 1}});
+}
+
+LengthDistributionPtr long_tailed() {
+  return make_distribution(Lognormal{.mu = 6, .sigma = 2, .min = 1, .max = 1 << 20});
+}
+
+std::int64_t longest(const Batch& batch) {
+  std::int64_t longest = 0;
+  for (const Sequence& sequence : batch.sequences) longest = std::max(longest, sequence.tokens);
+  return longest;
+}
+
+constexpr Overlong choices[] = {Overlong::split, Overlong::truncate, Overlong::drop};
+
+}  // namespace
+
+TEST_CASE("split cuts a long document into pieces of the context and a rest, of one document number", "[trace]") {
+  const auto batches =
+      make_batches(always(25), {.context = 10, .tokens_per_step = 50, .overlong = Overlong::split, .seed = 1});
+  CHECK(batches->step(0).sequences == Sequences{{10, 0}, {10, 0}, {5, 0}, {10, 1}, {10, 1}, {5, 1}});
+}
+
+TEST_CASE("truncate keeps the first tokens of a long document, and the last sequence is cut to fit", "[trace]") {
+  const auto batches =
+      make_batches(always(25), {.context = 10, .tokens_per_step = 32, .overlong = Overlong::truncate, .seed = 1});
+  CHECK(batches->step(0).sequences == Sequences{{10, 0}, {10, 1}, {10, 2}, {2, 3}});
+}
+
+TEST_CASE("drop leaves out what is longer than the context, and keeps what is as long", "[trace]") {
+  const BatchOptions options{.context = 10, .tokens_per_step = 21, .overlong = Overlong::drop, .seed = 1};
+  CHECK(make_batches(trace({10, 11, 4, 7}), options)->step(0).sequences == Sequences{{10, 0}, {4, 2}, {7, 3}});
+  CHECK(make_batches(always(10), options)->step(0).sequences == Sequences{{10, 0}, {10, 1}, {1, 2}});
+}
+
+TEST_CASE("a batch meets its budget exactly and no sequence passes the context, whatever becomes of long documents",
+          "[trace]") {
+  RandomStream random(2024, "batch property");
+  for (int round = 0; round < 300; ++round) {
+    const BatchOptions options{.context = static_cast<std::int64_t>(16 + random.below(5000)),
+                               .tokens_per_step = static_cast<std::int64_t>(1 + random.below(200'000)),
+                               .overlong = choices[random.below(3)],
+                               .seed = random.next()};
+    const auto step = static_cast<std::int64_t>(random.below(1000));
+    INFO("replay: context " << options.context << ", tokens_per_step " << options.tokens_per_step << ", overlong "
+                            << static_cast<int>(options.overlong) << ", seed " << options.seed << ", step " << step);
+    LengthTrace lengths;
+    RandomStream draws(options.seed, "trace of the property");
+    for (int i = 0; i < 3000; ++i) lengths.tokens.push_back(long_tailed()->draw(draws));
+    for (const bool generated : {true, false}) {
+      CAPTURE(generated);
+      const auto batches = generated ? make_batches(long_tailed(), options)
+                                     : make_batches(std::make_shared<LengthTrace>(lengths), options);
+      const Batch batch = batches->step(step);
+      REQUIRE(batch.tokens() == options.tokens_per_step);
+      REQUIRE(longest(batch) <= options.context);
+      REQUIRE(std::all_of(batch.sequences.begin(), batch.sequences.end(), [](Sequence s) { return s.tokens > 0; }));
+    }
+  }
+}
+
+TEST_CASE("step k of generated lengths is the same asked for alone, in order, or from many threads", "[trace]") {
+  const BatchOptions options{.context = 4096, .tokens_per_step = 100'000, .overlong = Overlong::split, .seed = 7};
+  const auto batches = make_batches(long_tailed(), options);
+  std::vector<Sequences> in_order;
+  in_order.reserve(20);
+  for (int k = 0; k < 20; ++k) in_order.push_back(batches->step(k).sequences);
+  CHECK(make_batches(long_tailed(), options)->step(13).sequences == in_order[13]);
+  CHECK(in_order[13] != in_order[14]);
+  CHECK(make_batches(long_tailed(), {.context = 4096, .tokens_per_step = 100'000, .seed = 8})->step(13).sequences !=
+        in_order[13]);
+
+  std::vector<Sequences> threaded(20);
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int k = t; k < 20; k += 4) threaded[static_cast<std::size_t>(k)] = batches->step(k).sequences;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(threaded == in_order);
+}
+
+TEST_CASE("a document straddling two steps of a trace goes on where it was cut", "[trace]") {
+  // Documents 6, 25, 3 (34 tokens) in steps of 15: [6 | 9 of 25], [1+10+4 of 25], [1 of 25, 3 | lap 1: 6, 5 of 25]
+  const auto batches =
+      make_batches(trace({6, 25, 3}), {.context = 10, .tokens_per_step = 15, .overlong = Overlong::split, .seed = 1});
+  CHECK(batches->step(0).sequences == Sequences{{6, 0}, {9, 1}});
+  CHECK(batches->step(1).sequences == Sequences{{1, 1}, {10, 1}, {4, 1}});
+  CHECK(batches->step(2).sequences == Sequences{{1, 1}, {3, 2}, {6, 3}, {5, 4}});
+}
+
+TEST_CASE("a lap of a trace uses every token once", "[trace]") {
+  RandomStream random(5, "lap property");
+  for (int round = 0; round < 50; ++round) {
+    LengthTrace lengths;
+    const std::size_t documents = 1 + random.below(3000);
+    for (std::size_t i = 0; i < documents; ++i)
+      lengths.tokens.push_back(static_cast<std::int64_t>(1 + random.below(500)));
+    const std::int64_t all = std::accumulate(lengths.tokens.begin(), lengths.tokens.end(), std::int64_t{0});
+    const auto steps = static_cast<std::int64_t>(1 + random.below(20));
+    INFO("replay: round " << round << ", documents " << documents << ", steps " << steps);
+    // `steps` steps of all / steps tokens, and what is left over in one more, are less than two laps.
+    const std::int64_t budget = std::max<std::int64_t>(1, all / steps);
+    const auto batches =
+        make_batches(std::make_shared<LengthTrace>(lengths), {.context = 100, .tokens_per_step = budget});
+    std::map<std::int64_t, std::int64_t> used;
+    for (std::int64_t k = 0; k * budget < all; ++k) {
+      for (const Sequence& sequence : batches->step(k).sequences) used[sequence.document] += sequence.tokens;
+    }
+    // The last document of the first lap is used up in these steps.
+    for (std::size_t i = 0; i < documents; ++i) REQUIRE(used[static_cast<std::int64_t>(i)] == lengths.tokens[i]);
+  }
+}
+
+TEST_CASE("a trace shorter than a step is repeated within it under new document numbers", "[trace]") {
+  const auto batches = make_batches(trace({4, 3}), {.context = 10, .tokens_per_step = 16});
+  CHECK(batches->step(0).sequences == Sequences{{4, 0}, {3, 1}, {4, 2}, {3, 3}, {2, 4}});
+  CHECK(batches->step(1).sequences == Sequences{{2, 4}, {3, 5}, {4, 6}, {3, 7}, {4, 8}});
+}
+
+TEST_CASE("a trace with steps replays them in ascending order, wherever their rows stand, and starts again",
+          "[trace]") {
+  const auto batches = make_batches(trace({5, 25, 6, 7}, {30, 10, 30, 20}), {.context = 10, .tokens_per_step = 1});
+  CHECK(batches->step(0).sequences == Sequences{{10, 1}, {10, 1}, {5, 1}});
+  CHECK(batches->step(1).sequences == Sequences{{7, 3}});
+  CHECK(batches->step(2).sequences == Sequences{{5, 0}, {6, 2}});
+  CHECK(batches->step(3).sequences == batches->step(0).sequences);
+}
+
+TEST_CASE("batches written as a trace with steps replay as the same batches", "[trace]") {
+  const BatchOptions options{.context = 4096, .tokens_per_step = 50'000, .overlong = Overlong::split, .seed = 3};
+  const auto batches = make_batches(long_tailed(), options);
+  const auto replayed = make_batches(std::make_shared<LengthTrace>(collect(*make_batch_lengths(*batches, 5))), options);
+  for (int k = 0; k < 5; ++k) {
+    const Batch original = batches->step(k);
+    const Batch replay = replayed->step(k);
+    REQUIRE(replay.sequences.size() == original.sequences.size());
+    for (std::size_t i = 0; i < original.sequences.size(); ++i) {
+      REQUIRE(replay.sequences[i].tokens == original.sequences[i].tokens);
+    }
+  }
+}
+
+TEST_CASE("batches that cannot be made are refused", "[trace]") {
+  const TraceFolder folder;
+  CHECK(folder.complaint([&] { return make_batches(always(5), {.context = 0, .tokens_per_step = -1}); }) ==
+        "error: context 0 is below 1 token\nerror: tokens_per_step -1 is below 1 token\n");
+  const BatchOptions dropping{.context = 10, .tokens_per_step = 100, .overlong = Overlong::drop, .seed = 1};
+  const std::string help = "        split or truncate long documents, or take a longer context\n";
+  CHECK(folder.complaint([&] { return make_batches(always(11), dropping)->step(0); }) ==
+        "error: none of 1000000 documents fits the context of 10 tokens\n" + help);
+  CHECK(folder.complaint([&] {
+    return make_batches(trace({11, 12}), dropping);
+  }) == "error: no document of the trace fits the context of 10 tokens\n" + help);
+  CHECK(folder.complaint([&] {
+    return make_batches(trace({5, 12, 13}, {1, 2, 2}), dropping);
+  }) == "error: no document of step 2 fits the context of 10 tokens\n" + help);
+  CHECK(folder.complaint([&] { return make_batches(trace({}), dropping); }) == "error: the trace holds no lengths\n");
+  CHECK_THROWS_AS(make_batches(always(5), dropping)->step(-1), CheckFailure);
+}
+
+}  // namespace hdpsim

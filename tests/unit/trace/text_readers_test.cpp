@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include "sim/base/check.h"
+#include "sim/trace/trace_file.h"
+#include "tests/support/catch.h"
+#include "tests/unit/trace/trace_files.h"
+
+namespace hdpsim {
+namespace {
+
+using Tokens = std::vector<std::int64_t>;
+
+Tokens read(const std::filesystem::path& path, const TraceOptions& options = {}) {
+  return tokens_of(*open_trace(path, options));
+}
+
+}  // namespace
+
+TEST_CASE("one length a line: blank lines, comments, blanks, CR LF and a byte order mark are no lengths", "[trace]") {
+  const TraceFolder folder;
+  CHECK(read(folder.write("a.txt", "5\n7\n")) == Tokens{5, 7});
+  CHECK(read(folder.write("b.txt", "\xEF\xBB\xBF# lengths\r\n\r\n  5 \r\n7\t\r\n1099511627776")) ==
+        Tokens{5, 7, longest_length});
+}
+
+TEST_CASE("a file of a million lines comes out of the block reader as it went in", "[trace]") {
+  const TraceFolder folder;
+  std::string text;
+  Tokens expected;
+  for (std::int64_t i = 1; i <= 400'000; ++i) {  // 2.7 MB: some lines straddle the 1 MiB blocks
+    expected.push_back(i);
+    text += fmt::format("{}\n", i);
+  }
+  CHECK(read(folder.write("a.txt", text)) == expected);
+}
+
+TEST_CASE("every wrong line of a file is told at once, with its place, its text and how to write it", "[trace]") {
+  const TraceFolder folder;
+  const auto path =
+      folder.write("a.txt", "12\n-3\n0\n  4Ki\n12.5\n512.0\nabc\n1099511627777\n99999999999999999999\n8\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.txt:2:1: error: the length -3 is negative\n"
+        "    2 | -3\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.txt:3:1: error: the length is 0\n"
+        "    3 | 0\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.txt:4:3: error: the length \"4Ki\" is not a whole number\n"
+        "    4 |   4Ki\n"
+        "          ^ write 4096\n"
+        "a.txt:5:1: error: the length \"12.5\" is not a whole number\n"
+        "    5 | 12.5\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.txt:6:1: error: the length \"512.0\" is not a whole number\n"
+        "    6 | 512.0\n"
+        "        ^ write 512\n"
+        "a.txt:7:1: error: the length \"abc\" is not a whole number\n"
+        "    7 | abc\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.txt:8:1: error: the length 1099511627777 is above 2^40 tokens\n"
+        "    8 | 1099511627777\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.txt:9:1: error: the length 99999999999999999999 is above 2^40 tokens\n"
+        "    9 | 99999999999999999999\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n");
+}
+
+TEST_CASE("of many problems the first twenty are told and the others counted", "[trace]") {
+  const TraceFolder folder;
+  std::string text;
+  for (int i = 0; i < 32; ++i) text += "0\n";
+  const std::string said = folder.complaint([&] { return read(folder.write("a.txt", text)); });
+  CHECK(said.find("a.txt:20:1: error: the length is 0\n") != std::string::npos);
+  CHECK(said.ends_with("a.txt:21:1: error: and 12 more problems from here on\n   21 | 0\n        ^\n"));
+  const std::string one_more = folder.complaint([&] { return read(folder.write("b.txt", text.substr(0, 42))); });
+  CHECK(one_more.find("and 1 more problem from here on\n") != std::string::npos);
+  CHECK(folder.complaint([&] { return read(folder.write("c.txt", text.substr(0, 40))); }).find("more") ==
+        std::string::npos);
+}
+
+TEST_CASE("a file that is not there, empty, a folder or of an unknown extension says so", "[trace]") {
+  const TraceFolder folder;
+  folder.write("lengths.txt", "5\n");
+  folder.write("empty.txt", "\n# nothing\n");
+  folder.write("a.parquet", "5\n");
+  const auto said = [&](const std::string& name) { return folder.complaint([&] { return read(folder.at(name)); }); };
+  CHECK(said("length.txt") == "length.txt: error: there is no such file\n        did you mean 'lengths.txt'?\n");
+  CHECK(said("empty.txt") == "empty.txt: error: the file holds no lengths\n");
+  CHECK(said("a.parquet") ==
+        "a.parquet: error: the extension does not tell the format\n"
+        "        name one of the formats lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture\n");
+  std::filesystem::create_directory(folder.at("b.txt"));
+  CHECK(said("b.txt") == "b.txt: error: is a directory\n        name a file in it\n");
+  CHECK(read(folder.at("a.parquet"), {.format = TraceFormat::lines}) == Tokens{5});
+}
+
+TEST_CASE("a file that is there and cannot be read is the machine's refusal", "[trace]") {
+  // Address 0 of this process is mapped nowhere, so that the kernel refuses to read it, even to root.
+  CHECK_THROWS_AS(read("/proc/self/mem", {.format = TraceFormat::lines}), MachineError);
+}
+
+TEST_CASE("csv: the length column is the named one, or `length`, or `tokens`, or the only one", "[trace]") {
+  const TraceFolder folder;
+  CHECK(read(folder.write("a.csv", "id,tokens,length\n1,2,3\n4,5,6\n")) == Tokens{3, 6});
+  CHECK(read(folder.at("a.csv"), {.column = "id"}) == Tokens{1, 4});
+  CHECK(read(folder.write("b.csv", "id,tokens\n1,2\n")) == Tokens{2});
+  CHECK(read(folder.write("c.csv", "prompt\n7\n")) == Tokens{7});
+}
+
+TEST_CASE("csv: quoted values may hold commas, quotes and line ends", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv",
+                                 "# a comment\r\n"
+                                 "\"the \"\"text\"\"\", length ,step\r\n"
+                                 "\"a, b\", 5 ,0\r\n"
+                                 "\r\n"
+                                 "\"two\nlines\"  ,\"6\",1\r\n");
+  const auto source = open_trace(path);
+  CHECK(source->next() == Length{5, 0});
+  CHECK(source->next() == Length{6, 1});
+  CHECK_FALSE(source->next().has_value());
+}
+
+TEST_CASE("csv: a missing column is told with those that there are", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n0,5,6\n");
+  const TraceOptions misspelt{.column = "ContextToken", .step_column = "iteration"};
+  CHECK(folder.complaint([&] { return read(path, misspelt); }) ==
+        "a.csv:1:1: error: there is no column 'ContextToken'\n"
+        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "        ^ did you mean 'ContextTokens'? the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n"
+        "a.csv:1:1: error: there is no column 'iteration'\n"
+        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "        ^ the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.csv:1:1: error: which column holds the lengths?\n"
+        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "        ^ the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n");
+  CHECK(folder.complaint([&] { return read(folder.write("b.csv", "512\n77\n")); }) ==
+        "b.csv:1:1: error: the first line does not name a column\n"
+        "    1 | 512\n"
+        "        ^ a file of one length a line has the format 'lines'\n");
+}
+
+TEST_CASE("csv: wrong values and ragged rows are told together", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv",
+                                 "name,step,length\n"
+                                 "\"x\ny\",-1,0\n"
+                                 "a,1\n"
+                                 "a,b,1,77\n"
+                                 "\"q\"z,2,9\n"
+                                 "a,,\n"
+                                 "a,3,9\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.csv:3:4: error: the step -1 is negative\n"
+        "    3 | y\",-1,0\n"
+        "           ^ a step is a whole number from 0\n"
+        "a.csv:3:7: error: the length is 0\n"
+        "    3 | y\",-1,0\n"
+        "              ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.csv:4:4: error: the row has 2 values, the header 3\n"
+        "    4 | a,1\n"
+        "           ^\n"
+        "a.csv:5:9: error: the row has 4 values, the header 3\n"
+        "    5 | a,b,1,77\n"
+        "                ^ put a value with a comma in it in double quotes\n"
+        "a.csv:6:4: error: there is text after the closing quote\n"
+        "    6 | \"q\"z,2,9\n"
+        "           ^ a quote inside a quoted value is written twice\n"
+        "a.csv:7:3: error: the step is missing\n"
+        "    7 | a,,\n"
+        "          ^ a step is a whole number from 0\n"
+        "a.csv:7:4: error: the length is missing\n"
+        "    7 | a,,\n"
+        "           ^ a length is a whole number of tokens from 1 to 2^40\n");
+}
+
+TEST_CASE("csv: a quote that is never closed is told where it opens", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv", "name,length\na,5\n\"b,6\nc,7\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.csv:3:1: error: the quote is never closed\n"
+        "    3 | \"b,6\n"
+        "        ^ a quote inside a quoted value is written twice\n");
+  CHECK(folder.complaint([&] { return read(folder.write("b.csv", "")); }) ==
+        "b.csv: error: the file is empty\n        the first line names the columns\n");
+  CHECK(folder.complaint([&] { return read(folder.write("c.csv", "length\n")); }) ==
+        "c.csv: error: the file holds no lengths\n");
+}
+
+TEST_CASE("jsonl: a named field of every line, with its step", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.jsonl",
+                                 "{\"timestamp\": 0, \"input_length\": 6758, \"hash_ids\": [0, 1]}\n"
+                                 "\n"
+                                 "{\"timestamp\": 30, \"input_length\": 7322, \"hash_ids\": []}\n");
+  CHECK(read(path, {.column = "input_length"}) == Tokens{6758, 7322});
+  const auto stepped = open_trace(path, {.column = "input_length", .step_column = "timestamp"});
+  CHECK(stepped->next() == Length{6758, 0});
+  CHECK(stepped->next() == Length{7322, 30});
+  CHECK(read(folder.write("b.ndjson", "{\"length\": 5}\n{\"length\": 6, \"more\": true}")) == Tokens{5, 6});
+}
+
+TEST_CASE("jsonl: every wrong line is told at the value that is wrong", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.jsonl",
+                                 "{\"id\": 1, \"length\": 5}\n"
+                                 "{\"id\": 2, \"length\": -5}\n"
+                                 "{\"id\": 3, \"length\": \"5\"}\n"
+                                 "{\"id\": 4, \"length\": 5.5}\n"
+                                 "{\"id\": 5, \"lenght\": 5}\n"
+                                 "{\"id\": 6, \"length\" 5}\n"
+                                 "[7, 5]\n"
+                                 "{\"id\": 8, \"length\": 36893488147419103232}\n");
+  CHECK(folder.complaint([&] { return read(path); }) ==
+        "a.jsonl:2:21: error: the length -5 is negative\n"
+        "    2 | {\"id\": 2, \"length\": -5}\n"
+        "                            ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.jsonl:3:21: error: 'length' is of type string, not a number\n"
+        "    3 | {\"id\": 3, \"length\": \"5\"}\n"
+        "                            ^ write the number without quotes\n"
+        "a.jsonl:4:21: error: the length \"5.5\" is not a whole number\n"
+        "    4 | {\"id\": 4, \"length\": 5.5}\n"
+        "                            ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "a.jsonl:5:1: error: there is no field 'length'\n"
+        "    5 | {\"id\": 5, \"lenght\": 5}\n"
+        "        ^ the fields are: id, lenght\n"
+        "a.jsonl:6:20: error: the line is not JSON\n"
+        "    6 | {\"id\": 6, \"length\" 5}\n"
+        "                           ^ every line is one object such as {\"length\": 4096}\n"
+        "a.jsonl:7:1: error: the line is not a JSON object\n"
+        "    7 | [7, 5]\n"
+        "        ^ write {\"length\": 4096}\n"
+        "a.jsonl:8:21: error: the length 36893488147419103232 is above 2^40 tokens\n"
+        "    8 | {\"id\": 8, \"length\": 36893488147419103232}\n"
+        "                            ^ a length is a whole number of tokens from 1 to 2^40\n");
+}
+
+TEST_CASE("a trace is collected with its steps", "[trace]") {
+  const TraceFolder folder;
+  const LengthTrace trace = collect(*open_trace(folder.write("a.csv", "step,length\n4,10\n4,11\n9,12\n")));
+  CHECK(trace.tokens == Tokens{10, 11, 12});
+  CHECK(trace.steps == Tokens{4, 4, 9});
+  ListedLengths half({{5, 1}, {6, {}}});
+  CHECK(folder.complaint([&] { return collect(half); }) == "error: 1 of 2 lengths have a step\n");
+}
+
+}  // namespace hdpsim
