@@ -40,6 +40,8 @@ void print(const std::string& text) {
   }
 }
 
-void note(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+void note(const std::string& text) {
+  fmt::print(stderr, "{}\n", text);
+}
 
 }  // namespace hdpsim::app

@@ -28,7 +28,8 @@ void add_trace_command(CLI::App& app, Session& session);
 template <class Options>
 Options& add_command(CLI::App& command, Session& session, int (*run)(const Options&, const Session&)) {
   auto options = std::make_shared<Options>();
-  command.callback([options, &session, run] { session.action = [options, &session, run] { return run(*options, session); }; });
+  command.callback(
+      [options, &session, run] { session.action = [options, &session, run] { return run(*options, session); }; });
   return *options;
 }
 

@@ -77,4 +77,6 @@ int guarded_run(int argc, char** argv) {
 }  // namespace
 }  // namespace hdpsim::app
 
-int main(int argc, char** argv) { return hdpsim::app::guarded_run(argc, argv); }
+int main(int argc, char** argv) {
+  return hdpsim::app::guarded_run(argc, argv);
+}

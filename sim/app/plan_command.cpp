@@ -34,7 +34,8 @@ int run_command(const PlanOptions& options, const Session& session) {
   const Study study = load_study(options.file, options.overrides, catalog);
   const std::size_t plan = plan_index(study, options.plan);
   if (options.point >= std::ssize(study.points)) {
-    throw InputError(fmt::format("there is no point {}: the study has {}, counted from 0", options.point, study.points.size()));
+    throw InputError(
+        fmt::format("there is no point {}: the study has {}, counted from 0", options.point, study.points.size()));
   }
   const StudyPoint& point = study.points[static_cast<std::size_t>(options.point)];
   const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));

@@ -41,8 +41,8 @@ void ProgressDisplay::draw(const Progress& progress) {
   last_ = now;
   drawn_ = true;
   const std::size_t filled = progress.steps == 0 ? bar_width : bar_width * progress.steps_done / progress.steps;
-  fmt::print(stderr, "\r[{:<{}}] {}/{} steps, {}/{} runs\033[K", std::string(filled, '#'), bar_width, progress.steps_done,
-             progress.steps, progress.runs_done, progress.runs);
+  fmt::print(stderr, "\r[{:<{}}] {}/{} steps, {}/{} runs\033[K", std::string(filled, '#'), bar_width,
+             progress.steps_done, progress.steps, progress.runs_done, progress.runs);
   std::fflush(stderr);
 }
 

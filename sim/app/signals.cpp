@@ -18,6 +18,8 @@ void catch_stop_signals() {
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
-int stop_signal() { return received; }
+int stop_signal() {
+  return received;
+}
 
 }  // namespace hdpsim::app

@@ -32,7 +32,8 @@ int interrupted(const StudyOptions& options, const Study& study) {
 }
 
 int run_command(const StudyOptions& options, const Session& session) {
-  if (options.resume && options.out.empty()) throw InputError("--resume needs the folder of --out, where runs are kept");
+  if (options.resume && options.out.empty())
+    throw InputError("--resume needs the folder of --out, where runs are kept");
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
   std::optional<RunStore> store;
@@ -63,17 +64,21 @@ int run_command(const StudyOptions& options, const Session& session) {
 }  // namespace
 
 void add_study_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("study", "Simulate what every plan of a study costs at every point of its sweep");
+  CLI::App* command =
+      app.add_subcommand("study", "Simulate what every plan of a study costs at every point of its sweep");
   StudyOptions& options = add_command(*command, session, run_command);
   command->add_option("STUDY", options.file, "The study, a YAML file")->required();
   command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--out", options.out, "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv and timing.csv there")
+  command
+      ->add_option("--out", options.out,
+                   "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv and timing.csv there")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command->add_flag("--resume", options.resume, "Take the runs that an earlier execution has finished from the folder of --out");
+  command->add_flag("--resume", options.resume,
+                    "Take the runs that an earlier execution has finished from the folder of --out");
   command->footer("Example:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results");
 }
 

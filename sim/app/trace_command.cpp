@@ -68,7 +68,8 @@ std::filesystem::path default_output(const ConvertOptions& options) {
 }
 
 void say_written(const std::filesystem::path& path, std::int64_t count) {
-  note(count == 0 ? fmt::format("wrote {}", path.string()) : fmt::format("wrote {} lengths to {}", count, path.string()));
+  note(count == 0 ? fmt::format("wrote {}", path.string())
+                  : fmt::format("wrote {} lengths to {}", count, path.string()));
 }
 
 int run_convert(const ConvertOptions& options, const Session& /*session*/) {
@@ -114,8 +115,10 @@ int run_generate(const GenerateOptions& options, const Session& session) {
   if (options.context == 0 || options.tokens_per_step < options.context) {
     throw InputError("--steps needs --context and a --tokens-per-step that is not less");
   }
-  const BatchOptions batch{
-      .context = options.context, .tokens_per_step = options.tokens_per_step, .overlong = Overlong::split, .seed = seed};
+  const BatchOptions batch{.context = options.context,
+                           .tokens_per_step = options.tokens_per_step,
+                           .overlong = Overlong::split,
+                           .seed = seed};
   const BatchSourcePtr batches = make_batches(distribution, batch);
   say_written(options.out, write_trace(*make_batch_lengths(*batches, options.steps), options.out, write));
   return 0;
@@ -124,8 +127,11 @@ int run_generate(const GenerateOptions& options, const Session& session) {
 void add_generate(CLI::App& trace, Session& session) {
   CLI::App* command = trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
   GenerateOptions& options = add_command(*command, session, run_generate);
-  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, wikipedia, web")->type_name("NAME");
-  command->add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")->expected(2)->type_name("MU SIGMA");
+  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, wikipedia, web")
+      ->type_name("NAME");
+  command->add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
+      ->expected(2)
+      ->type_name("MU SIGMA");
   command->add_option("--edges", options.edges, "Which edge of a class its label is: upper or lower")
       ->check(CLI::IsMember({"upper", "lower"}))
       ->type_name("EDGE");

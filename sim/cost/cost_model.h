@@ -21,8 +21,9 @@ struct Estimate {
   Evidence evidence = Evidence::formula;
 };
 
-/// How long does one operation take on one device of nominal speed? A formula, a table or a fit answers; the engine never
-/// learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is included.
+/// How long does one operation take on one device of nominal speed? A formula, a table or a fit answers; the engine
+/// never learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is
+/// included.
 class CostModel {
  public:
   virtual ~CostModel() = default;

@@ -20,12 +20,12 @@ struct Family {
   std::string_view hidden;
   std::string_view layers;
   std::string_view heads;
-  std::string_view kv_heads;   ///< Empty: as many as query heads.
+  std::string_view kv_heads;  ///< Empty: as many as query heads.
   std::string_view ffn;
   std::string_view positions;  ///< Empty: no learned positions.
   bool gated_mlp;
   bool biases;
-  bool tied;      ///< When the file does not say.
+  bool tied;  ///< When the file does not say.
   bool experts;
 };
 
@@ -54,8 +54,8 @@ constexpr std::array<Family, 7> families{{
     like_llama("Qwen2ForCausalLM", false),
     like_llama("MixtralForCausalLM", true),
     {"GPT2LMHeadModel", "n_embd", "n_layer", "n_head", "", "n_inner", "n_positions", false, true, true, false},
-    {"GPTNeoXForCausalLM", "hidden_size", "num_hidden_layers", "num_attention_heads", "", "intermediate_size", "", false,
-     true, false, false},
+    {"GPTNeoXForCausalLM", "hidden_size", "num_hidden_layers", "num_attention_heads", "", "intermediate_size", "",
+     false, true, false, false},
     {"MPTForCausalLM", "d_model", "n_layers", "n_heads", "", "", "max_seq_len", false, true, true, false},
 }};
 
@@ -67,6 +67,7 @@ const Family* find_family(MapReader& map) {
     return nullptr;
   }
   std::vector<std::string> known;
+  known.reserve(families.size());
   for (const Family& family : families) known.emplace_back(family.architecture);
   const auto choice = read_choice(architectures->items.front(), "known architecture", known, map.diagnostics());
   return choice ? &families.at(*choice) : nullptr;
@@ -133,8 +134,8 @@ class ConfigReader {
     experts.experts_per_token = required("num_experts_per_tok");
     experts.expert_hidden = model_.ffn_hidden;
     if (experts.experts_per_token > experts.experts) {
-      error_at("num_experts_per_tok", fmt::format("{} experts a token, but the model has {}", experts.experts_per_token,
-                                                  experts.experts));
+      error_at("num_experts_per_tok",
+               fmt::format("{} experts a token, but the model has {}", experts.experts_per_token, experts.experts));
     }
     model_.moe = experts;
   }
@@ -148,7 +149,8 @@ class ConfigReader {
     }
     model_.head_dim = stated != 0 ? stated : model_.hidden / model_.heads;
     if (model_.kv_heads != 0 && model_.heads % model_.kv_heads != 0) {
-      error_at(family_.kv_heads, fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads));
+      error_at(family_.kv_heads,
+               fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads));
     }
   }
 

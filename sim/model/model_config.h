@@ -9,17 +9,17 @@
 
 namespace hdpsim {
 
-/// The transformer that a HuggingFace config.json describes; problems are reported with their place, and then nothing is
-/// returned. Known families: Llama, Mistral, Qwen2, Mixtral, GPT-2, GPT-NeoX, MPT. Keys that say nothing about cost are ignored:
-/// those files hold many. `name` becomes the model's.
+/// The transformer that a HuggingFace config.json describes; problems are reported with their place, and then nothing
+/// is returned. Known families: Llama, Mistral, Qwen2, Mixtral, GPT-2, GPT-NeoX, MPT. Keys that say nothing about cost
+/// are ignored: those files hold many. `name` becomes the model's.
 [[nodiscard]] std::optional<Transformer> read_model(const Value& config, const std::string& name,
                                                     Diagnostics& diagnostics);
 
 /// The same for a file; its name is that of the file, or of its folder for a plain config.json.
 [[nodiscard]] std::optional<Transformer> load_model(const std::string& path, Diagnostics& diagnostics);
 
-/// The preset `name` of a directory of configurations (configs/models). An unknown name is reported at `asked_at`, with a
-/// suggestion.
+/// The preset `name` of a directory of configurations (configs/models). An unknown name is reported at `asked_at`, with
+/// a suggestion.
 [[nodiscard]] std::optional<Transformer> load_model_preset(const std::string& name, const std::string& directory,
                                                            const Position& asked_at, Diagnostics& diagnostics);
 

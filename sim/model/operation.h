@@ -18,8 +18,8 @@ struct Gemm {
   friend auto operator<=>(const Gemm&, const Gemm&) = default;
 };
 
-/// What one document contributes to one attention launch: `queries` rows against `keys` columns. `count` equal blocks are
-/// stated once. A causal block has queries == keys and area q (q + 1) / 2.
+/// What one document contributes to one attention launch: `queries` rows against `keys` columns. `count` equal blocks
+/// are stated once. A causal block has queries == keys and area q (q + 1) / 2.
 struct AttentionBlock {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
@@ -37,7 +37,8 @@ struct Attention {
   Direction direction = Direction::forward;
 };
 
-/// Kernels bound by device memory (norm, rope, activation, residual, merge, optimizer): bytes read and written, all told.
+/// Kernels bound by device memory (norm, rope, activation, residual, merge, optimizer): bytes read and written, all
+/// told.
 struct MemoryBound {
   Bytes traffic;
   std::int64_t kernels = 1;  ///< Launches that share the traffic.

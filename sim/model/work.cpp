@@ -1,5 +1,7 @@
 #include "sim/model/work.h"
 
+#include <ranges>
+
 #include "sim/base/check.h"
 
 namespace hdpsim {
@@ -18,7 +20,7 @@ struct Shard {
   std::int64_t query_width;  ///< Columns of Q, and rows of the output projection.
   std::int64_t kv_width;     ///< Columns of K and of V together.
   std::int64_t ffn;
-  std::int64_t tokens;       ///< Of the sequence-parallel parts.
+  std::int64_t tokens;  ///< Of the sequence-parallel parts.
 };
 
 Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
@@ -67,7 +69,7 @@ void append_backward(std::vector<Gemm>& gemms, const Gemm& forward) {
 std::vector<Gemm> products(const std::vector<Gemm>& forward, Direction direction) {
   if (direction == Direction::forward) return forward;
   std::vector<Gemm> gemms;
-  for (auto product = forward.rbegin(); product != forward.rend(); ++product) append_backward(gemms, *product);
+  for (const Gemm& product : std::views::reverse(forward)) append_backward(gemms, product);
   return gemms;
 }
 
@@ -91,6 +93,10 @@ std::int64_t layer_parameter_count(const Transformer& model) {
 std::int64_t embedding_parameter_count(const Transformer& model) {
   const std::int64_t tables = model.tied_embeddings ? 1 : 2;
   return (tables * model.vocabulary + model.learned_positions) * model.hidden;
+}
+
+std::int64_t causal_area(std::int64_t tokens) {
+  return tokens * (tokens + 1) / 2;
 }
 
 Flops attention_flops(const Transformer& model, double area, Direction direction) {
@@ -136,7 +142,8 @@ LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::i
     // two residual additions: two in, one out; norm: one in, one out; activation: gate and up (or one) in, one out.
     part.memory_bound = kernels((3 + 3 + 2) * hidden_elements + (inner_products + 1) * inner_elements, 4);
   } else {
-    // activation: what it read and the gradient in, as many gradients out; norm: dy and x in, dx out; residual: two in, one out.
+    // activation: what it read and the gradient in, as many gradients out; norm: dy and x in, dx out; residual: two in,
+    // one out.
     part.memory_bound = kernels((2 * inner_products + 1) * inner_elements + (3 + 3) * hidden_elements, 3);
   }
   return part;
@@ -180,14 +187,14 @@ Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {
 }
 
 Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  // Kept by a token: the inputs of both norms, of the QKV product and of the MLP (h each); Q, K, V; attention's output and its
-  // fp32 log-sum-exp; of the MLP what the activation reads and what it writes. Korthikanti et al. count 34 h for GPT: the same
-  // with 4 h and 4 h for the MLP, and 2 h for dropout masks, which long-context models have not.
+  // Kept by a token: the inputs of both norms, of the QKV product and of the MLP (h each); Q, K, V; attention's output
+  // and its fp32 log-sum-exp; of the MLP what the activation reads and what it writes. Korthikanti et al. count 34 h
+  // for GPT: the same with 4 h and 4 h for the MLP, and 2 h for dropout masks, which long-context models have not.
   const std::int64_t inner = model.moe
                                  ? (model.moe->experts_per_token + model.moe->shared_experts) * model.moe->expert_hidden
                                  : model.ffn_hidden;
-  const std::int64_t elements = 4 * model.hidden + 2 * (model.heads + model.kv_heads) * model.head_dim +
-                                mlp_matrices(model) * inner;
+  const std::int64_t elements =
+      4 * model.hidden + 2 * (model.heads + model.kv_heads) * model.head_dim + mlp_matrices(model) * inner;
   return Bytes(divided(tokens * (bf16 * elements + fp32 * model.heads), tp));
 }
 

@@ -17,32 +17,37 @@ namespace hdpsim {
 /// Exact number of (query, key) pairs of a causal mask over one sequence: s (s + 1) / 2.
 [[nodiscard]] std::int64_t causal_area(std::int64_t tokens);
 
-/// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 4 h d area, backward 2.5 x
-/// that (five matrix products instead of two).
+/// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 4 h d area,
+/// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Transformer& model, double area, Direction direction);
 /// FLOPs of all linear work of the whole model for a number of tokens, forward and backward (6 per parameter and token,
 /// the output head included, the embedding lookup not).
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
 
-/// A stretch of dense work on one device of a tensor-parallel group: matrix products one after another and the memory-bound
-/// kernels between them.
+/// A stretch of dense work on one device of a tensor-parallel group: matrix products one after another and the
+/// memory-bound kernels between them.
 struct LinearPart {
   std::vector<Gemm> gemms;
   MemoryBound memory_bound{Bytes{}, 0};
 };
 
-/// One layer's dense work for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp` with sequence
-/// parallelism (norms and residuals on tokens / tp; products on all tokens with heads and inner width divided by tp).
-/// Before attention: input norm, QKV projection, rope. After it: output projection, residual, norm, MLP, residual.
-[[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
-[[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
+/// One layer's dense work for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp` with
+/// sequence parallelism (norms and residuals on tokens / tp; products on all tokens with heads and inner width divided
+/// by tp). Before attention: input norm, QKV projection, rope. After it: output projection, residual, norm, MLP,
+/// residual.
+[[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                          Direction direction);
+[[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                         Direction direction);
 /// Embedding lookup (forward: read, backward: scatter-add), final norm, output projection and fused cross-entropy.
 [[nodiscard]] LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
-[[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
+[[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                     Direction direction);
 
 /// Bytes of one layer's keys and values (bf16) for `tokens` tokens on one device: the message of one ring step.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
-/// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered size.
+/// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered
+/// size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
 /// Bytes of activations that one layer keeps for backward per device (bf16, flash attention, sequence parallelism, no
 /// recompute): Korthikanti et al. 2022, eq. 4 without the attention-score terms, restated for GQA and gated MLPs.

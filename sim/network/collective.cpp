@@ -27,10 +27,14 @@ CollectiveGroup tp_group(const Mesh& mesh) {
 }
 
 CollectiveGroup pool_group(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
-  return {.devices = mesh.hdp,
-          .devices_per_node = ranks_per_node(placement, mesh, cluster),
-          .first = placement.device(HdpRank(0), 0, 0),
-          .last = placement.device(HdpRank(static_cast<std::size_t>(mesh.hdp - 1)), 0, 0)};
+  CollectiveGroup group{.devices = mesh.hdp, .devices_per_node = ranks_per_node(placement, mesh, cluster)};
+  const HdpRank last_rank(static_cast<std::size_t>(mesh.hdp - 1));
+  for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
+    group.first = placement.device(HdpRank(0), stage, 0);
+    group.last = placement.device(last_rank, stage, 0);
+    if (cluster.node_of(group.first) != cluster.node_of(group.last)) break;
+  }
+  return group;
 }
 
 Collectives::Collectives(const ClusterSpec& cluster, const CollectiveEfficiency& efficiency)

@@ -13,8 +13,8 @@ namespace hdpsim {
 struct CollectiveGroup {
   std::int64_t devices = 1;
   std::int64_t devices_per_node = 1;  ///< Divides `devices`.
-  DeviceId first;                     ///< The first and the last device: they tell
-  DeviceId last;                      ///< which switch tiers a ring over the nodes crosses.
+  DeviceId first = {};                ///< The first and the last device: they tell
+  DeviceId last = {};                 ///< which switch tiers a ring over the nodes crosses.
 };
 
 /// What a profile knows of a kind of collective. The latencies of `links` are those of one ring step.
@@ -26,7 +26,7 @@ struct CollectiveEfficiency {
 
 /// The tp shards of one stage of an HDP rank.
 [[nodiscard]] CollectiveGroup tp_group(const Mesh& mesh);
-/// The devices of all HDP ranks that hold the same shard of the same stage.
+/// The devices of all HDP ranks that hold the same shard of the same stage: of a stage that spans nodes, if one does.
 [[nodiscard]] CollectiveGroup pool_group(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster);
 
 /// Durations of collectives in closed form: nothing else uses the links, except that all devices of a node take part in

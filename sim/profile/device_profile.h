@@ -27,7 +27,7 @@ struct Provenance {
 };
 
 struct Datasheet {
-  FlopRate peak;                   ///< Dense bf16 matrix products, no sparsity.
+  FlopRate peak;  ///< Dense bf16 matrix products, no sparsity.
   Bandwidth memory_bandwidth;
   Bytes memory;
   std::int64_t multiprocessors = 1;  ///< Blocks of a kernel run side by side on this many processors (cores of a CPU).
@@ -39,12 +39,12 @@ struct Datasheet {
 struct Spread {
   Duration p10;
   Duration p90;
-  std::int64_t n = 0;
+  std::int64_t runs = 0;
   friend bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// One timed launch: `count` equal blocks of queries x keys, all heads of the curve. A file may state the rate over the exact
-/// mask area instead of the time.
+/// One timed launch: `count` equal blocks of queries x keys, all heads of the curve. A file may state the rate over the
+/// exact mask area instead of the time.
 struct AttentionSample {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
@@ -62,7 +62,7 @@ struct AttentionCurve {
   std::int64_t heads = 0;         ///< Of the samples.
   std::int64_t tile_queries = 0;  ///< What the kernel rounds a block up to.
   std::int64_t tile_keys = 0;
-  Duration launch;                ///< Fixed part of every launch, contained in the samples.
+  Duration launch;  ///< Fixed part of every launch, contained in the samples.
   std::string source;
   std::vector<AttentionSample> samples;  ///< At least one.
   friend bool operator==(const AttentionCurve&, const AttentionCurve&) = default;
@@ -89,8 +89,8 @@ struct GemmShapeSample {
 struct GemmTable {
   std::int64_t tile_m = 0;  ///< What one multiprocessor computes at a time.
   std::int64_t tile_n = 0;
-  Duration launch;          ///< Fixed part of every launch, contained in the samples by shape.
-  FlopRate full_rate;       ///< What efficiency 1 stands for.
+  Duration launch;     ///< Fixed part of every launch, contained in the samples by shape.
+  FlopRate full_rate;  ///< What efficiency 1 stands for.
   std::string source;
   std::vector<GemmWorkSample> by_work;
   std::vector<GemmShapeSample> by_shape;
@@ -105,8 +105,8 @@ struct MemoryBoundRate {
   friend bool operator==(const MemoryBoundRate&, const MemoryBoundRate&) = default;
 };
 
-/// Point-to-point transfer, send and receive at once. The bandwidth was achieved on a link of `line_rate`; on other links the
-/// ratio of the two is kept.
+/// Point-to-point transfer, send and receive at once. The bandwidth was achieved on a link of `line_rate`; on other
+/// links the ratio of the two is kept.
 struct SendRecvRate {
   Duration latency;
   Bandwidth bandwidth;
@@ -116,8 +116,9 @@ struct SendRecvRate {
   friend bool operator==(const SendRecvRate&, const SendRecvRate&) = default;
 };
 
-/// A collective: t = latency + steps x step_latency + bytes x bus factor / bandwidth, with the steps of a ring (n - 1; all-reduce
-/// twice that) and the bus bandwidth as nccl-tests defines it, achieved where the narrowest link has `line_rate`.
+/// A collective: t = latency + steps x step_latency + bytes x bus factor / bandwidth, with the steps of a ring (n - 1;
+/// all-reduce twice that) and the bus bandwidth as nccl-tests defines it, achieved where the narrowest link has
+/// `line_rate`.
 struct CollectiveRate {
   Duration latency;
   Duration step_latency;
@@ -140,10 +141,10 @@ struct LinkProfile {
 
 /// Copies between device and pinned host memory, per device.
 struct HostCopies {
-  Duration latency;      ///< Of one copy.
-  Bandwidth d2h;         ///< One direction alone.
+  Duration latency;  ///< Of one copy.
+  Bandwidth d2h;     ///< One direction alone.
   Bandwidth h2d;
-  Bandwidth d2h_both;    ///< While both directions run.
+  Bandwidth d2h_both;  ///< While both directions run.
   Bandwidth h2d_both;
   std::string source;
   friend bool operator==(const HostCopies&, const HostCopies&) = default;
@@ -169,8 +170,8 @@ struct BackwardRing {
   friend bool operator==(const BackwardRing&, const BackwardRing&) = default;
 };
 
-/// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means that
-/// nothing is known but the data sheet.
+/// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means
+/// that nothing is known but the data sheet.
 struct DeviceProfile {
   std::string name;  ///< The file's name without folder and ending.
   Provenance provenance;
@@ -186,7 +187,8 @@ struct DeviceProfile {
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
-/// Floating-point operations of one sample over the exact mask area: 4 heads head_dim area forward, 2.5 times that backward.
+/// Floating-point operations of one sample over the exact mask area: 4 heads head_dim area forward, 2.5 times that
+/// backward.
 [[nodiscard]] Flops sample_work(const AttentionCurve& curve, const AttentionSample& sample);
 [[nodiscard]] Flops sample_work(const GemmShapeSample& sample);
 

@@ -68,7 +68,7 @@ Value to_value(const Datasheet& d) {
 
 void add_timing(MapWriter& map, Duration time, const std::optional<Spread>& spread) {
   map.quantity("time", time);
-  if (spread) map.quantity("p10", spread->p10).quantity("p90", spread->p90).number("n", spread->n);
+  if (spread) map.quantity("p10", spread->p10).quantity("p90", spread->p90).number("runs", spread->runs);
 }
 
 Value to_value(const AttentionSample& s) {

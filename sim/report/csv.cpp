@@ -102,8 +102,8 @@ std::string csv_field(std::string_view text) {
 std::string runs_csv(const std::vector<Run>& runs) {
   Table table;
   key_names(table, runs)
-      .texts({"gpus", "steps", "step_time_mean_s", "step_time_p5_s", "step_time_p50_s", "step_time_p95_s", "tokens_per_s",
-              "tokens_per_s_per_gpu", "mfu", "versus", "speedup_mean", "speedup_p5", "speedup_p95"})
+      .texts({"gpus", "steps", "step_time_mean_s", "step_time_p5_s", "step_time_p50_s", "step_time_p95_s",
+              "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "versus", "speedup_mean", "speedup_p5", "speedup_p95"})
       .breakdown_names()
       .busy_names()
       .texts({"device_peak_gb", "host_peak_gb", "fits", "measured_share", "interpolated_share", "extrapolated_share",

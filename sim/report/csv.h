@@ -11,7 +11,8 @@ namespace hdpsim {
 /// A field as CSV wants it (RFC 4180): quoted only when it holds a comma, a quote or a line break.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
-// Each file starts with one line of column names; numbers are the shortest that read back as themselves; times are seconds.
+// Each file starts with one line of column names; numbers are the shortest that read back as themselves; times are
+// seconds.
 
 /// One row a run: its point, one column a path of the sweep, and everything that result.json says of it.
 [[nodiscard]] std::string runs_csv(const std::vector<Run>& runs);

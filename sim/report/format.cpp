@@ -37,8 +37,12 @@ std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::
   return {};
 }
 
-std::string formatted(const Description& description, Format format) { return formatted_figures(description, format); }
+std::string formatted(const Description& description, Format format) {
+  return formatted_figures(description, format);
+}
 
-std::string formatted(const LengthFit& fit, Format format) { return formatted_figures(fit, format); }
+std::string formatted(const LengthFit& fit, Format format) {
+  return formatted_figures(fit, format);
+}
 
 }  // namespace hdpsim

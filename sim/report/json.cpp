@@ -64,9 +64,10 @@ Json run_json(const Run& run) {
 }  // namespace
 
 std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs) {
-  Json result = {{"schema", "hdpsim.result/1"}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", Json::array()}};
+  Json result = {
+      {"schema", "hdpsim.result/1"}, {"hdpsim", version}, {"study", json_of(study)}, {"runs", Json::array()}};
   for (const Run& run : runs) result["runs"].push_back(run_json(run));
-  return result.dump(2) + "\n";
+  return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hdpsim

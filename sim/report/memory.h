@@ -14,16 +14,16 @@ struct MemoryUse {
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
-/// What training keeps per parameter with mixed precision and Adam (Rajbhandari et al. 2020, section 3.1): bf16 weights, fp32
-/// gradients that are accumulated over micro-batches, and the optimizer's fp32 weights, momentum and variance, of which ZeRO-1
-/// leaves one shard of the pool on each rank.
+/// What training keeps per parameter with mixed precision and Adam (Rajbhandari et al. 2020, section 3.1): bf16
+/// weights, fp32 gradients that are accumulated over micro-batches, and the optimizer's fp32 weights, momentum and
+/// variance, of which ZeRO-1 leaves one shard of the pool on each rank.
 inline constexpr std::int64_t weight_bytes = 2;
 inline constexpr std::int64_t gradient_bytes = 4;
 inline constexpr std::int64_t optimizer_bytes = 12;
 
-/// Weights, gradients, optimizer shard, and the activations of the largest micro-batch: activation_bytes() of every layer, of
-/// which resident_share() stays on the device and the rest is in host memory. Not counted: the allocator's gaps, communication
-/// buffers, the logits (the cross-entropy is fused). O(micro-batches).
+/// Weights, gradients, optimizer shard, and the activations of the largest micro-batch: activation_bytes() of every
+/// layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the allocator's
+/// gaps, communication buffers, the logits (the cross-entropy is fused). O(micro-batches).
 [[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh);
 
 }  // namespace hdpsim

@@ -111,7 +111,8 @@ Speedup speedup_over(const std::string& name, const RunResult& baseline, const R
   const std::vector<double> ours = step_seconds(result);
   std::vector<double> ratios(ours.size());
   std::transform(theirs.begin(), theirs.end(), ours.begin(), ratios.begin(), std::divides<>{});
-  const double mean = std::accumulate(theirs.begin(), theirs.end(), 0.0) / std::accumulate(ours.begin(), ours.end(), 0.0);
+  const double mean =
+      std::accumulate(theirs.begin(), theirs.end(), 0.0) / std::accumulate(ours.begin(), ours.end(), 0.0);
   return {name, mean, percentile(ratios, 0.05), percentile(ratios, 0.95)};
 }
 

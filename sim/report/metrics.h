@@ -14,12 +14,12 @@
 namespace hdpsim {
 
 /// Floating-point operations that the step needs, whoever computes them: attention over the exact causal area of every
-/// sequence, forward and backward in all layers, and the linear work of every token. What a plan computes twice or throws away
-/// does not count.
+/// sequence, forward and backward in all layers, and the linear work of every token. What a plan computes twice or
+/// throws away does not count.
 [[nodiscard]] Flops model_flops(const Transformer& model, const Batch& batch);
 
-/// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: place p (n - 1) of
-/// the sorted values. Requires at least one value (checked).
+/// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: place p (n
+/// - 1) of the sorted values. Requires at least one value (checked).
 [[nodiscard]] double percentile(std::vector<double> values, double p);
 
 struct Percentiles {
@@ -36,15 +36,15 @@ struct RunInfo {
     std::string path;
     Value value;
   };
-  std::size_t point = 0;               ///< Index of the point in the sweep.
+  std::size_t point = 0;                ///< Index of the point in the sweep.
   std::vector<Coordinate> coordinates;  ///< Of the point; empty without a sweep.
   std::string plan;
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
   std::string profile;  ///< Its name and label.
   std::int64_t gpus = 0;
-  FlopRate peak;         ///< Of one device.
-  Bytes device_memory;   ///< Of one device.
-  Bytes host_memory;     ///< One device's share.
+  FlopRate peak;        ///< Of one device.
+  Bytes device_memory;  ///< Of one device.
+  Bytes host_memory;    ///< One device's share.
 };
 
 struct Speedup {
@@ -66,7 +66,8 @@ struct RunMetrics {
   BusyTimes busy;       ///< Mean over steps of the figures of each step.
   MemoryUse memory;     ///< Of the fullest step.
   bool fits = true;
-  std::array<double, evidence_kinds> evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.
+  std::array<double, evidence_kinds>
+      evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.
   std::uint64_t events = 0;
   WallClock wall;
 };
@@ -82,7 +83,8 @@ struct Run {
   RunMetrics metrics;
 };
 
-/// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if that is given.
+/// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if that is
+/// given.
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus);
 
 /// Seconds as the nearest double, so that the shortest decimal that reads back as it shows whole picoseconds.

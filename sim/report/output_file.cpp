@@ -19,7 +19,9 @@ namespace fs = std::filesystem;
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
-std::string last_error() { return errno == 0 ? "the file system refused" : std::strerror(errno); }
+std::string last_error() {
+  return errno == 0 ? "the file system refused" : std::strerror(errno);
+}
 
 }  // namespace
 

@@ -50,7 +50,8 @@ struct RunResult {
 class BreakdownMean {
  public:
   void add(const Breakdown& breakdown);
-  /// In whole picoseconds; what rounding loses goes to the largest activity, so that the parts sum to the mean of the totals.
+  /// In whole picoseconds; what rounding loses goes to the largest activity, so that the parts sum to the mean of the
+  /// totals.
   [[nodiscard]] Breakdown mean() const;
 
  private:

@@ -43,7 +43,8 @@ std::string memory_note(const Run& run) {
   if (run.metrics.fits) return {};
   const MemoryUse& memory = run.metrics.memory;
   if (memory.device > run.info.device_memory) {
-    return fmt::format("; does not fit: {} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));
+    return fmt::format("; does not fit: {} of {} on a device", bytes_text(memory.device),
+                       bytes_text(run.info.device_memory));
   }
   return fmt::format("; does not fit: {} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
 }
@@ -153,8 +154,8 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
     widths.push_back(widest(rows, columns[i], i));
   }
 
-  std::string text = one_setting ? fmt::format("{}: {}\n", study_name, runs.front().info.setting)
-                                 : fmt::format("{}\n", study_name);
+  std::string text =
+      one_setting ? fmt::format("{}: {}\n", study_name, runs.front().info.setting) : fmt::format("{}\n", study_name);
   text += '\n';
   text += line(titles, columns, widths);
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -18,8 +18,8 @@ enum class FileKind { study, plan, cluster, model, profile, lengths };
 /// By the extension, by `schema`, or by the keys that only one kind has. Nothing if none of these tells.
 [[nodiscard]] std::optional<FileKind> kind_of_file(const std::string& path, const Value& document);
 
-/// Reads a file as a user's command would, and says in a line what is in it. InputError with every problem. Without `kind` the
-/// file tells what it is.
+/// Reads a file as a user's command would, and says in a line what is in it. InputError with every problem. Without
+/// `kind` the file tells what it is.
 [[nodiscard]] std::string check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog);
 
 }  // namespace hdpsim

@@ -24,7 +24,8 @@ class LengthsReader {
       : map_(value, "the lengths", diagnostics), presets_(presets), diagnostics_(diagnostics) {}
 
   std::optional<Lengths> read() {
-    const std::array kinds = {map_.find("preset"), map_.find("file"), map_.find("lognormal"), map_.find("lognormal_pareto")};
+    const std::array kinds = {map_.find("preset"), map_.find("file"), map_.find("lognormal"),
+                              map_.find("lognormal_pareto")};
     const auto given = kinds.size() - static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), nullptr));
     if (map_.value().is_map() && given != 1) {
       map_.error("lengths come from one source: 'preset', 'file', 'lognormal' or 'lognormal_pareto'",
@@ -72,7 +73,8 @@ class LengthsReader {
     TraceOptions options;
     if (const Value* format = map_.find("format")) {
       const std::vector<std::string> names = trace_format_names();
-      if (const auto choice = read_choice(*format, "format", names, diagnostics_)) options.format = trace_format(names[*choice]);
+      if (const auto choice = read_choice(*format, "format", names, diagnostics_))
+        options.format = trace_format(names[*choice]);
     }
     options.column = map_.optional<std::string>("column", "");
     options.step_column = map_.optional<std::string>("step_column", "");
@@ -123,7 +125,8 @@ class LengthsReader {
 
 }  // namespace
 
-std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets, Diagnostics& diagnostics) {
+std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
+                                    Diagnostics& diagnostics) {
   Diagnostics found;
   std::optional<Lengths> lengths = LengthsReader(value, presets, found).read();
   diagnostics.append(found);

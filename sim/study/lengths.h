@@ -14,8 +14,8 @@ namespace hdpsim {
 ///   {file: lengths.csv, column: tokens, step_column: step, format: csv, edges: upper, lowest: 256}
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
 ///   {lognormal_pareto: {mu: 7.6, sigma: 1.4, tail_from: 64Ki, alpha: 1.2, min: 1, max: 2Mi, tail_share: 0.01}}
-/// Of each map only the first key is needed, of the generators' parameters mu, sigma and the tail's. Problems are reported; the
-/// result is then empty.
+/// Of each map only the first key is needed, of the generators' parameters mu, sigma and the tail's. Problems are
+/// reported; the result is then empty.
 [[nodiscard]] std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
                                                   Diagnostics& diagnostics);
 

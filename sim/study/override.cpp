@@ -29,6 +29,19 @@ Value parse_at(const std::string& text, std::size_t number, std::size_t skipped,
   return parse_document(override_source, std::string(number, '\n') + std::string(skipped, ' ') + text, diagnostics);
 }
 
+constexpr std::string_view sweep_prefix = "sweep.";
+
+void put_assigned(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
+  if (!path.starts_with(sweep_prefix)) {
+    put_at(root, path, value, diagnostics);
+    return;
+  }
+  Value* sweep = root.find("sweep");
+  if (sweep == nullptr) sweep = &root.set("sweep", Value::map(value.position));
+  if (sweep->is_null()) *sweep = Value::map(value.position);
+  sweep->set(path.substr(sweep_prefix.size()), value);
+}
+
 }  // namespace
 
 bool put_at(Value& root, const std::string& path, const Value& value, Diagnostics& diagnostics) {
@@ -50,7 +63,7 @@ void apply_overrides(Value& root, const std::vector<std::string>& assignments, D
       continue;
     }
     const Value value = parse_at(assignment.substr(equals + 1), i, equals + 1, diagnostics);
-    put_at(root, assignment.substr(0, equals), value, diagnostics);
+    put_assigned(root, assignment.substr(0, equals), value, diagnostics);
   }
   diagnostics.add_source(override_source, override_text(assignments));
 }

@@ -46,6 +46,7 @@ class PointReader {
       point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
     }
     for (const std::string_view key : whole_study_keys) (void)study.find(key);
+    (void)study.find("sweep");
     study.finish();
     return std::move(point_);
   }
@@ -63,9 +64,10 @@ class PointReader {
     point_.profile = catalog_.profile(value, diagnostics_);
     const std::string& device = point_.cluster.device;
     if (point_.profile == nullptr || device.empty() || point_.profile->provenance.device == device) return;
-    diagnostics_.error(value.position,
-                       fmt::format("the profile is of a {}, the cluster has {}", point_.profile->provenance.device, device),
-                       "choose another profile, or set the cluster's 'device'");
+    diagnostics_.error(
+        value.position,
+        fmt::format("the profile is of a {}, the cluster has {}", point_.profile->provenance.device, device),
+        "choose another profile, or set the cluster's 'device'");
   }
 
   void read_data(const Value& value) {
@@ -79,7 +81,8 @@ class PointReader {
     point_.steps = data.required_in<std::int64_t>("steps", {1, 1e6}).value_or(0);
     batch.seed = static_cast<std::uint64_t>(data.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
     if (const Value* overlong = data.find("overlong")) {
-      const auto choice = read_choice(*overlong, "way with overlong sequences", {"split", "truncate", "drop"}, diagnostics_);
+      const auto choice =
+          read_choice(*overlong, "way with overlong sequences", {"split", "truncate", "drop"}, diagnostics_);
       batch.overlong = std::array{Overlong::split, Overlong::truncate, Overlong::drop}.at(choice.value_or(0));
     }
     data.finish();
@@ -99,7 +102,7 @@ class PointReader {
     const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
     point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
     if (const Value* placement = mesh.find("placement")) {
-      (void)read_choice(*placement, "placement", placement_names(), diagnostics_);
+      if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
     mesh.finish();
     if (!tp || !pp) return;
@@ -119,7 +122,8 @@ class PointReader {
         {{"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}}};
     for (const auto& [what, count] : parts) {
       if (count % tp == 0) continue;
-      diagnostics_.error(where.position, fmt::format("'tp' is {}, which does not divide the {} {} of {}", tp, count, what, model.name));
+      diagnostics_.error(where.position,
+                         fmt::format("'tp' is {}, which does not divide the {} {} of {}", tp, count, what, model.name));
       return;
     }
   }
@@ -134,8 +138,8 @@ class PointReader {
                                      : "the GPUs must be a multiple of tp x pp";
     const Position& position = hdp ? where.find("hdp")->position : where.position;
     diagnostics_.error(position,
-                       fmt::format("tp x hdp x pp = {} x {} x {} = {}, but the cluster has {} GPUs", tp, point_.mesh.hdp, pp,
-                                   point_.mesh.devices(), gpus),
+                       fmt::format("tp x hdp x pp = {} x {} x {} = {}, but the cluster has {} GPUs", tp,
+                                   point_.mesh.hdp, pp, point_.mesh.devices(), gpus),
                        help);
   }
 

@@ -25,7 +25,8 @@ struct PointSpec {
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
-  std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
+  std::string placement = "contiguous";  ///< One of placement_names().
+  std::int64_t capacity = 0;             ///< Tokens that one rank holds per micro-batch.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;

@@ -15,7 +15,8 @@ class Problems {
   /// Problems without a place get `where`.
   void add(const Diagnostics& found, const Position& where);
   [[nodiscard]] bool empty() const { return diagnostics_.empty(); }
-  /// Throws InputError with the lines of all files that the problems name; `overrides` is the text of the `--set` options.
+  /// Throws InputError with the lines of all files that the problems name; `overrides` is the text of the `--set`
+  /// options.
   void throw_if_any(const std::string& overrides) const;
 
  private:

@@ -71,7 +71,8 @@ StepResult step_of(const Json& json) {
   const auto busy = durations_of<4>(json.at("busy_ps"));
   step.busy = {busy[0], busy[1], busy[2], busy[3]};
   step.evidence = durations_of<evidence_kinds>(json.at("evidence_ps"));
-  step.memory = {Bytes(json.at("memory").at(0).get<std::int64_t>()), Bytes(json.at("memory").at(1).get<std::int64_t>())};
+  step.memory = {Bytes(json.at("memory").at(0).get<std::int64_t>()),
+                 Bytes(json.at("memory").at(1).get<std::int64_t>())};
   step.events = json.at("events");
   step.wall = {json.at("wall_s").at(0), json.at("wall_s").at(1)};
   return step;
@@ -103,7 +104,7 @@ void RunStore::save(std::string_view identity, const RunResult& result) const {
   Json json = {{"schema", schema}, {"identity", identity}, {"steps", Json::array()}, {"ranks_ps", Json::array()}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
-  write_file(file_of(identity), json.dump() + "\n");
+  write_file(file_of(identity), json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace hdpsim

@@ -21,16 +21,17 @@ struct Progress {
 };
 
 struct RunnerOptions {
-  std::size_t jobs = 1;             ///< Threads; each has its own simulated cluster.
-  const RunStore* store = nullptr;  ///< Where finished runs are kept.
-  bool resume = false;              ///< Take finished runs from the store.
-  std::string version;              ///< Runs of another version are not taken.
+  std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
+  const RunStore* store = nullptr;                    ///< Where finished runs are kept.
+  bool resume = false;                                ///< Take finished runs from the store.
+  std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.
 };
 
-/// Simulates all runs of a study, step by step on as many threads as wanted. Results do not depend on their number. Returns
-/// nothing if it was stopped: what was finished until then is in the store. The first exception of a thread is thrown on.
+/// Simulates all runs of a study, step by step on as many threads as wanted. Results do not depend on their number.
+/// Returns nothing if it was stopped: what was finished until then is in the store. The first exception of a thread is
+/// thrown on.
 [[nodiscard]] std::optional<std::vector<Run>> run_study(const Study& study, const RunnerOptions& options);
 
 }  // namespace hdpsim

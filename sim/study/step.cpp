@@ -24,12 +24,16 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+void require_sound(const Plan& plan) {
+  const std::vector<std::string> problems = check_plan(plan);
+  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
+}
+
 }  // namespace
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
   Plan made = point.planners.at(plan)->plan(batch, step);
-  const std::vector<std::string> problems = check_plan(made);
-  HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", made.policy, step, fmt::join(problems, "; "));
+  require_sound(made);
   return made;
 }
 
@@ -37,8 +41,9 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   const PointSpec& spec = point.spec;
   const Batch batch = point.batches->step(step);
   const Stopwatch planning;
-  const Plan made = make_plan(point, plan, step, batch);
+  const Plan made = point.planners.at(plan)->plan(batch, step);
   const double planner_s = planning.seconds();
+  require_sound(made);
 
   const Stopwatch simulating;
   const LoweringOptions lowering{spec.model, spec.mesh, spec.profile->backward_ring.dkv_bytes_per_element};

@@ -24,9 +24,19 @@ std::string policy_of(const Value& entry) {
   return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
 }
 
+// As the planners report it; but those are made only for points without a problem, and this is told in any case.
+void check_policy(const Value& entry, Diagnostics& diagnostics) {
+  const std::string name = policy_of(entry);
+  const std::vector<std::string>& known = planner_names();
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+  const Position& position = entry.is_map() ? entry.entries.front().position : entry.position;
+  diagnostics.error(position, fmt::format("there is no policy '{}'", name), suggestion(name, known));
+}
+
 std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) {
   if (!plans.is_sequence() || plans.items.empty()) {
-    diagnostics.error(plans.position, "the plans must be a list that is not empty", "write plans: [static, hdp-balance]");
+    diagnostics.error(plans.position, "the plans must be a list that is not empty",
+                      "write plans: [static, hdp-balance]");
     return {};
   }
   std::map<std::string, int> uses;
@@ -36,8 +46,10 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   for (const Value& entry : plans.items) {
     std::string name = policy_of(entry);
     if (uses[name] > 1 && entry.is_map()) name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
+    check_policy(entry, diagnostics);
     if (!names.insert(name).second) {
-      diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name), "remove one of them");
+      diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
+                        "remove one of them");
     }
     read.push_back({name, entry});
   }
@@ -87,6 +99,14 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .host_tokens = host_tokens(spec)};
 }
 
+// The order of keys means nothing: two studies that differ only in it have the same runs.
+void sort_keys(Value& value) {
+  std::sort(value.entries.begin(), value.entries.end(),
+            [](const Value::Entry& a, const Value::Entry& b) { return a.key < b.key; });
+  for (auto& entry : value.entries) sort_keys(entry.value);
+  for (Value& item : value.items) sort_keys(item);
+}
+
 bool sweeps_over_clusters(const Value& study) {
   const Value* sweep = study.find("sweep");
   if (sweep == nullptr) return false;
@@ -107,7 +127,8 @@ Value resolved(Value study, const Catalog& catalog) {
 /// Makes the points of one study. Points that have cluster, profile and mesh in common share a world.
 class PointMaker {
  public:
-  PointMaker(Study& study, Catalog& catalog, Problems& problems) : study_(study), catalog_(catalog), problems_(problems) {}
+  PointMaker(Study& study, Catalog& catalog, Problems& problems)
+      : study_(study), catalog_(catalog), problems_(problems) {}
 
   void add(SweepPoint&& sweep_point) {
     Diagnostics found;
@@ -140,6 +161,7 @@ class PointMaker {
     });
     world_key_ = fmt::format("{} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
                              line_of(*study.find("mesh")));
+    sort_keys(study);
     return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
   }
 
@@ -149,7 +171,7 @@ class PointMaker {
     point.world = number;
     if (is_new) {
       Diagnostics found;
-      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, found);
+      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, point.spec.placement, found);
       problems_.add(found, where);
     }
     return world.get();
@@ -167,7 +189,7 @@ class PointMaker {
 
 std::unique_ptr<World> StudyPoint::make_world() const {
   Diagnostics found;
-  std::unique_ptr<World> made = World::make(spec.cluster, *spec.profile, spec.mesh, found);
+  std::unique_ptr<World> made = World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, found);
   HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
   return made;
 }

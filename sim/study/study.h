@@ -22,7 +22,7 @@ struct StudyPoint {
   std::size_t world = 0;
   BatchSourcePtr batches;
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
-  std::string identity;  ///< YAML of all values that its steps depend on.
+  std::string identity;                            ///< YAML of all values that its steps depend on.
 
   /// Of the simulated cluster; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;
@@ -46,8 +46,8 @@ struct Study {
   [[nodiscard]] RunInfo run_info(std::size_t point, std::size_t plan) const;
 };
 
-/// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with every
-/// problem of the file, of what it names, and of every point of its sweep.
+/// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with
+/// every problem of the file, of what it names, and of every point of its sweep.
 [[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog);
 
 }  // namespace hdpsim

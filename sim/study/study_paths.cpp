@@ -21,9 +21,13 @@ void make_absolute(std::string_view key, Value& value) {
 
 }  // namespace
 
-fs::path path_of(const Value& value) { return fs::path(value.position.file).parent_path() / value.text; }
+fs::path path_of(const Value& value) {
+  return fs::path(value.position.file).parent_path() / value.text;
+}
 
-bool looks_like_path(const std::string& text) { return text.find('/') != std::string::npos || text.ends_with(".yaml"); }
+bool looks_like_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".yaml");
+}
 
 void make_paths_absolute(Value& study) {
   for (Value& item : study.items) make_paths_absolute(item);

@@ -13,7 +13,8 @@ namespace {
 
 bool belongs_to_whole_study(std::string_view path) {
   const std::string_view first = path.substr(0, path.find('.'));
-  return first == "sweep" || std::find(whole_study_keys.begin(), whole_study_keys.end(), first) != whole_study_keys.end();
+  return first == "sweep" ||
+         std::find(whole_study_keys.begin(), whole_study_keys.end(), first) != whole_study_keys.end();
 }
 
 // The number of points; 0 if there is a problem.

@@ -16,8 +16,8 @@ struct SweepPoint {
 /// No sweep has more points than this.
 inline constexpr std::size_t most_points = 100'000;
 
-/// All combinations of the lists under `sweep`, in the order of the file; the last path varies fastest. One point if there
-/// is no sweep. Paths that lead nowhere, values that are no lists and empty lists are reported.
+/// All combinations of the lists under `sweep`, in the order of the file; the last path varies fastest. One point if
+/// there is no sweep. Paths that lead nowhere, values that are no lists and empty lists are reported.
 [[nodiscard]] std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

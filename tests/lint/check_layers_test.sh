@@ -104,8 +104,10 @@ home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'
 home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/support/catch'
 home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'
 home cuda_runtime.h kernels/cuda/a.cu kernels/cpu/a.cpp 'kernels/cuda/'
+home cblas.h kernels/cpu/a.cpp kernels/cuda/a.cu 'kernels/cpu/'
+home nccl.h kernels/transport/a.cpp kernels/cuda/a.cu 'kernels/transport/'
 home mpi.h kernels/transport/a.cpp sim/engine/a.cpp 'kernels/transport/'
-file sim/base/a.cpp '#include <fmt/format.h>' '#include <sys/stat.h>'
+file sim/base/a.cpp '#include <fmt/format.h>' '#include <sys/stat.h>' '#include <unistd.h>' '#include <fcntl.h>' '#include <signal.h>'
 expect "fmt and the operating system anywhere"
 file sim/base/a.cpp '#include <boost/graph.hpp>'
 expect "a package without a home" \
@@ -133,7 +135,8 @@ expect "operand is not rand, and tests may use other generators"
 file sim/engine/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
 expect "a wall clock" "sim/engine/a.cpp:1: no wall clock in the simulator" "sim/engine/a.cpp:2: no wall clock in the simulator"
 file sim/study/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
-expect "studies time themselves"
+file sim/app/a.cpp '#include <chrono>' 'auto t = std::chrono::system_clock::now();'
+expect "studies time themselves, and the application may know the date"
 file sim/study/a.cpp 'auto t = std::chrono::system_clock::now();'
 expect "the date" "sim/study/a.cpp:1: of all clocks only steady_clock: the same input gives the same bytes"
 
@@ -145,8 +148,9 @@ expect "an environment variable in the application"
 file sim/plan/a.cpp 'std::jthread worker;'
 expect "a thread" "sim/plan/a.cpp:1: no threads below sim/study"
 file sim/study/a.cpp '#include <thread>' 'std::jthread worker;'
+file sim/app/a.cpp 'std::jthread progress;'
 file sim/plan/a.cpp 'std::this_thread::yield();'
-expect "threads of a study"
+expect "threads of a study and of the application"
 
 mkdir -p "$tree/sim/base"
 printf '%s\n' '// Units.' '#pragma once' >"$tree/sim/base/a.h"

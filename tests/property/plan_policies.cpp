@@ -147,8 +147,8 @@ TEST_CASE("hdp-balance is never slower with offload than without", "[property][p
       const auto planner = make_planner(parse_document("entry", entry, diagnostics), context, diagnostics);
       return plan_time(planner->plan(batch, 0), context.work).step();
     };
-    // The planner takes the more even of two plans whose steps differ by up to 1 %.
-    CHECK(step("hdp-balance: {offload: auto}") <= 1.03 * step("hdp-balance"));
+    // Of plans whose steps differ by up to 1 % the planner may take a more even one.
+    CHECK(step("hdp-balance: {offload: auto}") <= 1.0101 * step("hdp-balance"));
   }
 }
 

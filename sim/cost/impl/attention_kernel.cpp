@@ -51,11 +51,12 @@ AttentionKernel::Tiles AttentionKernel::tiles(std::int64_t queries, std::int64_t
   const std::int64_t rounded_queries = rounded_up(queries, curve_.tile_queries);
   const std::int64_t rounded_keys = rounded_up(keys, causal ? causal_tile_keys_ : curve_.tile_keys);
   // Forward a row is a tile of queries against all keys, backward a tile of keys against all queries.
-  const std::int64_t row = curve_.backward ? std::min(curve_.tile_keys, rounded_keys) * rounded_queries
-                                           : curve_.tile_queries * rounded_keys;
-  const std::int64_t area = causal ? causal_tile_area(queries, curve_.tile_queries, causal_tile_keys_)
-                                   : rounded_queries * rounded_keys;
-  return {area, row, std::min(rounded_queries, rounded_keys)};
+  const std::int64_t row =
+      curve_.backward ? std::min(curve_.tile_keys, rounded_keys) * rounded_queries : curve_.tile_queries * rounded_keys;
+  const std::int64_t area =
+      causal ? causal_tile_area(queries, curve_.tile_queries, causal_tile_keys_) : rounded_queries * rounded_keys;
+  const std::int64_t inner = curve_.backward ? rounded_queries : rounded_keys;
+  return {area, row, std::min(rounded_queries, rounded_keys), inner};
 }
 
 double AttentionKernel::seconds_per_pair(std::int64_t length) const {
@@ -68,9 +69,8 @@ AttentionKernel::BlockCost AttentionKernel::cost(const AttentionBlock& block, st
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
   const bool causal = block.mask == Mask::causal;
   const Tiles tiles = this->tiles(block.queries, block.keys, causal);
-  const double seconds = seconds_per_pair(tiles.length);
-  return {seconds * static_cast<double>(tiles.area * block.count * heads),
-          seconds * static_cast<double>(tiles.row) * multiprocessors_,
+  return {seconds_per_pair(tiles.length) * static_cast<double>(tiles.area * block.count * heads),
+          seconds_per_pair(tiles.inner) * static_cast<double>(tiles.row) * multiprocessors_,
           causal != curve_.causal || !rates_.covers(static_cast<double>(tiles.length))};
 }
 

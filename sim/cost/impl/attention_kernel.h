@@ -9,20 +9,21 @@
 
 namespace hdpsim {
 
-/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. One side of the tile
-/// divides the other.
+/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. One side of the
+/// tile divides the other.
 [[nodiscard]] std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys);
 
 /// One measured kernel: how long a pair of a block lasts, by the size of the block.
 ///
-/// A kernel works in tiles, so a block costs its tile-rounded area A_tile and the samples are read that way: with the exact area A
-/// and the published rate R = w A / t (w FLOPs a pair), R_tile = w A_tile / t = R A_tile / A. R varies like A / A_tile and drops
-/// to nothing for blocks of a few tokens; R_tile is smooth, which is what an interpolation needs. It is linear in log(length)
-/// between samples and constant beyond them: a block of one token costs one whole tile at the speed of the shortest sample.
+/// A kernel works in tiles, so a block costs its tile-rounded area A_tile and the samples are read that way: with the
+/// exact area A and the published rate R = w A / t (w FLOPs a pair), R_tile = w A_tile / t = R A_tile / A. R varies
+/// like A / A_tile and drops to nothing for blocks of a few tokens; R_tile is smooth, which is what an interpolation
+/// needs. It is linear in log(length) between samples and constant beyond them: a block of one token costs one whole
+/// tile at the speed of the shortest sample.
 ///
-/// The length of a block is its shorter side. One side of a block is the kernel's inner loop and amortises its start, the other
-/// fills the device; published curves vary both together, so the shorter one is the pessimistic reading. It is rounded up to
-/// whole tiles, so that time grows with length inside a tile too.
+/// The length of a block is its shorter side. One side of a block is the kernel's inner loop and amortises its start,
+/// the other fills the device; published curves vary both together, so the shorter one is the pessimistic reading. It
+/// is rounded up to whole tiles, so that time grows with length inside a tile too.
 class AttentionKernel {
  public:
   AttentionKernel(const AttentionCurve& curve, std::int64_t multiprocessors);
@@ -47,6 +48,7 @@ class AttentionKernel {
     std::int64_t area = 0;    ///< Pairs of one head of one block.
     std::int64_t row = 0;     ///< Of them in the longest row.
     std::int64_t length = 0;  ///< Shorter side, in whole tiles.
+    std::int64_t inner = 0;   ///< Side that a row runs over.
   };
   [[nodiscard]] Tiles tiles(std::int64_t queries, std::int64_t keys, bool causal) const;
   [[nodiscard]] double seconds_per_pair(std::int64_t length) const;

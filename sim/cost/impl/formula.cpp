@@ -37,8 +37,9 @@ Estimate FormulaCostModel::attention(const Attention& op) const {
   }
   const double forward_work = 4 * static_cast<double>(op.heads * op.head_dim) * area;
   // Forward reads Q, K, V and writes O; backward reads Q, O, dO, K, V and writes dQ, dK, dV: twice as much.
-  const double forward_bytes = bf16 * 2 * static_cast<double>(op.head_dim) *
-                               (query_rows * static_cast<double>(op.heads) + key_rows * static_cast<double>(op.kv_heads));
+  const double forward_bytes =
+      bf16 * 2 * static_cast<double>(op.head_dim) *
+      (query_rows * static_cast<double>(op.heads) + key_rows * static_cast<double>(op.kv_heads));
   const bool forward = op.direction == Direction::forward;
   return roofline(forward ? forward_work : 2.5 * forward_work, forward ? forward_bytes : 2 * forward_bytes);
 }

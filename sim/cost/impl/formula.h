@@ -4,8 +4,8 @@
 
 namespace hdpsim {
 
-/// The roofline of a data sheet: work at peak speed or bytes at peak memory bandwidth, whichever lasts longer, plus a launch.
-/// Optimistic: no kernel is faster.
+/// The roofline of a data sheet: work at peak speed or bytes at peak memory bandwidth, whichever lasts longer, plus a
+/// launch. Optimistic: no kernel is faster.
 class FormulaCostModel final : public CostModel {
  public:
   FormulaCostModel(const Datasheet& datasheet, Duration launch);

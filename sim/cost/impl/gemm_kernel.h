@@ -10,13 +10,14 @@
 
 namespace hdpsim {
 
-/// Matrix products: wave-rounded work at an efficiency that depends on the work or, for the weight shapes (n, k) that were
-/// measured, on m.
+/// Matrix products: wave-rounded work at an efficiency that depends on the work or, for the weight shapes (n, k) that
+/// were measured, on m.
 ///
-/// A product is cut in tiles that the multiprocessors compute in waves; its last wave lasts as long as a full one. So a product of
-/// more than one wave costs ceil(tiles / multiprocessors) full waves, and samples by shape are read that way too. One of less than
-/// a wave is not charged for idle multiprocessors: libraries then use smaller tiles or split k, and what is lost is in the falloff
-/// of the efficiency with work. Samples by work are of products that fill their waves.
+/// A product is cut in tiles that the multiprocessors compute in waves; its last wave lasts as long as a full one. So a
+/// product of more than one wave costs ceil(tiles / multiprocessors) full waves, and samples by shape are read that way
+/// too. One of less than a wave is not charged for idle multiprocessors: libraries then use smaller tiles or split k,
+/// and what is lost is in the falloff of the efficiency with work. Samples by work are of products that fill their
+/// waves.
 class GemmKernel {
  public:
   GemmKernel(const GemmTable& table, const Datasheet& datasheet);
@@ -30,8 +31,8 @@ class GemmKernel {
 
  private:
   struct WeightShape {
-    LogCurve efficiency;                    // by m
-    std::map<std::int64_t, double> seconds; // of the samples, by m
+    LogCurve efficiency;                     // by m
+    std::map<std::int64_t, double> seconds;  // of the samples, by m
   };
   [[nodiscard]] double wave_rounded_work(const Gemm& op) const;
 
@@ -39,9 +40,9 @@ class GemmKernel {
   std::int64_t tile_n_;
   std::int64_t multiprocessors_;
   double launch_seconds_;
-  double full_rate_;         // FLOP/s
-  double memory_bandwidth_;  // B/s
-  LogCurve by_work_;         // efficiency by wave-rounded FLOPs
+  double full_rate_;                                                       // FLOP/s
+  double memory_bandwidth_;                                                // B/s
+  LogCurve by_work_;                                                       // efficiency by wave-rounded FLOPs
   std::map<std::pair<std::int64_t, std::int64_t>, WeightShape> by_shape_;  // by (n, k)
 };
 

@@ -4,7 +4,8 @@
 
 namespace hdpsim {
 
-/// A positive quantity known at some sizes: linear in the logarithm of the size between them, constant beyond both ends.
+/// A positive quantity known at some sizes: linear in the logarithm of the size between them, constant beyond both
+/// ends.
 class LogCurve {
  public:
   /// Knots at (nearly) one size are joined to their mean.

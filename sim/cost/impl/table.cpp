@@ -41,23 +41,26 @@ Estimate TableCostModel::attention(const Attention& op) const {
 }
 
 TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
-  // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: between tile-rounded areas
-  // masks differ least.
+  // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: between tile-rounded
+  // areas masks differ least.
   const bool causal = mask == Mask::causal;
   const bool backward = op.direction == Direction::backward;
+  for (const AttentionKernel& kernel : attention_) {
+    if (kernel.causal() == causal && kernel.backward() == backward && kernel.head_dim() == op.head_dim) {
+      return {&kernel, 1, true};
+    }
+  }
   const auto distance = [&](const AttentionKernel& kernel) {
     const double dims = std::abs(std::log2(static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim())));
-    return std::array<double, 3>{kernel.backward() == backward ? 0.0 : 1.0, dims, kernel.causal() == causal ? 0.0 : 1.0};
+    return std::array<double, 3>{kernel.backward() == backward ? 0.0 : 1.0, dims,
+                                 kernel.causal() == causal ? 0.0 : 1.0};
   };
-  const auto nearest = std::min_element(
-      attention_.begin(), attention_.end(),
-      [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
-  Match match;
-  match.kernel = &*nearest;
-  match.exact = distance(*nearest) == std::array<double, 3>{};
-  match.scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
-  if (nearest->backward() != backward) match.scale *= backward ? backward_work : 1 / backward_work;
-  return match;
+  const auto nearest =
+      std::min_element(attention_.begin(), attention_.end(),
+                       [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
+  double scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
+  if (nearest->backward() != backward) scale *= backward ? backward_work : 1 / backward_work;
+  return {&*nearest, scale, false};
 }
 
 Estimate TableCostModel::tabulated(const Attention& op) const {

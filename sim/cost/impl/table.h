@@ -11,10 +11,11 @@ namespace hdpsim {
 
 /// Interpolates a profile's samples; what has none falls back to the roofline of the data sheet.
 ///
-/// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length: the second is
-/// what an under-filled device takes. A mask, direction or head dimension without samples of its own takes those that are nearest,
-/// per FLOP, and counts as extrapolated. Evidence is that of the larger part of a launch's time. `measured` is only what a
-/// measured profile holds itself; figures that others published are never more than interpolated.
+/// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length: the
+/// second is what an under-filled device takes. A mask, direction or head dimension without samples of its own takes
+/// those that are nearest, per FLOP, and counts as extrapolated. Evidence is that of the larger part of a launch's
+/// time. `measured` is only what a measured profile holds itself; figures that others published are never more than
+/// interpolated.
 class TableCostModel final : public CostModel {
  public:
   explicit TableCostModel(const DeviceProfile& profile);

@@ -42,7 +42,8 @@ struct RankState {
   std::array<StreamState, stream_count> streams;
   std::vector<std::int64_t> completed;  // iterations, by instruction of the block
   std::uint32_t posted = 0;             // exchanges
-  Instant received_began;               // of the exchange that ended last
+  Instant posted_at;                    // the last of them
+  Duration peer_wait;                   // while compute stands still: for ranks that had not posted their side
 };
 
 class ExactSimulation {
@@ -95,6 +96,7 @@ class ExactSimulation {
     state.micro_batch = *next;
     state.index = static_cast<std::size_t>(std::find(group.begin(), group.end(), HdpRank(rank)) - group.begin());
     state.posted = 0;
+    state.peer_wait = Duration{};
     enter_block(rank, 0);
   }
 
@@ -153,6 +155,7 @@ class ExactSimulation {
     if (stream == compute) book_wait(rank, instruction);
     if (instruction.opcode == Opcode::exchange) {
       ++state.posted;
+      state.posted_at = queue_.now();
       board_.post(state.micro_batch, state.index, group.priced.program.bytes[instruction.work]);
       return false;
     }
@@ -170,25 +173,28 @@ class ExactSimulation {
     return true;
   }
 
-  // The compute stream stood still: for a rank of the ring that had not posted yet, then for the message on its way; or for
-  // a copy.
+  // The compute stream stood still: for ranks of the ring that had not posted their side of an exchange, for messages on their
+  // way, or for a copy.
   void book_wait(std::size_t rank, const Instruction& instruction) {
     RankState& state = ranks_[rank];
-    const Instant idle_since = state.streams[compute].free_since;
-    if (idle_since == queue_.now()) return;
+    const Duration idle = queue_.now() - state.streams[compute].free_since;
     Breakdown& booked = timeline_.ranks[rank];
-    Opcode waited_for = Opcode::exchange;
+    Activity waited_for = Activity::cp_comm;
     for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
       const Opcode opcode = block_of(state).body[instruction.dependencies[d].instruction].opcode;
-      if (opcode == Opcode::offload || opcode == Opcode::prefetch) waited_for = opcode;
+      if (opcode == Opcode::offload || opcode == Opcode::prefetch) waited_for = Activity::offload_stall;
     }
-    if (waited_for != Opcode::exchange) {
-      booked[activity_of(waited_for)] += queue_.now() - idle_since;
-      return;
-    }
-    const Instant flowing = std::clamp(state.received_began, idle_since, queue_.now());
-    booked[Activity::group_wait] += flowing - idle_since;
-    booked[Activity::cp_comm] += queue_.now() - flowing;
+    booked[Activity::group_wait] += state.peer_wait;
+    booked[waited_for] += idle - state.peer_wait;
+    state.peer_wait = Duration{};
+  }
+
+  // An exchange has ended. If compute stood still meanwhile, the time until the message began was a wait for the peer.
+  void note_peer_wait(RankState& state, Instant began) const {
+    const StreamState& kernels = state.streams[compute];
+    if (kernels.running) return;
+    const Instant since = std::max(state.posted_at, kernels.free_since);
+    if (began > since) state.peer_wait += began - since;
   }
 
   void complete(RankState& state, std::size_t stream) {
@@ -214,7 +220,7 @@ class ExactSimulation {
     const auto comm = static_cast<std::size_t>(Stream::comm);
     const bool here = state.micro_batch == member.micro_batch && state.streams[comm].running;
     if (!here || board_.ended(member.micro_batch, member.index) < state.posted) return;
-    state.received_began = board_.last_received_began(member.micro_batch, member.index);
+    note_peer_wait(state, board_.last_received_began(member.micro_batch, member.index));
     complete(state, comm);
     advance(rank.index());
   }
@@ -224,7 +230,9 @@ class ExactSimulation {
     const Duration drained = queue_.now() - state.streams[compute].free_since;
     if (drained > Duration{}) {
       const bool copies = state.streams[static_cast<std::size_t>(Stream::comm)].free_since < queue_.now();
-      timeline_.ranks[rank][copies ? Activity::offload_stall : Activity::cp_comm] += drained;
+      timeline_.ranks[rank][copies ? Activity::offload_stall : Activity::cp_comm] += drained - state.peer_wait;
+      timeline_.ranks[rank][Activity::group_wait] += state.peer_wait;
+      state.peer_wait = Duration{};
     }
     if (state.block + 1 < groups_[state.micro_batch.index()]->priced.program.blocks.size()) {
       enter_block(rank, state.block + 1);

@@ -61,34 +61,46 @@ class FluidSimulation {
       free_since = queue_.now();
     }
     std::vector<Hop> hops = ring_hops(micro_batch(id), machine_);
-    const RingPace pace(hops, contention_);
-    if (!pace.is_contended()) {
-      const auto transfer = [&](Bytes bytes) { return pace.transfer(bytes); };
-      const Duration total = book(id, priced, transfer);
-      queue_.schedule_after(total, static_cast<std::uint32_t>(id.index()), group_ended);
+    GroupPace pace = group_pace(micro_batch(id), hops, machine_, contention_);
+    if (!pace.all.is_contended()) {
+      queue_.schedule_after(private_time(id, priced, pace), static_cast<std::uint32_t>(id.index()), group_ended);
       return;
     }
     any_shared_ = true;
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
-    const double slowest = distinct_speeds(micro_batch(id), machine_).front();
-    shared_.begin(id, std::move(priced), pace, std::move(hops), slowest);
+    shared_.begin(id, std::move(priced), std::move(pace), std::move(hops));
   }
 
-  // Books the time of every rank of the group, the faster ones' wait for the slowest included; returns the slowest's.
-  Duration book(MicroBatchId id, const PricedProgram& priced, const TransferTime& transfer) {
-    std::vector<std::pair<double, LoopTime>> by_speed;
-    for (const double speed : distinct_speeds(micro_batch(id), machine_)) {
-      by_speed.emplace_back(speed, micro_batch_time(priced, speed, transfer));
+  // How long the micro-batch takes with its links to itself; books it for every rank of the group.
+  Duration private_time(MicroBatchId id, const PricedProgram& priced, const GroupPace& pace) {
+    const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
+    Duration longest;
+    for (const SpeedClass& c : pace.classes) {
+      const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes); };
+      const Duration slowest = micro_batch_time(priced, c.speed, slowest_hop).total;
+      const Duration own = c.reach < 1 ? micro_batch_time(priced, c.speed, own_hops).total : slowest;
+      longest = std::max(longest, between(own, slowest, c.reach));
     }
-    const Duration slowest = by_speed.front().second.total;
+    book(id, priced, slowest_hop, longest);
+    return longest;
+  }
+
+  // Books `total` for every rank of the group: its kernels, its wait for messages at the pace of the ring's slowest hop (as far
+  // as total leaves room for it), and the rest as waiting for slower ranks.
+  void book(MicroBatchId id, const PricedProgram& priced, const TransferTime& transfer, Duration total) {
+    std::vector<std::pair<double, LoopTime>> by_speed;
     for (const HdpRank rank : micro_batch(id).group) {
       const double speed = machine_.speed[rank.index()];
-      const auto own = std::find_if(by_speed.begin(), by_speed.end(), [&](const auto& e) { return e.first == speed; });
+      auto own = std::find_if(by_speed.begin(), by_speed.end(), [&](const auto& e) { return e.first == speed; });
+      if (own == by_speed.end()) {
+        by_speed.emplace_back(speed, micro_batch_time(priced, speed, transfer));
+        own = by_speed.end() - 1;
+      }
+      const Duration rest = total - own->second.total;
       Breakdown& booked = timeline_.ranks[rank.index()];
       booked += own->second.breakdown;
-      booked[Activity::group_wait] += slowest - own->second.total;
+      booked[rest < Duration{} ? Activity::cp_comm : Activity::group_wait] += rest;
     }
-    return slowest;
   }
 
   void end(MicroBatchId id) {
@@ -100,11 +112,16 @@ class FluidSimulation {
     for (const HdpRank rank : micro_batch(id).group) arrive(rank);
   }
 
-  // What a contended micro-batch took beyond its kernels is waiting for keys and values.
+  // What a contended micro-batch took beyond the kernels of its slowest rank is waiting for keys and values.
   void end_shared(MicroBatchId id) {
-    const Duration kernels = book(id, shared_.priced(id), [](Bytes) { return Duration{}; });
-    const Duration waited = (queue_.now() - timeline_.micro_batches[id.index()].begin) - kernels;
-    for (const HdpRank rank : micro_batch(id).group) timeline_.ranks[rank.index()][Activity::cp_comm] += waited;
+    const PricedProgram& priced = shared_.priced(id);
+    const auto no_transfer = [](Bytes) { return Duration{}; };
+    double slowest = machine_.speed[micro_batch(id).group.front().index()];
+    for (const HdpRank rank : micro_batch(id).group) slowest = std::min(slowest, machine_.speed[rank.index()]);
+    const Duration kernels = micro_batch_time(priced, slowest, no_transfer).total;
+    const Duration total = queue_.now() - timeline_.micro_batches[id.index()].begin;
+    book(id, priced, no_transfer, kernels);
+    for (const HdpRank rank : micro_batch(id).group) timeline_.ranks[rank.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
     end(id);
   }

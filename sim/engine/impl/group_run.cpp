@@ -2,40 +2,61 @@
 
 #include <algorithm>
 
+#include "sim/base/check.h"
+
 namespace hdpsim {
 namespace {
 
-Duration no_transfer(Bytes) { return {}; }
-
-// Where the ring of a body begins and ends; empty without one.
-BodyRange ring_range(const Block& block) {
-  BodyRange range{block.body.size(), 0};
-  for (std::size_t i = 0; i < block.body.size(); ++i) {
-    const Opcode opcode = block.body[i].opcode;
-    if (opcode == Opcode::exchange) range.first = std::min(range.first, i);
-    if (opcode == Opcode::exchange || opcode == Opcode::attention || opcode == Opcode::merge) range.last = i + 1;
-  }
-  if (range.first >= range.last) return {0, 0};
-  return range;
+bool waits_for(const Instruction& instruction, std::size_t other) {
+  const auto end = instruction.dependencies.begin() + instruction.dependency_count;
+  return std::any_of(instruction.dependencies.begin(), end, [&](const Dependency& dependency) {
+    return dependency.instruction == other && dependency.iterations_back == 0;
+  });
 }
 
-// One pass of a range without what the iterations owe each other.
-Duration one_pass(const PricedProgram& priced, std::size_t block, BodyRange range, double speed) {
-  Duration sum;
-  for (std::size_t i = range.first; i < range.last; ++i) {
-    if (priced.program.blocks[block].body[i].stream == Stream::compute) sum += priced.time(block, i, speed);
+// From the first exchange of a body to the first instruction that needs the last one: links are in use nowhere else. Empty
+// without an exchange.
+BodyRange ring_range(const std::vector<Instruction>& body) {
+  const auto is_exchange = [](const Instruction& instruction) { return instruction.opcode == Opcode::exchange; };
+  const auto first = std::find_if(body.begin(), body.end(), is_exchange);
+  if (first == body.end()) return {0, 0};
+  const auto last = std::find_if(body.rbegin(), body.rend(), is_exchange).base() - 1;
+  const auto last_index = static_cast<std::size_t>(last - body.begin());
+  const auto needs_last = std::find_if(last, body.end(), [&](const auto& i) { return waits_for(i, last_index); });
+  return {static_cast<std::size_t>(first - body.begin()), static_cast<std::size_t>(needs_last - body.begin())};
+}
+
+bool is_slower(const Hop& a, const Hop& b) {
+  return a.alone != b.alone ? a.alone < b.alone : a.latency > b.latency;
+}
+
+// For every rank of a ring the number of ranks between it and the nearest end of one of the slowest hops.
+std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops) {
+  const std::size_t ranks = hops.size();
+  std::vector<std::size_t> distances(ranks, ranks);
+  if (hops.empty()) return distances;
+  const Hop& slowest = *std::min_element(hops.begin(), hops.end(), is_slower);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    if (!is_slower(slowest, hops[i])) distances[i] = distances[(i + 1) % ranks] = 0;
   }
-  return sum;
+  // Twice round the ring in each direction reaches every rank from every hop.
+  for (std::size_t i = 0; i < 2 * ranks; ++i) {
+    std::size_t& next = distances[(i + 1) % ranks];
+    next = std::min(next, distances[i % ranks] + 1);
+  }
+  for (std::size_t i = 2 * ranks; i > 0; --i) {
+    std::size_t& before = distances[(i - 1) % ranks];
+    before = std::min(before, distances[i % ranks] + 1);
+  }
+  return distances;
 }
 
 }  // namespace
 
-RingPace::RingPace(const std::vector<Hop>& hops, bool contention) {
-  for (const Hop& hop : hops) {
-    std::vector<Kind>& kinds = contention && !hop.is_private ? contended_ : private_;
-    const Kind kind{hop.latency, hop.alone};
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
-  }
+void RingPace::add(const Hop& hop, bool contention) {
+  std::vector<Kind>& kinds = contention && !hop.is_private ? contended_ : private_;
+  const Kind kind{hop.latency, hop.alone};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
 }
 
 Duration RingPace::transfer(Bytes bytes) const {
@@ -46,11 +67,40 @@ Duration RingPace::transfer(Bytes bytes) const {
   return slowest;
 }
 
-Duration RingPace::transfer(Bytes bytes, Bandwidth shared) const {
+Duration RingPace::transfer(Bytes bytes, Bandwidth share) const {
   Duration slowest;
   for (const Kind& kind : private_) slowest = std::max(slowest, kind.latency + bytes / kind.alone);
-  for (const Kind& kind : contended_) slowest = std::max(slowest, kind.latency + bytes / std::min(kind.alone, shared));
+  for (const Kind& kind : contended_) slowest = std::max(slowest, kind.latency + bytes / std::min(kind.alone, share));
   return slowest;
+}
+
+GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops, const Machine& machine,
+                     bool contention) {
+  GroupPace pace;
+  const auto class_of = [&](double speed) -> SpeedClass& {
+    for (SpeedClass& known : pace.classes) {
+      if (known.speed == speed) return known;
+    }
+    return pace.classes.emplace_back(SpeedClass{speed, {}, 0});
+  };
+  const std::vector<std::size_t> distances = distances_to_slowest(hops);
+  const std::size_t ranks = micro_batch.group.size();
+  for (std::size_t i = 0; i < ranks; ++i) {
+    SpeedClass& own = class_of(machine.speed[micro_batch.group[i].index()]);
+    if (hops.empty()) continue;
+    own.own.add(hops[i], contention);
+    own.own.add(hops[(i + ranks - 1) % ranks], contention);
+    pace.all.add(hops[i], contention);
+    const double away = 2 * static_cast<double>(distances[i]) / static_cast<double>(ranks - 1);
+    own.reach = std::max(own.reach, 1 - away);
+  }
+  std::sort(pace.classes.begin(), pace.classes.end(),
+            [](const SpeedClass& a, const SpeedClass& b) { return a.speed < b.speed; });
+  return pace;
+}
+
+Duration between(Duration own, Duration slowest, double reach) {
+  return own + (slowest - own).scaled(reach);
 }
 
 LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer) {
@@ -64,49 +114,42 @@ LoopTime micro_batch_time(const PricedProgram& priced, double speed, const Trans
   return sum;
 }
 
-std::vector<double> distinct_speeds(const MicroBatch& micro_batch, const Machine& machine) {
-  std::vector<double> speeds;
-  for (const HdpRank rank : micro_batch.group) {
-    const double speed = machine.speed[rank.index()];
-    if (std::find(speeds.begin(), speeds.end(), speed) == speeds.end()) speeds.push_back(speed);
+Pass pass_through(const PricedProgram& priced, std::size_t block) {
+  const std::vector<Instruction>& body = priced.program.blocks[block].body;
+  const BodyRange ring = ring_range(body);
+  if (ring.last == 0) return {{0, body.size()}, {}, {}, {}};
+  Pass pass{{0, ring.first}, ring, {ring.last, body.size()}, {}};
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const bool copies = body[i].opcode == Opcode::offload || body[i].opcode == Opcode::prefetch;
+    if (copies) pass.copy = priced.time(block, i, 1);
   }
-  std::sort(speeds.begin(), speeds.end());
-  return speeds;
+  return pass;
 }
 
-std::vector<Segment> segments_of(const PricedProgram& priced, std::size_t block, double speed) {
-  const Block& loop = priced.program.blocks[block];
-  const BodyRange whole{0, loop.body.size()};
-  const BodyRange ring = ring_range(loop);
-  if (ring.last == 0) {
-    const LoopTime time = loop_time(priced, block, whole, speed, no_transfer);
-    return {{false, time.total, block, whole}};
+Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed) {
+  Duration sum;
+  for (std::size_t i = part.first; i < part.last; ++i) {
+    if (priced.program.blocks[block].body[i].stream == Stream::compute) sum += priced.time(block, i, speed);
   }
-  // What copies to the host add to the loop beyond one pass at a time is spread evenly over the passes.
-  const Duration all = loop_time(priced, block, whole, speed, no_transfer).total;
-  const Duration stalls = all - one_pass(priced, block, whole, speed) * loop.iterations;
-  const Duration stall = Duration::picoseconds((stalls.picoseconds() + loop.iterations - 1) / loop.iterations);
-  return {{false, one_pass(priced, block, {0, ring.first}, speed), block, {0, ring.first}},
-          {true, {}, block, ring},
-          {false, one_pass(priced, block, {ring.last, whole.last}, speed) + stall, block, {ring.last, whole.last}}};
+  return sum;
 }
 
-Duration ring_time(const PricedProgram& priced, const Segment& segment, double speed, const TransferTime& transfer) {
-  const Duration all = loop_time(priced, segment.block, segment.range, speed, transfer).total;
-  return Duration::picoseconds(all.picoseconds() / priced.program.blocks[segment.block].iterations);
+Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
+                   const TransferTime& transfer) {
+  return pass_time(priced, block, ring, speed, transfer).total;
 }
 
-Bandwidth ring_demand(const PricedProgram& priced, const Segment& segment, double speed) {
-  const std::vector<Instruction>& body = priced.program.blocks[segment.block].body;
+Bandwidth ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed) {
+  const std::vector<Instruction>& body = priced.program.blocks[block].body;
   Bytes largest;
   Duration step;
-  for (std::size_t i = segment.range.first; i < segment.range.last; ++i) {
+  for (std::size_t i = ring.first; i < ring.last; ++i) {
     if (body[i].opcode == Opcode::exchange) largest = std::max(largest, priced.program.bytes[body[i].work]);
-    if (body[i].opcode == Opcode::attention) step = priced.time(segment.block, i, speed);
+    if (body[i].opcode == Opcode::attention) step = priced.time(block, i, speed);
   }
   constexpr double unlimited = 9e18;
   const double demand = step.picoseconds() == 0 ? unlimited : static_cast<double>(largest.count()) / step.seconds();
-  return Bandwidth::bytes_per_second(1).scaled(std::min(unlimited, std::max(1.0, demand)));
+  return Bandwidth::bytes_per_second(1).scaled(std::clamp(demand, 1.0, unlimited));
 }
 
 }  // namespace hdpsim

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "sim/engine/impl/loop_schedule.h"
@@ -9,14 +8,14 @@
 
 namespace hdpsim {
 
-/// The distinct hops of a ring. All ranks move at the pace of the slowest one.
+/// Hops that a rank, or several, must wait for: an exchange takes as long as the slowest of them.
 class RingPace {
  public:
-  RingPace(const std::vector<Hop>& hops, bool contention);
+  void add(const Hop& hop, bool contention);
   /// Time of one exchange when nobody else uses the links.
   [[nodiscard]] Duration transfer(Bytes bytes) const;
-  /// The same when the contended hops get `shared`.
-  [[nodiscard]] Duration transfer(Bytes bytes, Bandwidth shared) const;
+  /// The same when the contended hops get `share`.
+  [[nodiscard]] Duration transfer(Bytes bytes, Bandwidth share) const;
   [[nodiscard]] bool is_contended() const { return !contended_.empty(); }
 
  private:
@@ -25,32 +24,56 @@ class RingPace {
     Bandwidth alone;
     friend bool operator==(const Kind&, const Kind&) = default;
   };
-  std::vector<Kind> private_;
-  std::vector<Kind> contended_;
+  std::vector<Kind> private_;    // distinct
+  std::vector<Kind> contended_;  // distinct
 };
+
+/// The ranks of a group that have one speed, and the hops beside any of them.
+///
+/// A ring is a system of ranks that wait for their neighbours once an exchange, and its speed is its slowest cycle of
+/// dependencies. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank behind the kernels
+/// before the ring, reaches the ring's slowest hop d exchanges later, stays there, and comes back d exchanges before the
+/// kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop.
+struct SpeedClass {
+  double speed = 1;
+  RingPace own;
+  double reach = 1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d / exchanges, at least 0.
+};
+
+struct GroupPace {
+  std::vector<SpeedClass> classes;  ///< Slowest device first.
+  RingPace all;                     ///< Every hop of the ring.
+
+};
+
+[[nodiscard]] GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops, const Machine& machine,
+                                   bool contention);
+
+/// A cycle of a speed class, of which `reach` of the exchanges go at the pace of the slowest hop.
+[[nodiscard]] Duration between(Duration own, Duration slowest, double reach);
 
 /// Time of a whole micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// Distinct speeds of a group's ranks, slowest first.
-[[nodiscard]] std::vector<double> distinct_speeds(const MicroBatch& micro_batch, const Machine& machine);
-
-/// One part of a micro-batch whose ring shares links with others: either a fixed time or a stretch of ring.
-struct Segment {
-  bool ring = false;
-  Duration fixed;         ///< Of a fixed part.
-  std::size_t block = 0;  ///< Of a ring: where its instructions are.
-  BodyRange range;
+/// One pass through a block, in three parts. A block without an exchange has only `before`, which then holds all iterations.
+struct Pass {
+  BodyRange before;
+  BodyRange ring;
+  BodyRange behind;
+  Duration copy;  ///< To or from host memory, one layer's.
+  [[nodiscard]] bool has_ring() const { return ring.first < ring.last; }
 };
 
-/// The segments of one pass through a block: before the ring, the ring, behind it. One fixed segment for a block without a ring.
-[[nodiscard]] std::vector<Segment> segments_of(const PricedProgram& priced, std::size_t block, double speed);
+[[nodiscard]] Pass pass_through(const PricedProgram& priced, std::size_t block);
 
-/// Time of a ring segment on ranks of this speed.
-[[nodiscard]] Duration ring_time(const PricedProgram& priced, const Segment& segment, double speed,
+/// Time of the compute instructions of a part, once.
+[[nodiscard]] Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed);
+
+/// Time of the ring of a pass on ranks of this speed.
+[[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
                                  const TransferTime& transfer);
 
 /// The rate at which a ring that waits for nothing but its own kernels sends: what it leaves, others may use.
-[[nodiscard]] Bandwidth ring_demand(const PricedProgram& priced, const Segment& segment, double speed);
+[[nodiscard]] Bandwidth ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
 
 }  // namespace hdpsim

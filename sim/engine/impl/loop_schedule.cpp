@@ -22,13 +22,13 @@ class LoopSchedule {
     for (auto& iteration : ends_) iteration.resize(block_.body.size());
   }
 
-  LoopTime run() {
-    const std::int64_t passes = repeats_are_independent() ? 1 : block_.iterations;
+  LoopTime run(std::int64_t iterations) {
+    const std::int64_t passes = repeats_are_independent() ? 1 : iterations;
     for (iteration_ = 0; iteration_ < passes; ++iteration_) {
       for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
     }
     drain();
-    const std::int64_t repeated = passes == 1 ? block_.iterations : 1;
+    const std::int64_t repeated = passes == 1 ? iterations : 1;
     return {free_[compute] * repeated, breakdown_.repeated(repeated)};
   }
 
@@ -104,7 +104,12 @@ class LoopSchedule {
 
 LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                    const TransferTime& transfer) {
-  return LoopSchedule(priced, block, range, speed, transfer).run();
+  return LoopSchedule(priced, block, range, speed, transfer).run(priced.program.blocks[block].iterations);
+}
+
+LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
+                   const TransferTime& transfer) {
+  return LoopSchedule(priced, block, range, speed, transfer).run(1);
 }
 
 }  // namespace hdpsim

@@ -20,9 +20,12 @@ struct BodyRange {
 
 using TransferTime = std::function<Duration(Bytes)>;
 
-/// Runs `iterations` of a range of a body on the four streams of one device of the given speed. Without dependencies between
-/// iterations one pass is enough. O(instructions x iterations run).
+/// Runs a range of a block's body, all iterations, on the four streams of one device of the given speed. Without copies to the
+/// host the iterations owe each other nothing and one pass is enough. O(instructions x passes).
 [[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
+                                 const TransferTime& transfer);
+/// One iteration alone.
+[[nodiscard]] LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
 
 }  // namespace hdpsim

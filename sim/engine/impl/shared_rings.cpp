@@ -7,33 +7,54 @@
 namespace hdpsim {
 namespace {
 
-enum Tag : std::uint32_t { fixed_ended = 1, ring_ended = 2 };  // a ring's tag also carries the version of its pace
+enum Tag : std::uint32_t { ring_reached = 1, ring_ended = 2, pass_ended = 3 };  // a ring's end also carries its pace's version
 constexpr std::uint32_t tag_bits = 2;
 constexpr std::uint32_t tag_mask = (1U << tag_bits) - 1;
+
+Duration no_transfer(Bytes) {
+  return {};
+}
 
 }  // namespace
 
 struct SharedRings::Run {
   PricedProgram priced;
-  RingPace pace;
+  GroupPace pace;
   std::vector<Hop> hops;
-  double speed = 1;
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
-  std::vector<Segment> segments{};  // of the block
-  std::size_t segment = 0;
+  Pass pass{};             // of the block
+  Duration before{};       // of the slowest class: until the ring ...
+  Duration behind{};       // ... and from its end
+  Duration ring_alone{};   // with transfers that take no time
+  Instant pass_began{};
 
   std::vector<FlowId> flows{};  // while in a ring
   Bandwidth share{};            // the rate that sets the present pace
   Instant since{};              // of that pace
-  Duration pass{};              // the whole ring segment at that pace
-  Instant earliest_end{};       // the kernels of the ring alone
-  double done = 0;            // share of the ring segment
+  Duration whole{};             // the ring of this pass at that pace
+  Instant earliest_end{};       // of the ring: its kernels
+  double done = 0;              // share of the ring
   std::uint32_t version = 0;
 
-  [[nodiscard]] const Segment& current() const { return segments[segment]; }
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
+  [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
+
+  // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the parts
+  // before and behind the ring is the ring.
+  [[nodiscard]] Duration ring(Bandwidth at_share) const {
+    Duration longest;
+    const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at_share); };
+    for (const SpeedClass& c : pace.classes) {
+      const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at_share); };
+      const Duration slowest = ring_time(priced, block, pass.ring, c.speed, slowest_hop);
+      const Duration own = c.reach < 1 ? ring_time(priced, block, pass.ring, c.speed, own_hops) : slowest;
+      longest = std::max(longest, kernel_time(priced, block, pass.before, c.speed) + between(own, slowest, c.reach) +
+                                      kernel_time(priced, block, pass.behind, c.speed));
+    }
+    return std::max(ring_alone, longest - before - behind);
+  }
 };
 
 SharedRings::SharedRings(Machine& machine, EventQueue& queue, std::size_t micro_batches)
@@ -41,48 +62,48 @@ SharedRings::SharedRings(Machine& machine, EventQueue& queue, std::size_t micro_
 
 SharedRings::~SharedRings() = default;
 
-void SharedRings::begin(MicroBatchId id, PricedProgram priced, const RingPace& pace, std::vector<Hop> hops,
-                        double slowest_speed) {
-  auto& run = runs_[id.index()];
-  run = std::make_unique<Run>(Run{std::move(priced), pace, std::move(hops), slowest_speed});
-  run->segments = segments_of(run->priced, 0, run->speed);
-  enter_segment(id);
+void SharedRings::begin(MicroBatchId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops) {
+  runs_[id.index()] = std::make_unique<Run>(Run{std::move(priced), std::move(pace), std::move(hops)});
+  enter_block(id);
 }
 
 bool SharedRings::handle(const Event& event) {
   const MicroBatchId id(event.actor);
-  if ((event.tag & tag_mask) == fixed_ended) return next_segment(id);
-  Run* run = runs_[id.index()].get();
-  // An event of a pace that has changed since, or of a micro-batch that has ended, means nothing.
-  if (run == nullptr || event.tag >> tag_bits != run->version) return false;
-  leave_ring(*run);
-  return next_segment(id);
-}
-
-bool SharedRings::next_segment(MicroBatchId id) {
-  Run& run = *runs_[id.index()];
-  if (++run.segment == run.segments.size()) {
-    const bool one_segment_holds_all_iterations = run.segments.size() == 1;
-    run.segment = 0;
-    if (one_segment_holds_all_iterations || ++run.iteration == run.iterations()) {
-      run.iteration = 0;
-      if (++run.block == run.priced.program.blocks.size()) return true;
-      run.segments = segments_of(run.priced, run.block, run.speed);
-    }
+  switch (event.tag & tag_mask) {
+    case ring_reached:
+      enter_ring(id);
+      return false;
+    case ring_ended:
+      // The end at a pace that has changed since, or of a micro-batch that has ended, means nothing.
+      if (runs_[id.index()] != nullptr && event.tag >> tag_bits == runs_[id.index()]->version) leave_ring(id);
+      return false;
+    default:
+      return end_pass(id);
   }
-  enter_segment(id);
-  return false;
 }
 
-void SharedRings::enter_segment(MicroBatchId id) {
-  const Segment& segment = runs_[id.index()]->current();
-  if (segment.ring) return enter_ring(id);
-  queue_.schedule_after(segment.fixed, static_cast<std::uint32_t>(id.index()), fixed_ended);
+void SharedRings::enter_block(MicroBatchId id) {
+  Run& run = *runs_[id.index()];
+  run.iteration = 0;
+  run.pass = pass_through(run.priced, run.block);
+  run.before = kernel_time(run.priced, run.block, run.pass.before, run.slowest_speed());
+  run.behind = kernel_time(run.priced, run.block, run.pass.behind, run.slowest_speed());
+  run.ring_alone = run.pass.has_ring() ? ring_time(run.priced, run.block, run.pass.ring, run.slowest_speed(), no_transfer)
+                                       : Duration{};
+  enter_pass(id);
+}
+
+void SharedRings::enter_pass(MicroBatchId id) {
+  Run& run = *runs_[id.index()];
+  run.pass_began = queue_.now();
+  if (run.pass.has_ring()) return schedule(id, run.before, ring_reached);
+  run.iteration = run.iterations() - 1;
+  schedule(id, run.before * run.iterations(), pass_ended);
 }
 
 void SharedRings::enter_ring(MicroBatchId id) {
   Run& run = *runs_[id.index()];
-  const Bandwidth demand = ring_demand(run.priced, run.current(), run.speed);
+  const Bandwidth demand = ring_demand(run.priced, run.block, run.pass.ring, run.slowest_speed());
   for (const Hop& hop : run.hops) {
     for (const Route& route : hop.routes) {
       const FlowId flow = machine_.network->add(route, demand);
@@ -91,18 +112,34 @@ void SharedRings::enter_ring(MicroBatchId id) {
       run.flows.push_back(flow);
     }
   }
-  const Duration kernels = ring_time(run.priced, run.current(), run.speed, [](Bytes) { return Duration{}; });
-  run.earliest_end = queue_.now() + kernels;
+  run.earliest_end = queue_.now() + run.ring_alone;
   run.since = queue_.now();
-  run.pass = Duration{};
+  run.whole = Duration{};
   run.done = 0;
   set_pace(id, slowest_share(run));
 }
 
-void SharedRings::leave_ring(Run& run) {
+void SharedRings::leave_ring(MicroBatchId id) {
+  Run& run = *runs_[id.index()];
   for (const FlowId flow : run.flows) machine_.network->remove(flow);
   run.flows.clear();
-  ++run.version;
+  run.version = (run.version + 1) & (UINT32_MAX >> tag_bits);
+  // A layer's copy hides behind the whole pass of another layer; two layers have none to wait for.
+  const Duration pass = queue_.now() + run.behind - run.pass_began;
+  const bool waits = run.iteration > 0 && run.iteration + 1 < run.iterations();
+  const Duration stall = waits ? std::max(Duration{}, run.pass.copy - pass) : Duration{};
+  schedule(id, run.behind + stall, pass_ended);
+}
+
+bool SharedRings::end_pass(MicroBatchId id) {
+  Run& run = *runs_[id.index()];
+  if (++run.iteration < run.iterations()) {
+    enter_pass(id);
+    return false;
+  }
+  if (++run.block == run.priced.program.blocks.size()) return true;
+  enter_block(id);
+  return false;
 }
 
 Bandwidth SharedRings::slowest_share(const Run& run) const {
@@ -113,15 +150,17 @@ Bandwidth SharedRings::slowest_share(const Run& run) const {
 
 void SharedRings::set_pace(MicroBatchId id, Bandwidth share) {
   Run& run = *runs_[id.index()];
-  if (run.pass > Duration{}) run.done += (queue_.now() - run.since).seconds() / run.pass.seconds();
+  if (run.whole > Duration{}) run.done += (queue_.now() - run.since).seconds() / run.whole.seconds();
   run.share = share;
   run.since = queue_.now();
-  run.pass = ring_time(run.priced, run.current(), run.speed,
-                       [&](Bytes bytes) { return run.pace.transfer(bytes, share); });
-  const Instant end = queue_.now() + run.pass.scaled(std::max(0.0, 1 - run.done));
+  run.whole = run.ring(share);
   run.version = (run.version + 1) & (UINT32_MAX >> tag_bits);
-  queue_.schedule(std::max(end, run.earliest_end), static_cast<std::uint32_t>(id.index()),
-                  ring_ended | (run.version << tag_bits));
+  const Instant end = queue_.now() + run.whole.scaled(std::max(0.0, 1 - run.done));
+  schedule(id, std::max(end, run.earliest_end) - queue_.now(), ring_ended | (run.version << tag_bits));
+}
+
+void SharedRings::schedule(MicroBatchId id, Duration delay, std::uint32_t tag) {
+  queue_.schedule_after(delay, static_cast<std::uint32_t>(id.index()), tag);
 }
 
 void SharedRings::follow_rate_changes() {

@@ -9,8 +9,8 @@
 
 namespace hdpsim {
 
-/// The micro-batches of the fluid grain whose rings share links with others. Such a micro-batch goes through its layers one by
-/// one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get another rate.
+/// The micro-batches of the fluid grain whose rings share links with others. Such a micro-batch goes through its layers one
+/// by one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get another rate.
 /// A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
 class SharedRings {
  public:
@@ -20,7 +20,7 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
 
   /// `hops` are those of the ring that are not private, at least one.
-  void begin(MicroBatchId id, PricedProgram priced, const RingPace& pace, std::vector<Hop> hops, double slowest_speed);
+  void begin(MicroBatchId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops);
   /// Events of this class carry a tag other than 0 and their micro-batch as actor. Returns true if it has ended.
   bool handle(const Event& event);
   /// Call after every event: rings whose share has changed go on at their new pace.
@@ -33,11 +33,13 @@ class SharedRings {
  private:
   struct Run;
 
-  bool next_segment(MicroBatchId id);
-  void enter_segment(MicroBatchId id);
+  void enter_block(MicroBatchId id);
+  void enter_pass(MicroBatchId id);
   void enter_ring(MicroBatchId id);
-  void leave_ring(Run& run);
+  void leave_ring(MicroBatchId id);
+  bool end_pass(MicroBatchId id);
   void set_pace(MicroBatchId id, Bandwidth share);
+  void schedule(MicroBatchId id, Duration delay, std::uint32_t tag);
   [[nodiscard]] Bandwidth slowest_share(const Run& run) const;
 
   Machine& machine_;

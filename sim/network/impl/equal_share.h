@@ -17,8 +17,8 @@ class EqualShare final : public NetworkModel {
 
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const override { return links_.route(from, to); }
   FlowId add(const Route& route, Bandwidth cap) override;
-  void remove(FlowId flow) override;
-  [[nodiscard]] Bandwidth rate(FlowId flow) const override;
+  void remove(FlowId id) override;
+  [[nodiscard]] Bandwidth rate(FlowId id) const override;
   void take_changed(std::vector<FlowId>& changed) override;
   [[nodiscard]] bool is_private(const Route& route) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override { return links_.name(link); }
@@ -51,8 +51,8 @@ class EqualShare final : public NetworkModel {
   void stand_up(Link& link, Seat seat);
   [[nodiscard]] Bandwidth share_of(const Link& link, Bandwidth rate);
   void share_out(const Route& route);
-  void update_rate(FlowId flow);
-  void note_change(FlowId flow);
+  void update_rate(FlowId id);
+  void note_change(FlowId id);
 
   ClusterLinks links_;
   std::vector<Link> link_states_;  ///< By id.

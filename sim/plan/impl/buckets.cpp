@@ -1,6 +1,8 @@
 #include "sim/plan/impl/buckets.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 namespace hdpsim {
 namespace {
@@ -11,7 +13,8 @@ double work_of(const Ring& ring) {
 
 }  // namespace
 
-Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings), bucket_end_(rings.size()) {
+Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings) {
+  bucket_end_.reserve(rings.size());
   double total = 0;
   for (const Ring& ring : rings) total += work_of(ring);
   double sum = 0;
@@ -23,7 +26,7 @@ Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(ri
       left_.insert(left_.end(), end);
       sum += work_of(rings[end++]);
     } while (end < rings.size() && (bucket >= count || sum + work_of(rings[end]) <= limit));
-    std::fill(bucket_end_.begin() + first, bucket_end_.begin() + end, end);
+    std::fill_n(std::back_inserter(bucket_end_), end - first, end);
     first = end;
   }
 }
@@ -32,8 +35,9 @@ const Ring& Buckets::draw(std::int64_t targets) {
   const std::size_t longest = *left_.begin();
   const std::size_t end = bucket_end_[longest];
   const auto too_wide = [targets](const Ring& ring) { return ring.size.degree > targets; };
-  const auto fitting = std::partition_point(rings_.begin() + longest, rings_.begin() + end, too_wide);
-  auto drawn = left_.lower_bound(static_cast<std::size_t>(fitting - rings_.begin()));
+  const std::span<const Ring> bucket = std::span(rings_).subspan(longest, end - longest);
+  const auto fitting = std::partition_point(bucket.begin(), bucket.end(), too_wide);
+  auto drawn = left_.lower_bound(longest + static_cast<std::size_t>(fitting - bucket.begin()));
   if (drawn == left_.end() || *drawn >= end) drawn = left_.begin();
   const Ring& ring = rings_[*drawn];
   left_.erase(drawn);

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "sim/plan/impl/buckets.h"
@@ -25,29 +23,35 @@ struct Candidate {
 
 // How a way turned out, by the work model.
 struct Outcome {
+  Plan plan;
   double step = 0;    // seconds until the last rank is done
   double spread = 0;  // how much earlier the first is done, as a share of the step
 };
 
-// A shorter step is better. Steps within 1 % of each other are the same to this model: then ranks that end together are
-// better.
-bool is_better(const Outcome& a, const Outcome& b) {
-  constexpr double same_step = 0.01;
+// Steps within 1 % of the shortest are the same to this model. Of those the shortest whose ranks end together, within 3
+// %; if there is none, the one whose ranks end the closest. The first among equals.
+Outcome& best_of(std::vector<Outcome>& outcomes) {
+  constexpr double same_step = 1.01;
   constexpr double together = 0.03;
-  const bool same = std::abs(a.step - b.step) <= same_step * std::max(a.step, b.step);
-  if (same && std::max(a.spread, b.spread) > together) return a.spread < b.spread;
-  return a.step < b.step;
+  const auto shorter = [](const Outcome& a, const Outcome& b) { return a.step < b.step; };
+  const double shortest = std::min_element(outcomes.begin(), outcomes.end(), shorter)->step;
+  const auto better = [&](const Outcome& a, const Outcome& b) {
+    if ((a.step <= same_step * shortest) != (b.step <= same_step * shortest)) return a.step < b.step;
+    if (a.spread <= together && b.spread <= together) return a.step < b.step;
+    return a.spread < b.spread;
+  };
+  return *std::min_element(outcomes.begin(), outcomes.end(), better);
 }
 
 // The planning of one step in one way.
 class Balancing {
  public:
   Balancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
-            const Candidate& candidate, PlanBuilder& builder)
+            const Candidate& candidate, std::int64_t step)
       : context_(context),
         options_(options),
         batch_(batch),
-        builder_(builder),
+        builder_("hdp-balance", context, batch, step),
         sizing_(context, options.offload),
         candidate_(candidate),
         loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
@@ -145,13 +149,13 @@ class Balancing {
       for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
     }
     const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
-    return {*last, *last > 0 ? 1 - *first / *last : 0};
+    return {builder_.take(), *last, *last > 0 ? 1 - *first / *last : 0};
   }
 
   const PlanningContext& context_;
   const BalanceOptions& options_;
   const Batch& batch_;
-  PlanBuilder& builder_;
+  PlanBuilder builder_;
   RingSizing sizing_;
   Candidate candidate_;
   RankLoads loads_;
@@ -164,28 +168,24 @@ class HdpBalance final : public Planner {
   HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {}
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
-    const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
-    std::optional<Outcome> best;
-    Plan plan;
-    for (const Candidate& candidate : candidates(shares)) {
-      PlanBuilder builder("hdp-balance", context_, batch, step);
-      const Outcome outcome = Balancing(context_, options_, batch, candidate, builder).run();
-      if (best && !is_better(outcome, *best)) continue;
-      best = outcome;
-      plan = builder.take();
+    std::vector<Outcome> outcomes;
+    for (const Candidate& candidate : candidates(batch)) {
+      outcomes.push_back(Balancing(context_, options_, batch, candidate, step).run());
     }
-    return plan;
+    return std::move(best_of(outcomes).plan);
   }
 
  private:
-  // With offload a sequence may take the whole step on few ranks, which wastes nothing where such sequences fit side by
-  // side; or no longer than the mean micro-batch, which leaves more small pieces to even out with; or as many ranks as
-  // without.
-  std::vector<Candidate> candidates(const Shares& shares) const {
-    constexpr double without = 0;
-    std::vector<Candidate> candidates{{RankChoice::least_wait, without, shares.step},
-                                      {RankChoice::least_loaded, without, shares.step}};
+  // As many ranks a sequence as without offload. With it, a sequence may also take the whole step on few ranks, which
+  // wastes nothing where such sequences fit side by side; or no longer than the mean micro-batch, which leaves more
+  // small pieces to even out with.
+  std::vector<Candidate> candidates(const Batch& batch) const {
+    constexpr double as_without = 0;
+    const Shares plain = balanced_shares(batch, context_, RingSizing(context_, {}));
+    std::vector<Candidate> candidates{{RankChoice::least_wait, as_without, plain.step},
+                                      {RankChoice::least_loaded, as_without, plain.step}};
     if (options_.offload.mode != OffloadRule::Mode::none) {
+      const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
       candidates.push_back({RankChoice::least_wait, shares.micro_batch, shares.step});
       candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
     }

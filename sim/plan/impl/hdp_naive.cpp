@@ -18,6 +18,9 @@ class HdpNaive final : public Planner {
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
     std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.capacity);
     put_in_order(packs, options_.order);
+    std::stable_partition(packs.begin(), packs.end(), [&](const SequenceList& pack) {
+      return batch.sequences[pack.front()].tokens >= context_.capacity;
+    });
     std::vector<Placed> placed = place(batch, packs);
     std::stable_sort(placed.begin(), placed.end(),
                      [](const Placed& a, const Placed& b) { return a.place.wave < b.place.wave; });

@@ -1,6 +1,7 @@
 #include "sim/plan/impl/order_of_execution.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace hdpsim {
 namespace {
@@ -17,9 +18,11 @@ class Execution {
 
   std::vector<MicroBatchId> run() {
     for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) arrive(rank);
-    for (std::size_t done = 0; done < order_.size(); ++done) {
-      for (const HdpRank rank : plan_.micro_batches[order_[done].index()].group) {
-        if (rank.index() < next_.size() && stands_at(rank.index(), order_[done])) {
+    std::size_t done = 0;
+    while (done < order_.size()) {
+      const MicroBatchId id = order_[done++];
+      for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
+        if (rank.index() < next_.size() && stands_at(rank.index(), id)) {
           ++next_[rank.index()];
           arrive(rank.index());
         }

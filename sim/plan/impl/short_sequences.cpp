@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <queue>
 
@@ -14,9 +15,8 @@ std::optional<std::size_t> ShortSequences::longest_within(std::int64_t most) con
 }
 
 SequenceList ShortSequences::rest() const {
-  SequenceList sequences;
-  sequences.reserve(left_.size());
-  for (auto it = left_.rbegin(); it != left_.rend(); ++it) sequences.push_back(it->second);
+  SequenceList sequences(left_.size());
+  std::transform(left_.rbegin(), left_.rend(), sequences.begin(), [](const auto& entry) { return entry.second; });
   return sequences;
 }
 

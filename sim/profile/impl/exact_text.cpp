@@ -20,7 +20,7 @@ struct Unit {
 template <class Reads>
 std::string first_exact(double count, std::initializer_list<Unit> units, Reads reads_back) {
   for (const Unit& unit : units) {
-    const std::string text = fmt::format("{} {}", count / unit.scale, unit.name);
+    std::string text = fmt::format("{} {}", count / unit.scale, unit.name);
     if ((std::abs(count) >= unit.scale || unit.scale == 1) && reads_back(text)) return text;
   }
   return {};
@@ -55,7 +55,7 @@ std::string exact_text(FlopRate rate) {
   constexpr double tera = 1e12;
   const double quotient = rate.per_second() / tera;
   for (const double number : {quotient, std::nextafter(quotient, INFINITY), std::nextafter(quotient, -INFINITY)}) {
-    const std::string text = fmt::format("{} TFLOP/s", number);
+    std::string text = fmt::format("{} TFLOP/s", number);
     if (parse_flop_rate(text).value == rate) return text;
   }
   HDPSIM_CHECK(false, "{} FLOP/s cannot be written exactly", rate.per_second());

@@ -103,7 +103,7 @@ SendRecvRate ProfileReader::send_recv(const Value& value) {
   rate.source = source(map);
   if (rate.line_rate > Bandwidth{} && rate.bandwidth > rate.line_rate) {
     diagnostics_.error(value.find("bandwidth")->position,
-                       fmt::format("a bandwidth of {} GB/s is more than the line rate of {} GB/s",
+                       fmt::format("a bandwidth of {:g} GB/s is more than the line rate of {:g} GB/s",
                                    rate.bandwidth.gigabytes_per_second(), rate.line_rate.gigabytes_per_second()));
   }
   map.finish();

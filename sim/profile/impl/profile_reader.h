@@ -10,8 +10,8 @@
 
 namespace hdpsim {
 
-/// Reads the sections of a profile one by one. A value that is missing or wrong is reported and left at zero; whoever calls
-/// throws the profile away if anything was reported.
+/// Reads the sections of a profile one by one. A value that is missing or wrong is reported and left at zero; whoever
+/// calls throws the profile away if anything was reported.
 class ProfileReader {
  public:
   explicit ProfileReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
@@ -29,7 +29,7 @@ class ProfileReader {
   AttentionSample sample(const Value& value, const AttentionCurve& curve);
   GemmTable gemm(const Value& value);
   GemmWorkSample work_sample(const Value& value);
-  GemmShapeSample shape_sample(const Value& value);
+  GemmShapeSample shape_sample(const Value& value, Duration launch);
   MemoryBoundRate memory_bound(const Value& value);
   void links(const Value& value, DeviceProfile& profile);
   LinkProfile link(const Value& value, const std::string& what);
@@ -41,6 +41,7 @@ class ProfileReader {
   BackwardRing backward_ring(const Value& value);
 
   Duration sample_time(MapReader& map, Flops work);
+  void check_launch(MapReader& map, Duration time, Duration launch);
   std::optional<Spread> spread(MapReader& map);
   std::string source(MapReader& map);
   std::string text(MapReader& map, std::string_view key);

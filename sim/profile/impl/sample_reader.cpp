@@ -67,7 +67,8 @@ AttentionCurve ProfileReader::curve(const Value& value) {
   for (const Value& item : samples(map, "samples", true)) {
     const AttentionSample read = sample(item, curve);
     if (std::any_of(curve.samples.begin(), curve.samples.end(), [&](const auto& s) { return same_block(s, read); })) {
-      diagnostics_.error(item.position, fmt::format("a second sample of {} queries and {} keys", read.queries, read.keys));
+      diagnostics_.error(item.position,
+                         fmt::format("a second sample of {} queries and {} keys", read.queries, read.keys));
     }
     curve.samples.push_back(read);
   }
@@ -102,9 +103,7 @@ AttentionSample ProfileReader::sample(const Value& value, const AttentionCurve& 
   if (curve.causal && sample.queries != sample.keys) {
     map.error(fmt::format("a causal block of {} queries and {} keys: both must be equal", sample.queries, sample.keys));
   }
-  if (sample.time > Duration{} && sample.time <= curve.launch) {
-    map.error("the sample takes no longer than the launch alone");
-  }
+  check_launch(map, sample.time, curve.launch);
   return sample;
 }
 
@@ -121,7 +120,9 @@ GemmTable ProfileReader::gemm(const Value& value) {
   table.full_rate = positive<FlopRate>(map, "full_rate");
   table.source = source(map);
   for (const Value& item : samples(map, "by_work", false)) table.by_work.push_back(work_sample(item));
-  for (const Value& item : samples(map, "by_shape", false)) table.by_shape.push_back(shape_sample(item));
+  for (const Value& item : samples(map, "by_shape", false)) {
+    table.by_shape.push_back(shape_sample(item, table.launch));
+  }
   if (value.is_map() && value.find("by_work") == nullptr && value.find("by_shape") == nullptr) {
     map.error("'gemm' needs samples: 'by_work', 'by_shape' or both");
   }
@@ -142,7 +143,7 @@ GemmWorkSample ProfileReader::work_sample(const Value& value) {
   return sample;
 }
 
-GemmShapeSample ProfileReader::shape_sample(const Value& value) {
+GemmShapeSample ProfileReader::shape_sample(const Value& value, Duration launch) {
   MapReader map(value, "a sample by shape", diagnostics_);
   GemmShapeSample sample;
   sample.m = count(map, "m");
@@ -151,6 +152,7 @@ GemmShapeSample ProfileReader::shape_sample(const Value& value) {
   sample.time = sample_time(map, sample_work(sample));
   sample.spread = spread(map);
   map.finish();
+  check_launch(map, sample.time, launch);
   return sample;
 }
 
@@ -177,13 +179,17 @@ Duration ProfileReader::sample_time(MapReader& map, Flops work) {
   return time;
 }
 
+void ProfileReader::check_launch(MapReader& map, Duration time, Duration launch) {
+  if (time > Duration{} && time <= launch) map.error("the sample takes no longer than the launch alone");
+}
+
 std::optional<Spread> ProfileReader::spread(MapReader& map) {
   const auto p10 = map.optional<Duration>("p10");
   const auto p90 = map.optional<Duration>("p90");
-  const auto n = map.optional_in<std::int64_t>("n", positive_range);
-  if (!p10 && !p90 && !n) return std::nullopt;
-  if (p10 && p90 && n && *p10 > Duration{} && *p10 <= *p90) return Spread{*p10, *p90, *n};
-  map.error("a spread needs 'p10', 'p90' and 'n', with p10 no more than p90");
+  const auto runs = map.optional_in<std::int64_t>("runs", positive_range);
+  if (!p10 && !p90 && !runs) return std::nullopt;
+  if (p10 && p90 && runs && *p10 > Duration{} && *p10 <= *p90) return Spread{*p10, *p90, *runs};
+  map.error("a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
   return std::nullopt;
 }
 

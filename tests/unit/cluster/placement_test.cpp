@@ -38,14 +38,14 @@ TEST_CASE("contiguous: tp innermost, then pp, then hdp", "[placement]") {
   const auto placement = placed("contiguous", {.hdp = 4, .tp = 2, .pp = 3});
   CHECK(placement->device(HdpRank(0), 0, 1) == DeviceId(1));
   CHECK(placement->device(HdpRank(0), 1, 0) == DeviceId(2));
-  CHECK(placement->device(HdpRank(1), 0, 0) == DeviceId(2 * 3));
+  CHECK(placement->device(HdpRank(1), 0, 0) == DeviceId(6));  // 3 stages of 2 shards
 }
 
 TEST_CASE("strided: tp innermost, then hdp, then pp", "[placement]") {
   const auto placement = placed("strided", {.hdp = 4, .tp = 2, .pp = 3});
   CHECK(placement->device(HdpRank(0), 0, 1) == DeviceId(1));
   CHECK(placement->device(HdpRank(1), 0, 0) == DeviceId(2));
-  CHECK(placement->device(HdpRank(0), 1, 0) == DeviceId(2 * 4));
+  CHECK(placement->device(HdpRank(0), 1, 0) == DeviceId(8));  // 4 ranks of 2 shards
 }
 
 TEST_CASE("every placement gives each device exactly one part, and the shards of a stage one node", "[placement]") {

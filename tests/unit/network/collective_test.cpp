@@ -146,8 +146,20 @@ TEST_CASE("the groups of a mesh: tp inside a node, the pool over all of them", "
   CHECK(pool.last == device_at(15, 6));
 }
 
+TEST_CASE("the pool stands for a stage that spans nodes", "[collective]") {
+  // Nodes of 4 devices, stages of 3: stage 0 has devices 0 to 2 of node 0, stage 1 devices 3 of node 0 to 5 of node 1.
+  const Mesh mesh{.hdp = 3, .tp = 1, .pp = 4};
+  ClusterSpec spec = rail_cluster(1);
+  spec.devices = 12;
+  spec.devices_per_node = spec.nics_per_node = 4;
+  Diagnostics diagnostics;
+  const CollectiveGroup pool = pool_group(mesh, *make_placement("strided", mesh, spec, diagnostics), spec);
+  CHECK(pool.devices_per_node == 1);
+  CHECK(pool.first == DeviceId(3));
+  CHECK(pool.last == DeviceId(5));
+}
+
 TEST_CASE("a group that does not divide into its nodes is a bug", "[collective]") {
   const Collectives collectives(rail_cluster(2));
-  CHECK_THROWS_AS(collectives.all_gather({.devices = 9, .devices_per_node = 8, .first = {}, .last = {}}, 1_MiB),
-                  CheckFailure);
+  CHECK_THROWS_AS(collectives.all_gather({.devices = 9, .devices_per_node = 8}, 1_MiB), CheckFailure);
 }

@@ -299,8 +299,9 @@ TEST_CASE("the order in which flows arrive does not matter to their rates", "[ne
   Ledger ledger(crowded_cluster(), 7);
   for (int step = 0; step < 40; ++step) ledger.add();
   const auto reversed = make_equal_share(crowded_cluster());
-  for (auto flow = ledger.flows.rbegin(); flow != ledger.flows.rend(); ++flow) {
-    reversed->add(flow->second.route, flow->second.cap);
+  for (std::size_t left = ledger.flows.size(); left > 0; --left) {
+    const Ledger::Entry& entry = ledger.flows.at(FlowId(left - 1));
+    reversed->add(entry.route, entry.cap);
   }
   // Ids count up from 0 in both, so the last flow here is the first one there.
   for (const auto& [flow, entry] : ledger.flows) {

@@ -24,7 +24,7 @@ inline ClusterSpec three_tiers(std::int64_t nodes, double tor_oversubscription, 
   ClusterSpec spec = rail_cluster(nodes);
   spec.tiers = {{.name = "tor", .fan_in = 4, .oversubscription = tor_oversubscription, .latency = 2_us},
                 {.name = "aggregation", .fan_in = 2, .oversubscription = aggregation_oversubscription, .latency = 4_us},
-                {.name = "core", .fan_in = 1024 * 1024, .oversubscription = 1, .latency = 6_us}};
+                {.name = "core", .fan_in = 1 << 20, .oversubscription = 1, .latency = 6_us}};
   return spec;
 }
 

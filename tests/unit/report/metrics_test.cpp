@@ -51,7 +51,9 @@ TEST_CASE("a percentile lies between its neighbours in proportion", "[metrics]")
   CHECK(percentile({7}, 0.95) == 7);
 }
 
-TEST_CASE("a percentile of nothing is a bug", "[metrics]") { CHECK_THROWS_AS(percentile({}, 0.5), CheckFailure); }
+TEST_CASE("a percentile of nothing is a bug", "[metrics]") {
+  CHECK_THROWS_AS(percentile({}, 0.5), CheckFailure);
+}
 
 TEST_CASE("tokens a second, MFU and step time come from the sums over the steps", "[metrics]") {
   // 1 s + 3 s for 2 x 1000 tokens and 2 x 6 TFLOP on 4 GPUs of 1 TFLOP/s.
@@ -154,7 +156,8 @@ TEST_CASE("model FLOPs count exact causal areas and every token", "[metrics]") {
   model.head_dim = 4;
   model.ffn_hidden = 16;
   model.vocabulary = 10;
-  // Sequences of 3 and 1 tokens: areas 6 and 1. Forward 4 x heads x head_dim = 32 a pair, backward 2.5 times that, 2 layers.
+  // Sequences of 3 and 1 tokens: areas 6 and 1. Forward 4 x heads x head_dim = 32 a pair, backward 2.5 times that, 2
+  // layers.
   const double attention = 2 * 3.5 * 32 * 7;
   // A layer: q, k, v, o 4 x 8 x 8 and the gated MLP 3 x 8 x 16; the output matrix 8 x 10; 6 each a token.
   const double linear = 6.0 * 4 * (2 * (4 * 64 + 3 * 128) + 80);

@@ -62,14 +62,16 @@ TEST_CASE("a CSV field is quoted only when it has to be", "[csv]") {
 
 TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
   const std::string text = runs_csv(two_runs());
-  CHECK(line_number(text, 0) ==
-        "point,data.context,plan,gpus,steps,step_time_mean_s,step_time_p5_s,step_time_p50_s,step_time_p95_s,tokens_per_s,"
-        "tokens_per_s_per_gpu,mfu,versus,speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,"
-        "offload_stall_s,bubble_s,group_wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
-        "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
-        "formula_share,events");
+  CHECK(
+      line_number(text, 0) ==
+      "point,data.context,plan,gpus,steps,step_time_mean_s,step_time_p5_s,step_time_p50_s,step_time_p95_s,tokens_per_s,"
+      "tokens_per_s_per_gpu,mfu,versus,speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,"
+      "offload_stall_s,bubble_s,group_wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
+      "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
+      "formula_share,events");
   CHECK(line_number(text, 2) ==
-        "0,1Mi,\"hdp, wide\",2,1,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
+        "0,1Mi,\"hdp, "
+        "wide\",2,1,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
         "0,0,0,1,7");
 }
 
@@ -78,7 +80,8 @@ TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
   CHECK(line_number(steps, 1) == "0,1Mi,static,0,3,1000,4,4,3.75,0,0,0,0,0,0.25,0,0,0,0,3.5,3.75,4,0.125,1.5,0,7");
   const std::string ranks = ranks_csv(two_runs());
   CHECK(line_number(ranks, 0) ==
-        "point,data.context,plan,rank,busy_s,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_wait_s,"
+        "point,data.context,plan,rank,busy_s,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
+        "wait_s,"
         "grad_sync_s,optimizer_s,data_wait_s,overhead_s");
   CHECK(line_number(ranks, 2) == "0,1Mi,static,1,3.75,3.75,0,0,0,0,0,0.25,0,0,0,0");
   CHECK(std::count(ranks.begin(), ranks.end(), '\n') == 1 + 2 * 2);
@@ -119,7 +122,8 @@ TEST_CASE("values become JSON of their own type", "[json]") {
 }
 
 TEST_CASE("the table has a block a point and a row a plan", "[table]") {
-  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s), a_run("static", 8_s, 1, "2Mi"), a_run("hdp", 1_s, 1, "2Mi")};
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s), a_run("static", 8_s, 1, "2Mi"),
+                           a_run("hdp", 1_s, 1, "2Mi")};
   runs[3].result.steps[0].memory.device = Bytes(90'000'000'000);
   evaluate(runs, "static");
   CHECK(result_table("mine", runs) ==
@@ -132,7 +136,8 @@ TEST_CASE("the table has a block a point and a row a plan", "[table]") {
         "\n"
         "data.context 2Mi\n"
         "  static     8.00 s       125     1.00x   3.1%  attention 97%, group_wait 3%\n"
-        "  hdp        1.00 s     1.00k     8.00x  25.0%  attention 75%, group_wait 25%; does not fit: 90.0 GB of 80.0 GB on a "
+        "  hdp        1.00 s     1.00k     8.00x  25.0%  attention 75%, group_wait 25%; does not fit: 90.0 GB of 80.0 "
+        "GB on a "
         "device\n"
         "\n"
         "costs: paper (published)\n"

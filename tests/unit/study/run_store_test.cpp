@@ -83,7 +83,7 @@ TEST_CASE("a damaged run is simulated again", "[resume]") {
 
 TEST_CASE("fingerprints are those of FNV-1a", "[resume]") {
   CHECK(fingerprint("") == 0xcbf29ce484222325);
-  CHECK(fingerprint("a") == 0xaf63dc4c8601ec8c);       // the authors' test vectors
+  CHECK(fingerprint("a") == 0xaf63dc4c8601ec8c);  // the authors' test vectors
   CHECK(fingerprint("foobar") == 0x85944171f73967e8);
   CHECK(fingerprint("bar", fingerprint("foo")) == fingerprint("foobar"));
 }

@@ -24,11 +24,14 @@ std::vector<std::string> points_of(const std::string& text) {
 
 std::string problems_of(const std::string& text) {
   Diagnostics diagnostics;
-  (void)expand_sweep(parsed(text), diagnostics);
+  const Value study = parse_document("study.yaml", text, diagnostics);
+  (void)expand_sweep(study, diagnostics);
   return diagnostics.text();
 }
 
-TEST_CASE("a study without sweep is one point", "[sweep]") { CHECK(points_of("a: 1") == std::vector<std::string>{"{a: 1}"}); }
+TEST_CASE("a study without sweep is one point", "[sweep]") {
+  CHECK(points_of("a: 1") == std::vector<std::string>{"{a: 1}"});
+}
 
 TEST_CASE("the last path of a sweep varies fastest", "[sweep]") {
   CHECK(points_of("sweep:\n  x.y: [1, 2]\n  z: [a, b, c]\n") ==
@@ -78,10 +81,22 @@ TEST_CASE("a path through a plain value leads nowhere", "[sweep]") {
 TEST_CASE("an override is YAML and replaces or adds", "[override]") {
   Value study = parsed("data: {context: 1}\nplans: [static, hdp-naive]");
   Diagnostics diagnostics;
-  apply_overrides(study, {"data.context=2Mi", "plans.1=hdp-balance", "mesh.tp=4", "data.lengths={preset: byted}"}, diagnostics);
+  apply_overrides(study, {"data.context=2Mi", "plans.1=hdp-balance", "mesh.tp=4", "data.lengths={preset: byted}"},
+                  diagnostics);
   diagnostics.throw_if_any();
   CHECK(line_of(study) ==
         "{data: {context: 2Mi, lengths: {preset: byted}}, plans: [static, hdp-balance], mesh: {tp: 4}}");
+}
+
+TEST_CASE("an override of a sweep sets a whole list", "[override]") {
+  Value study = parsed("sweep: {data.context: [1, 2]}");
+  Diagnostics diagnostics;
+  apply_overrides(study, {"sweep.data.context=[3]", "sweep.mesh.tp=[1, 2]"}, diagnostics);
+  CHECK(line_of(study) == "{sweep: {data.context: [3], mesh.tp: [1, 2]}}");
+  Value plain = parsed("a: 1");
+  apply_overrides(plain, {"sweep.a=[3, 4]"}, diagnostics);
+  CHECK(line_of(plain) == "{a: 1, sweep: {a: [3, 4]}}");
+  diagnostics.throw_if_any();
 }
 
 TEST_CASE("a problem of an override is told with its own text", "[override]") {
@@ -96,9 +111,9 @@ TEST_CASE("a problem of an override is told with its own text", "[override]") {
         "--set:2:1: error: 'nothing' sets nothing\n"
         "    2 | nothing\n"
         "        ^ write data.context=1Mi\n"
-        "--set:3:5: error: end of sequence flow not found\n"
+        "--set:3:1: error: end of sequence flow not found\n"
         "    3 | c=[1\n"
-        "            ^\n"
+        "        ^\n"
         "--set:4:5: error: 'a.b' does not lead anywhere: 'b' has no such entry\n"
         "    4 | a.b=3\n"
         "            ^\n");

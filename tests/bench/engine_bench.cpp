@@ -1,0 +1,76 @@
+// The event queue alone, and one step of the published 7B workload from 1,024 to 65,536 GPUs.
+
+#include <benchmark/benchmark.h>
+
+#include "sim/base/random.h"
+#include "sim/engine/event_queue.h"
+#include "sim/engine/simulator.h"
+#include "sim/engine/world.h"
+#include "sim/cluster/cluster_config.h"
+#include "sim/model/model_config.h"
+#include "sim/plan/planner.h"
+#include "sim/profile/profile_file.h"
+#include "sim/trace/trace.h"
+
+namespace hdpsim {
+namespace {
+
+// A queue that always holds `pending` events: each event that runs schedules one within the next second of simulated time.
+void event_queue(benchmark::State& state) {
+  const auto pending = static_cast<std::uint32_t>(state.range(0));
+  RandomStream random(1, "event queue bench");
+  std::vector<Duration> delays(1 << 16);
+  for (Duration& delay : delays) delay = Duration::picoseconds(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
+  EventQueue queue;
+  for (std::uint32_t i = 0; i < pending; ++i) queue.schedule_after(delays[i % delays.size()], i, 0);
+  for (auto _ : state) {
+    const Event event = queue.pop();
+    queue.schedule_after(delays[queue.executed() % delays.size()], event.actor, event.tag);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(event_queue)->Arg(1000)->Arg(1'000'000);
+
+// LLaMA-7B at 2Mi context on GitHub lengths, 32Mi tokens a step for every 1,024 GPUs, tp 2, hdp-balance.
+struct Workload {
+  explicit Workload(std::int64_t gpus) {
+    const std::string root = HDPSIM_SOURCE_DIR;
+    Diagnostics problems;
+    const std::string cluster_text = "{preset: a100-rail-3tier, gpus: " + std::to_string(gpus) + ", tiers: {core: {fan_in: 64}}}";
+    const auto cluster = read_cluster(parse_document("cluster", cluster_text, problems), root + "/configs/clusters", problems);
+    const auto profile = load_profile("a100-published", root + "/calib/profiles", {}, problems);
+    options.model = *load_model(root + "/configs/models/llama-7b.json", problems);
+    options.mesh = {.hdp = gpus / 2, .tp = 2, .pp = 1};
+    world = World::make(*cluster, *profile, options.mesh, "contiguous", problems);
+    problems.throw_if_any();
+    const std::int64_t context = 2 << 20;
+    const auto batches = make_batches(Lengths{nullptr, load_preset("github", root + "/traces")},
+                                      {.context = context, .tokens_per_step = (32 << 20) * (gpus / 1024)});
+    const PlanningContext planning{.ranks = options.mesh.hdp,
+                                   .ranks_per_node = world->ranks_per_node(),
+                                   .capacity = 8192,
+                                   .context = context,
+                                   .layers = options.model.layers,
+                                   .work = world->work_model(options.model, 8192),
+                                   .host_tokens = {}};
+    plan = make_planner(Value::scalar("hdp-balance"), planning, problems)->plan(batches->step(0), 0);
+  }
+
+  LoweringOptions options;
+  std::unique_ptr<World> world;
+  Plan plan;
+};
+
+void fluid_step(benchmark::State& state) {
+  Workload workload(state.range(0));
+  const Program program(workload.plan, workload.options);
+  std::uint64_t events = 0;
+  for (auto _ : state) events = simulate(program, workload.world->machine(), Grain::fluid).events;
+  state.counters["micro-batches"] = static_cast<double>(workload.plan.micro_batches.size());
+  state.counters["events"] = static_cast<double>(events);
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(fluid_step)->RangeMultiplier(4)->Range(1 << 10, 1 << 16)->Unit(benchmark::kMillisecond)->Complexity(benchmark::oNLogN);
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,94 @@
+#include "tests/spec/command.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+namespace hdpsim::spec {
+namespace {
+
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Workplace::Workplace() {
+  std::string name = (fs::temp_directory_path() / "hdpsim_spec_XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
+  folder_ = name;
+  for (const char* shared : {"configs", "traces", "calib"}) {
+    fs::create_directory_symlink(fs::path(HDPSIM_SOURCE_DIR) / shared, folder_ / shared);
+  }
+}
+
+Workplace::~Workplace() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+void Workplace::write(const std::string& name, const std::string& text) const {
+  std::ofstream(folder_ / name, std::ios::binary) << text;
+}
+
+std::string Workplace::read(const std::string& name) const {
+  return text_of_file(folder_ / name);
+}
+
+Outcome Workplace::hdpsim(const std::string& arguments, const std::string& before) const {
+  const std::string redirected = arguments.find('>') == std::string::npos ? ">.stdout" : "";
+  const std::string command =
+      fmt::format("cd '{}'; {} '{}' {} {} 2>.stderr", folder_.string(), before, HDPSIM_BINARY, arguments, redirected);
+  const int status = std::system(command.c_str());
+  return {exit_code(status), text_of_file(folder_ / ".stdout"), text_of_file(folder_ / ".stderr")};
+}
+
+Background::Background(const Workplace& workplace, const std::vector<std::string>& arguments) : process_(fork()) {
+  if (process_ < 0) throw std::runtime_error("cannot fork");
+  if (process_ > 0) return;
+  std::vector<char*> argv = {const_cast<char*>(HDPSIM_BINARY)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const bool ready = chdir(workplace.folder().c_str()) == 0 && std::freopen("/dev/null", "w", stdout) != nullptr &&
+                     std::freopen("/dev/null", "w", stderr) != nullptr;
+  if (ready) execv(HDPSIM_BINARY, argv.data());
+  std::abort();  // the program is not there
+}
+
+void Background::send(int signal) const {
+  kill(process_, signal);
+}
+
+int Background::wait() {
+  int status = 0;
+  waitpid(process_, &status, 0);
+  return exit_code(status);
+}
+
+std::string text_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string golden(const std::string& name, const std::string& text) {
+  const fs::path path = fs::path(HDPSIM_SOURCE_DIR) / "tests/golden" / name;
+  if (std::getenv("HDPSIM_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  return text_of_file(path);
+}
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace hdpsim::spec

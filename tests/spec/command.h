@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hdpsim::spec {
+
+namespace fs = std::filesystem;
+
+/// What a finished command left behind.
+struct Outcome {
+  int code = 0;  ///< Exit code; 128 + signal if one ended it.
+  std::string out;
+  std::string err;
+};
+
+/// A working folder of its own for one test, gone after it. `configs`, `traces` and `calib` in it are the project's.
+class Workplace {
+ public:
+  Workplace();
+  ~Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  [[nodiscard]] const fs::path& folder() const { return folder_; }
+  void write(const std::string& name, const std::string& text) const;
+  [[nodiscard]] std::string read(const std::string& name) const;
+
+  /// Runs `hdpsim ARGUMENTS` here, as a shell would read them, after the shell commands `before`; the output is kept.
+  [[nodiscard]] Outcome hdpsim(const std::string& arguments, const std::string& before = "") const;
+
+ private:
+  fs::path folder_;
+};
+
+/// hdpsim in the background, its output thrown away.
+class Background {
+ public:
+  Background(const Workplace& workplace, const std::vector<std::string>& arguments);
+  void send(int signal) const;
+  /// The exit code, as in Outcome.
+  int wait();
+
+ private:
+  pid_t process_ = 0;
+};
+
+[[nodiscard]] std::string text_of_file(const fs::path& path);
+/// The text of tests/golden/`name`. With HDPSIM_UPDATE_GOLDEN=1 in the environment it is first replaced by `text`.
+[[nodiscard]] std::string golden(const std::string& name, const std::string& text);
+/// Sorted names of the regular files of a folder.
+[[nodiscard]] std::vector<std::string> files_in(const fs::path& folder);
+
+}  // namespace hdpsim::spec

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+TEST_CASE("help and version are answers, not errors", "[cli]") {
+  const Workplace here;
+  const Outcome version = here.hdpsim("--version");
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("hdpsim "));
+  for (const char* command :
+       {"", "study", "plan", "check", "trace", "trace describe", "trace generate", "trace convert", "trace fit"}) {
+    const Outcome help = here.hdpsim(fmt::format("{} --help", command));
+    CAPTURE(command, help.err);
+    CHECK(help.code == 0);
+    const bool has_example = help.out.find("Example:\n  hdpsim ") != std::string::npos;
+    CHECK((has_example || std::string(command) == "trace"));
+    CHECK(help.err.empty());
+  }
+}
+
+TEST_CASE("a mistake on the command line ends with 2 and a word on stderr", "[cli]") {
+  const Workplace here;
+  for (const char* arguments :
+       {"", "studdy", "study", "study x.yaml --frmat csv", "study x.yaml --format xml", "study x.yaml --jobs 0",
+        "study x.yaml --jobs many", "plan x.yaml --step -1", "trace", "trace generate --out x.csv",
+        "study configs/studies/tiny.yaml --resume", "--data-dir /nowhere study x.yaml",
+        "plan configs/studies/tiny.yaml", "plan configs/studies/tiny.yaml --plan nobody",
+        "plan configs/studies/tiny.yaml --plan static --point 2", "check nothing.yaml", "check nothing.csv"}) {
+    const Outcome outcome = here.hdpsim(arguments);
+    CAPTURE(arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_FALSE(outcome.err.empty());
+  }
+}
+
+TEST_CASE("all problems of a study are told at once and nothing is written", "[cli]") {
+  const Workplace here;
+  here.write("bad.yaml",
+             "name: bad\n"
+             "cluster: {preset: a100-rail-3tier, gpus: 31, node: {nics: {bandwidth: 200}}}\n"
+             "model: {preset: llama-8b}\n"
+             "profile: a100-publishd\n"
+             "data:\n"
+             "  lengths: {preset: github, lowest: 0}\n"
+             "  context: 256Ki\n"
+             "  context: 512Ki\n"
+             "  steps: some\n"
+             "  sed: 3\n"
+             "mesh: {tp: 2, pp: 2, capacity: 0}\n"
+             "plans: [statik, static: {cp: 3}]\n"
+             "compare_to: dynamic\n"
+             "speed: fast\n");
+  const Outcome outcome = here.hdpsim("study bad.yaml --out results");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err == golden("bad_study.txt", outcome.err));
+  CHECK_FALSE(fs::exists(here.folder() / "results"));
+  CHECK(here.hdpsim("check bad.yaml").err == outcome.err);
+}
+
+TEST_CASE("a machine that refuses ends with 3 and leaves nothing half-written", "[cli]") {
+  const Workplace here;
+  here.write("file", "not a folder");
+  const Outcome unwritable = here.hdpsim("study configs/studies/tiny.yaml --out file/results");
+  CHECK(unwritable.code == 3);
+  CHECK(unwritable.err.find("cannot write file/results") != std::string::npos);
+  CHECK(here.hdpsim("plan configs/studies/tiny.yaml --plan static --out nowhere/plan.json").code == 3);
+  if (!fs::exists("/dev/full")) return;
+  for (const char* arguments :
+       {"study configs/studies/tiny.yaml >/dev/full", "plan configs/studies/tiny.yaml --plan static >/dev/full",
+        "check configs/studies/tiny.yaml >/dev/full", "--version >/dev/full", "--help >/dev/full"}) {
+    CAPTURE(arguments);
+    CHECK(here.hdpsim(arguments).code == 3);
+  }
+}
+
+TEST_CASE("a disk that is full ends with 3 and leaves nothing half-written", "[cli]") {
+  const Workplace here;
+  // No file may grow beyond 4 blocks of 512 bytes; the signal that would come with it is ignored.
+  const Outcome full = here.hdpsim("study configs/studies/tiny.yaml --out results", "trap '' XFSZ; ulimit -f 4;");
+  CHECK(full.code == 3);
+  CHECK(full.err.find("error: cannot write results/runs/") != std::string::npos);
+  CHECK(full.out.empty());
+  CHECK(files_in(here.folder() / "results").empty());
+  CHECK(files_in(here.folder() / "results/runs").empty());
+}
+
+TEST_CASE("check accepts every shipped input file", "[cli]") {
+  const Workplace here;
+  for (const char* folder : {"configs/clusters", "configs/models", "configs/studies", "calib/profiles", "traces"}) {
+    for (const std::string& name : files_in(here.folder() / folder)) {
+      if (name.ends_with(".md")) continue;
+      const Outcome outcome = here.hdpsim(fmt::format("check {}/{}", folder, name));
+      CAPTURE(name, outcome.err);
+      const bool refused_for_now = outcome.err.find("yet") != std::string::npos;
+      CHECK((outcome.code == 0 || (outcome.code == 2 && refused_for_now)));
+    }
+  }
+}
+
+TEST_CASE("check tells what is wrong in a file of lengths, and what it cannot tell", "[cli]") {
+  const Workplace here;
+  here.write("lengths.csv", "length\n100\n-5\nmany\n");
+  const Outcome lengths = here.hdpsim("check lengths.csv");
+  CHECK(lengths.code == 2);
+  CHECK(lengths.err.find("lengths.csv:3:1: error: ") != std::string::npos);
+  CHECK(lengths.err.find("lengths.csv:4:1: error: ") != std::string::npos);
+  here.write("riddle.yaml", "x: 1\n");
+  CHECK(here.hdpsim("check riddle.yaml").err.find("cannot tell what kind of file this is") != std::string::npos);
+  CHECK(here.hdpsim("check riddle.yaml --kind cluster").code == 2);
+}
+
+TEST_CASE("a plan that is written is a plan that can be checked", "[cli]") {
+  const Workplace here;
+  for (const char* plan : {"static", "hdp-naive", "hdp-balance"}) {
+    CAPTURE(plan);
+    REQUIRE(
+        here.hdpsim(fmt::format("plan configs/studies/tiny.yaml --step 1 --point 1 --plan {} --out plan.json", plan))
+            .code == 0);
+    const Outcome fine = here.hdpsim("check plan.json");
+    CHECK(fine.code == 0);
+    CHECK(fine.out.find(fmt::format("a plan of '{}'", plan)) != std::string::npos);
+  }
+  std::string text = here.read("plan.json");
+  text.replace(text.find("\"group\": \""), 10, "\"group\": \"9");
+  here.write("broken.json", text);
+  CHECK(here.hdpsim("check broken.json").code == 2);
+}
+
+TEST_CASE("lengths can be drawn, described, converted and fitted", "[cli]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim("trace generate --preset github --count 20k --seed 3 --out github.csv").code == 0);
+  const Outcome described = here.hdpsim("trace describe github.csv --format json");
+  CHECK(described.code == 0);
+  CHECK(described.out.find("\"sequences\": 20000,") != std::string::npos);
+  CHECK(here.hdpsim("trace describe github.csv").out != described.out);
+  CHECK(here.hdpsim("trace convert github.csv --to npy").code == 0);
+  CHECK(here.hdpsim("trace describe github.npy --format json").out == described.out);
+  CHECK(here.hdpsim("trace fit github.npy --format csv").code == 0);
+  REQUIRE(here.hdpsim("trace generate --lognormal 7 1 --steps 3 --context 8Ki --tokens-per-step 64Ki --out steps.csv")
+              .code == 0);
+  CHECK(here.read("steps.csv").find("step") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+constexpr char tiny[] = "study configs/studies/tiny.yaml";
+constexpr const char* stable_files[] = {"result.json", "runs.csv", "steps.csv", "ranks.csv", "study.yaml"};
+
+void check_same_results(const Workplace& here, const std::string& folder, const std::string& other) {
+  for (const char* name : stable_files) {
+    CAPTURE(name);
+    const std::string text = here.read(folder + "/" + name);
+    CHECK_FALSE(text.empty());
+    CHECK((text == here.read(other + "/" + name)));  // not printed: they are long
+  }
+}
+
+std::int64_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("the table of the tiny study is the golden one", "[study]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim(tiny);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.out == golden("tiny_table.txt", outcome.out));
+}
+
+TEST_CASE("results have the same bytes whatever the number of jobs", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", tiny)).code == 0);
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 4 --out four", tiny)).code == 0);
+  check_same_results(here, "one", "four");
+}
+
+TEST_CASE("a resumed study simulates only what is missing and gives the same bytes", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out whole", tiny)).code == 0);
+  fs::copy(here.folder() / "whole", here.folder() / "half", fs::copy_options::recursive);
+  const std::vector<std::string> runs = files_in(here.folder() / "half/runs");
+  REQUIRE(runs.size() == 6);
+  for (std::size_t i = 0; i < runs.size(); i += 2) fs::remove(here.folder() / "half/runs" / runs[i]);
+  for (const char* name : stable_files) fs::remove(here.folder() / "half" / name);
+
+  const Outcome resumed = here.hdpsim(fmt::format("{} --out half --resume", tiny));
+  CHECK(resumed.code == 0);
+  CHECK(lines_of(resumed.err) == 3);  // a line for every run that is simulated
+  check_same_results(here, "whole", "half");
+  CHECK(files_in(here.folder() / "half/runs") == runs);
+}
+
+TEST_CASE("runs of another study are not taken, those of a point that both have are", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out results", tiny)).code == 0);
+  const Outcome other = here.hdpsim(fmt::format("{} --out results --resume --set data.seed=2", tiny));
+  CHECK(other.code == 0);
+  CHECK(lines_of(other.err) == 6);
+  const Outcome added =
+      here.hdpsim(fmt::format("{} --out results --resume --set 'sweep.data.context=[32Ki, 64Ki]'", tiny));
+  CHECK(added.code == 0);
+  CHECK(lines_of(added.err) == 3);
+}
+
+TEST_CASE("a study that is told to stop keeps its finished runs and nothing half-written", "[study]") {
+  const Workplace here;
+  // Two runs that are done at once, and two that take too long.
+  here.write(
+      "long.yaml",
+      "name: long\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-7b}\nprofile: a100-published\n"
+      "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\nmesh: {tp: 2}\n"
+      "plans: [static, hdp-balance]\nsweep: {data.steps: [1, 1000000]}\n");
+  Background study(here, {"study", "long.yaml", "--out", "results", "--jobs", "2"});
+  const fs::path runs = here.folder() / "results/runs";
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while ((!fs::exists(runs) || files_in(runs).size() < 2) && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  study.send(SIGTERM);
+  CHECK(study.wait() == 128 + SIGTERM);
+  CHECK(files_in(here.folder() / "results").empty());
+  const std::vector<std::string> kept = files_in(runs);
+  CHECK(kept.size() == 2);
+  for (const std::string& name : kept) CHECK(name.ends_with(".json"));
+  const Outcome rest = here.hdpsim("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'");
+  CHECK(rest.code == 0);
+  CHECK(lines_of(rest.err) == 2);
+}
+
+TEST_CASE("the resolved study gives the same results again", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --set data.context=32Ki --set data.steps=2 --out first", tiny)).code == 0);
+  REQUIRE(here.hdpsim("study first/study.yaml --out second").code == 0);
+  check_same_results(here, "first", "second");
+}
+
+TEST_CASE("the parts of every run sum to its step time", "[study]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim(fmt::format("{} --format json", tiny));
+  REQUIRE(outcome.code == 0);
+  const auto result = nlohmann::json::parse(outcome.out);
+  CHECK(result["schema"] == "hdpsim.result/1");
+  REQUIRE(result["runs"].size() == 6);
+  for (const auto& run : result["runs"]) {
+    CAPTURE(run["plan"], run["point"]);
+    double sum = 0;
+    for (const auto& part : run["breakdown_s"]) {
+      CHECK(part >= 0.0);
+      sum += part.get<double>();
+    }
+    CHECK(sum == Approx(run["step_time_s"]["mean"].get<double>()).epsilon(1e-12));
+    double evidence = 0;
+    for (const auto& share : run["evidence"]) evidence += share.get<double>();
+    CHECK(evidence == Approx(1));
+    CHECK(run["step_time_s"]["p5"] <= run["step_time_s"]["p50"]);
+    CHECK(run["step_time_s"]["p50"] <= run["step_time_s"]["p95"]);
+    CHECK(run["rank_busy_s"]["max"] <= run["step_time_s"]["mean"]);
+    CHECK(run["mfu"] > 0.0);
+    CHECK(run["mfu"] < 1.0);
+    CHECK(run["events"] > 0);
+  }
+}
+
+TEST_CASE("every format says the same", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out results", tiny)).code == 0);
+  CHECK(here.hdpsim(fmt::format("{} --format csv", tiny)).out == here.read("results/runs.csv"));
+  CHECK(here.hdpsim(fmt::format("{} --format json", tiny)).out == here.read("results/result.json"));
+  CHECK(lines_of(here.read("results/runs.csv")) == 1 + 6);
+  CHECK(lines_of(here.read("results/steps.csv")) == 1 + 6 * 4);
+  CHECK(lines_of(here.read("results/ranks.csv")) == 1 + 6 * 16);
+  CHECK(lines_of(here.read("results/timing.csv")) == 1 + 6);
+}
+
+TEST_CASE("a trace of lengths is replayed step by step", "[study]") {
+  const Workplace here;
+  REQUIRE(
+      here.hdpsim(
+              "trace generate --preset github --steps 4 --context 64Ki --tokens-per-step 1Mi --seed 1 --out drawn.csv")
+          .code == 0);
+  const std::string options = "--set sweep=null --set data.context=64Ki --format csv";
+  const Outcome drawn = here.hdpsim(fmt::format("{} {}", tiny, options));
+  const Outcome replayed = here.hdpsim(fmt::format("{} {} --set 'data.lengths={{file: drawn.csv}}'", tiny, options));
+  CHECK(replayed.code == 0);
+  CHECK(replayed.out == drawn.out);
+}
+
+TEST_CASE("every shipped study runs", "[study]") {
+  const Workplace here;
+  for (const std::string& name : files_in(here.folder() / "configs/studies")) {
+    if (!name.ends_with(".yaml")) continue;
+    const Outcome outcome = here.hdpsim(fmt::format("study configs/studies/{} --set data.steps=1", name));
+    CAPTURE(name, outcome.err);
+    CHECK(outcome.code == 0);
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/machine.h"
+#include "sim/engine/simulator.h"
+#include "sim/network/equal_share.h"
+#include "sim/plan/plan.h"
+#include "sim/program/program.h"
+
+namespace hdpsim::test {
+
+/// Round numbers to derive times by hand: a product or a memory-bound part takes what its constructor says, attention one
+/// picosecond a (query, key) pair forward and two backward.
+class HandCosts final : public CostModel {
+ public:
+  explicit HandCosts(Duration per_gemm) : per_gemm_(per_gemm) {}
+  [[nodiscard]] Estimate gemm(const Gemm&) const override { return {per_gemm_, Evidence::measured}; }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound&) const override { return {Duration{}, Evidence::formula}; }
+  [[nodiscard]] Estimate attention(const Attention& op) const override {
+    std::int64_t pairs = 0;
+    for (const AttentionBlock& block : op.blocks) {
+      const std::int64_t area =
+          block.mask == Mask::causal ? block.queries * (block.queries + 1) / 2 : block.queries * block.keys;
+      pairs += area * block.count;
+    }
+    return {Duration::picoseconds(op.direction == Direction::forward ? pairs : 2 * pairs), Evidence::interpolated};
+  }
+
+ private:
+  Duration per_gemm_;
+};
+
+/// A transformer with one head of dimension 64, so that keys and values of a token are 256 bytes.
+inline Transformer one_head_model(std::int64_t layers) {
+  return {.name = "one-head",
+          .layers = layers,
+          .hidden = 64,
+          .heads = 1,
+          .kv_heads = 1,
+          .head_dim = 64,
+          .ffn_hidden = 128,
+          .vocabulary = 1000,
+          .gated_mlp = true,
+          .tied_embeddings = false,
+          .moe = {}};
+}
+
+/// One device a node, one NIC a device, nothing between the nodes but one switch.
+inline ClusterSpec one_device_nodes(std::int64_t nodes, Bandwidth nic) {
+  ClusterSpec cluster;
+  cluster.name = "one-device-nodes";
+  cluster.devices = nodes;
+  cluster.nics_per_node = 1;
+  cluster.nic = nic;
+  cluster.nvlink = nic;
+  cluster.pcie = nic;
+  cluster.tiers = {{.name = "switch", .fan_in = nodes, .oversubscription = 1, .latency = {}}};
+  return cluster;
+}
+
+/// A machine over a cluster, with no cost but those of `costs` and the messages.
+struct HandMachine {
+  ClusterSpec cluster;
+  std::unique_ptr<CostModel> costs;
+  std::unique_ptr<NetworkModel> network;
+  std::unique_ptr<Placement> placement;
+  Machine machine;
+
+  HandMachine(ClusterSpec spec, std::unique_ptr<CostModel> cost_model)
+      : cluster(std::move(spec)), costs(std::move(cost_model)), network(make_equal_share(cluster)) {
+    Diagnostics problems;
+    placement = make_placement("contiguous", Mesh{.hdp = cluster.devices}, cluster, problems);
+    problems.throw_if_any();
+    machine.cost = costs.get();
+    machine.network = network.get();
+    machine.placement = placement.get();
+    machine.d2h = cluster.pcie;
+    machine.h2d = cluster.pcie;
+    for (std::int64_t d = 0; d < cluster.devices; ++d) {
+      machine.speed.push_back(cluster.speed_of(DeviceId(static_cast<std::size_t>(d))));
+    }
+    const auto nothing = [](Bytes) { return Duration{}; };
+    machine.tp_collective = nothing;
+    machine.pool_reduce_scatter = nothing;
+    machine.pool_all_gather = nothing;
+  }
+};
+
+/// Micro-batches of one sequence each: (ranks, tokens), executed in this order.
+inline Plan plan_of(std::int64_t ranks, std::int64_t layers,
+                    const std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>& micro_batches) {
+  Plan plan;
+  plan.policy = "by hand";
+  plan.ranks = ranks;
+  plan.capacity = 1 << 30;
+  plan.layers = layers;
+  plan.schedule.resize(static_cast<std::size_t>(ranks));
+  for (const auto& [group, tokens] : micro_batches) {
+    MicroBatch micro_batch;
+    for (const std::size_t rank : group) {
+      micro_batch.group.emplace_back(rank);
+      plan.schedule[rank].emplace_back(plan.micro_batches.size());
+    }
+    micro_batch.spans = {{SequenceId(plan.sequence_tokens.size()), 0, tokens}};
+    plan.sequence_tokens.push_back(tokens);
+    plan.micro_batches.push_back(std::move(micro_batch));
+  }
+  return plan;
+}
+
+}  // namespace hdpsim::test

@@ -1,0 +1,184 @@
+#include "sim/model/model_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+const std::string presets = std::string(HDPSIM_SOURCE_DIR) + "/configs/models";
+
+struct ReadModel {
+  std::optional<Transformer> model;
+  std::string problems;
+};
+
+ReadModel read_text(const std::string& json) {
+  Diagnostics diagnostics;
+  const Value config = parse_document("config.json", json, diagnostics);
+  ReadModel read{read_model(config, "test", diagnostics), ""};
+  read.problems = diagnostics.text();
+  return read;
+}
+
+TEST_CASE("every preset loads without a problem", "[model]") {
+  const auto names = model_preset_names(presets);
+  for (const char* name : {"llama-7b", "llama-13b", "llama-30b", "llama-70b", "mixtral-8x7b", "mixtral-8x22b"}) {
+    CHECK(std::find(names.begin(), names.end(), name) != names.end());
+  }
+  for (const std::string& name : names) {
+    Diagnostics diagnostics;
+    const auto model = load_model_preset(name, presets, {}, diagnostics);
+    INFO(diagnostics.text());
+    REQUIRE(model.has_value());
+    CHECK(model->name == name);
+    CHECK(model->heads % model->kv_heads == 0);
+  }
+}
+
+TEST_CASE("a published Llama configuration is read as it is", "[model]") {
+  const auto [model, problems] = read_text(R"({
+  "_name_or_path": "meta-llama/Llama-2-70b-hf",
+  "architectures": ["LlamaForCausalLM"],
+  "bos_token_id": 1,
+  "hidden_act": "silu",
+  "hidden_size": 8192,
+  "initializer_range": 0.02,
+  "intermediate_size": 28672,
+  "max_position_embeddings": 4096,
+  "model_type": "llama",
+  "num_attention_heads": 64,
+  "num_hidden_layers": 80,
+  "num_key_value_heads": 8,
+  "pretraining_tp": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_scaling": null,
+  "tie_word_embeddings": false,
+  "torch_dtype": "float16",
+  "use_cache": true,
+  "vocab_size": 32000
+})");
+  CHECK(problems.empty());
+  REQUIRE(model.has_value());
+  CHECK(model->layers == 80);
+  CHECK(model->hidden == 8192);
+  CHECK(model->heads == 64);
+  CHECK(model->kv_heads == 8);
+  CHECK(model->head_dim == 128);
+  CHECK(model->ffn_hidden == 28672);
+  CHECK(model->vocabulary == 32000);
+  CHECK(model->gated_mlp);
+  CHECK_FALSE(model->biases);
+  CHECK_FALSE(model->tied_embeddings);
+  CHECK_FALSE(model->moe.has_value());
+}
+
+TEST_CASE("key-value heads default to heads, and a stated head dimension need not share the hidden size", "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 6656,
+    "intermediate_size": 17920, "num_attention_heads": 56, "num_hidden_layers": 60, "head_dim": 128, "vocab_size": 32000})");
+  CHECK(problems.empty());
+  REQUIRE(model.has_value());
+  CHECK(model->kv_heads == 56);
+  CHECK(model->head_dim == 128);
+}
+
+TEST_CASE("a GPT-2 configuration has an ungated MLP of four times the width, biases, positions and one table",
+          "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12,
+    "n_head": 12, "n_inner": null, "n_positions": 1024, "vocab_size": 50257})");
+  CHECK(problems.empty());
+  REQUIRE(model.has_value());
+  CHECK(model->ffn_hidden == 3072);
+  CHECK_FALSE(model->gated_mlp);
+  CHECK(model->biases);
+  CHECK(model->learned_positions == 1024);
+  CHECK(model->tied_embeddings);
+}
+
+TEST_CASE("a GPT-NeoX configuration has rotary positions and two tables", "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["GPTNeoXForCausalLM"], "hidden_size": 6144,
+    "intermediate_size": 24576, "num_hidden_layers": 44, "num_attention_heads": 64, "vocab_size": 50432})");
+  CHECK(problems.empty());
+  REQUIRE(model.has_value());
+  CHECK(model->learned_positions == 0);
+  CHECK(model->kv_heads == 64);
+  CHECK_FALSE(model->tied_embeddings);
+}
+
+TEST_CASE("an MPT configuration with ALiBi has no learned positions", "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["MPTForCausalLM"], "d_model": 4096, "n_layers": 32,
+    "n_heads": 32, "expansion_ratio": 4, "max_seq_len": 2048, "no_bias": true, "vocab_size": 50432,
+    "attn_config": {"alibi": true, "attn_impl": "torch"}, "learned_pos_emb": true})");
+  CHECK(problems.empty());
+  REQUIRE(model.has_value());
+  CHECK(model->learned_positions == 0);
+  CHECK_FALSE(model->biases);
+  CHECK(model->ffn_hidden == 16384);
+}
+
+TEST_CASE("a mixture of experts is read, and then refused where the study asks for it", "[model]") {
+  Diagnostics diagnostics;
+  const auto model = load_model_preset("mixtral-8x7b", presets, {}, diagnostics);
+  REQUIRE(model.has_value());
+  REQUIRE(model->moe.has_value());
+  CHECK(model->moe->experts == 8);
+  CHECK(model->moe->experts_per_token == 2);
+  CHECK(model->moe->expert_hidden == 14336);
+  CHECK_FALSE(check_supported(*model, {"study.yaml", 3, 17}, diagnostics));
+  CHECK(diagnostics.text() ==
+        "study.yaml:3:17: error: 'mixtral-8x7b' has 8 experts: mixture-of-experts models cannot be simulated yet\n"
+        "        choose a dense model\n");
+}
+
+TEST_CASE("all problems of a configuration are told at once, with their places", "[model]") {
+  const auto [model, problems] = read_text(R"({
+  "architectures": ["LlamaForCausalLM"],
+  "hidden_size": 4000,
+  "num_attention_heads": 33,
+  "num_key_value_heads": 8,
+  "num_hidden_layers": 0,
+  "vocab_size": "many"
+})");
+  CHECK_FALSE(model.has_value());
+  CHECK(problems ==
+        "config.json:1:1: error: the model needs 'intermediate_size'\n"
+        "    1 | {\n"
+        "        ^\n"
+        "config.json:4:26: error: 33 heads do not divide the hidden size 4000\n"
+        "    4 |   \"num_attention_heads\": 33,\n"
+        "                                 ^ state 'head_dim' if the heads do not share the hidden size\n"
+        "config.json:5:26: error: 8 key-value heads do not divide 33 heads\n"
+        "    5 |   \"num_key_value_heads\": 8,\n"
+        "                                 ^\n"
+        "config.json:6:24: error: 'num_hidden_layers' is 0, it must be at least 1\n"
+        "    6 |   \"num_hidden_layers\": 0,\n"
+        "                               ^\n"
+        "config.json:7:17: error: \"many\" is not a whole number\n"
+        "    7 |   \"vocab_size\": \"many\"\n"
+        "                        ^ write a whole number such as 4096, 256Ki (x 1024) or 32k (x 1000)\n");
+}
+
+TEST_CASE("an unknown architecture and an unknown preset are reported with what exists", "[model]") {
+  CHECK(read_text(R"({"architectures": ["LLamaForCausalLM"]})").problems ==
+        "config.json:1:20: error: there is no known architecture 'LLamaForCausalLM'\n"
+        "    1 | {\"architectures\": [\"LLamaForCausalLM\"]}\n"
+        "                           ^ did you mean 'LlamaForCausalLM'?\n");
+  Diagnostics diagnostics;
+  CHECK_FALSE(load_model_preset("lama-7b", presets, {"study.yaml", 3, 17}, diagnostics));
+  CHECK(diagnostics.text() ==
+        "study.yaml:3:17: error: there is no model preset 'lama-7b'\n"
+        "        did you mean 'llama-7b'?\n");
+}
+
+TEST_CASE("a config.json is named after its folder, and a missing one is reported", "[model]") {
+  Diagnostics diagnostics;
+  CHECK(load_model(presets + "/llama-7b.json", diagnostics)->name == "llama-7b");
+  CHECK_FALSE(load_model("nowhere/config.json", diagnostics));
+  CHECK(diagnostics.text() == "nowhere/config.json: error: there is no such file\n");
+}
+
+}  // namespace
+}  // namespace hdpsim

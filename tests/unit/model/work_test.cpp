@@ -1,0 +1,191 @@
+#include "sim/model/work.h"
+
+#include <numeric>
+#include <string>
+
+#include "sim/model/model_config.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Transformer preset(const std::string& name) {
+  Diagnostics diagnostics;
+  const auto model = load_model_preset(name, std::string(HDPSIM_SOURCE_DIR) + "/configs/models", {}, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(model.has_value());
+  return *model;
+}
+
+double flops(const LinearPart& part) {
+  return std::accumulate(part.gemms.begin(), part.gemms.end(), 0.0, [](double sum, const Gemm& gemm) {
+    return sum + 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+  });
+}
+
+double all_linear_flops(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
+  double sum = 0;
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    const double layer =
+        flops(before_attention(model, tokens, tp, direction)) + flops(after_attention(model, tokens, tp, direction));
+    sum += static_cast<double>(model.layers) * layer + flops(output_head(model, tokens, tp, direction)) +
+           flops(embedding(model, tokens, tp, direction));
+  }
+  return sum;
+}
+
+TEST_CASE("parameter counts are those of the published checkpoints", "[model]") {
+  // Exact numbers of parameters of the published weights.
+  CHECK(parameter_count(preset("llama2-7b")) == 6'738'415'616);
+  CHECK(parameter_count(preset("llama2-13b")) == 13'015'864'320);
+  CHECK(parameter_count(preset("llama2-70b")) == 68'976'648'192);
+  CHECK(parameter_count(preset("llama3-8b")) == 8'030'261'248);
+  CHECK(parameter_count(preset("llama3-70b")) == 70'553'706'496);
+  CHECK(parameter_count(preset("mistral-7b")) == 7'241'732'096);
+  CHECK(parameter_count(preset("mixtral-8x7b")) == 46'702'792'704);
+  CHECK(parameter_count(preset("mixtral-8x22b")) == 140'620'634'112);
+}
+
+TEST_CASE("GPT sizes follow the formula of Narayanan et al. and the table's billions", "[model]") {
+  struct Row {
+    const char* name;
+    double billions;
+  };
+  for (const Row& row : {Row{"gpt-1.7b", 1.7},
+                         {"gpt-3.6b", 3.6},
+                         {"gpt-7.5b", 7.5},
+                         {"gpt-18b", 18.4},
+                         {"gpt-39b", 39.1},
+                         {"gpt-76b", 76.1},
+                         {"gpt-145b", 145.6},
+                         {"gpt-310b", 310.1},
+                         {"gpt-530b", 529.6},
+                         {"gpt-1t", 1008.0},
+                         {"gpt3-175b", 174.6}}) {
+    INFO(row.name);
+    const Transformer model = preset(row.name);
+    // P = 12 l h^2 (1 + 13 / 12h + (V + s) / 12lh), SC21 equation 2; the final norm's 2 h are ours.
+    const std::int64_t h = model.hidden;
+    const std::int64_t formula =
+        model.layers * (12 * h * h + 13 * h) + (model.vocabulary + model.learned_positions) * h;
+    CHECK(parameter_count(model) == formula + 2 * h);
+    CHECK(static_cast<double>(parameter_count(model)) * 1e-9 == Approx(row.billions).margin(0.06));
+  }
+}
+
+TEST_CASE("MPT's seven billion are 6.66 with biases and learned positions", "[model]") {
+  // 12 l h^2 + 13 l h + (V + s) h + 2 h with 32 layers of 4,096, 50,368 words and 2,048 positions.
+  const std::int64_t h = 4096;
+  CHECK(parameter_count(preset("mpt-7b")) == 32 * (12 * h * h + 13 * h) + (50'368 + 2'048) * h + 2 * h);
+}
+
+TEST_CASE("a model is its layers, its embeddings and one last norm", "[model]") {
+  const Transformer model = preset("llama-7b");
+  CHECK(parameter_count(model) ==
+        model.layers * layer_parameter_count(model) + embedding_parameter_count(model) + model.hidden);
+  CHECK(embedding_parameter_count(model) == 2 * 32'000 * 4'096);
+}
+
+TEST_CASE("the area under a causal mask counts each token with all before it and itself", "[model]") {
+  CHECK(causal_area(0) == 0);
+  CHECK(causal_area(1) == 1);
+  CHECK(causal_area(4) == 1 + 2 + 3 + 4);
+  CHECK(causal_area(2'097'152) == 2'199'024'304'128);
+}
+
+TEST_CASE("attention takes four FLOPs a pair and channel, backward five products for two", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const double area = static_cast<double>(causal_area(8192));
+  CHECK(attention_flops(model, area, Direction::forward).count() == 4 * 32 * 128 * area);
+  CHECK(attention_flops(model, area, Direction::backward).count() == 10 * 32 * 128 * area);
+}
+
+TEST_CASE("linear work is six FLOPs a weight and token", "[model]") {
+  for (const char* name : {"llama-7b", "llama2-13b", "llama-30b", "gpt-3.6b"}) {
+    INFO(name);
+    Transformer model = preset(name);
+    model.biases = false;
+    // Weights of the norms multiply nothing; a lookup is no product, but a tied table is the output head too.
+    const std::int64_t norms = (2 * model.layers + 1) * model.hidden;
+    const std::int64_t lookups = embedding_parameter_count(model) - model.vocabulary * model.hidden;
+    const auto weights = static_cast<double>(parameter_count(model) - norms - lookups);
+    CHECK(training_linear_flops(model, 1000).count() == Approx(6 * weights * 1000));
+    CHECK(all_linear_flops(model, 1000, 1) == Approx(6 * weights * 1000));
+  }
+}
+
+TEST_CASE("tensor parallelism divides every product", "[model]") {
+  const Transformer model = preset("llama-7b");  // 32 heads, 8 key-value heads, 11,008 inner: all divide by 8
+  CHECK(all_linear_flops(model, 4096, 8) == Approx(all_linear_flops(model, 4096, 1) / 8));
+}
+
+TEST_CASE("products have the shapes of Megatron's column and row cuts", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t t = 8192;
+  // Q has 4,096 columns, K and V 1,024 each; tp 2 halves them.
+  CHECK(before_attention(model, t, 2, Direction::forward).gemms == std::vector<Gemm>{{t, 3072, 4096}});
+  CHECK(after_attention(model, t, 2, Direction::forward).gemms ==
+        std::vector<Gemm>{{t, 4096, 2048}, {t, 11008, 4096}, {t, 4096, 5504}});
+  CHECK(output_head(model, t, 2, Direction::forward).gemms == std::vector<Gemm>{{t, 16000, 4096}});
+  // Backward: gradient of the input, then of the weight.
+  CHECK(before_attention(model, t, 2, Direction::backward).gemms ==
+        std::vector<Gemm>{{t, 4096, 3072}, {4096, 3072, t}});
+  CHECK(after_attention(model, t, 2, Direction::backward).gemms ==
+        std::vector<Gemm>{
+            {t, 5504, 4096}, {5504, 4096, t}, {t, 4096, 11008}, {4096, 11008, t}, {t, 2048, 4096}, {2048, 4096, t}});
+}
+
+TEST_CASE("an MLP without a gate has one product in and one out", "[model]") {
+  const Transformer model = preset("gpt-3.6b");  // h 3,072, inner 12,288
+  CHECK(after_attention(model, 2048, 1, Direction::forward).gemms ==
+        std::vector<Gemm>{{2048, 3072, 3072}, {2048, 12288, 3072}, {2048, 3072, 12288}});
+}
+
+TEST_CASE("more tensor-parallel devices than key-value heads replicate them", "[model]") {
+  const Transformer model = preset("llama-7b");
+  CHECK(kv_bytes(model, 1000, 8) == kv_bytes(model, 1000, 16));
+  CHECK(kv_bytes(model, 1000, 1) == Bytes(1000 * 2 * 8 * 128 * 2));
+}
+
+TEST_CASE("the ring message of the case study is 33.5 MB for 8K tokens", "[model]") {
+  CHECK(kv_bytes(preset("llama-7b"), 8192, 1) == Bytes(33'554'432));
+  CHECK(kv_bytes(preset("llama-7b"), 8192, 2) == Bytes(16'777'216));
+  CHECK(hidden_bytes(preset("llama-7b"), 8192) == Bytes(8192 * 4096 * 2));
+}
+
+TEST_CASE("memory-bound kernels move each tensor as often as they touch it", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t t = 1024;
+  const std::int64_t h = 4096;
+  const std::int64_t f = 11008;
+  const std::int64_t rotated = 4096 + 1024;  // Q and K
+  CHECK(before_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + 2 * rotated)));
+  CHECK(before_attention(model, t, 1, Direction::backward).memory_bound.traffic ==
+        Bytes(2 * t * (6 * h + 2 * rotated)));
+  CHECK(after_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (8 * h + 3 * f)));
+  CHECK(after_attention(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (6 * h + 5 * f)));
+  CHECK(embedding(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * 2 * h));
+  CHECK(output_head(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + 32'000)));
+  CHECK(output_head(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (3 * h + 2 * 32'000)));
+}
+
+TEST_CASE("GPT keeps 32 bytes a hidden element and token, Korthikanti's 34 without dropout masks", "[model]") {
+  const Transformer model = preset("gpt-22b");
+  const std::int64_t log_sum_exp = 4 * model.heads;
+  CHECK(activation_bytes(model, 2048, 1) == Bytes(2048 * (32 * model.hidden + log_sum_exp)));
+  CHECK(activation_bytes(model, 2048, 8) == Bytes(2048 * (32 * model.hidden + log_sum_exp) / 8));
+}
+
+TEST_CASE("the published offload experiment frees the memory that activations take", "[model]") {
+  // ByteScale, offload of 64K tokens of LLaMA-7B: 59 GB without and 27 GB with full offload, read as tp 8. Two of 32
+  // layers always stay on the device.
+  const Bytes layer = activation_bytes(preset("llama-7b"), 65'536, 8);
+  CHECK((30 * layer).gigabytes() == Approx(59 - 27).epsilon(0.1));
+}
+
+TEST_CASE("a device holds its share of the parameters", "[model]") {
+  CHECK(parameters_per_device(preset("llama2-7b"), 8) == 6'738'415'616 / 8);
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,225 @@
+#include "sim/profile/profile_file.h"
+
+#include <string>
+
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+struct ReadProfile {
+  std::optional<DeviceProfile> profile;
+  std::string problems;
+};
+
+ReadProfile read_text(const std::string& yaml) {
+  Diagnostics diagnostics;
+  const Value document = parse_document("p.yaml", yaml, diagnostics);
+  ReadProfile read{read_profile(document, "p", diagnostics), ""};
+  read.problems = diagnostics.text();
+  return read;
+}
+
+const std::string measured_head = R"(schema: hdpsim.profile/1
+provenance: {label: measured, source: own kernels, device: H200-141GB, driver: "570.1", date: 2025-01-31}
+datasheet: {peak: 989.4 TFLOP/s, memory_bandwidth: 4800 GB/s, memory: 141 GB, multiprocessors: 132}
+overheads:
+  per_step: {time: 1 ms}
+  per_micro_batch: {time: 0 s}
+  kernel_launch: {time: 3 us}
+)";
+
+TEST_CASE("a data sheet alone is a legal profile", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head);
+  CHECK(problems.empty());
+  REQUIRE(profile.has_value());
+  CHECK(profile->datasheet.multiprocessors == 132);
+  CHECK(profile->overheads.per_step.time == 1_ms);
+  CHECK(profile->attention.empty());
+  CHECK_FALSE(profile->network.has_value());
+}
+
+TEST_CASE("a rate over the exact mask area stands for a time", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head + R"(
+attention:
+  - mask: causal
+    direction: backward
+    head_dim: 128
+    heads: 8
+    tile: {queries: 64, keys: 128}
+    launch: 9 us
+    samples:
+      - {queries: 4096, keys: 4096, count: 2, rate: 400 TFLOP/s}
+      - {queries: 8192, keys: 8192, time: 1.5 ms, p10: 1.4 ms, p90: 1.75 ms, runs: 20}
+gemm:
+  tile: {m: 128, n: 256}
+  launch: 3 us
+  full_rate: 800 TFLOP/s
+  by_shape:
+    - {m: 8192, n: 4096, k: 4096, rate: 500 TFLOP/s}
+)");
+  CHECK(problems.empty());
+  REQUIRE(profile.has_value());
+  const AttentionCurve& curve = profile->attention.at(0);
+  // Backward 2.5 x 4 heads head_dim area, two blocks of 4096 x 4097 / 2 pairs.
+  const double work = 2.5 * 4 * 8 * 128 * 2 * 4096 * 4097 / 2;
+  CHECK(sample_work(curve, curve.samples[0]).count() == work);
+  CHECK(curve.samples[0].time == Duration::seconds(work / 400e12));
+  CHECK(curve.samples[1].time == 1500_us);
+  CHECK(curve.samples[1].spread->p90 == 1750_us);
+  CHECK(profile->gemm->by_shape.at(0).time == Duration::seconds(2.0 * 8192 * 4096 * 4096 / 500e12));
+  Diagnostics diagnostics;
+  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(again.has_value());
+  CHECK(*again == *profile);
+}
+
+TEST_CASE("odd quantities are written exactly", "[profile]") {
+  auto [profile, problems] = read_text(measured_head);
+  REQUIRE(profile.has_value());
+  profile->datasheet.peak = FlopRate(0.1 * 3e12);
+  profile->datasheet.memory_bandwidth = Bandwidth::bytes_per_second(1'234'567'890'123);
+  profile->datasheet.memory = Bytes(80'000'000'001);
+  profile->overheads.per_step.time = Duration::picoseconds(1'000'000'000'007);
+  profile->overheads.kernel_launch.time = Duration::picoseconds(1);
+  profile->provenance.source = "two lines:\n  # \"quoted\"";
+  Diagnostics diagnostics;
+  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(again.has_value());
+  CHECK(*again == *profile);
+}
+
+TEST_CASE("every problem of a profile is told in one go", "[profile]") {
+  const auto [profile, problems] = read_text(R"(schema: hdpsim.profile/2
+provenance: {label: guessed, source: own kernels, device: A100}
+datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
+attention:
+  - mask: causal
+    direction: forward
+    head_dim: 128
+    heads: 16
+    tile: {queries: 128, keys: 176}
+    launch: 3 us
+    source: x
+    samples: []
+  - mask: full
+    direction: sideways
+    head_dim: 0
+    heads: 16
+    tile: {queries: 128, keys: 64}
+    launch: 3 us
+    source: x
+    samples:
+      - {queries: 512, keys: 512}
+      - {queries: 512, keys: 512, rate: 100 TFLOP/s, time: 1 ms}
+gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x}
+memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
+links:
+  network:
+    send_recv: {latency: -1 us, bandwidth: 30 GB/s, line_rate: 200 Gbit/s, source: x}
+overheads:
+  per_step: {time: 5, source: x}
+  per_micro_batch: {time: 0 s, source: x}
+extras: 1
+)");
+  CHECK_FALSE(profile.has_value());
+  CHECK(problems == R"(p.yaml:1:9: error: there is no schema 'hdpsim.profile/2'
+    1 | schema: hdpsim.profile/2
+                ^ did you mean 'hdpsim.profile/1'?
+p.yaml:2:21: error: there is no label 'guessed'
+    2 | provenance: {label: guessed, source: own kernels, device: A100}
+                            ^ known: measured, published, datasheet
+p.yaml:3:12: error: the data sheet needs 'multiprocessors'
+    3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
+                   ^
+p.yaml:3:19: error: "312" has no unit
+    3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
+                          ^ did you mean 312 TFLOP/s?
+p.yaml:3:42: error: 'memory_bandwidth' is -5 GB/s, it must be more than zero
+    3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
+                                                 ^
+p.yaml:3:66: error: the data sheet has no key 'multiprocesors'
+    3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
+                                                                         ^ did you mean 'multiprocessors'?
+p.yaml:9:11: error: a causal kernel's tile of 128 x 176: one side must divide the other
+    9 |     tile: {queries: 128, keys: 176}
+                  ^
+p.yaml:12:14: error: 'samples' must be a list of at least one sample
+   12 |     samples: []
+                     ^
+p.yaml:14:16: error: there is no direction 'sideways'
+   14 |     direction: sideways
+                       ^ known: forward, backward
+p.yaml:15:15: error: 'head_dim' is 0, it must be at least 1
+   15 |     head_dim: 0
+                      ^
+p.yaml:21:9: error: a sample needs either 'time' or 'rate'
+   21 |       - {queries: 512, keys: 512}
+                ^
+p.yaml:22:9: error: a sample needs either 'time' or 'rate'
+   22 |       - {queries: 512, keys: 512, rate: 100 TFLOP/s, time: 1 ms}
+                ^
+p.yaml:22:9: error: a second sample of 512 queries and 512 keys
+   22 |       - {queries: 512, keys: 512, rate: 100 TFLOP/s, time: 1 ms}
+                ^
+p.yaml:23:7: error: 'gemm' needs samples: 'by_work', 'by_shape' or both
+   23 | gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x}
+              ^
+p.yaml:24:42: error: 'bandwidth' is 0 GB/s, it must be more than zero
+   24 | memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
+                                                 ^
+p.yaml:24:58: error: 'source' says nothing
+   24 | memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
+                                                                 ^
+p.yaml:27:26: error: 'latency' is -1 us, it must not be negative
+   27 |     send_recv: {latency: -1 us, bandwidth: 30 GB/s, line_rate: 200 Gbit/s, source: x}
+                                 ^
+p.yaml:27:44: error: a bandwidth of 30 GB/s is more than the line rate of 25 GB/s
+   27 |     send_recv: {latency: -1 us, bandwidth: 30 GB/s, line_rate: 200 Gbit/s, source: x}
+                                                   ^
+p.yaml:29:3: error: 'overheads' needs 'kernel_launch'
+   29 |   per_step: {time: 5, source: x}
+          ^
+p.yaml:29:20: error: "5" has no unit
+   29 |   per_step: {time: 5, source: x}
+                           ^ did you mean 5 us, 5 ms or 5 s?
+p.yaml:31:1: error: the profile has no key 'extras'
+   31 | extras: 1
+        ^ known: schema, provenance, datasheet, attention, gemm, memory_bound, links, host_copies, overheads, backward_ring
+)");
+}
+
+TEST_CASE("a sample faster than the device is refused", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head + R"(
+gemm:
+  tile: {m: 128, n: 256}
+  launch: 3 us
+  full_rate: 800 TFLOP/s
+  by_shape:
+    - {m: 8192, n: 8192, k: 8192, time: 1 ms}
+)");
+  CHECK_FALSE(profile.has_value());
+  // 2 x 8192^3 FLOP in 1 ms are 1,100 TFLOP/s.
+  CHECK(problems ==
+        "p.yaml:14:41: error: 1 ms is faster than the peak of the data sheet\n"
+        "   14 |     - {m: 8192, n: 8192, k: 8192, time: 1 ms}\n"
+        "                                                ^\n");
+}
+
+TEST_CASE("others' figures need a source, our own have the provenance", "[profile]") {
+  std::string published = measured_head;
+  published.replace(published.find("measured"), std::string("measured").size(), "published");
+  const auto [profile, problems] = read_text(published);
+  CHECK_FALSE(profile.has_value());
+  CHECK(problems.find("p.yaml:3:12: error: the data sheet needs 'source'\n") != std::string::npos);
+  CHECK(problems.find("p.yaml:5:13: error: 'per_step' needs 'source'\n") != std::string::npos);
+}
+
+TEST_CASE("an empty file is no profile", "[profile]") {
+  CHECK(read_text("").problems == "p.yaml: error: the profile must be a map, found nothing\n");
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,230 @@
+#include "sim/study/study.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/report/values.h"
+#include "sim/study/study_paths.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr char good_study[] = R"(name: good
+cluster: {preset: a100-rail-3tier, gpus: 32}
+model: {preset: llama-7b}
+profile: a100-published
+data:
+  lengths: {preset: github}
+  context: 64Ki
+  tokens_per_step: 1Mi
+  steps: 2
+mesh: {tp: 2}
+plans: [static, hdp-naive]
+)";
+
+/// A study file that is gone after the test.
+class StudyFile {
+ public:
+  explicit StudyFile(const std::string& text) : folder_(std::filesystem::temp_directory_path() / "hdpsim_study_test") {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    add("study.yaml", text);
+  }
+  StudyFile(const StudyFile&) = delete;
+  StudyFile& operator=(const StudyFile&) = delete;
+  ~StudyFile() { std::filesystem::remove_all(folder_); }
+
+  void add(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  [[nodiscard]] std::string path() const { return (folder_ / "study.yaml").string(); }
+  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+
+  [[nodiscard]] Study load(const std::vector<std::string>& overrides = {}) const {
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    return load_study(path(), overrides, catalog);
+  }
+  /// Every problem as `line:column: message`, without the file.
+  [[nodiscard]] std::vector<std::string> problems(const std::vector<std::string>& overrides = {}) const {
+    std::vector<std::string> found;
+    try {
+      (void)load(overrides);
+    } catch (const InputError& error) {
+      for (const Diagnostic& problem : error.diagnostics().sorted()) {
+        found.push_back(fmt::format("{}:{}: {}", problem.position.line, problem.position.column, problem.message));
+      }
+    }
+    return found;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+using Problems = std::vector<std::string>;
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The problems of the good study with one thing changed.
+Problems problems_with(const std::string& from, const std::string& to) {
+  return StudyFile(changed(good_study, from, to)).problems();
+}
+
+TEST_CASE("what a study leaves out has its default", "[study]") {
+  const Study study = StudyFile(good_study).load();
+  REQUIRE(study.points.size() == 1);
+  const PointSpec& point = study.points[0].spec;
+  CHECK(point.capacity == 8192);
+  CHECK(point.mesh.hdp == 16);
+  CHECK(point.mesh.pp == 1);
+  CHECK(point.batch.seed == 1);
+  CHECK(point.batch.overlong == Overlong::split);
+  CHECK(point.grain == Grain::fluid);
+  CHECK_FALSE(study.compare_to);
+  CHECK(line_of(*study.resolved.find("mesh")) == "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous}");
+  CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
+}
+
+TEST_CASE("the resolved study is the same study", "[study]") {
+  const StudyFile file(good_study);
+  const Study study = file.load({"data.context=32Ki", "sweep={data.seed: [1, 2]}"});
+  file.add("study.yaml", to_yaml(study.resolved));
+  const Study again = file.load();
+  REQUIRE(again.points.size() == 2);
+  CHECK(again.points[1].spec.batch.context == 32768);
+  CHECK(again.points[1].identity == study.points[1].identity);
+  CHECK(to_yaml(again.resolved) == to_yaml(study.resolved));
+}
+
+TEST_CASE("runs of different points, plans and files have different identities", "[study]") {
+  const std::string text = changed(good_study, "{preset: github}", "{file: lengths.txt}");
+  const StudyFile file(text);
+  file.add("lengths.txt", "100\n200\n");
+  const std::string first = file.load().points[0].identity;
+  CHECK(file.load({"data.steps=3"}).points[0].identity != first);
+  CHECK(file.load({"data.seed=1"}).points[0].identity == first);  // the default
+  file.add("lengths.txt", "100\n201\n");
+  CHECK(file.load().points[0].identity != first);
+}
+
+TEST_CASE("points share a world as long as cluster, profile and mesh are the same", "[study]") {
+  const StudyFile file(good_study);
+  const Study contexts = file.load({"sweep={data.context: [8Ki, 16Ki]}"});
+  CHECK(contexts.points[0].world == contexts.points[1].world);
+  const Study clusters = file.load({"sweep={cluster.gpus: [32, 64]}"});
+  CHECK(clusters.points[0].world != clusters.points[1].world);
+  CHECK(clusters.points[1].spec.mesh.hdp == 32);
+}
+
+TEST_CASE("a policy that stands twice is told apart by its options", "[study]") {
+  const Study study =
+      StudyFile(changed(good_study, "[static, hdp-naive]", "[static: {cp: 8}, static: {cp: 16}]")).load();
+  CHECK(study.plans[0].name == "static {cp: 8}");
+  CHECK(study.plans[1].name == "static {cp: 16}");
+  CHECK(problems_with("[static, hdp-naive]", "[static, static]") ==
+        Problems{"11:17: the plan 'static' stands here a second time"});
+}
+
+TEST_CASE("unknown keys are told wherever they stand", "[study]") {
+  CHECK(problems_with("steps: 2", "steps: 2\n  stepps: 3") == Problems{"10:3: the data has no key 'stepps'"});
+  CHECK(problems_with("name: good", "name: good\nnam: x") == Problems{"2:1: the study has no key 'nam'"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2, cp: 4}") == Problems{"10:15: the mesh has no key 'cp'"});
+}
+
+TEST_CASE("a key that stands twice is told", "[study]") {
+  CHECK(problems_with("steps: 2", "steps: 2\n  steps: 3") ==
+        Problems{"10:3: the key 'steps' stands here a second time"});
+}
+
+TEST_CASE("the mesh must have as many devices as the cluster", "[study]") {
+  CHECK(problems_with("{tp: 2}", "{tp: 2, hdp: 15}") ==
+        Problems{"10:20: tp x hdp x pp = 2 x 15 x 1 = 30, but the cluster has 32 GPUs"});
+  CHECK(problems_with("{tp: 2}", "{tp: 64}") ==
+        Problems{"10:7: tp x hdp x pp = 64 x 1 x 1 = 64, but the cluster has 32 GPUs",
+                 "10:12: 'tp' is 64, which does not divide the 32 heads of llama-7b"});
+}
+
+TEST_CASE("pipelines are refused for the time being", "[study]") {
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4}") == Problems{"10:19: pipelines cannot be simulated yet, 'pp' is 4"});
+}
+
+TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[study]") {
+  CHECK(problems_with("{tp: 2}", "{tp: 2, capacity: 0}") ==
+        Problems{"10:25: 'capacity' is 0, it must be from 1 to 1e+12"});
+  CHECK(problems_with("tokens_per_step: 1Mi", "tokens_per_step: 32Ki") ==
+        Problems{"8:20: a step of 32Ki tokens cannot hold a sequence of the context, 64Ki"});
+}
+
+TEST_CASE("the profile must be of the cluster's device", "[study]") {
+  CHECK(problems_with("a100-published", "h100-published") ==
+        Problems{"4:10: the profile is of a H100-80GB, the cluster has A100-80GB"});
+}
+
+TEST_CASE("what a study names must exist", "[study]") {
+  CHECK(problems_with("preset: github", "preset: gitub") == Problems{"6:21: there is no length preset 'gitub'"});
+  CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
+  CHECK(problems_with("profile: a100-published", "profile: ./none.yaml").at(0).starts_with("4:10: there is no file "));
+  CHECK(problems_with("{preset: github}", "{file: none.csv}").at(0).starts_with("6:19: there is no file "));
+}
+
+TEST_CASE("what is wrong at every point of a sweep is told once", "[study]") {
+  const std::string text = changed(good_study, "steps: 2", "steps: many") + "sweep: {data.context: [1Ki, 2Ki, 0]}\n";
+  CHECK(StudyFile(text).problems() ==
+        Problems{"9:10: \"many\" is not a whole number", "12:34: 'context' is 0, it must be from 1 to 1e+12"});
+}
+
+TEST_CASE("a sweep with a typing error in its path is told at the sweep", "[study]") {
+  const std::string text = std::string(good_study) + "sweep: {data.contxt: [1Ki]}\n";
+  CHECK(StudyFile(text).problems() == Problems{"12:23: the data has no key 'contxt'"});
+}
+
+TEST_CASE("compare_to names one of the plans", "[study]") {
+  CHECK(StudyFile(std::string(good_study) + "compare_to: hdp-naiv\n").problems() ==
+        Problems{"12:13: there is no plan 'hdp-naiv'"});
+}
+
+TEST_CASE("output that cannot be written yet is refused, not forgotten", "[study]") {
+  CHECK(StudyFile(std::string(good_study) + "output: {html: true, perfetto: {ranks: 8}}\n").problems() ==
+        Problems{"12:16: 'html' cannot be written yet", "12:32: 'perfetto' cannot be written yet"});
+  CHECK(StudyFile(std::string(good_study) + "output: {html: false}\n").problems().empty());
+}
+
+TEST_CASE("a mixture of experts is refused for the time being", "[study]") {
+  CHECK(problems_with("llama-7b", "mixtral-8x7b").size() == 1);
+}
+
+TEST_CASE("lengths come from exactly one source", "[study]") {
+  CHECK(problems_with("{preset: github}", "{preset: github, file: x.csv}") ==
+        Problems{"6:12: lengths come from one source: 'preset', 'file', 'lognormal' or 'lognormal_pareto'"});
+  CHECK(StudyFile(changed(good_study, "{preset: github}", "{lognormal: {mu: 8, sigma: 1.2, max: 64Ki}}"))
+            .problems()
+            .empty());
+  CHECK(problems_with("{preset: github}", "{lognormal: {mu: 8, sigma: -1}}").at(0).starts_with("6:24: "));
+}
+
+TEST_CASE("an empty file and a list are no studies", "[study]") {
+  CHECK(StudyFile("").problems() == Problems{"0:0: the study must be a map, found nothing"});
+  CHECK(StudyFile("[1, 2]").problems() == Problems{"1:1: the study must be a map, found a list"});
+}
+
+TEST_CASE("paths are relative to the file in which they stand", "[paths]") {
+  CHECK(path_of(Value::scalar("x.csv", {"configs/studies/a.yaml", 1, 1})) == "configs/studies/x.csv");
+  CHECK(path_of(Value::scalar("/x.csv", {"configs/studies/a.yaml", 1, 1})) == "/x.csv");
+  CHECK(path_of(Value::scalar("x.csv", {"--set", 1, 1})) == "x.csv");
+}
+
+TEST_CASE("a resolved study has absolute paths, in its sweep too", "[paths]") {
+  Diagnostics diagnostics;
+  Value study = parse_document(
+      "/a/s.yaml", "profile: p.yaml\nsweep: {data.lengths.file: [x.csv], profile: [name, q/p]}", diagnostics);
+  make_paths_absolute(study);
+  CHECK(line_of(study) == "{profile: /a/p.yaml, sweep: {data.lengths.file: [/a/x.csv], profile: [name, /a/q/p]}}");
+}
+
+}  // namespace
+}  // namespace hdpsim
