@@ -27,8 +27,8 @@ namespace detail {
 }  // namespace hdpsim
 
 /// Always on, in release builds too. The format arguments print the values that broke the invariant.
-#define HDPSIM_CHECK(condition, ...)                                                                      \
-  do {                                                                                                    \
-    if (!(condition)) [[unlikely]]                                                                        \
-      ::hdpsim::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));         \
+#define HDPSIM_CHECK(condition, ...)                                                              \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                \
+      ::hdpsim::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -32,7 +32,8 @@ constexpr std::size_t widest_source = 110;
 
 std::string excerpt(const Diagnostic& d, std::string_view source) {
   std::string line(line_of(source, d.position.line));
-  std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   auto column = static_cast<std::size_t>(std::max(1, d.position.column)) - 1;
   if (line.size() > widest_source) {
     const std::size_t from = column > widest_source / 2 ? column - widest_source / 2 : 0;

@@ -130,22 +130,42 @@ class FlopRate {
 [[nodiscard]] Duration operator/(Flops work, FlopRate rate);
 
 inline namespace literals {
-constexpr Duration operator""_ps(unsigned long long n) { return Duration::picoseconds(static_cast<std::int64_t>(n)); }
-constexpr Duration operator""_ns(unsigned long long n) { return 1000_ps * static_cast<std::int64_t>(n); }
-constexpr Duration operator""_us(unsigned long long n) { return 1000_ns * static_cast<std::int64_t>(n); }
-constexpr Duration operator""_ms(unsigned long long n) { return 1000_us * static_cast<std::int64_t>(n); }
-constexpr Duration operator""_s(unsigned long long n) { return 1000_ms * static_cast<std::int64_t>(n); }
-constexpr Bytes operator""_B(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n)); }
-constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 10); }
-constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 20); }
-constexpr Bytes operator""_GiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 30); }
+constexpr Duration operator""_ps(unsigned long long n) {
+  return Duration::picoseconds(static_cast<std::int64_t>(n));
+}
+constexpr Duration operator""_ns(unsigned long long n) {
+  return 1000_ps * static_cast<std::int64_t>(n);
+}
+constexpr Duration operator""_us(unsigned long long n) {
+  return 1000_ns * static_cast<std::int64_t>(n);
+}
+constexpr Duration operator""_ms(unsigned long long n) {
+  return 1000_us * static_cast<std::int64_t>(n);
+}
+constexpr Duration operator""_s(unsigned long long n) {
+  return 1000_ms * static_cast<std::int64_t>(n);
+}
+constexpr Bytes operator""_B(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n));
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 10);
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 20);
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 30);
+}
 constexpr Bandwidth operator""_GBps(unsigned long long n) {
   return Bandwidth::bytes_per_second(static_cast<std::int64_t>(n) * 1'000'000'000);
 }
 constexpr Bandwidth operator""_Gbps(unsigned long long n) {
   return Bandwidth::bytes_per_second(static_cast<std::int64_t>(n) * 125'000'000);
 }
-constexpr FlopRate operator""_TFLOPs(unsigned long long n) { return FlopRate(static_cast<double>(n) * 1e12); }
+constexpr FlopRate operator""_TFLOPs(unsigned long long n) {
+  return FlopRate(static_cast<double>(n) * 1e12);
+}
 }  // namespace literals
 
 }  // namespace hdpsim

@@ -228,7 +228,8 @@ bool set_path(Value& root, std::string_view dotted_path, Value value, const Posi
     const std::string_view step = rest.substr(0, dot);
     at = child_at(*at, step);
     if (at == nullptr) {
-      diagnostics.error(position, fmt::format("'{}' does not lead anywhere: '{}' has no such entry", dotted_path, step));
+      diagnostics.error(position,
+                        fmt::format("'{}' does not lead anywhere: '{}' has no such entry", dotted_path, step));
       return false;
     }
     rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);

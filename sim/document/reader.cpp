@@ -124,8 +124,8 @@ void MapReader::error(const std::string& message, const std::string& help) {
   diagnostics_.error(value_.position, message, help);
 }
 
-std::optional<std::size_t> read_choice(const Value& value, std::string_view what,
-                                       const std::vector<std::string>& words, Diagnostics& diagnostics) {
+std::optional<std::size_t> read_choice(const Value& value, std::string_view what, const std::vector<std::string>& words,
+                                       Diagnostics& diagnostics) {
   const auto word = read<std::string>(value, diagnostics);
   if (!word) return std::nullopt;
   const auto found = std::find(words.begin(), words.end(), *word);

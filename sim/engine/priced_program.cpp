@@ -83,8 +83,8 @@ class Pricer {
 Hop hop_between(HdpRank from, HdpRank to, const Machine& machine) {
   Hop hop;
   for (std::int64_t shard = 0; shard < machine.tp; ++shard) {
-    const Route route = machine.network->route(machine.placement->device(from, 0, shard),
-                                               machine.placement->device(to, 0, shard));
+    const Route route =
+        machine.network->route(machine.placement->device(from, 0, shard), machine.placement->device(to, 0, shard));
     const bool first = hop.routes.empty();
     hop.latency = first ? route.latency : std::max(hop.latency, route.latency);
     hop.alone = first ? route.alone : std::min(hop.alone, route.alone);

@@ -47,6 +47,7 @@ struct Hop {
 
 /// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest rank, gradient
 /// sync, optimizer, fixed cost. `finished[r]` is when rank r ended its last micro-batch. Sets step_time.
-void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished, Timeline& timeline);
+void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished,
+                 Timeline& timeline);
 
 }  // namespace hdpsim

@@ -6,7 +6,7 @@ namespace hdpsim {
 
 std::string_view activity_name(Activity activity) {
   constexpr std::array<std::string_view, activity_count> names = {
-      "attention", "linear",    "cp_comm",   "tp_comm",   "offload_stall", "bubble",
+      "attention",  "linear",    "cp_comm",   "tp_comm",   "offload_stall", "bubble",
       "group_wait", "grad_sync", "optimizer", "data_wait", "overhead"};
   return names.at(static_cast<std::size_t>(activity));
 }

@@ -22,7 +22,7 @@ enum class Activity : std::uint8_t {
   grad_sync,      ///< Gradient reduce-scatter and parameter all-gather over the pool.
   optimizer,
   data_wait,
-  overhead,       ///< Fixed cost of a micro-batch and of a step.
+  overhead,  ///< Fixed cost of a micro-batch and of a step.
 };
 inline constexpr std::size_t activity_count = 11;
 [[nodiscard]] std::string_view activity_name(Activity activity);
@@ -53,9 +53,9 @@ struct MicroBatchInterval {
 /// What one step was: simulated or measured.
 struct Timeline {
   Duration step_time;
-  std::vector<Breakdown> ranks;                  ///< One an HDP rank; each sums to step_time exactly.
+  std::vector<Breakdown> ranks;                   ///< One an HDP rank; each sums to step_time exactly.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
-  EvidenceTimes evidence{};                      ///< Of the kernels, summed over ranks.
+  EvidenceTimes evidence{};                       ///< Of the kernels, summed over ranks.
   std::uint64_t events = 0;
 
   /// Mean over ranks, rounded so that the activities still sum to step_time.

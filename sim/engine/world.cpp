@@ -129,7 +129,10 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
     if (tp > 1) dense += 4 * layers * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
-                         model.heads / tp, std::max<std::int64_t>(1, model.kv_heads / tp), model.head_dim, direction};
+                         model.heads / tp,
+                         std::max<std::int64_t>(1, model.kv_heads / tp),
+                         model.head_dim,
+                         direction};
     per_step_area += machine.cost->attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
   }
   WorkModel work;

@@ -1,7 +1,5 @@
 #include "sim/model/work.h"
 
-#include <ranges>
-
 #include "sim/base/check.h"
 
 namespace hdpsim {
@@ -69,7 +67,8 @@ void append_backward(std::vector<Gemm>& gemms, const Gemm& forward) {
 std::vector<Gemm> products(const std::vector<Gemm>& forward, Direction direction) {
   if (direction == Direction::forward) return forward;
   std::vector<Gemm> gemms;
-  for (const Gemm& product : std::views::reverse(forward)) append_backward(gemms, product);
+  const std::vector<Gemm> last_first(forward.rbegin(), forward.rend());
+  for (const Gemm& product : last_first) append_backward(gemms, product);
   return gemms;
 }
 

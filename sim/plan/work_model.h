@@ -20,8 +20,7 @@ struct WorkModel {
   double per_micro_batch = 0;  ///< Fixed seconds.
   double per_ring_token = 0;   ///< Seconds to pass the keys and values of one token over one hop, forward and backward.
   double per_ring_step = 0;    ///< Fixed seconds of one hop (latency), forward and backward.
-  double offload_per_token =
-      0;  ///< Seconds to copy one token's activations of all layers to the host; 0: no host copies.
+  double offload_per_token = 0;  ///< Seconds to copy one token (all layers) to the host; 0: no host copies.
 
   /// `area` and `tokens` are those of the whole group, which has `degree` ranks.
   [[nodiscard]] double seconds(double area, std::int64_t tokens, std::int64_t degree) const {

@@ -14,7 +14,8 @@ namespace hdpsim {
 struct LoweringOptions {
   Transformer model;
   Mesh mesh;
-  std::int64_t dkv_bytes_per_element = 2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
+  std::int64_t dkv_bytes_per_element =
+      2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
 };
 
 /// What every rank does after its last micro-batch: the gradient of the pool, the optimizer shard (ZeRO-1), the parameters.

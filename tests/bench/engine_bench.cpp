@@ -3,10 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/base/random.h"
+#include "sim/cluster/cluster_config.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
-#include "sim/cluster/cluster_config.h"
 #include "sim/model/model_config.h"
 #include "sim/plan/planner.h"
 #include "sim/profile/profile_file.h"
@@ -20,7 +20,8 @@ void event_queue(benchmark::State& state) {
   const auto pending = static_cast<std::uint32_t>(state.range(0));
   RandomStream random(1, "event queue bench");
   std::vector<Duration> delays(1 << 16);
-  for (Duration& delay : delays) delay = Duration::picoseconds(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
+  for (Duration& delay : delays)
+    delay = Duration::picoseconds(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
   EventQueue queue;
   for (std::uint32_t i = 0; i < pending; ++i) queue.schedule_after(delays[i % delays.size()], i, 0);
   for (auto _ : state) {
@@ -36,8 +37,10 @@ struct Workload {
   explicit Workload(std::int64_t gpus) {
     const std::string root = HDPSIM_SOURCE_DIR;
     Diagnostics problems;
-    const std::string cluster_text = "{preset: a100-rail-3tier, gpus: " + std::to_string(gpus) + ", tiers: {core: {fan_in: 64}}}";
-    const auto cluster = read_cluster(parse_document("cluster", cluster_text, problems), root + "/configs/clusters", problems);
+    const std::string cluster_text =
+        "{preset: a100-rail-3tier, gpus: " + std::to_string(gpus) + ", tiers: {core: {fan_in: 64}}}";
+    const auto cluster =
+        read_cluster(parse_document("cluster", cluster_text, problems), root + "/configs/clusters", problems);
     const auto profile = load_profile("a100-published", root + "/calib/profiles", {}, problems);
     options.model = *load_model(root + "/configs/models/llama-7b.json", problems);
     options.mesh = {.hdp = gpus / 2, .tp = 2, .pp = 1};
@@ -70,7 +73,11 @@ void fluid_step(benchmark::State& state) {
   state.counters["events"] = static_cast<double>(events);
   state.SetComplexityN(state.range(0));
 }
-BENCHMARK(fluid_step)->RangeMultiplier(4)->Range(1 << 10, 1 << 16)->Unit(benchmark::kMillisecond)->Complexity(benchmark::oNLogN);
+BENCHMARK(fluid_step)
+    ->RangeMultiplier(4)
+    ->Range(1 << 10, 1 << 16)
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oNLogN);
 
 }  // namespace
 }  // namespace hdpsim

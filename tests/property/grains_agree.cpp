@@ -41,7 +41,10 @@ ClusterSpec random_cluster(RandomStream& random) {
   cluster.pcie = 1_GBps * one_of(random, {16, 32, 64});
   cluster.host_memory = 1000_GiB;
   cluster.device_memory = 80_GiB;
-  cluster.tiers = {{.name = "leaf", .fan_in = 2, .oversubscription = static_cast<double>(one_of(random, {1, 1, 2})), .latency = 1_us},
+  cluster.tiers = {{.name = "leaf",
+                    .fan_in = 2,
+                    .oversubscription = static_cast<double>(one_of(random, {1, 1, 2})),
+                    .latency = 1_us},
                    {.name = "spine", .fan_in = 2, .oversubscription = 1, .latency = 2_us}};
   for (std::uint64_t slow = random.below(3); slow > 0; --slow) {
     const auto device = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(cluster.devices)));
@@ -66,8 +69,9 @@ Transformer random_model(RandomStream& random) {
 }
 
 std::string random_policy(RandomStream& random) {
-  const char* const policies[] = {"static: {cp: auto}", "hdp-naive: {}", "hdp-naive: {order: descending, offload: auto}",
-                                  "hdp-balance: {}", "hdp-balance: {offload: 0.5}"};
+  const char* const policies[] = {"static: {cp: auto}", "hdp-naive: {}",
+                                  "hdp-naive: {order: descending, offload: auto}", "hdp-balance: {}",
+                                  "hdp-balance: {offload: 0.5}"};
   return policies[random.below(std::size(policies))];
 }
 
@@ -94,7 +98,8 @@ Times simulate_random_study(std::uint64_t seed) {
   const std::int64_t context = capacity * one_of(random, {1, 2, 4}) * mesh.hdp / 4 + capacity;
   const std::int64_t fits = std::min(context, capacity * mesh.hdp);
   const auto lengths = make_distribution(Lognormal{.mu = std::log(3000.0), .sigma = 0.8 + random.uniform()});
-  const auto batches = make_batches(lengths, {.context = fits, .tokens_per_step = 4 * mesh.hdp * capacity, .seed = seed});
+  const auto batches =
+      make_batches(lengths, {.context = fits, .tokens_per_step = 4 * mesh.hdp * capacity, .seed = seed});
   const PlanningContext planning{.ranks = mesh.hdp,
                                  .ranks_per_node = world->ranks_per_node(),
                                  .capacity = capacity,
@@ -116,9 +121,10 @@ Times simulate_random_study(std::uint64_t seed) {
     for (const Breakdown& rank : timeline->ranks) REQUIRE(rank.total() == timeline->step_time);
   }
   const bool shared = cluster.devices_per_nic() > 1 || cluster.tiers[0].oversubscription > 1;
-  return {fluid.step_time, exact.step_time,
-          fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}", policy, cluster.nodes(),
-                      cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "")};
+  return {
+      fluid.step_time, exact.step_time,
+      fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}", policy, cluster.nodes(),
+                  cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "")};
 }
 
 TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
@@ -131,8 +137,8 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
     const Times times = simulate_random_study(seed);
     const double difference = times.fluid.seconds() / times.exact.seconds() - 1;
     worst = std::max(worst, std::abs(difference));
-    INFO(times.setting << ": fluid " << times.fluid.seconds() << " s, exact " << times.exact.seconds() << " s, difference "
-                       << 100 * difference << " %");
+    INFO(times.setting << ": fluid " << times.fluid.seconds() << " s, exact " << times.exact.seconds()
+                       << " s, difference " << 100 * difference << " %");
     INFO("replay: HDPSIM_SEED=" << seed << " test_property [grains]");
     CHECK(std::abs(difference) <= tolerance);
   }

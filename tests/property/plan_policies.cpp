@@ -97,7 +97,9 @@ TEST_CASE("every policy makes a sound plan of every batch", "[property][plan]") 
     const Case drawn = random_case(seed);
     INFO("replay: seed " << seed << ", " << drawn.entry << ", " << drawn.context.ranks << " ranks of "
                          << drawn.context.capacity << ", context " << drawn.context.context);
-    CHECK(check_plan(drawn.plan) == std::vector<std::string>{});
+    const std::vector<std::string> problems = check_plan(drawn.plan);
+    CAPTURE(problems);
+    CHECK(problems.empty());
     std::int64_t tokens = 0;
     for (const MicroBatch& micro_batch : drawn.plan.micro_batches) tokens += micro_batch.tokens();
     CHECK(tokens == drawn.batch.tokens());

@@ -29,7 +29,7 @@ struct ExchangeBoard::Lane {
   std::vector<FlowId> flows;   // while it shares links
   double remaining = 0;        // bytes
   Bandwidth rate;
-  Instant since;               // of that rate
+  Instant since;  // of that rate
   std::uint32_t version = 0;
 };
 

@@ -53,7 +53,7 @@ class ExchangeBoard {
   void try_start(MicroBatchId id, std::size_t index);
   void begin_flow(std::uint32_t slot);
   void set_rate(std::uint32_t slot);
-  void arrive(Lane& lane);
+  void arrive(Lane& hop);
 
   const Plan& plan_;
   Machine& machine_;

@@ -121,7 +121,8 @@ class FluidSimulation {
     const Duration kernels = micro_batch_time(priced, slowest, no_transfer).total;
     const Duration total = queue_.now() - timeline_.micro_batches[id.index()].begin;
     book(id, priced, no_transfer, kernels);
-    for (const HdpRank rank : micro_batch(id).group) timeline_.ranks[rank.index()][Activity::cp_comm] += total - kernels;
+    for (const HdpRank rank : micro_batch(id).group)
+      timeline_.ranks[rank.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
     end(id);
   }

@@ -37,13 +37,13 @@ class RingPace {
 struct SpeedClass {
   double speed = 1;
   RingPace own;
-  double reach = 1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d / exchanges, at least 0.
+  double reach =
+      1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d / exchanges, at least 0.
 };
 
 struct GroupPace {
   std::vector<SpeedClass> classes;  ///< Slowest device first.
   RingPace all;                     ///< Every hop of the ring.
-
 };
 
 [[nodiscard]] GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops, const Machine& machine,

@@ -7,7 +7,11 @@
 namespace hdpsim {
 namespace {
 
-enum Tag : std::uint32_t { ring_reached = 1, ring_ended = 2, pass_ended = 3 };  // a ring's end also carries its pace's version
+enum Tag : std::uint32_t {
+  ring_reached = 1,
+  ring_ended = 2,
+  pass_ended = 3
+};  // a ring's end also carries its pace's version
 constexpr std::uint32_t tag_bits = 2;
 constexpr std::uint32_t tag_mask = (1U << tag_bits) - 1;
 
@@ -24,10 +28,10 @@ struct SharedRings::Run {
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
-  Pass pass{};             // of the block
-  Duration before{};       // of the slowest class: until the ring ...
-  Duration behind{};       // ... and from its end
-  Duration ring_alone{};   // with transfers that take no time
+  Pass pass{};            // of the block
+  Duration before{};      // of the slowest class: until the ring ...
+  Duration behind{};      // ... and from its end
+  Duration ring_alone{};  // with transfers that take no time
   Instant pass_began{};
 
   std::vector<FlowId> flows{};  // while in a ring
@@ -88,8 +92,9 @@ void SharedRings::enter_block(MicroBatchId id) {
   run.pass = pass_through(run.priced, run.block);
   run.before = kernel_time(run.priced, run.block, run.pass.before, run.slowest_speed());
   run.behind = kernel_time(run.priced, run.block, run.pass.behind, run.slowest_speed());
-  run.ring_alone = run.pass.has_ring() ? ring_time(run.priced, run.block, run.pass.ring, run.slowest_speed(), no_transfer)
-                                       : Duration{};
+  run.ring_alone = run.pass.has_ring()
+                       ? ring_time(run.priced, run.block, run.pass.ring, run.slowest_speed(), no_transfer)
+                       : Duration{};
   enter_pass(id);
 }
 

@@ -18,6 +18,7 @@ class HdpNaive final : public Planner {
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
     std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.capacity);
     put_in_order(packs, options_.order);
+    // The loop over the batch places a long sequence when it meets it; packs exist only when it has met all short ones.
     std::stable_partition(packs.begin(), packs.end(), [&](const SequenceList& pack) {
       return batch.sequences[pack.front()].tokens >= context_.capacity;
     });

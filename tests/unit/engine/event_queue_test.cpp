@@ -25,7 +25,8 @@ TEST_CASE("events run in the order of their times, whatever the order of schedul
   CHECK(queue.empty());
 }
 
-TEST_CASE("events of one time run in the order of scheduling, also those scheduled at that very time", "[event_queue]") {
+TEST_CASE("events of one time run in the order of scheduling, also those scheduled at that very time",
+          "[event_queue]") {
   EventQueue queue;
   queue.schedule(at(3), 0, 0);
   queue.schedule(at(3), 1, 0);

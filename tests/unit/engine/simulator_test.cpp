@@ -91,7 +91,8 @@ TEST_CASE("a ring of two on a slow network waits for its messages", "[engine]") 
     HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
     const Timeline timeline = run(plan, one_head_model(R::layers), world, grain);
     CHECK(timeline.step_time == expected);
-    CHECK(timeline.ranks[0][Activity::cp_comm] == expected - linear_time(R::layers, 1_us) - R::layers * 3 * (own + step));
+    CHECK(timeline.ranks[0][Activity::cp_comm] ==
+          expected - linear_time(R::layers, 1_us) - R::layers * 3 * (own + step));
   }
 }
 

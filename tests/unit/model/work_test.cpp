@@ -83,7 +83,7 @@ TEST_CASE("a model is its layers, its embeddings and one last norm", "[model]") 
   const Transformer model = preset("llama-7b");
   CHECK(parameter_count(model) ==
         model.layers * layer_parameter_count(model) + embedding_parameter_count(model) + model.hidden);
-  CHECK(embedding_parameter_count(model) == 2 * 32'000 * 4'096);
+  CHECK(embedding_parameter_count(model) == std::int64_t{2} * 32'000 * 4'096);
 }
 
 TEST_CASE("the area under a causal mask counts each token with all before it and itself", "[model]") {
@@ -144,13 +144,13 @@ TEST_CASE("an MLP without a gate has one product in and one out", "[model]") {
 TEST_CASE("more tensor-parallel devices than key-value heads replicate them", "[model]") {
   const Transformer model = preset("llama-7b");
   CHECK(kv_bytes(model, 1000, 8) == kv_bytes(model, 1000, 16));
-  CHECK(kv_bytes(model, 1000, 1) == Bytes(1000 * 2 * 8 * 128 * 2));
+  CHECK(kv_bytes(model, 1000, 1) == Bytes(std::int64_t{1000} * 2 * 8 * 128 * 2));
 }
 
 TEST_CASE("the ring message of the case study is 33.5 MB for 8K tokens", "[model]") {
   CHECK(kv_bytes(preset("llama-7b"), 8192, 1) == Bytes(33'554'432));
   CHECK(kv_bytes(preset("llama-7b"), 8192, 2) == Bytes(16'777'216));
-  CHECK(hidden_bytes(preset("llama-7b"), 8192) == Bytes(8192 * 4096 * 2));
+  CHECK(hidden_bytes(preset("llama-7b"), 8192) == Bytes(std::int64_t{8192} * 4096 * 2));
 }
 
 TEST_CASE("memory-bound kernels move each tensor as often as they touch it", "[model]") {
@@ -159,14 +159,15 @@ TEST_CASE("memory-bound kernels move each tensor as often as they touch it", "[m
   const std::int64_t h = 4096;
   const std::int64_t f = 11008;
   const std::int64_t rotated = 4096 + 1024;  // Q and K
+  const std::int64_t words = 32'000;
   CHECK(before_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + 2 * rotated)));
   CHECK(before_attention(model, t, 1, Direction::backward).memory_bound.traffic ==
         Bytes(2 * t * (6 * h + 2 * rotated)));
   CHECK(after_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (8 * h + 3 * f)));
   CHECK(after_attention(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (6 * h + 5 * f)));
   CHECK(embedding(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * 2 * h));
-  CHECK(output_head(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + 32'000)));
-  CHECK(output_head(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (3 * h + 2 * 32'000)));
+  CHECK(output_head(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + words)));
+  CHECK(output_head(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (3 * h + 2 * words)));
 }
 
 TEST_CASE("GPT keeps 32 bytes a hidden element and token, Korthikanti's 34 without dropout masks", "[model]") {

@@ -46,7 +46,9 @@ inline std::unique_ptr<Planner> planner(const std::string& entry, const Planning
 inline Plan plan_of(const std::string& entry, const PlanningContext& context,
                     const std::vector<std::int64_t>& lengths) {
   Plan plan = planner(entry, context)->plan(batch_of(lengths), 0);
-  CHECK(check_plan(plan) == std::vector<std::string>{});
+  const std::vector<std::string> problems = check_plan(plan);
+  CAPTURE(problems);
+  CHECK(problems.empty());
   return plan;
 }
 

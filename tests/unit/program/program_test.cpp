@@ -1,0 +1,158 @@
+#include "sim/program/program.h"
+
+#include <algorithm>
+
+#include "sim/program/ring_attention.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::one_head_model;
+using test::plan_of;
+
+MicroBatchProgram lowered(const Plan& plan, std::int64_t layers, std::int64_t tp = 1) {
+  const LoweringOptions options{one_head_model(layers), Mesh{.hdp = plan.ranks, .tp = tp, .pp = 1}, 2};
+  return Program(plan, options).micro_batch(MicroBatchId(0));
+}
+
+std::size_t count(const Block& block, Opcode opcode) {
+  return static_cast<std::size_t>(
+      std::count_if(block.body.begin(), block.body.end(), [&](const Instruction& i) { return i.opcode == opcode; }));
+}
+
+const Block& forward_layers(const MicroBatchProgram& program) {
+  return program.blocks[2];
+}
+const Block& backward_layers(const MicroBatchProgram& program) {
+  return program.blocks[5];
+}
+
+TEST_CASE("layers are a loop: the program does not grow with them", "[program]") {
+  const Plan plan = plan_of(4, 2, {{{0, 1, 2, 3}, 4096}});
+  const MicroBatchProgram two = lowered(plan, 2);
+  const MicroBatchProgram many = lowered(plan, 80);
+  CHECK(forward_layers(many).body.size() == forward_layers(two).body.size());
+  CHECK(forward_layers(many).iterations == 80);
+}
+
+TEST_CASE("a ring of n attends n times, receives n - 1 times forward and n + 1 times backward", "[program]") {
+  for (const std::size_t n : {1, 2, 3, 8}) {
+    std::vector<std::size_t> group(n);
+    for (std::size_t i = 0; i < n; ++i) group[i] = i;
+    const MicroBatchProgram program = lowered(plan_of(static_cast<std::int64_t>(n), 2, {{group, 4096}}), 2);
+    CHECK(count(forward_layers(program), Opcode::attention) == n);
+    CHECK(count(forward_layers(program), Opcode::merge) == n - 1);
+    CHECK(count(forward_layers(program), Opcode::exchange) == n - 1);
+    CHECK(count(backward_layers(program), Opcode::attention) == n);
+    // Keys and values n - 1 times, their gradients n times, one exchange behind.
+    CHECK(count(backward_layers(program), Opcode::exchange) == (n == 1 ? 0 : n + 1));
+  }
+}
+
+TEST_CASE("backward moves keys and values n - 1 hops and their gradients n hops", "[program]") {
+  const std::size_t n = 5;
+  const Plan plan = plan_of(5, 2, {{{0, 1, 2, 3, 4}, 5000}});
+  const MicroBatchProgram program = lowered(plan, 2);
+  Bytes moved;
+  for (const Instruction& i : backward_layers(program).body) {
+    if (i.opcode == Opcode::exchange) moved += program.bytes[i.work];
+  }
+  const Bytes kv = kv_bytes(one_head_model(2), 1000, 1);
+  CHECK(moved == kv * static_cast<std::int64_t>(2 * n - 1));
+}
+
+TEST_CASE("no instruction waits for a later one, and every dependency is inside its body", "[program]") {
+  Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+  plan.micro_batches[0].offload = 0.5;
+  const MicroBatchProgram program = lowered(plan, 4);
+  for (const Block& block : program.blocks) {
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      for (std::uint32_t d = 0; d < block.body[i].dependency_count; ++d) {
+        const Dependency& dependency = block.body[i].dependencies[d];
+        CHECK(dependency.instruction < block.body.size());
+        CHECK((dependency.iterations_back > 0 || dependency.instruction < i));
+      }
+    }
+  }
+}
+
+TEST_CASE("all layers but two are copied to the host, and the last of them come back first", "[program]") {
+  Plan plan = plan_of(1, 5, {{{0}, 1000}});
+  plan.micro_batches[0].offload = 0.25;
+  const MicroBatchProgram program = lowered(plan, 5);
+  const auto active = [](const Block& block, Opcode opcode) {
+    std::vector<std::int64_t> iterations;
+    for (const Instruction& i : block.body) {
+      for (std::int64_t n = 0; i.opcode == opcode && n < block.iterations; ++n) {
+        if (i.active(n, block.iterations)) iterations.push_back(n);
+      }
+    }
+    return iterations;
+  };
+  CHECK(active(forward_layers(program), Opcode::offload) == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(active(backward_layers(program), Opcode::prefetch) == std::vector<std::int64_t>{2, 3, 4});
+  for (const Instruction& i : forward_layers(program).body) {
+    if (i.opcode == Opcode::offload) {
+      CHECK(program.bytes[i.work] == activation_bytes(one_head_model(5), 1000, 1).scaled(0.25));
+    }
+  }
+}
+
+double area(const Attention& launch) {
+  double pairs = 0;
+  for (const AttentionBlock& block : launch.blocks) {
+    const auto q = static_cast<double>(block.queries);
+    const double one = block.mask == Mask::causal ? q * (q + 1) / 2 : q * static_cast<double>(block.keys);
+    pairs += one * static_cast<double>(block.count);
+  }
+  return pairs;
+}
+
+TEST_CASE("zigzag: all steps of all ranks together cover the causal mask", "[program]") {
+  for (const std::int64_t n : {1, 2, 4, 16}) {
+    MicroBatch micro_batch;
+    for (std::int64_t r = 0; r < n; ++r) micro_batch.group.emplace_back(static_cast<std::size_t>(r));
+    micro_batch.spans = {{SequenceId(0), 0, 4096}, {SequenceId(1), 0, 1024}};
+    const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, Direction::forward);
+    const double covered = static_cast<double>(n) * (area(ring.own) + static_cast<double>(n - 1) * area(ring.step));
+    const double mask = static_cast<double>(causal_area(4096) + causal_area(1024));
+    // Lengths divide by 2 n, so only the diagonal differs: each rank's own causal block counts its tokens' own pairs once.
+    CHECK(covered == Approx(mask).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("spans shorter than the ring occupy ranks in proportion", "[program]") {
+  MicroBatch micro_batch;
+  for (std::size_t r = 0; r < 100; ++r) micro_batch.group.emplace_back(r);
+  for (std::size_t s = 0; s < 1000; ++s) micro_batch.spans.push_back({SequenceId(s), 0, 20});
+  const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, Direction::forward);
+  // 20 of 100 ranks hold a token of each span; 0.2 x 0.2 of the pairs of ranks hold one each.
+  REQUIRE(ring.own.blocks.size() == 1);
+  CHECK(ring.own.blocks[0].count == 200);
+  REQUIRE(ring.step.blocks.size() == 1);
+  CHECK(ring.step.blocks[0].count == 40);
+}
+
+TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are not", "[program]") {
+  const Plan one = plan_of(1, 2, {{{0}, 64}});
+  const Plan four = plan_of(4, 2, {{{0, 1, 2, 3}, 64}});
+  const auto end_of = [](const Plan& plan) {
+    const LoweringOptions options{one_head_model(2), Mesh{.hdp = plan.ranks}, 2};
+    return Program(plan, options).step_end();
+  };
+  CHECK(end_of(four).gradient == end_of(one).gradient);
+  CHECK(end_of(one).gradient == end_of(one).parameters * 2);  // fp32 against bf16
+  CHECK(end_of(four).optimizer.traffic.gigabytes() ==
+        Approx(end_of(one).optimizer.traffic.gigabytes() / 4).epsilon(1e-4));
+}
+
+TEST_CASE("a pipeline is refused", "[program]") {
+  const Plan plan = plan_of(1, 2, {{{0}, 64}});
+  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 2}, 2};
+  CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("pp is 2"));
+}
+
+}  // namespace
+}  // namespace hdpsim
