@@ -17,7 +17,8 @@ struct Parsed {
   std::string help;   ///< How to write it.
 };
 
-/// A count: `4096`, `256Ki`, `2Mi`, `1Gi` (powers of 1024), `32k`, `100M` (powers of 1000). Integers within 64 bits only.
+/// A count: `4096`, `256Ki`, `2Mi`, `1Gi` (powers of 1024), `32k`, `100M` (powers of 1000). Integers within 64 bits
+/// only.
 [[nodiscard]] Parsed<std::int64_t> parse_count(std::string_view text);
 /// A time with its unit: `5 us`, `1.5ms`, `2 s`, `300 ns`, `10 min`, `2 h`.
 [[nodiscard]] Parsed<Duration> parse_duration(std::string_view text);

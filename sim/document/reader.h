@@ -22,12 +22,12 @@ struct Range {
   double most;
 };
 
-/// Reads one map of a document. Every key that the format knows is asked for exactly once, present or not; finish() then
-/// reports the keys that nobody asked for, with a suggestion.
+/// Reads one map of a document. Every key that the format knows is asked for exactly once, present or not; finish()
+/// then reports the keys that nobody asked for, with a suggestion.
 class MapReader {
  public:
-  /// `what` names the thing for messages: "a node", "the study". A value that is no map is reported; all keys are then absent
-  /// and required ones are not reported again.
+  /// `what` names the thing for messages: "a node", "the study". A value that is no map is reported; all keys are then
+  /// absent and required ones are not reported again.
   MapReader(const Value& value, std::string what, Diagnostics& diagnostics);
 
   /// The value of an optional key; nullptr when absent or null.

@@ -18,13 +18,13 @@ struct Event {
   std::uint32_t tag = 0;
 };
 
-/// Pending events, run by (time, order of scheduling). Time never flows back: an event may be scheduled at the current time,
-/// not before it (checked). One queue is one world.
+/// Pending events, run by (time, order of scheduling). Time never flows back: an event may be scheduled at the current
+/// time, not before it (checked). One queue is one world.
 ///
-/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): events lie in buckets by the highest bit in which their time differs
-/// from the current one. A bucket is only ever read front to back, which keeps a million pending events out of the way of the
-/// cache, and two events of one time always share a bucket in the order of scheduling, which makes the order of ties free.
-/// Cost: amortised O(log of the time range) sequential moves an event.
+/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): events lie in buckets by the highest bit in which their time
+/// differs from the current one. A bucket is only ever read front to back, which keeps a million pending events out of
+/// the way of the cache, and two events of one time always share a bucket in the order of scheduling, which makes the
+/// order of ties free. Cost: amortised O(log of the time range) sequential moves an event.
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }

@@ -11,7 +11,8 @@
 
 namespace hdpsim {
 
-/// The simulated cluster as the engine sees it. One machine serves one simulation at a time: the network holds its flows.
+/// The simulated cluster as the engine sees it. One machine serves one simulation at a time: the network holds its
+/// flows.
 struct Machine {
   const CostModel* cost = nullptr;
   NetworkModel* network = nullptr;
@@ -22,8 +23,8 @@ struct Machine {
   Bandwidth h2d;
   Duration micro_batch_overhead;
   Duration step_overhead;
-  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes among the tp devices of a rank,
-  /// a reduce-scatter and an all-gather over the devices that hold the same shard in the whole pool.
+  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes among the tp devices of
+  /// a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the whole pool.
   std::function<Duration(Bytes)> tp_collective;
   std::function<Duration(Bytes)> pool_reduce_scatter;
   std::function<Duration(Bytes)> pool_all_gather;

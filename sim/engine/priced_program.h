@@ -15,8 +15,8 @@ namespace hdpsim {
 /// Device work gets slower on a slow device; transfers and collectives do not.
 [[nodiscard]] bool depends_on_device_speed(Opcode opcode);
 
-/// A micro-batch's program with the time of every instruction on a device of nominal speed. Exchanges have no time of their own:
-/// the network decides.
+/// A micro-batch's program with the time of every instruction on a device of nominal speed. Exchanges have no time of
+/// their own: the network decides.
 struct PricedProgram {
   MicroBatchProgram program;
   std::vector<std::vector<Duration>> times;  ///< By block and instruction, repeats included.
@@ -45,8 +45,8 @@ struct Hop {
 /// Hop i leads from group[i] to group[(i + 1) % N]. No hops for a group of one.
 [[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine);
 
-/// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest rank, gradient
-/// sync, optimizer, fixed cost. `finished[r]` is when rank r ended its last micro-batch. Sets step_time.
+/// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest
+/// rank, gradient sync, optimizer, fixed cost. `finished[r]` is when rank r ended its last micro-batch. Sets step_time.
 void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished,
                  Timeline& timeline);
 

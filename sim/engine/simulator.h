@@ -13,8 +13,8 @@ enum class Grain {
   closed_form,  ///< As fluid, with nobody sharing a link.
 };
 
-/// Runs one step of a program. Deterministic. The program's plan must have passed the checker: a deadlock of the simulated
-/// program is a CheckFailure that says which ranks wait for which micro-batch.
+/// Runs one step of a program. Deterministic. The program's plan must have passed the checker: a deadlock of the
+/// simulated program is a CheckFailure that says which ranks wait for which micro-batch.
 ///
 /// Events, for m = sum of group sizes, L layers and N the largest group: fluid O(micro-batches), with contended links
 /// O(L x contended micro-batches); exact O(L N m).

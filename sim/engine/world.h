@@ -14,8 +14,8 @@
 
 namespace hdpsim {
 
-/// One simulated cluster with everything that a machine points to: cost model, network, placement. Worlds share nothing, so
-/// each thread has its own.
+/// One simulated cluster with everything that a machine points to: cost model, network, placement. Worlds share
+/// nothing, so each thread has its own.
 class World {
  public:
   /// `placement` is one of placement_names(). The mesh must fit the cluster and tp a node: what does not is reported,

@@ -18,7 +18,7 @@ enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
   attention,  ///< One attention launch of a ring step: work = index into attention.
   merge,      ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
-  exchange,  ///< Ring: send to the next rank and receive from the previous one, one grouped call: work = index into bytes.
+  exchange,    ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
   collective,  ///< All-gathers or reduce-scatters among the tensor-parallel devices of a rank: work = index into bytes.
   offload,     ///< Copy of activations to host memory: work = index into bytes.
   prefetch,    ///< Copy of activations back to the device: work = index into bytes.
@@ -54,14 +54,15 @@ struct Instruction {
   }
 };
 
-/// A loop: the body runs `iterations` times, layer after layer. A block starts when the one before it has ended on all streams.
+/// A loop: the body runs `iterations` times, layer after layer. A block starts when the one before it has ended on all
+/// streams.
 struct Block {
   std::int64_t iterations = 1;
   std::vector<Instruction> body;
 };
 
-/// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the spans
-/// that they hold differ. Work is stated once and shared by all layers.
+/// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the
+/// spans that they hold differ. Work is stated once and shared by all layers.
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;

@@ -86,8 +86,8 @@ class Lowering {
     return {count - 2, count - 1};
   }
 
-  // Step k needs the keys and values that exchange k brought. Exchange k writes the buffer that step k - 2 has read (two
-  // buffers alternate) and forwards what exchange k - 1 brought; it is posted before the attention of step k - 1.
+  // Step k needs the keys and values that exchange k brought. Exchange k writes the buffer that step k - 2 has read
+  // (two buffers alternate) and forwards what exchange k - 1 brought; it is posted before the attention of step k - 1.
   void forward_ring(Index projected, Index own, Index step) {
     const Index message = bytes(kv_bytes(model_, tokens_, tp_));
     const Index merging = ring_ > 1 ? merge_work() : 0;
@@ -106,8 +106,8 @@ class Lowering {
     }
   }
 
-  // As forward, but from step 2 on the message also carries the gradients of the keys and values, one step behind; after the
-  // last step they need two more hops to reach their owner, the first of them beside the last step.
+  // As forward, but from step 2 on the message also carries the gradients of the keys and values, one step behind;
+  // after the last step they need two more hops to reach their owner, the first of them beside the last step.
   void backward_ring(Index projected, Index own, Index step) {
     const Bytes kv = kv_bytes(model_, tokens_, tp_);
     const Bytes dkv = kv * dkv_bytes_ / bf16_bytes;
@@ -131,7 +131,8 @@ class Lowering {
     body().back().after(computed[ring_ - 1]);
   }
 
-  // fp32 output read and written and the step's bf16 output read, for the 3/4 of the queries that an average step touches.
+  // fp32 output read and written and the step's bf16 output read, for the 3/4 of the queries that an average step
+  // touches.
   Index merge_work() {
     const std::int64_t elements = tokens_ * (model_.heads / tp_) * model_.head_dim;
     program_.memory_bound.push_back({Bytes(elements * 3 / 4 * (2 * fp32_bytes + bf16_bytes)), 1});

@@ -18,15 +18,16 @@ struct LoweringOptions {
       2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
 };
 
-/// What every rank does after its last micro-batch: the gradient of the pool, the optimizer shard (ZeRO-1), the parameters.
+/// What every rank does after its last micro-batch: the gradient of the pool, the optimizer shard (ZeRO-1), the
+/// parameters.
 struct StepEnd {
   Bytes gradient;         ///< Reduce-scattered over the pool, per device: fp32 gradients of all its parameters.
   MemoryBound optimizer;  ///< Adam on the device's shard.
   Bytes parameters;       ///< All-gathered over the pool, per device: bf16 parameters.
 };
 
-/// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs it.
-/// Instructions are generated when asked for, per micro-batch and not per rank.
+/// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs
+/// it. Instructions are generated when asked for, per micro-batch and not per rank.
 class Program {
  public:
   /// The plan must have passed the checker; pp must be 1 (checked). Both must outlive the program.

@@ -15,7 +15,8 @@
 namespace hdpsim {
 namespace {
 
-// A queue that always holds `pending` events: each event that runs schedules one within the next second of simulated time.
+// A queue that always holds `pending` events: each event that runs schedules one within the next second of simulated
+// time.
 void event_queue(benchmark::State& state) {
   const auto pending = static_cast<std::uint32_t>(state.range(0));
   RandomStream random(1, "event queue bench");

@@ -28,7 +28,8 @@ std::int64_t one_of(RandomStream& random, const std::int64_t (&values)[n]) {
   return values[random.below(n)];
 }
 
-// Small, but with everything that the fluid grain simplifies: NICs and uplinks that rings share, slow devices, unlike hops.
+// Small, but with everything that the fluid grain simplifies: NICs and uplinks that rings share, slow devices, unlike
+// hops.
 ClusterSpec random_cluster(RandomStream& random) {
   ClusterSpec cluster;
   cluster.name = "random";

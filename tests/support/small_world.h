@@ -14,8 +14,8 @@
 
 namespace hdpsim::test {
 
-/// Round numbers to derive times by hand: a product or a memory-bound part takes what its constructor says, attention one
-/// picosecond a (query, key) pair forward and two backward.
+/// Round numbers to derive times by hand: a product or a memory-bound part takes what its constructor says, attention
+/// one picosecond a (query, key) pair forward and two backward.
 class HandCosts final : public CostModel {
  public:
   explicit HandCosts(Duration per_gemm) : per_gemm_(per_gemm) {}

@@ -173,8 +173,8 @@ class ExactSimulation {
     return true;
   }
 
-  // The compute stream stood still: for ranks of the ring that had not posted their side of an exchange, for messages on their
-  // way, or for a copy.
+  // The compute stream stood still: for ranks of the ring that had not posted their side of an exchange, for messages
+  // on their way, or for a copy.
   void book_wait(std::size_t rank, const Instruction& instruction) {
     RankState& state = ranks_[rank];
     const Duration idle = queue_.now() - state.streams[compute].free_since;

@@ -9,9 +9,10 @@
 
 namespace hdpsim {
 
-/// The messages of the rings that are under way in the exact grain. An exchange is a grouped send and receive: message number n
-/// over a hop starts when its sender has posted exchange n and its receiver has too, and each rank's exchange n ends when
-/// the messages of both its hops have arrived. A message over private links takes its time alone; others are flows.
+/// The messages of the rings that are under way in the exact grain. An exchange is a grouped send and receive: message
+/// number n over a hop starts when its sender has posted exchange n and its receiver has too, and each rank's exchange
+/// n ends when the messages of both its hops have arrived. A message over private links takes its time alone; others
+/// are flows.
 class ExchangeBoard {
  public:
   ExchangeBoard(const Plan& plan, Machine& machine, EventQueue& queue);
@@ -34,7 +35,8 @@ class ExchangeBoard {
     MicroBatchId micro_batch;
     std::size_t index = 0;
   };
-  /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if the message flows on.
+  /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if the message flows
+  /// on.
   [[nodiscard]] std::vector<Member> handle(const Event& event);
   /// Events of the board have a tag from this on.
   static constexpr std::uint32_t first_tag = 1U << 30;

@@ -85,8 +85,8 @@ class FluidSimulation {
     return longest;
   }
 
-  // Books `total` for every rank of the group: its kernels, its wait for messages at the pace of the ring's slowest hop (as far
-  // as total leaves room for it), and the rest as waiting for slower ranks.
+  // Books `total` for every rank of the group: its kernels, its wait for messages at the pace of the ring's slowest
+  // hop (as far as total leaves room for it), and the rest as waiting for slower ranks.
   void book(MicroBatchId id, const PricedProgram& priced, const TransferTime& transfer, Duration total) {
     std::vector<std::pair<double, LoopTime>> by_speed;
     for (const HdpRank rank : micro_batch(id).group) {

@@ -14,8 +14,8 @@ bool waits_for(const Instruction& instruction, std::size_t other) {
   });
 }
 
-// From the first exchange of a body to the first instruction that needs the last one: links are in use nowhere else. Empty
-// without an exchange.
+// From the first exchange of a body to the first instruction that needs the last one: links are in use nowhere else.
+// Empty without an exchange.
 BodyRange ring_range(const std::vector<Instruction>& body) {
   const auto is_exchange = [](const Instruction& instruction) { return instruction.opcode == Opcode::exchange; };
   const auto first = std::find_if(body.begin(), body.end(), is_exchange);

@@ -31,9 +31,9 @@ class RingPace {
 /// The ranks of a group that have one speed, and the hops beside any of them.
 ///
 /// A ring is a system of ranks that wait for their neighbours once an exchange, and its speed is its slowest cycle of
-/// dependencies. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank behind the kernels
-/// before the ring, reaches the ring's slowest hop d exchanges later, stays there, and comes back d exchanges before the
-/// kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop.
+/// dependencies. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank behind the
+/// kernels before the ring, reaches the ring's slowest hop d exchanges later, stays there, and comes back d exchanges
+/// before the kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop.
 struct SpeedClass {
   double speed = 1;
   RingPace own;
@@ -55,7 +55,8 @@ struct GroupPace {
 /// Time of a whole micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// One pass through a block, in three parts. A block without an exchange has only `before`, which then holds all iterations.
+/// One pass through a block, in three parts. A block without an exchange has only `before`, which then holds all
+/// iterations.
 struct Pass {
   BodyRange before;
   BodyRange ring;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint32_t farthest_iterations_back = 2;
 
-// A list schedule: every instruction starts when its stream and its dependencies allow. Times are relative to the loop's start.
+// A list schedule: every instruction starts when its stream and its dependencies allow. Times are relative to the
+// loop's start.
 class LoopSchedule {
  public:
   LoopSchedule(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,

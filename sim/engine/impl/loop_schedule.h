@@ -6,7 +6,8 @@
 
 namespace hdpsim {
 
-/// How long a block takes on one rank of a ring whose ranks all run in step, so that every exchange takes the same known time.
+/// How long a block takes on one rank of a ring whose ranks all run in step, so that every exchange takes the same
+/// known time.
 struct LoopTime {
   Duration total;
   Breakdown breakdown;  ///< Sums to total.
@@ -20,8 +21,8 @@ struct BodyRange {
 
 using TransferTime = std::function<Duration(Bytes)>;
 
-/// Runs a range of a block's body, all iterations, on the four streams of one device of the given speed. Without copies to the
-/// host the iterations owe each other nothing and one pass is enough. O(instructions x passes).
+/// Runs a range of a block's body, all iterations, on the four streams of one device of the given speed. Without
+/// copies to the host the iterations owe each other nothing and one pass is enough. O(instructions x passes).
 [[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
 /// One iteration alone.

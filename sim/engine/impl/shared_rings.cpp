@@ -45,8 +45,8 @@ struct SharedRings::Run {
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
 
-  // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the parts
-  // before and behind the ring is the ring.
+  // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the
+  // parts before and behind the ring is the ring.
   [[nodiscard]] Duration ring(Bandwidth at_share) const {
     Duration longest;
     const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at_share); };

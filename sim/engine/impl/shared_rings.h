@@ -9,9 +9,9 @@
 
 namespace hdpsim {
 
-/// The micro-batches of the fluid grain whose rings share links with others. Such a micro-batch goes through its layers one
-/// by one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get another rate.
-/// A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
+/// The micro-batches of the fluid grain whose rings share links with others. Such a micro-batch goes through its
+/// layers one by one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get
+/// another rate. A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
 class SharedRings {
  public:
   SharedRings(Machine& machine, EventQueue& queue, std::size_t micro_batches);

@@ -20,8 +20,8 @@ struct StaticOptions {
 
 /// `hdp-naive`: ByteScale (arXiv 2502.21231), Algorithm 1. Sequences of at least C tokens get (r, D) from eq. 3,
 /// shorter ones are packed to C by best fit with D = 1. The text says only that they are then assigned to ranks. Here
-/// micro-batches fill consecutive ranks wave by wave (Waves), whatever the ranks' loads are: first the long sequences as
-/// the loop over the batch meets them, then the packs, which only exist when it has met all; or longest first.
+/// micro-batches fill consecutive ranks wave by wave (Waves), whatever the ranks' loads are: first the long sequences
+/// as the loop over the batch meets them, then the packs, which only exist when it has met all; or longest first.
 struct NaiveOptions {
   DealOrder order = DealOrder::data;
   OffloadRule offload;  ///< `auto` lets no micro-batch take longer than the mean one: nobody evens out long ones.
@@ -30,7 +30,8 @@ struct NaiveOptions {
 
 /// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
 /// maximum of zero, and it leaves several choices open. Completions:
-///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join them;
+///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join
+/// them;
 ///   draw      within the first bucket the longest sequence that the targets can hold, otherwise the longest;
 ///   ranks     a ring starts when its last rank is free, and that time counts on all its ranks. Of the ranks that are
 ///             free in time it gets either those that would wait least or the least loaded; within delta, whole nodes

@@ -18,8 +18,8 @@ Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Gra
   return simulate(program, world.machine, grain);
 }
 
-// Linear work of one micro-batch of the one-head model: per layer 4 products forward (QKV, output, gate and up together, down)
-// and 8 backward, and the output head's one and two.
+// Linear work of one micro-batch of the one-head model: per layer 4 products forward (QKV, output, gate and up
+// together, down) and 8 backward, and the output head's one and two.
 Duration linear_time(std::int64_t layers, Duration per_gemm) {
   return per_gemm * (layers * (4 + 8) + 3);
 }
@@ -40,8 +40,8 @@ TEST_CASE("one rank alone takes its kernels' time", "[engine]") {
   }
 }
 
-// The published kind of step by hand: one ring, two ranks, two layers. Rank i holds 2 of 4 parts of every span: with L tokens
-// each has a = L / 2 tokens; its own step is causal over a tokens, the other one half a full square, a x a / 2.
+// The published kind of step by hand: one ring, two ranks, two layers. Rank i holds 2 of 4 parts of every span: with L
+// tokens each has a = L / 2 tokens; its own step is causal over a tokens, the other one half a full square, a x a / 2.
 struct HandRing {
   static constexpr std::int64_t layers = 2;
   static constexpr std::int64_t tokens = 2048;
@@ -57,8 +57,8 @@ TEST_CASE("a ring of two hides its message behind its own block when the network
   // At 1000 GB/s the message of 256 KiB takes 0.26 us; the own block takes 0.52 us.
   const Duration message = Bytes(R::kv_bytes) / 1000_GBps;
   REQUIRE(message < Duration::picoseconds(R::own));
-  // Forward: own, step. Backward: own, step (twice as long each, and longer than a message), then the gradients of the last
-  // step travel one hop with nothing left to hide them.
+  // Forward: own, step. Backward: own, step (twice as long each, and longer than a message), then the gradients of the
+  // last step travel one hop with nothing left to hide them.
   const Duration forward = Duration::picoseconds(R::own + R::step);
   const Duration backward = 2 * forward + message;
   const Duration expected = linear_time(R::layers, 1_us) + R::layers * (forward + backward);
@@ -164,8 +164,8 @@ TEST_CASE("copies to the host cost nothing while they fit and the difference whe
     // Fast copies: each fits into the forward pass of a layer.
     CHECK(step_time(1, 1000_GBps, grain) == without);
     // Slow copies of duration c: the forward pass of the last layer waits for the copy of the last but two, so that
-    // forward ends f + (l - 2) c + f after its start, and its own copy has long ended then. Backward likewise: the first
-    // prefetch starts when one layer is done, and the last of l - 2 is followed by one layer.
+    // forward ends f + (l - 2) c + f after its start, and its own copy has long ended then. Backward likewise: the
+    // first prefetch starts when one layer is done, and the last of l - 2 is followed by one layer.
     const Duration c = activations / 1_GBps;
     REQUIRE(c > backward);
     const Duration forward_stall = (layers - 2) * (c - forward);

@@ -118,7 +118,8 @@ TEST_CASE("zigzag: all steps of all ranks together cover the causal mask", "[pro
     const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, Direction::forward);
     const double covered = static_cast<double>(n) * (area(ring.own) + static_cast<double>(n - 1) * area(ring.step));
     const double mask = static_cast<double>(causal_area(4096) + causal_area(1024));
-    // Lengths divide by 2 n, so only the diagonal differs: each rank's own causal block counts its tokens' own pairs once.
+    // Lengths divide by 2 n, so only the diagonal differs: each rank's own causal block counts its tokens' own pairs
+    // once.
     CHECK(covered == Approx(mask).epsilon(1e-3));
   }
 }

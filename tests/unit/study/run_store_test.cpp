@@ -48,7 +48,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   const auto kept = store.load("this run");
   REQUIRE(kept);
   const StepResult& step = kept->steps.at(0);
-  const StepResult& expected = a_result().steps[0];
+  const StepResult expected = a_result().steps[0];
   CHECK(step.time == expected.time);
   CHECK(step.model_flops == expected.model_flops);
   CHECK(step.busy == expected.busy);
