@@ -149,6 +149,8 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
   for (const Run& run : runs) rows.push_back(row_of(run, with_speedup));
   Row titles;
   std::vector<std::size_t> widths;
+  titles.reserve(columns.size());
+  widths.reserve(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     titles.push_back(columns[i].title);
     widths.push_back(widest(rows, columns[i], i));

@@ -41,11 +41,11 @@ class RunInProgress {
   [[nodiscard]] std::size_t plan() const { return plan_; }
 
   /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(SimulatedStep&& step) {
+  bool add(const SimulatedStep& step) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
     const auto index = static_cast<std::size_t>(step.result.step);
-    result_.steps.at(index) = std::move(step.result);
+    result_.steps.at(index) = step.result;
     if (--left_ > 0) return false;
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
@@ -131,9 +131,9 @@ class Runner {
   void simulate(const Task& task, ThreadWorld& world) {
     RunInProgress& run = runs_[task.run];
     const StudyPoint& point = study_.points[run.point()];
-    SimulatedStep step = simulate_step(point, run.plan(), task.step, world.at(point));
+    const SimulatedStep step = simulate_step(point, run.plan(), task.step, world.at(point));
     const std::lock_guard lock(mutex_);
-    const bool finished = run.add(std::move(step));
+    const bool finished = run.add(step);
     if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());
     ++progress_.steps_done;
     progress_.runs_done += finished ? 1 : 0;
