@@ -16,8 +16,8 @@ inline constexpr std::size_t stream_count = 4;
 
 enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
-  attention,  ///< One attention launch of a ring step: work = index into attention.
-  merge,      ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
+  attention,   ///< One attention launch of a ring step: work = index into attention.
+  merge,       ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
   exchange,    ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
   collective,  ///< All-gathers or reduce-scatters among the tensor-parallel devices of a rank: work = index into bytes.
   offload,     ///< Copy of activations to host memory: work = index into bytes.

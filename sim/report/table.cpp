@@ -146,6 +146,7 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
   const bool with_speedup = runs.front().metrics.speedup.has_value();
   const std::vector<Column> columns = columns_of(with_speedup);
   std::vector<Row> rows;
+  rows.reserve(runs.size());
   for (const Run& run : runs) rows.push_back(row_of(run, with_speedup));
   Row titles;
   std::vector<std::size_t> widths;

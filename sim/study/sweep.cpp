@@ -51,13 +51,12 @@ Value without_sweep(const Value& study) {
 
 // Which value of each list the point with this index has: digits of a number, the last list being the lowest place.
 std::vector<RunInfo::Coordinate> coordinates_of(const Value& sweep, std::size_t index) {
-  std::vector<RunInfo::Coordinate> coordinates;
-  for (auto list = sweep.entries.rbegin(); list != sweep.entries.rend(); ++list) {
-    const std::size_t count = list->value.items.size();
-    coordinates.push_back({list->key, list->value.items[index % count]});
-    index /= count;
+  std::vector<RunInfo::Coordinate> coordinates(sweep.entries.size());
+  for (std::size_t place = coordinates.size(); place-- > 0;) {
+    const auto& [path, position, values] = sweep.entries[place];
+    coordinates[place] = {path, values.items[index % values.items.size()]};
+    index /= values.items.size();
   }
-  std::reverse(coordinates.begin(), coordinates.end());
   return coordinates;
 }
 

@@ -1,0 +1,112 @@
+#include "sim/document/document.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/check.h"
+#include "sim/document/reader.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+TEST_CASE("values know where they stand, in YAML and in JSON", "[document]") {
+  Diagnostics problems;
+  const Value yaml = parse_document("a.yaml", "x: 1\nlist:\n  - 2\n  - {y: z}\n", problems);
+  CHECK(yaml.find("list")->items[1].find("y")->position.line == 4);
+  CHECK(yaml.find("list")->items[1].find("y")->position.column == 9);
+  const Value json = parse_document("a.json", "{\"x\": [1,\n 2]}", problems);
+  CHECK(json.find("x")->items[1].position.line == 2);
+  CHECK(problems.empty());
+}
+
+TEST_CASE("a key that stands twice and a broken file are told with their places", "[document]") {
+  Diagnostics twice;
+  (void)parse_document("a.yaml", "x: 1\nx: 2\n", twice);
+  CHECK(twice.text() ==
+        "a.yaml:2:1: error: the key 'x' stands here a second time\n"
+        "    2 | x: 2\n"
+        "        ^ remove one of them\n");
+  Diagnostics broken;
+  (void)parse_document("a.yaml", "x: [1, 2\n", broken);
+  REQUIRE(broken.sorted().size() == 1);
+  CHECK(broken.sorted()[0].position.file == "a.yaml");
+}
+
+TEST_CASE("one value too deep or too many values end in an error, not in a crash", "[document]") {
+  const auto nested = [](std::size_t levels) {
+    Diagnostics problems;
+    (void)parse_document("deep.yaml", std::string(levels, '[').append(levels, ']'), problems);
+    return problems.sorted().size();
+  };
+  CHECK(nested(64) == 0);
+  CHECK(nested(66) == 1);
+  CHECK(nested(1'000'000) == 1);
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    bomb +=
+        fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+  }
+  Diagnostics problems;
+  (void)parse_document("bomb.yaml", bomb, problems);
+  CHECK(problems.sorted().size() == 1);
+}
+
+TEST_CASE("what is written reads back the same", "[document]") {
+  Diagnostics problems;
+  const std::string text = "a: 1\nb: \"007\"\nc: [x, {y: ~}]\nd: \"two\\nlines\"\n";
+  const Value value = parse_document("a.yaml", text, problems);
+  const Value again = parse_document("b.yaml", to_yaml(value), problems);
+  CHECK(to_yaml(again) == to_yaml(value));
+  CHECK(again.find("b")->text == "007");
+  CHECK(again.find("d")->text == "two\nlines");
+  CHECK(problems.empty());
+}
+
+TEST_CASE("a dotted path reaches into maps and lists and makes what is missing", "[document]") {
+  Diagnostics problems;
+  Value root = parse_document("a.yaml", "data: {steps: 5}\nplans: [static]\n", problems);
+  CHECK(set_path(root, "data.context", Value::scalar("1Mi"), {}, problems));
+  CHECK(set_path(root, "plans.1", Value::scalar("hdp-naive"), {}, problems));
+  CHECK(root.find("data")->find("context")->text == "1Mi");
+  CHECK(root.find("plans")->items[1].text == "hdp-naive");
+  CHECK_FALSE(set_path(root, "data.steps.x", Value::scalar("1"), {}, problems));
+  CHECK_FALSE(problems.empty());
+}
+
+TEST_CASE("a reader tells all that is wrong with a map in one go", "[reader]") {
+  Diagnostics problems;
+  const Value value = parse_document("m.yaml", "steps: many\nrate: 5\nsed: 1\nshare: 1.5\n", problems);
+  MapReader reader(value, "the data", problems);
+  CHECK_FALSE(reader.required<std::int64_t>("steps"));
+  CHECK_FALSE(reader.optional<Bandwidth>("rate"));
+  CHECK_FALSE(reader.optional_in<double>("share", {0, 1}));
+  CHECK_FALSE(reader.required<std::string>("name"));
+  CHECK(reader.optional<std::int64_t>("seed", 7) == 7);
+  reader.finish();
+  CHECK(problems.text() ==
+        "m.yaml:1:1: error: the data needs 'name'\n"
+        "    1 | steps: many\n"
+        "        ^\n"
+        "m.yaml:1:8: error: \"many\" is not a whole number\n"
+        "    1 | steps: many\n"
+        "               ^ write a whole number such as 4096, 256Ki (x 1024) or 32k (x 1000)\n"
+        "m.yaml:2:7: error: \"5\" has no unit\n"
+        "    2 | rate: 5\n"
+        "              ^ did you mean 5 GB/s (bytes) or 5 Gbit/s (bits)?\n"
+        "m.yaml:3:1: error: the data has no key 'sed'\n"
+        "    3 | sed: 1\n"
+        "        ^ did you mean 'seed'?\n"
+        "m.yaml:4:8: error: 'share' is 1.5, it must be from 0 to 1\n"
+        "    4 | share: 1.5\n"
+        "               ^\n");
+}
+
+TEST_CASE("a missing file is the user's problem, a folder in its place the machine's", "[document]") {
+  Diagnostics problems;
+  (void)load_document("/no/such/file.yaml", problems);
+  CHECK(problems.text() == "/no/such/file.yaml: error: there is no such file\n");
+  CHECK_THROWS_AS(load_document("/tmp", problems), MachineError);
+}
+
+}  // namespace
+}  // namespace hdpsim
