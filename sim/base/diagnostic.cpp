@@ -21,27 +21,47 @@ std::string_view line_of(std::string_view text, int line) {
   return view.substr(0, view.find('\r'));
 }
 
+// Control characters of the user's text would break the line or reach the terminal.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 std::string heading(const Diagnostic& d) {
-  if (d.position.file.empty()) return fmt::format("error: {}\n", d.message);
-  if (d.position.line == 0) return fmt::format("{}: error: {}\n", d.position.file, d.message);
-  return fmt::format("{}:{}:{}: error: {}\n", d.position.file, d.position.line, d.position.column, d.message);
+  const std::string message = printable(d.message);
+  if (d.position.file.empty()) return fmt::format("error: {}\n", message);
+  if (d.position.line == 0) return fmt::format("{}: error: {}\n", d.position.file, message);
+  return fmt::format("{}:{}:{}: error: {}\n", d.position.file, d.position.line, d.position.column, message);
+}
+
+// Positions count bytes; the second and later bytes of a UTF-8 character take no place on the screen.
+bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+std::size_t character_start(std::string_view line, std::size_t at) {
+  while (at > 0 && at < line.size() && continues_character(line[at])) --at;
+  return at;
 }
 
 // A terminal line: longer source lines are cut around the caret.
 constexpr std::size_t widest_source = 110;
 
 std::string excerpt(const Diagnostic& d, std::string_view source) {
-  std::string line(line_of(source, d.position.line));
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::string line = printable(std::string(line_of(source, d.position.line)));
   auto column = static_cast<std::size_t>(std::max(1, d.position.column)) - 1;
   if (line.size() > widest_source) {
-    const std::size_t from = column > widest_source / 2 ? column - widest_source / 2 : 0;
-    line = from < line.size() ? line.substr(from, widest_source) : std::string{};
+    const std::size_t from = character_start(line, column > widest_source / 2 ? column - widest_source / 2 : 0);
+    const std::size_t to = character_start(line, std::min(line.size(), from + widest_source));
+    line = from < line.size() ? line.substr(from, to - from) : std::string{};
     column -= from;
   }
-  return fmt::format("{:5} | {}\n{:5}   {:>{}}{}{}\n", d.position.line, line, "", "^", column + 1,
-                     d.help.empty() ? "" : " ", d.help);
+  const auto before = line.begin() + static_cast<std::ptrdiff_t>(std::min(column, line.size()));
+  column -= static_cast<std::size_t>(std::count_if(line.begin(), before, continues_character));
+  const std::string number = fmt::format("{:5}", d.position.line);
+  return fmt::format("{} | {}\n{:{}}   {:>{}}{}{}\n", number, line, "", number.size(), "^", column + 1,
+                     d.help.empty() ? "" : " ", printable(d.help));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -89,7 +109,7 @@ std::string Diagnostics::text() const {
     if (d.position.line > 0 && source != sources_.end()) {
       text += excerpt(d, source->second);
     } else if (!d.help.empty()) {
-      text += fmt::format("        {}\n", d.help);
+      text += fmt::format("        {}\n", printable(d.help));
     }
   }
   return text;

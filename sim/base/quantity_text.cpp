@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -100,8 +101,12 @@ Parsed<T> converted(std::string_view text, const Kind& kind, Make make) {
   return {make(*scaled.value), {}, {}};
 }
 
+// From here on a value rounds to 1.00 of a unit: 999.6 ns is 1.00 us, not 1000 ns.
+constexpr double least_of_unit = 0.9995;
+
 std::string with_three_digits(double value, std::string_view unit) {
-  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  const double size = std::abs(value);
+  const int decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
   return fmt::format("{:.{}f} {}", value, decimals, unit);
 }
 
@@ -120,8 +125,11 @@ Parsed<std::int64_t> parse_count(std::string_view text) {
   }
   for (const Unit& unit : count_units) {
     const double scaled = parts->number * unit.scale;
-    if (unit.name == parts->unit && scaled == std::floor(scaled) && std::abs(scaled) < int64_limit) {
-      return {static_cast<std::int64_t>(scaled), {}, {}};
+    const double whole_number = std::round(scaled);
+    // 1.005k is 1004.9999999999999: decimals and the product round by half a unit in the last place each.
+    const bool is_whole = std::abs(scaled - whole_number) <= std::min(4e-16 * std::abs(scaled), 0.1);
+    if (unit.name == parts->unit && is_whole && std::abs(scaled) < int64_limit) {
+      return {static_cast<std::int64_t>(whole_number), {}, {}};
     }
   }
   return {{}, fmt::format("\"{}\" is not a whole number within 64 bits", text), help};
@@ -158,7 +166,7 @@ std::string count_text(std::int64_t count) {
 std::string duration_text(Duration duration) {
   const auto ps = static_cast<double>(duration.picoseconds());
   for (const auto& [name, scale] : {std::pair{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}}) {
-    if (std::abs(ps) >= scale) return with_three_digits(ps / scale, name);
+    if (std::abs(ps) >= least_of_unit * scale) return with_three_digits(ps / scale, name);
   }
   return fmt::format("{} ps", duration.picoseconds());
 }
@@ -166,7 +174,7 @@ std::string duration_text(Duration duration) {
 std::string bytes_text(Bytes bytes) {
   const auto count = static_cast<double>(bytes.count());
   for (const auto& [name, scale] : {std::pair{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}) {
-    if (std::abs(count) >= scale) return with_three_digits(count / scale, name);
+    if (std::abs(count) >= least_of_unit * scale) return with_three_digits(count / scale, name);
   }
   return fmt::format("{} B", bytes.count());
 }

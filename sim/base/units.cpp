@@ -34,8 +34,9 @@ Duration operator/(Bytes bytes, Bandwidth bandwidth) {
   const Int128 rate = bandwidth.bytes_per_second();
   HDPSIM_CHECK(rate > 0, "{} bytes over a bandwidth of {} B/s", bytes.count(), bandwidth.bytes_per_second());
   constexpr Int128 picoseconds_per_second = 1'000'000'000'000;
-  const Int128 ps = (Int128{bytes.count()} * picoseconds_per_second + rate - 1) / rate;
-  HDPSIM_CHECK(ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold", bytes.count(),
+  const Int128 product = Int128{bytes.count()} * picoseconds_per_second;
+  const Int128 ps = product / rate + (product % rate > 0 ? 1 : 0);
+  HDPSIM_CHECK(ps >= INT64_MIN && ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold", bytes.count(),
                bandwidth.bytes_per_second());
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }

@@ -18,9 +18,18 @@ namespace {
 constexpr int deepest_level = 64;
 constexpr int most_values = 1'000'000;
 
+std::string limits() {
+  return fmt::format("at most {} levels and {} values", deepest_level, most_values);
+}
+
 class Converter {
  public:
   Converter(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
+
+  Position position_of(const YAML::Node& node) const {
+    const YAML::Mark mark = node.Mark();
+    return {file_, mark.line + 1, mark.column + 1};
+  }
 
   Value convert(const YAML::Node& node, int level = 0) {
     Value value;
@@ -48,17 +57,12 @@ class Converter {
   }
 
  private:
-  Position position_of(const YAML::Node& node) const {
-    const YAML::Mark mark = node.Mark();
-    return {file_, mark.line + 1, mark.column + 1};
-  }
-
   bool within_limits(const Position& position, int level) {
     if (level <= deepest_level && ++values_ <= most_values) return true;
     if (!refused_) {
       refused_ = true;
       diagnostics_.error(position, level > deepest_level ? "nested too deeply" : "too many values in one document",
-                         fmt::format("at most {} levels and {} values", deepest_level, most_values));
+                         limits());
     }
     return false;
   }
@@ -93,14 +97,23 @@ std::optional<std::size_t> list_index(std::string_view text) {
   return index;
 }
 
+// yaml-cpp leaves these plain, and then reads them back as something else.
+bool must_be_quoted(std::string_view text) {
+  return text.find('\r') != std::string_view::npos || text.starts_with("...") || text.starts_with("---");
+}
+
+void emit_text(YAML::Emitter& out, const std::string& text, bool quoted) {
+  if (quoted || must_be_quoted(text)) out << YAML::DoubleQuoted;
+  out << text;
+}
+
 void emit(YAML::Emitter& out, const Value& value) {
   switch (value.kind) {
     case Value::Kind::null:
       out << YAML::Null;
       break;
     case Value::Kind::scalar:
-      if (value.quoted) out << YAML::DoubleQuoted;
-      out << value.text;
+      emit_text(out, value.text, value.quoted);
       break;
     case Value::Kind::sequence:
       out << YAML::BeginSeq;
@@ -110,7 +123,9 @@ void emit(YAML::Emitter& out, const Value& value) {
     case Value::Kind::map:
       out << YAML::BeginMap;
       for (const auto& entry : value.entries) {
-        out << YAML::Key << entry.key << YAML::Value;
+        out << YAML::Key;
+        emit_text(out, entry.key, false);
+        out << YAML::Value;
         emit(out, entry.value);
       }
       out << YAML::EndMap;
@@ -191,25 +206,36 @@ std::string_view kind_name(Value::Kind kind) {
 
 Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   diagnostics.add_source(file, text);
+  Converter converter(file, diagnostics);
   try {
-    return Converter(file, diagnostics).convert(YAML::Load(text));
+    // All of them, because Load stops at the end of the first without a word about the text behind it.
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      diagnostics.error(converter.position_of(documents[1]), "a second document starts here",
+                        "one file holds one document: a single map or list");
+    }
+    return documents.empty() ? Value{} : converter.convert(documents[0]);
   } catch (const YAML::Exception& error) {
-    diagnostics.error({file, error.mark.line + 1, error.mark.column + 1}, error.msg);
+    // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
+    const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;
+    diagnostics.error({file, error.mark.line + 1, error.mark.column + 1}, too_deep ? "nested too deeply" : error.msg,
+                      too_deep ? limits() : "");
     return {};
   }
 }
 
 std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics) {
-  if (!std::filesystem::exists(path)) {
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure) && !failure) {
     diagnostics.error({path, 0, 0}, "there is no such file");
     return std::nullopt;
   }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (std::filesystem::is_directory(path) || !(text << file.rdbuf())) {
-    if (file.good() && !std::filesystem::is_directory(path) && std::filesystem::file_size(path) == 0) return "";
-    throw MachineError(fmt::format("cannot read {}", path));
-  }
+  const bool is_empty = file.peek() == std::ifstream::traits_type::eof();
+  if (failure || !file.is_open() || file.bad()) throw MachineError(fmt::format("cannot read {}", path));
+  if (is_empty) return "";
+  if (!(text << file.rdbuf())) throw MachineError(fmt::format("cannot read {}", path));
   return text.str();
 }
 
@@ -228,8 +254,10 @@ bool set_path(Value& root, std::string_view dotted_path, Value value, const Posi
     const std::string_view step = rest.substr(0, dot);
     at = child_at(*at, step);
     if (at == nullptr) {
-      diagnostics.error(position,
-                        fmt::format("'{}' does not lead anywhere: '{}' has no such entry", dotted_path, step));
+      const auto length = static_cast<std::size_t>(step.data() - dotted_path.data());
+      const std::string_view parent = dotted_path.substr(0, length == 0 ? 0 : length - 1);
+      diagnostics.error(position, fmt::format("'{}' does not lead anywhere: {} has no entry '{}'", dotted_path,
+                                              parent.empty() ? "the document" : fmt::format("'{}'", parent), step));
       return false;
     }
     rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "sim/base/check.h"
+#include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
@@ -24,13 +25,22 @@ std::string policy_of(const Value& entry) {
   return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
 }
 
-// As the planners report it; but those are made only for points without a problem, and this is told in any case.
-void check_policy(const Value& entry, Diagnostics& diagnostics) {
-  const std::string name = policy_of(entry);
-  const std::vector<std::string>& known = planner_names();
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
-  const Position& position = entry.is_map() ? entry.entries.front().position : entry.position;
-  diagnostics.error(position, fmt::format("there is no policy '{}'", name), suggestion(name, known));
+// A pool in which every option fits that is not wrong in itself: what a plan's options are read against while the study has
+// problems elsewhere.
+PlanningContext roomy_context(const Value& entry) {
+  constexpr std::int64_t plenty = std::int64_t{1} << 40;
+  constexpr std::int64_t most_ranks = 1'000'000;
+  WorkModel work;
+  work.offload_per_token = 1;
+  const Value* cp = entry.is_map() && !entry.entries.empty() ? entry.entries.front().value.find("cp") : nullptr;
+  const std::int64_t ranks = cp == nullptr ? 1 : parse_count(cp->text).value.value_or(1);
+  return {.ranks = std::clamp<std::int64_t>(ranks, 1, most_ranks),
+          .ranks_per_node = 1,
+          .capacity = plenty,
+          .context = 1,
+          .layers = 1,
+          .work = work,
+          .host_tokens = plenty};
 }
 
 std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) {
@@ -46,7 +56,6 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   for (const Value& entry : plans.items) {
     std::string name = policy_of(entry);
     if (uses[name] > 1 && entry.is_map()) name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
-    check_policy(entry, diagnostics);
     if (!names.insert(name).second) {
       diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
                         "remove one of them");
@@ -134,13 +143,13 @@ class PointMaker {
     Diagnostics found;
     std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found);
     problems_.add(found, sweep_point.study.position);
-    if (!spec) return;
+    if (!spec) return check_options();
     StudyPoint point;
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
     point.identity = identity_of(std::move(sweep_point.study), point.spec);
     const World* world = world_of(point, mesh_position_);
-    if (world == nullptr) return;
+    if (world == nullptr) return check_options();
     const PlanningContext context = planning_context(point.spec, *world);
     Diagnostics problems_of_plans;
     for (const StudyPlan& plan : study_.plans) {
@@ -152,6 +161,13 @@ class PointMaker {
   }
 
  private:
+  // Planners are made only for points without a problem; what is wrong with a plan in itself is told in any case.
+  void check_options() {
+    Diagnostics found;
+    for (const StudyPlan& plan : study_.plans) (void)make_planner(plan.entry, roomy_context(plan.entry), found);
+    problems_.add(found, mesh_position_);
+  }
+
   std::string identity_of(Value study, const PointSpec& spec) {
     mesh_position_ = study.find("mesh") == nullptr ? study.position : study.find("mesh")->position;
     if (Value* cluster = study.find("cluster")) *cluster = catalog_.expanded_cluster(*cluster);

@@ -226,5 +226,13 @@ TEST_CASE("a resolved study has absolute paths, in its sweep too", "[paths]") {
   CHECK(line_of(study) == "{profile: /a/p.yaml, sweep: {data.lengths.file: [/a/x.csv], profile: [name, /a/q/p]}}");
 }
 
+TEST_CASE("the options of a plan are told beside the problems of the rest", "[study]") {
+  const std::string text = changed(changed(good_study, "gpus: 32", "gpus: 33"), "[static, hdp-naive]",
+                                   "[{static: {cp: 4}}, {hdp-naive: {ofload: auto}}, {}]");
+  CHECK(StudyFile(text).problems() == Problems{"2:42: 33 gpus are not a whole number of nodes of 8",
+                                               "11:41: hdp-naive has no key 'ofload'",
+                                               "11:57: a plan is the name of a policy, or one name with its options"});
+}
+
 }  // namespace
 }  // namespace hdpsim
