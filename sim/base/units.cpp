@@ -36,8 +36,8 @@ Duration operator/(Bytes bytes, Bandwidth bandwidth) {
   constexpr Int128 picoseconds_per_second = 1'000'000'000'000;
   const Int128 product = Int128{bytes.count()} * picoseconds_per_second;
   const Int128 ps = product / rate + (product % rate > 0 ? 1 : 0);
-  HDPSIM_CHECK(ps >= INT64_MIN && ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold", bytes.count(),
-               bandwidth.bytes_per_second());
+  HDPSIM_CHECK(ps >= INT64_MIN && ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold",
+               bytes.count(), bandwidth.bytes_per_second());
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }
 

@@ -214,7 +214,10 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
       diagnostics.error(converter.position_of(documents[1]), "a second document starts here",
                         "one file holds one document: a single map or list");
     }
-    return documents.empty() ? Value{} : converter.convert(documents[0]);
+    if (!documents.empty()) return converter.convert(documents[0]);
+    Value nothing;
+    nothing.position = {file, 0, 0};
+    return nothing;
   } catch (const YAML::Exception& error) {
     // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
     const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;

@@ -114,7 +114,7 @@ TEST_CASE("a problem of an override is told with its own text", "[override]") {
         "--set:3:1: error: end of sequence flow not found\n"
         "    3 | c=[1\n"
         "        ^\n"
-        "--set:4:5: error: 'a.b' does not lead anywhere: 'b' has no such entry\n"
+        "--set:4:5: error: 'a.b' does not lead anywhere: 'a' has no entry 'b'\n"
         "    4 | a.b=3\n"
         "            ^\n");
 }
