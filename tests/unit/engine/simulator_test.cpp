@@ -105,7 +105,7 @@ TEST_CASE("a slow rank makes its ring wait, and only its ring", "[engine]") {
   const Duration slow = timeline.micro_batches[0].end - timeline.micro_batches[0].begin;
   const Duration nominal = timeline.micro_batches[1].end - timeline.micro_batches[1].begin;
   // Kernels take twice as long; the two exposed messages do not.
-  const Duration messages = 2 * (Bytes(1024 * 256) / 1000_GBps);
+  const Duration messages = 2 * (Bytes(std::int64_t{1024} * 256) / 1000_GBps);
   CHECK(slow == 2 * (nominal - messages) + messages);
   CHECK(timeline.ranks[0][Activity::group_wait] == Duration{});
   CHECK(timeline.ranks[1][Activity::group_wait] == slow - nominal);
