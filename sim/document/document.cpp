@@ -210,14 +210,16 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
   try {
     // All of them, because Load stops at the end of the first without a word about the text behind it.
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      diagnostics.error(converter.position_of(documents[1]), "a second document starts here",
-                        "one file holds one document: a single map or list");
-    }
-    if (!documents.empty()) return converter.convert(documents[0]);
     Value nothing;
     nothing.position = {file, 0, 0};
-    return nothing;
+    if (documents.empty()) return nothing;
+    const auto second =
+        std::find_if(documents.begin() + 1, documents.end(), [](const YAML::Node& node) { return !node.IsNull(); });
+    if (second != documents.end()) {
+      diagnostics.error(converter.position_of(*second), "a second document starts here",
+                        "one file holds one document: a single map or list");
+    }
+    return converter.convert(documents[0]);
   } catch (const YAML::Exception& error) {
     // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
     const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;

@@ -1,5 +1,7 @@
 #include "sim/base/units.h"
 
+#include <limits>
+
 #include "sim/base/check.h"
 #include "tests/support/catch.h"
 
@@ -33,6 +35,89 @@ TEST_CASE("a gigabyte a second is 10^9 bytes and eight gigabits", "[units]") {
   CHECK((1_GBps).bytes_per_second() == 1'000'000'000);
   CHECK(8_Gbps == 1_GBps);
   CHECK(1_GiB == Bytes(1'073'741'824));
+}
+
+TEST_CASE("rounding up reaches the last picosecond of the clock, and not one further", "[units]") {
+  // At 10^12 B/s a byte takes 1 ps: 2^63 - 1 bytes fill the clock, a slightly slower link overflows it.
+  CHECK(Bytes(INT64_MAX) / 1000_GBps == Duration::max());
+  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(999'999'999'999), CheckFailure);
+}
+
+TEST_CASE("a multiple of the rate is exact, one byte more takes what a byte takes, rounded up", "[units]") {
+  for (const std::int64_t rate : {1'800'000'000'000, 900'000'000'007, 50'000'000'000, 25'000'000'001}) {
+    CAPTURE(rate);
+    const Bandwidth bandwidth = Bandwidth::bytes_per_second(rate);
+    const std::int64_t one_byte = 1'000'000'000'000 / rate + (1'000'000'000'000 % rate == 0 ? 0 : 1);
+    CHECK(Bytes(rate) / bandwidth == 1_s);
+    CHECK(Bytes(rate + 1) / bandwidth == 1_s + Duration::picoseconds(one_byte));
+    CHECK(Bytes(rate - 1) / bandwidth <= 1_s);
+    CHECK(Bytes(0) / bandwidth == 0_ps);
+  }
+}
+
+TEST_CASE("terabit links lose nothing to a whole number of picoseconds a byte", "[units]") {
+  // 14.4 Tbit/s are 1.8e12 B/s: 1.8 GB take a millisecond; at 1 ps a byte they would take 1.8 ms, at 0 ps none.
+  CHECK(Bytes(1'800'000'000) / (400_Gbps * 36) == 1_ms);
+  // 7.2 Tbit/s are 0.9e12 B/s: 0.9 GB take a millisecond, not the 0.9 ms of 1 ps a byte.
+  CHECK(Bytes(900'000'000) / (400_Gbps * 18) == 1_ms);
+}
+
+TEST_CASE("a negative amount, too, is rounded towards the later time", "[units]") {
+  // -1/3 s is -333,333,333,333 ps and a third: the next picosecond above is -333,333,333,333.
+  CHECK(Bytes(-1) / Bandwidth::bytes_per_second(3) == Duration::picoseconds(-333'333'333'333));
+  CHECK_THROWS_AS(Bytes(INT64_MIN) / Bandwidth::bytes_per_second(1), CheckFailure);
+}
+
+TEST_CASE("a negative bandwidth and a negative speed are bugs", "[units]") {
+  CHECK_THROWS_AS(Bytes(1) / Bandwidth::bytes_per_second(-1), CheckFailure);
+  CHECK_THROWS_AS(Flops(1) / FlopRate(-1), CheckFailure);
+}
+
+TEST_CASE("doubles are rounded once, to the nearest, and must fit", "[units]") {
+  CHECK(Duration::seconds(1.4e-12) == 1_ps);
+  CHECK(Duration::seconds(1.6e-12) == 2_ps);
+  CHECK(Duration::seconds(-1.6e-12) == Duration::picoseconds(-2));
+  CHECK((10_ps).scaled(0.26) == 3_ps);
+  CHECK(Bytes(10).scaled(0.24) == 2_B);
+  CHECK((1_GBps).scaled(1.5) == Bandwidth::bytes_per_second(1'500'000'000));
+  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double factor : {not_a_number, infinity, -infinity, 1e20}) {
+    CAPTURE(factor);
+    CHECK_THROWS_AS(Duration::seconds(factor), CheckFailure);
+    CHECK_THROWS_AS((1_s).scaled(factor), CheckFailure);
+    CHECK_THROWS_AS((1_B).scaled(factor), CheckFailure);
+    CHECK_THROWS_AS((1_GBps).scaled(factor), CheckFailure);
+  }
+}
+
+TEST_CASE("work over speed is a time, rounded to the nearest picosecond", "[units]") {
+  CHECK(Flops(312e12) / 312_TFLOPs == 1_s);
+  CHECK(Flops(5) / 3_TFLOPs == 2_ps);  // 1.67
+  CHECK(Flops(0) / 3_TFLOPs == 0_ps);
+  CHECK_THROWS_AS(Flops(1e30) / FlopRate(1), CheckFailure);
+}
+
+TEST_CASE("instants differ by durations and move by durations", "[units]") {
+  const Instant start = Instant::at(3_us);
+  Instant later = start + 2_us;
+  CHECK(later - start == 2_us);
+  CHECK(start < later);
+  later += 1_ns;
+  CHECK(later.since_start() == 5001_ns);
+}
+
+TEST_CASE("the literals are the units that they name", "[units]") {
+  CHECK(1_s == 1000_ms);
+  CHECK(1_ms == 1000_us);
+  CHECK(1_us == 1000_ns);
+  CHECK(1_ns == 1000_ps);
+  CHECK(1_GiB == 1024_MiB);
+  CHECK(1_MiB == 1024_KiB);
+  CHECK(1_KiB == 1024_B);
+  CHECK((1_s).seconds() == Approx(1));
+  CHECK(Bytes(2'500'000'000).gigabytes() == Approx(2.5));
+  CHECK((50_GBps).gigabytes_per_second() == Approx(50));
 }
 
 }  // namespace
