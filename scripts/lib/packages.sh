@@ -3,7 +3,7 @@
 
 # shellcheck disable=SC2034  # read by the scripts that source this file
 readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
-                         libeigen3-dev catch2 libbenchmark-dev)
+                         libeigen3-dev libopenblas-pthread-dev libopenmpi-dev openmpi-bin catch2 libbenchmark-dev)
 readonly cmake_min=3.22  # presets of version 3
 readonly gcc_min=12
 
