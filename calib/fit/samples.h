@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/model/operation.h"
+
+namespace hdpsim::calib {
+
+/// What the repetitions of one measurement came to. Seconds.
+struct Timing {
+  double median_s = 0;
+  double p10_s = 0;
+  double p90_s = 0;
+  double cv = 0;  ///< Standard deviation over mean.
+  std::int64_t runs = 0;
+  friend bool operator==(const Timing&, const Timing&) = default;
+};
+
+/// One attention launch: op.blocks are its documents.
+struct AttentionTiming {
+  Attention op;
+  Timing timing;
+};
+
+struct GemmTiming {
+  Gemm op;
+  Timing timing;
+};
+
+/// One kernel that is bound by memory, by its name (rms_norm_forward, swiglu_backward, adam, ...).
+struct MemoryBoundTiming {
+  std::string kernel;
+  std::int64_t bytes = 0;  ///< Read and written, all told.
+  Timing timing;
+};
+
+enum class CopyKind { d2h, h2d, d2h_of_both, h2d_of_both };  ///< Alone, or while the other direction runs too.
+
+struct CopyTiming {
+  CopyKind kind = CopyKind::d2h;
+  std::int64_t bytes = 0;
+  Timing timing;
+};
+
+enum class MessageKind { send_recv, all_reduce, all_gather, reduce_scatter, all_to_all };
+enum class LinkKind { nvlink, network };  ///< Within a node, or between nodes.
+
+/// One collective in the conventions of nccl-tests: `bytes` is the size column (what all ranks together hold for all-gather,
+/// reduce-scatter, all-to-all; the buffer for all-reduce; the message for send/recv).
+struct MessageTiming {
+  MessageKind kind = MessageKind::send_recv;
+  LinkKind link = LinkKind::nvlink;
+  std::int64_t ranks = 2;
+  std::int64_t bytes = 0;
+  Timing timing;
+};
+
+/// How many times longer a kernel of a family takes while something else moves.
+struct InterferenceTiming {
+  std::string compute;    ///< gemm, attention, elementwise
+  std::string traffic;    ///< d2h, h2d, both, p2p
+  std::int64_t ctas = 0;  ///< Thread blocks of the transfer kernel, 0 for copy engines.
+  double slowdown = 1;
+  double slowdown_p10 = 1;
+  double slowdown_p90 = 1;
+};
+
+/// How far two measurements of the same thing lie apart, |a - b| / mean: no fit can be better.
+struct NoiseFloor {
+  std::string family;  ///< attention, gemm, memory_bound, copies, messages
+  double mean = 0;
+  double p90 = 0;
+  double max = 0;
+  std::int64_t pairs = 0;
+};
+
+/// The device and the circumstances, for the provenance of the profile.
+struct Circumstances {
+  std::string device;  ///< The word that clusters use: "H200-141GB", "CPU".
+  std::string device_name;
+  std::int64_t devices = 1;
+  std::int64_t multiprocessors = 1;
+  std::int64_t memory_bytes = 0;
+  double peak_flops =
+      0;  ///< Of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
+  double memory_bandwidth = 0;  ///< B/s: data sheet, or measured by a copy where there is none.
+  std::string peak_source;
+  std::int64_t attention_tile_queries = 128;
+  std::int64_t attention_tile_keys = 128;
+  std::int64_t gemm_tile_m = 128;
+  std::int64_t gemm_tile_n = 128;
+  std::string driver, cuda, nccl, clocks, instruction_set, date, commit;
+};
+
+/// All that a calibration measured: the input of the fit.
+struct Samples {
+  Circumstances circumstances;
+  std::vector<AttentionTiming> attention;
+  std::vector<GemmTiming> gemm;
+  std::vector<MemoryBoundTiming> memory_bound;
+  std::vector<CopyTiming> copies;
+  std::vector<MessageTiming> messages;
+  std::vector<InterferenceTiming> interference;
+  std::vector<NoiseFloor> noise;
+  double launch_s = 0;  ///< What an empty kernel takes.
+};
+
+}  // namespace hdpsim::calib
