@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hdpsim {
+
+/// Max-min fair rates of flows over the links they share.
+///
+/// A variable is one flow, or `multiplicity` equal ones over the same links. Its level is rate / weight. Rates are
+/// max-min fair when every variable either runs at its cap or crosses a link that is full and on which no variable has
+/// a higher level (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2): that link is its bottleneck. They are
+/// unique, and progressive filling finds them: raise all levels together, and freeze what a link that fills up or a cap
+/// holds back.
+///
+/// The solver keeps the rates of an earlier state and repairs them. A region starts with what came and with the
+/// variables whose bottleneck changed; it is filled with everything else held fixed, and grows by those fixed variables
+/// for which the sentence above no longer holds, until it holds for all. What lies outside the region had the
+/// right rates already. Changes made between two looks at the rates are repaired together.
+///
+/// Cost of a repair: O(r log r) for r (variable, link) pairs of the region plus the variables on the region's links, per
+/// growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the same bits.
+class FairShare {
+ public:
+  using Link = std::uint32_t;
+  using Variable = std::uint32_t;
+
+  /// B/s of every link, greater than 0.
+  explicit FairShare(std::vector<double> capacities);
+
+  /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate is the
+  /// cap, which must then be finite. The number of a removed variable is used again.
+  Variable add(std::span<const Link> links, double cap, double weight = 1, std::int64_t multiplicity = 1);
+  void remove(Variable variable);
+  void set_multiplicity(Variable variable, std::int64_t multiplicity);
+  void set_capacity(Link link, double capacity);
+
+  /// B/s of each flow of the variable.
+  [[nodiscard]] double rate(Variable variable);
+  /// Variables whose rate has changed since the last call, new ones included and removed ones not, in ascending order.
+  void take_changed(std::vector<Variable>& changed);
+
+  [[nodiscard]] double capacity(Link link) const { return links_[link].capacity; }
+  [[nodiscard]] std::size_t link_count() const { return links_.size(); }
+  /// B/s that flow over the link.
+  [[nodiscard]] double load(Link link);
+
+ private:
+  static constexpr Link no_link = UINT32_MAX;
+
+  /// A variable's place in the list of one of its links.
+  struct Seat {
+    Variable variable;
+    std::uint32_t hop;  ///< Which of the variable's links this is.
+  };
+  struct VariableState {
+    std::vector<Link> links;
+    std::vector<std::uint32_t> places;  ///< In the lists of its links.
+    double cap = 0;
+    double weight = 1;
+    double flows = 1;
+    double level = 0;
+    Link bottleneck = no_link;  ///< None: its cap, or it is new.
+    double new_level = 0;       ///< While a region is filled.
+    Link new_bottleneck = no_link;
+    bool under_way = false;
+    bool in_region = false;
+    bool frozen = false;
+    bool in_changed = false;
+    [[nodiscard]] double cap_level() const { return cap / weight; }
+  };
+  struct LinkState {
+    double capacity = 0;
+    std::vector<Seat> seats;
+    double free = 0;         ///< Capacity less the fixed variables' rates. Valid for links of the region.
+    double weight = 0;       ///< Of the region's variables.
+    double left = 0;         ///< While the region is filled: what is still free,
+    double thawed = 0;       ///< the weight that shares it,
+    double top = 0;          ///< and the highest level of the region's variables.
+    std::uint32_t open = 0;  ///< Variables not frozen yet.
+    bool binds = false;      ///< Someone of the region is held back here.
+    bool in_region = false;
+    bool dirty = false;
+  };
+  struct Filling {
+    double level;
+    Link link;
+    /// The standard heaps keep the greatest in front; here it is the lowest level, and of equals the first link.
+    bool operator<(const Filling& other) const {
+      return level != other.level ? level > other.level : link > other.link;
+    }
+  };
+
+  void mark(Link link);
+  void settle();
+  void start_region();
+  void join(Variable variable);
+  void touch(Link link);
+  void fill();
+  void start_filling();
+  void freeze(Variable variable, double level, Link bottleneck);
+  [[nodiscard]] std::size_t freeze_link(Link link, double level);
+  bool grow();
+  [[nodiscard]] bool is_violated(const VariableState& variable, Link link) const;
+  void commit();
+
+  std::vector<LinkState> links_;
+  std::vector<VariableState> variables_;
+  std::vector<Variable> unused_;
+  std::vector<Variable> arrived_;
+  std::vector<Link> dirty_;
+  std::vector<Variable> region_;
+  std::vector<Link> region_links_;
+  std::vector<Variable> by_cap_;
+  std::vector<Filling> heap_;
+  std::vector<Variable> changed_;
+};
+
+}  // namespace hdpsim
