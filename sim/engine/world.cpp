@@ -4,7 +4,7 @@
 
 #include "sim/model/work.h"
 #include "sim/network/collective.h"
-#include "sim/network/equal_share.h"
+#include "sim/network/fair_share_network.h"
 
 namespace hdpsim {
 namespace {
@@ -72,7 +72,7 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   parts->profile = profile;
   parts->mesh = mesh;
   parts->cost = make_cost_model(profile);
-  parts->network = make_equal_share(cluster, message_efficiency(profile));
+  parts->network = make_fair_share_network(cluster, message_efficiency(profile));
 
   Machine& machine = parts->machine;
   machine.cost = parts->cost.get();

@@ -70,12 +70,12 @@ for folder in kernels calib; do
   expect "the application may include $folder"
 done
 
-file kernels/cpu/a.cpp '#include "sim/base/units.h"' '#include "kernels/reference/a.h"'
-expect "kernels know nothing of the simulator" "kernels/cpu/a.cpp:1: kernels may not include sim/base/units.h"
+file kernels/cpu/a.cpp '#include "sim/base/units.h"' '#include "kernels/spec/a.h"'
+expect "kernels know nothing of the simulator" "kernels/cpu/a.cpp:1: kernels/cpu may not include sim/base/units.h"
 file kernels/exec/a.cpp '#include "sim/program/program.h"' '#include "sim/engine/engine.h"'
 expect "the executor knows programs, not the engine" "kernels/exec/a.cpp:2: kernels/exec may not include sim/engine/engine.h"
 file calib/measure/a.cpp '#include "kernels/cpu/a.h"' '#include "sim/profile/profile.h"' '#include "sim/cost/cost_model.h"'
-expect "calibration writes profiles and knows no cost model" "calib/measure/a.cpp:3: calib may not include sim/cost/cost_model.h"
+expect "calibration writes profiles and knows no cost model" "calib/measure/a.cpp:3: calib/measure may not include sim/cost/cost_model.h"
 
 file sim/extra/a.cpp ''
 expect "a layer nobody placed" "sim/extra/a.cpp:1: not in a folder that scripts/check_layers knows"
@@ -105,7 +105,7 @@ home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/
 home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'
 home cuda_runtime.h kernels/cuda/a.cu kernels/cpu/a.cpp 'kernels/cuda/'
 home cblas.h kernels/cpu/a.cpp kernels/cuda/a.cu 'kernels/cpu/'
-home nccl.h kernels/transport/a.cpp kernels/cuda/a.cu 'kernels/transport/'
+home nccl.h kernels/cuda/a.cpp kernels/transport/a.cpp 'kernels/cuda/'
 home mpi.h kernels/transport/a.cpp sim/engine/a.cpp 'kernels/transport/'
 file sim/base/a.cpp '#include <fmt/format.h>' '#include <sys/stat.h>' '#include <unistd.h>' '#include <fcntl.h>' '#include <signal.h>'
 expect "fmt and the operating system anywhere"

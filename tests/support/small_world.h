@@ -8,7 +8,7 @@
 
 #include "sim/engine/machine.h"
 #include "sim/engine/simulator.h"
-#include "sim/network/equal_share.h"
+#include "sim/network/fair_share_network.h"
 #include "sim/plan/plan.h"
 #include "sim/program/program.h"
 
@@ -72,7 +72,7 @@ struct HandMachine {
   Machine machine;
 
   HandMachine(ClusterSpec spec, std::unique_ptr<CostModel> cost_model)
-      : cluster(std::move(spec)), costs(std::move(cost_model)), network(make_equal_share(cluster)) {
+      : cluster(std::move(spec)), costs(std::move(cost_model)), network(make_fair_share_network(cluster)) {
     Diagnostics problems;
     placement = make_placement("contiguous", Mesh{.hdp = cluster.devices}, cluster, problems);
     problems.throw_if_any();

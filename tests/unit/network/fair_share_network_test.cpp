@@ -1,4 +1,4 @@
-#include "sim/network/equal_share.h"
+#include "sim/network/fair_share_network.h"
 
 #include <algorithm>
 #include <map>
@@ -24,18 +24,22 @@ std::vector<FlowId> changed_flows(NetworkModel& network) {
   return changed;
 }
 
+bool same_to_a_byte(Bandwidth a, Bandwidth b) {
+  return std::abs(a.bytes_per_second() - b.bytes_per_second()) <= 1;
+}
+
 using Flows = std::vector<FlowId>;
 
 }  // namespace
 
 TEST_CASE("a flow alone gets the least of its links", "[network]") {
-  const auto network = make_equal_share(rail_cluster(2));
+  const auto network = make_fair_share_network(rail_cluster(2));
   CHECK(network->rate(add_flow(*network, device_at(0, 0), device_at(1, 0))) == 25_GBps);
   CHECK(network->rate(add_flow(*network, device_at(0, 0), device_at(0, 1))) == 300_GBps);
 }
 
 TEST_CASE("two flows out of one NIC get half each, a third elsewhere is not slowed", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId first = add_flow(*network, device_at(0, 0), device_at(1, 0));
   const FlowId elsewhere = add_flow(*network, device_at(2, 0), device_at(3, 0));
   const FlowId second = add_flow(*network, device_at(0, 0), device_at(3, 1));
@@ -45,7 +49,7 @@ TEST_CASE("two flows out of one NIC get half each, a third elsewhere is not slow
 }
 
 TEST_CASE("a NIC sends and receives at full rate at once", "[network]") {
-  const auto network = make_equal_share(rail_cluster(2));
+  const auto network = make_fair_share_network(rail_cluster(2));
   const FlowId there = add_flow(*network, device_at(0, 0), device_at(1, 0));
   const FlowId back = add_flow(*network, device_at(1, 0), device_at(0, 0));
   CHECK(network->rate(there) == 25_GBps);
@@ -53,7 +57,7 @@ TEST_CASE("a NIC sends and receives at full rate at once", "[network]") {
 }
 
 TEST_CASE("three flows into one NIC get a third each, and half when one leaves", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId a = add_flow(*network, device_at(1, 0), device_at(0, 0));
   const FlowId b = add_flow(*network, device_at(2, 0), device_at(0, 0));
   const FlowId c = add_flow(*network, device_at(3, 0), device_at(0, 0));
@@ -63,20 +67,20 @@ TEST_CASE("three flows into one NIC get a third each, and half when one leaves",
   CHECK(network->rate(c) == 25_GBps / 2);
 }
 
-TEST_CASE("what a flow cannot use because another link holds it back stays unused", "[network]") {
-  // Three flows into node 1 leave 25/3 each. One of them starts at a NIC that has only one other flow: max-min fairness
-  // would give that one 25 - 25/3, equal sharing leaves it 25/2.
-  const auto network = make_equal_share(rail_cluster(4));
+TEST_CASE("what a flow cannot use because another link holds it back goes to the others", "[network]") {
+  // Three flows into node 1 leave 25/3 each. One of them starts at a NIC that has only one other flow, which gets the
+  // rest of that NIC: 25 - 25/3.
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId both = add_flow(*network, device_at(0, 0), device_at(1, 0));
   add_flow(*network, device_at(2, 0), device_at(1, 0));
   add_flow(*network, device_at(3, 0), device_at(1, 0));
   const FlowId other = add_flow(*network, device_at(0, 0), device_at(2, 1));
   CHECK(network->rate(both) == 25_GBps / 3);
-  CHECK(network->rate(other) == 25_GBps / 2);
+  CHECK(network->rate(other) == Bandwidth::bytes_per_second(16'666'666'666));
 }
 
 TEST_CASE("a capped flow leaves the rest of its links to the others", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const Route route = network->route(device_at(0, 0), device_at(1, 0));
   const FlowId modest = network->add(route, 5_GBps);
   const FlowId greedy = add_flow(*network, device_at(0, 0), device_at(2, 0));
@@ -87,7 +91,7 @@ TEST_CASE("a capped flow leaves the rest of its links to the others", "[network]
 }
 
 TEST_CASE("a cap above the equal share changes nothing", "[network]") {
-  const auto network = make_equal_share(rail_cluster(2));
+  const auto network = make_fair_share_network(rail_cluster(2));
   const Route route = network->route(device_at(0, 0), device_at(1, 0));
   const FlowId capped = network->add(route, 13_GBps);
   const FlowId open = network->add(route, 1000_GBps);
@@ -96,7 +100,7 @@ TEST_CASE("a cap above the equal share changes nothing", "[network]") {
 }
 
 TEST_CASE("a cap at exactly the equal share fills the link", "[network]") {
-  const auto network = make_equal_share(rail_cluster(2));
+  const auto network = make_fair_share_network(rail_cluster(2));
   const Route route = network->route(device_at(0, 0), device_at(1, 0));
   const FlowId half = network->add(route, 25_GBps / 2);
   const FlowId open = network->add(route, route.alone);
@@ -105,7 +109,7 @@ TEST_CASE("a cap at exactly the equal share fills the link", "[network]") {
 }
 
 TEST_CASE("an oversubscribed uplink is divided among the flows of its rail that leave the ToR set", "[network]") {
-  const auto network = make_equal_share(three_tiers(8, 4, 1));  // 4 x 25 / 4 = 25 GB/s a rail
+  const auto network = make_fair_share_network(three_tiers(8, 4, 1));  // 4 x 25 / 4 = 25 GB/s a rail
   const FlowId first = add_flow(*network, device_at(0, 0), device_at(4, 0));
   const FlowId second = add_flow(*network, device_at(1, 0), device_at(5, 0));
   const FlowId inside = add_flow(*network, device_at(2, 0), device_at(3, 0));
@@ -117,19 +121,19 @@ TEST_CASE("an oversubscribed uplink is divided among the flows of its rail that 
 }
 
 TEST_CASE("private routes are those whose links belong to the two devices alone", "[network]") {
-  const auto rail = make_equal_share(three_tiers(8, 2, 1));
+  const auto rail = make_fair_share_network(three_tiers(8, 2, 1));
   CHECK(rail->is_private(rail->route(device_at(0, 0), device_at(0, 1))));
   CHECK(rail->is_private(rail->route(device_at(0, 0), device_at(3, 0))));
   CHECK_FALSE(rail->is_private(rail->route(device_at(0, 0), device_at(4, 0))));  // through an uplink
 
   ClusterSpec shared_nics = rail_cluster(2);
   shared_nics.nics_per_node = 4;
-  const auto network = make_equal_share(shared_nics);
+  const auto network = make_fair_share_network(shared_nics);
   CHECK_FALSE(network->is_private(network->route(device_at(0, 0), device_at(1, 0))));
 }
 
 TEST_CASE("changed flows come once each, in the order of their ids, and only once", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId first = add_flow(*network, device_at(0, 0), device_at(1, 0));
   const FlowId elsewhere = add_flow(*network, device_at(2, 0), device_at(3, 0));
   CHECK(changed_flows(*network) == Flows{first, elsewhere});
@@ -144,7 +148,7 @@ TEST_CASE("changed flows come once each, in the order of their ids, and only onc
 }
 
 TEST_CASE("a removed flow is not told as changed, but a new one with its id is", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId removed = add_flow(*network, device_at(0, 0), device_at(1, 0));
   network->remove(removed);
   CHECK(changed_flows(*network).empty());
@@ -155,7 +159,7 @@ TEST_CASE("a removed flow is not told as changed, but a new one with its id is",
 }
 
 TEST_CASE("a flow beside a capped one that leaves its share alone is not told as changed", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   const FlowId modest = network->add(network->route(device_at(0, 0), device_at(1, 0)), 5_GBps);
   changed_flows(*network);
   const FlowId other = network->add(network->route(device_at(0, 0), device_at(2, 0)), 5_GBps);
@@ -164,7 +168,7 @@ TEST_CASE("a flow beside a capped one that leaves its share alone is not told as
 }
 
 TEST_CASE("rates of flows that are not under way and flows without demand are bugs", "[network]") {
-  const auto network = make_equal_share(rail_cluster(2));
+  const auto network = make_fair_share_network(rail_cluster(2));
   const Route route = network->route(device_at(0, 0), device_at(1, 0));
   CHECK_THROWS_AS(network->rate(FlowId(0)), CheckFailure);
   CHECK_THROWS_AS(network->add(route, Bandwidth{}), CheckFailure);
@@ -174,7 +178,7 @@ TEST_CASE("rates of flows that are not under way and flows without demand are bu
 }
 
 TEST_CASE("links have names for reports", "[network]") {
-  const auto network = make_equal_share(rail_cluster(4));
+  const auto network = make_fair_share_network(rail_cluster(4));
   CHECK(network->link_name(network->route(device_at(3, 2), device_at(0, 0)).links[0]) == "node 3 nic 2 out");
   CHECK(network->link_count() == ClusterLinks(rail_cluster(4), {}).list().size());
 }
@@ -185,10 +189,10 @@ namespace {
 class Ledger {
  public:
   Ledger(const ClusterSpec& spec, std::uint64_t seed)
-      : network(make_equal_share(spec)),
+      : network(make_fair_share_network(spec)),
         links_(spec, {}),
         devices_(static_cast<std::uint64_t>(spec.devices)),
-        random_(seed, "equal_share_test") {}
+        random_(seed, "fair_share_network_test") {}
 
   void add_or_remove() {
     if (flows.size() < 2 || (flows.size() < 60 && random_.uniform() < 0.55)) return add();
@@ -205,26 +209,22 @@ class Ledger {
     flows.emplace(network->add(route, cap), Entry{route, std::min(cap, route.alone)});
   }
 
-  /// The largest x with sum of min(cap, x) <= rate, by bisection; anything above the caps if they all fit.
-  [[nodiscard]] Bandwidth share(LinkId link) const {
-    std::int64_t low = 0;
-    std::int64_t high = links_.rate(link).bytes_per_second();
-    while (low < high) {
-      const std::int64_t x = low + (high - low + 1) / 2;
-      std::int64_t used = 0;
+  /// Max-min fairness: a flow has its cap, or a full link on which nobody has more. Rates are whole bytes, so a link is full
+  /// if less than a byte a flow is left, and equal rates may differ by one.
+  [[nodiscard]] bool has_what_it_may(FlowId flow) const {
+    const Bandwidth rate = network->rate(flow);
+    if (rate == flows.at(flow).cap) return true;
+    const auto used = flows.at(flow).route.binding_links();
+    return std::any_of(used.begin(), used.end(), [&](LinkId link) {
+      std::int64_t left = links_.rate(link).bytes_per_second();
+      std::int64_t most = 0;
       for (const auto& [id, entry] : flows) {
-        if (uses(entry, link)) used += std::min(entry.cap.bytes_per_second(), x);
+        if (!uses(entry, link)) continue;
+        left -= network->rate(id).bytes_per_second();
+        most = std::max(most, network->rate(id).bytes_per_second());
       }
-      (used <= links_.rate(link).bytes_per_second() ? low : high) =
-          used <= links_.rate(link).bytes_per_second() ? x : x - 1;
-    }
-    return Bandwidth::bytes_per_second(low);
-  }
-
-  [[nodiscard]] Bandwidth expected(FlowId flow) const {
-    Bandwidth rate = flows.at(flow).cap;
-    for (const LinkId link : flows.at(flow).route.binding_links()) rate = std::min(rate, share(link));
-    return rate;
+      return left <= static_cast<std::int64_t>(flows.size()) && most <= rate.bytes_per_second() + 1;
+    });
   }
 
   [[nodiscard]] bool no_link_above_its_rate() const {
@@ -261,7 +261,7 @@ ClusterSpec crowded_cluster() {
 
 }  // namespace
 
-TEST_CASE("random histories: every rate solves the sharing rule and no link is above its rate", "[network][property]") {
+TEST_CASE("random histories: every flow has what it may and no link is above its rate", "[network][property]") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
     Ledger ledger(crowded_cluster(), seed);
@@ -273,14 +273,13 @@ TEST_CASE("random histories: every rate solves the sharing rule and no link is a
       REQUIRE(ledger.no_link_above_its_rate());
       for (const auto& [flow, entry] : ledger.flows) {
         REQUIRE(ledger.network->rate(flow) == told[flow]);
-        if (step % 10 == 0) REQUIRE(ledger.network->rate(flow) == ledger.expected(flow));
+        if (step % 10 == 0) REQUIRE(ledger.has_what_it_may(flow));
       }
     }
   }
 }
 
-TEST_CASE("random histories: adding a flow slows or spares the others, removing it restores them",
-          "[network][property]") {
+TEST_CASE("random histories: when a flow has come and gone, the others are as before", "[network][property]") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     INFO("replay: Ledger(crowded_cluster(), " << seed << ")");
     Ledger ledger(crowded_cluster(), seed);
@@ -289,29 +288,29 @@ TEST_CASE("random histories: adding a flow slows or spares the others, removing 
     for (const auto& [flow, entry] : ledger.flows) before[flow] = ledger.network->rate(flow);
 
     const FlowId guest = ledger.network->add(ledger.flows.begin()->second.route, 10_GBps);
-    for (const auto& [flow, rate] : before) REQUIRE(ledger.network->rate(flow) <= rate);
+    REQUIRE(ledger.network->rate(guest) > Bandwidth{});
     ledger.network->remove(guest);
-    for (const auto& [flow, rate] : before) REQUIRE(ledger.network->rate(flow) == rate);
+    for (const auto& [flow, rate] : before) REQUIRE(same_to_a_byte(ledger.network->rate(flow), rate));
   }
 }
 
 TEST_CASE("the order in which flows arrive does not matter to their rates", "[network][property]") {
   Ledger ledger(crowded_cluster(), 7);
   for (int step = 0; step < 40; ++step) ledger.add();
-  const auto reversed = make_equal_share(crowded_cluster());
+  const auto reversed = make_fair_share_network(crowded_cluster());
   for (std::size_t left = ledger.flows.size(); left > 0; --left) {
     const Ledger::Entry& entry = ledger.flows.at(FlowId(left - 1));
     reversed->add(entry.route, entry.cap);
   }
   // Ids count up from 0 in both, so the last flow here is the first one there.
   for (const auto& [flow, entry] : ledger.flows) {
-    CHECK(reversed->rate(FlowId(ledger.flows.size() - 1 - flow.index())) == ledger.network->rate(flow));
+    CHECK(same_to_a_byte(reversed->rate(FlowId(ledger.flows.size() - 1 - flow.index())), ledger.network->rate(flow)));
   }
 }
 
 TEST_CASE("clusters of 12,288 and 131,072 devices have four links a device and a ring over all of them", "[network]") {
   for (const std::int64_t devices : {12'288, 131'072}) {
-    const auto network = make_equal_share(rail_cluster(devices / 8));
+    const auto network = make_fair_share_network(rail_cluster(devices / 8));
     CHECK(network->link_count() == static_cast<std::size_t>(4 * devices));
     const auto count = static_cast<std::size_t>(devices);
     for (std::size_t from = 0; from < count; ++from) add_flow(*network, DeviceId(from), DeviceId((from + 1) % count));

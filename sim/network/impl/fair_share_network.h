@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/network/cluster_links.h"
+#include "sim/network/fair_share.h"
+#include "sim/network/fair_share_network.h"
+
+namespace hdpsim {
+
+/// A flow's id is its variable's number.
+class FairShareNetwork final : public NetworkModel {
+ public:
+  FairShareNetwork(const ClusterSpec& cluster, const LinkEfficiency& efficiency);
+
+  [[nodiscard]] Route route(DeviceId from, DeviceId to) const override { return links_.route(from, to); }
+  FlowId add(const Route& route, Bandwidth cap) override;
+  void remove(FlowId flow) override;
+  [[nodiscard]] Bandwidth rate(FlowId flow) const override;
+  void take_changed(std::vector<FlowId>& changed) override;
+  [[nodiscard]] bool is_private(const Route& route) const override;
+  [[nodiscard]] std::string link_name(LinkId link) const override { return links_.name(link); }
+  [[nodiscard]] std::size_t link_count() const override { return links_.count(); }
+
+ private:
+  ClusterLinks links_;
+  mutable FairShare shares_;  ///< Repairs its rates when it is asked for them.
+  std::vector<FairShare::Variable> changed_;
+};
+
+}  // namespace hdpsim
