@@ -19,6 +19,19 @@ struct SwitchTier {
   Duration latency = {};        ///< One way, added to a path that turns around in this tier.
 };
 
+enum class LinkDirection { out, in };  ///< Of a tier's link: out is up, in is down.
+
+/// A link that carries less than its kind: a cable that lost lanes, a port that flaps.
+struct DegradedLink {
+  enum class Kind { nvlink, nic, tier };
+  Kind kind = Kind::nic;
+  std::size_t tier = 0;    ///< Of a tier's link: index into ClusterSpec::tiers.
+  std::int64_t unit = 0;   ///< Node, or unit of the tier.
+  std::int64_t index = 0;  ///< GPU of the node, NIC of the node, or rail.
+  LinkDirection direction = LinkDirection::out;
+  double factor = 1;  ///< Of its rate; in (0, 1].
+};
+
 /// A homogeneous cluster of nodes: what a preset or a cluster file describes. Devices are numbered node by node, and
 /// the devices of a node are divided among its NICs in their order: with one NIC a device, NIC i serves device i.
 struct ClusterSpec {
@@ -40,6 +53,7 @@ struct ClusterSpec {
   std::vector<SwitchTier> tiers;
   /// Devices that differ: index -> compute speed relative to nominal (0.8: slower).
   std::map<std::int64_t, double> speed;
+  std::vector<DegradedLink> degraded;  ///< One direction each.
 
   [[nodiscard]] std::int64_t nodes() const { return devices / devices_per_node; }
   [[nodiscard]] std::int64_t devices_per_nic() const { return devices_per_node / nics_per_node; }

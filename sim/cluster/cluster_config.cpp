@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/speed_selector.h"
 #include "sim/document/reader.h"
 
@@ -30,6 +31,7 @@ class ClusterReader {
     node_ = map.require("node");
     tiers_ = map.find("tiers");
     const Value* speed = map.find("speed");
+    const Value* links = map.find("links");
     map.finish();
 
     spec_.devices = gpus_.value_or(0);
@@ -38,6 +40,7 @@ class ClusterReader {
     if (speed != nullptr) read_speed(*speed);
     check_whole_nodes();
     check_reach();
+    if (links != nullptr && problems_.empty()) read_links(*links);
     return spec_;
   }
   [[nodiscard]] const Diagnostics& problems() const { return problems_; }
@@ -144,6 +147,26 @@ class ClusterReader {
     if (!factor) return;
     for (std::int64_t gpu = selector->first; gpu <= last; gpu += selector->step) {
       spec_.speed.insert_or_assign(gpu, *factor);
+    }
+  }
+
+  void read_links(const Value& value) {
+    if (!value.is_map()) {
+      problems_.error(value.position, fmt::format("links must be a map, found {}", kind_name(value.kind)),
+                      "write link: share of its rate, for example node 3 nic 2: 0.5");
+      return;
+    }
+    for (const auto& entry : value.entries) {
+      const auto factor = hdpsim::read<double>(entry.value, problems_);
+      if (factor && !(*factor > 0 && *factor <= 1)) {
+        problems_.error(entry.value.position,
+                        fmt::format("a share of {} is not above 0 and at most 1", entry.value.text),
+                        "0.5 carries half; leave a node out of the job by lowering 'gpus'");
+      }
+      for (DegradedLink link : parse_link_selector(entry.key, spec_, entry.position, problems_)) {
+        link.factor = factor.value_or(1);
+        spec_.degraded.push_back(link);
+      }
     }
   }
 

@@ -30,6 +30,10 @@ namespace hdpsim {
 ///       32-39: 0.9                   # GPUs 32 to 39
 ///       every 64: 0.95               # GPUs 0, 64, 128, ...
 ///       every 64 from 3: 0.95        # GPUs 3, 67, 131, ...
+///     links:                         # optional: links that carry less than their kind, by the names that links.csv uses;
+///       node 3 nic 2: 0.5            # without a direction: both; later lines win
+///       node 3 gpu 1 nvlink out: 0.8
+///       tor 1 rail 0 up: 0.25        # the uplink of unit 1 of tier 'tor' on rail 0
 ///
 /// Every problem is reported; the result is empty if there was one.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnostics);

@@ -49,6 +49,7 @@ ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& eff
     count_ += 2 * unsigned_of(cluster.nodes() * cluster.nics_per_node);
     add_tier_links();
   }
+  degrade();
 }
 
 void ClusterLinks::add_tier_links() {
@@ -60,13 +61,67 @@ void ClusterLinks::add_tier_links() {
     if (units == 1) return;
     const Bandwidth uplink = uplink_rate(cluster_.tiers[tier], below);
     const Bandwidth most = product(most_from_below, cluster_.tiers[tier].fan_in);
-    if (most > uplink) {
+    if (most > uplink || is_degraded(tier)) {
       tier_links_.push_back({.tier = tier, .first = count_, .units = unsigned_of(units), .rate = uplink});
       count_ += 2 * unsigned_of(units * cluster_.nics_per_node);
     }
     below = uplink;
     most_from_below = std::min(most, uplink);
   }
+}
+
+bool ClusterLinks::is_degraded(std::size_t tier) const {
+  return std::any_of(cluster_.degraded.begin(), cluster_.degraded.end(), [&](const DegradedLink& link) {
+    return link.kind == DegradedLink::Kind::tier && link.tier == tier;
+  });
+}
+
+void ClusterLinks::degrade() {
+  const std::size_t rails = unsigned_of(cluster_.nics_per_node);
+  for (const DegradedLink& link : cluster_.degraded) {
+    const std::size_t unit = unsigned_of(link.unit);
+    const std::size_t index = unsigned_of(link.index);
+    std::size_t id = link.direction == LinkDirection::out ? 0 : 1;
+    switch (link.kind) {
+      case DegradedLink::Kind::nvlink:
+        id += 2 * (unit * unsigned_of(cluster_.devices_per_node) + index);
+        break;
+      case DegradedLink::Kind::nic:
+        id += first_nic_link_ + 2 * (unit * rails + index);
+        break;
+      case DegradedLink::Kind::tier:
+        const auto links = std::find_if(tier_links_.begin(), tier_links_.end(),
+                                        [&](const TierLinks& known) { return known.tier == link.tier; });
+        HDPSIM_CHECK(links != tier_links_.end(), "tier {} has no links to degrade", link.tier);
+        id += links->first + 2 * (unit * rails + index);
+        break;
+    }
+    degraded_.insert_or_assign(LinkId(id), nominal_rate(parts(LinkId(id))).scaled(link.factor));
+  }
+}
+
+Bandwidth ClusterLinks::slowest_between_nodes(NodeId first, NodeId last) const {
+  Bandwidth slowest = nic_rate_;
+  const auto within = [&](const Parts& part) {
+    const std::size_t nodes =
+        part.kind == Kind::tier ? unsigned_of(cluster_.nodes_per_unit(tier_links_[part.tier_links].tier)) : 1;
+    return part.unit >= first.index() / nodes && part.unit <= last.index() / nodes;
+  };
+  for (const auto& [link, rate] : degraded_) {
+    const Parts part = parts(link);
+    if (part.kind != Kind::nvlink && within(part)) slowest = std::min(slowest, rate);
+  }
+  return slowest;
+}
+
+Bandwidth ClusterLinks::slowest_in_nodes(NodeId first, NodeId last) const {
+  Bandwidth slowest = nvlink_rate_;
+  for (const auto& [link, rate] : degraded_) {
+    const Parts part = parts(link);
+    const std::size_t node = part.unit / unsigned_of(cluster_.devices_per_node);
+    if (part.kind == Kind::nvlink && node >= first.index() && node <= last.index()) slowest = std::min(slowest, rate);
+  }
+  return slowest;
 }
 
 Route ClusterLinks::route(DeviceId from, DeviceId to) const {
@@ -79,8 +134,8 @@ Route ClusterLinks::route(DeviceId from, DeviceId to) const {
 Route ClusterLinks::route_in_node(DeviceId from, DeviceId to) const {
   Route route;
   route.latency = efficiency_.nvlink_latency + cluster_.nvlink_latency;
-  append(route, 2 * from.index(), nvlink_rate_);
-  append(route, 2 * to.index() + 1, nvlink_rate_);
+  append(route, 2 * from.index());
+  append(route, 2 * to.index() + 1);
   return route;
 }
 
@@ -94,16 +149,16 @@ Route ClusterLinks::route_between_nodes(DeviceId from, DeviceId to) const {
 
   Route route;
   route.latency = efficiency_.network_latency + cluster_.tiers[top].latency;
-  append(route, first_nic_link_ + 2 * from_nic, nic_rate_);
+  append(route, first_nic_link_ + 2 * from_nic);
   for (const TierLinks& links : tier_links_) {
     if (links.tier >= top) break;
     const std::size_t nodes_per_unit = unsigned_of(cluster_.nodes_per_unit(links.tier));
     const std::size_t up = from_node.index() / nodes_per_unit * rails + from_nic % rails;
     const std::size_t down = to_node.index() / nodes_per_unit * rails + to_nic % rails;
-    append(route, links.first + 2 * up, links.rate);
-    append(route, links.first + 2 * down + 1, links.rate);
+    append(route, links.first + 2 * up);
+    append(route, links.first + 2 * down + 1);
   }
-  append(route, first_nic_link_ + 2 * to_nic + 1, nic_rate_);
+  append(route, first_nic_link_ + 2 * to_nic + 1);
   return route;
 }
 
@@ -115,7 +170,8 @@ std::size_t ClusterLinks::turn_around_tier(NodeId from, NodeId to) const {
   HDPSIM_CHECK(false, "no tier joins nodes {} and {}", from.index(), to.index());
 }
 
-void ClusterLinks::append(Route& route, std::size_t link, Bandwidth rate) const {
+void ClusterLinks::append(Route& route, std::size_t link) const {
+  const Bandwidth rate = this->rate(LinkId(link));
   route.alone = route.link_count == 0 ? rate : std::min(route.alone, rate);
   route.links.at(route.link_count++) = LinkId(link);
 }
@@ -137,7 +193,14 @@ ClusterLinks::Parts ClusterLinks::parts(LinkId link) const {
 }
 
 Bandwidth ClusterLinks::rate(LinkId link) const {
-  const Parts part = parts(link);
+  if (!degraded_.empty()) {
+    const auto found = degraded_.find(link);
+    if (found != degraded_.end()) return found->second;
+  }
+  return nominal_rate(parts(link));
+}
+
+Bandwidth ClusterLinks::nominal_rate(const Parts& part) const {
   if (part.kind == Kind::nvlink) return nvlink_rate_;
   return part.kind == Kind::nic ? nic_rate_ : tier_links_[part.tier_links].rate;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct LinkInfo {
 /// last
 ///   tier. A unit of a tier (a ToR, ...) has for each rail an uplink and a downlink of
 ///   fan_in x (rate of one link below) / oversubscription. They exist only in tiers whose units can send more than
-///   that; elsewhere they cannot bind.
+///   that, or where one of them is degraded; elsewhere they cannot bind.
 /// * A message inside a node takes two NVLinks. One between nodes goes out by the sender's NIC and in by the
 /// receiver's; if
 ///   they differ in rail the change costs nothing here.
@@ -43,6 +44,10 @@ class ClusterLinks {
   [[nodiscard]] std::string name(LinkId link) const;
   /// True if one device alone sends or receives over this link.
   [[nodiscard]] bool has_one_owner(LinkId link) const;
+  /// The least that a link of any device, NIC or tier's unit carries that a ring over all nodes from `first` to `last`
+  /// crosses on the way between two nodes, and between two devices of a node.
+  [[nodiscard]] Bandwidth slowest_between_nodes(NodeId first, NodeId last) const;
+  [[nodiscard]] Bandwidth slowest_in_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] std::size_t count() const { return count_; }
   /// All links in the order of their ids.
   [[nodiscard]] std::vector<LinkInfo> list() const;
@@ -66,11 +71,14 @@ class ClusterLinks {
   };
 
   void add_tier_links();
+  void degrade();
+  [[nodiscard]] bool is_degraded(std::size_t tier) const;
+  [[nodiscard]] Bandwidth nominal_rate(const Parts& part) const;
   [[nodiscard]] Parts parts(LinkId link) const;
   [[nodiscard]] std::size_t turn_around_tier(NodeId from, NodeId to) const;
   [[nodiscard]] Route route_in_node(DeviceId from, DeviceId to) const;
   [[nodiscard]] Route route_between_nodes(DeviceId from, DeviceId to) const;
-  void append(Route& route, std::size_t link, Bandwidth rate) const;
+  void append(Route& route, std::size_t link) const;
 
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;
@@ -78,6 +86,7 @@ class ClusterLinks {
   Bandwidth nic_rate_;
   std::size_t first_nic_link_ = 0;
   std::vector<TierLinks> tier_links_;
+  std::map<LinkId, Bandwidth> degraded_;  ///< Rates of the links that differ from their kind.
   std::size_t count_ = 0;
 };
 

@@ -13,8 +13,8 @@ double ring_wire_seconds(std::int64_t members, Bytes bytes, double bytes_per_sec
   return static_cast<double>(bytes.count()) * share / bytes_per_second;
 }
 
-double rate_of(const Route& route) {
-  return static_cast<double>(route.alone.bytes_per_second());
+double per_second(Bandwidth rate) {
+  return static_cast<double>(rate.bytes_per_second());
 }
 
 }  // namespace
@@ -38,7 +38,14 @@ CollectiveGroup pool_group(const Mesh& mesh, const Placement& placement, const C
 }
 
 Collectives::Collectives(const ClusterSpec& cluster, const CollectiveEfficiency& efficiency)
-    : efficiency_(efficiency), links_(cluster, efficiency.links), devices_per_nic_(cluster.devices_per_nic()) {}
+    : efficiency_(efficiency),
+      links_(cluster, efficiency.links),
+      devices_per_node_(cluster.devices_per_node),
+      devices_per_nic_(cluster.devices_per_nic()) {}
+
+NodeId Collectives::node_of(DeviceId device) const {
+  return NodeId(device.index() / static_cast<std::size_t>(devices_per_node_));
+}
 
 Duration Collectives::all_gather(const CollectiveGroup& group, Bytes gathered) const {
   return start(group) + one_pass(group, gathered);
@@ -67,12 +74,15 @@ Duration Collectives::one_pass(const CollectiveGroup& group, Bytes bytes) const 
   if (inside > 1) {
     const Route nvlink = links_.route(DeviceId(0), DeviceId(1));
     steps += (inside - 1) * nvlink.latency;
-    slower_stage_s = ring_wire_seconds(inside, bytes, rate_of(nvlink));
+    const Bandwidth rate = links_.slowest_in_nodes(node_of(group.first), node_of(group.last));
+    slower_stage_s = ring_wire_seconds(inside, bytes, per_second(rate));
   }
   if (nodes > 1) {
     const Route widest = links_.route(group.first, group.last);
     steps += (nodes - 1) * widest.latency;
-    const double rate = rate_of(widest) * static_cast<double>(inside) / static_cast<double>(devices_per_nic_);
+    const Bandwidth slowest =
+        std::min(widest.alone, links_.slowest_between_nodes(node_of(group.first), node_of(group.last)));
+    const double rate = per_second(slowest) * static_cast<double>(inside) / static_cast<double>(devices_per_nic_);
     slower_stage_s = std::max(slower_stage_s, ring_wire_seconds(nodes, bytes, rate));
   }
   return steps + Duration::seconds(slower_stage_s);

@@ -44,7 +44,7 @@ struct CollectiveEfficiency {
 /// The stages use different links and the data flow through both in small chunks (512 KiB in NCCL), so the slower
 /// stage sets the pace; the other one's share of the first chunk is neglected. Stages one after the other would take
 /// inside + between, at most twice as long. All steps of a ring run at once, so the widest hop sets its latency and
-/// rate; a ring over consecutive nodes crosses the uplink of a unit and rail once.
+/// rate, or the slowest link where one is degraded; a ring over consecutive nodes crosses the uplink of a unit and rail once.
 ///
 /// Bytes are counted as nccl-tests does: `gathered` is what each device holds after an all-gather, `reduced` what each
 /// holds before a reduce-scatter or an all-reduce. A group of one device takes no time. Where a profile knows different
@@ -60,10 +60,12 @@ class Collectives {
 
  private:
   [[nodiscard]] Duration start(const CollectiveGroup& group) const;
+  [[nodiscard]] NodeId node_of(DeviceId device) const;
   [[nodiscard]] Duration one_pass(const CollectiveGroup& group, Bytes bytes) const;
 
   CollectiveEfficiency efficiency_;
   ClusterLinks links_;
+  std::int64_t devices_per_node_;
   std::int64_t devices_per_nic_;
 };
 

@@ -81,6 +81,58 @@ TEST_CASE("speeds name single gpus, ranges and every n-th one, and later lines w
   CHECK(spec.speed_of(DeviceId(1)) == 1);
 }
 
+TEST_CASE("degraded links are named as reports name them, one direction or both", "[cluster]") {
+  const ClusterSpec spec = cluster_from(two_tiers + R"(links:
+  node 3 nic 2: 0.5
+  node 7 gpu 1 nvlink out: 0.8
+  tor 1 rail 3 down: 0.25
+)");
+  REQUIRE(spec.degraded.size() == 4);
+  const DegradedLink& nic_out = spec.degraded[0];
+  CHECK(nic_out.kind == DegradedLink::Kind::nic);
+  CHECK(nic_out.unit == 3);
+  CHECK(nic_out.index == 2);
+  CHECK(nic_out.factor == 0.5);
+  CHECK(nic_out.direction == LinkDirection::out);
+  CHECK(spec.degraded[1].direction == LinkDirection::in);
+  CHECK(spec.degraded[2].kind == DegradedLink::Kind::nvlink);
+  CHECK(spec.degraded[2].unit == 7);
+  CHECK(spec.degraded[2].direction == LinkDirection::out);
+  CHECK(spec.degraded[3].kind == DegradedLink::Kind::tier);
+  CHECK(spec.degraded[3].tier == 0);
+  CHECK(spec.degraded[3].direction == LinkDirection::in);
+  CHECK(spec.degraded[3].factor == 0.25);
+}
+
+TEST_CASE("links that do not exist are refused by name, with what there is", "[cluster]") {
+  CHECK(problems_of(two_tiers + R"(links:
+  node 8 nic 0: 0.5
+  node 0 nic 4: 0.5
+  core 0 rail 0: 0.5
+  node 0 nic 0 up: 0.5
+  node 0: 0.5
+  node 0 nic 1: 1.5
+)") == R"(cluster.yaml:15:3: error: there is no link 'node 8 nic 0': 8 is too high, they are 0 to 7
+   15 |   node 8 nic 0: 0.5
+          ^
+cluster.yaml:16:3: error: there is no link 'node 0 nic 4': 4 is too high, they are 0 to 3
+   16 |   node 0 nic 4: 0.5
+          ^
+cluster.yaml:17:3: error: there is no link 'core 0 rail 0': tier 'core' joins all nodes: it has no uplinks
+   17 |   core 0 rail 0: 0.5
+          ^
+cluster.yaml:18:3: error: 'node 0 nic 0 up' names no link
+   18 |   node 0 nic 0 up: 0.5
+          ^ write node 3 nic 2, node 3 gpu 1 nvlink out or TIER 1 rail 0 up, as links.csv names them
+cluster.yaml:19:3: error: 'node 0' names no link
+   19 |   node 0: 0.5
+          ^ write node 3 nic 2, node 3 gpu 1 nvlink out or TIER 1 rail 0 up, as links.csv names them
+cluster.yaml:20:17: error: a share of 1.5 is not above 0 and at most 1
+   20 |   node 0 nic 1: 1.5
+                        ^ 0.5 carries half; leave a node out of the job by lowering 'gpus'
+)");
+}
+
 TEST_CASE("every problem of a cluster file is told at once, with its place and what to do", "[cluster]") {
   CHECK(problems_of(R"(device: A100-80GB
 gpus: 100
@@ -107,7 +159,7 @@ cluster.yaml:2:7: error: the tiers join at most 64 gpus, the cluster has 100
               ^ raise tiers.core.fan_in or add a tier
 cluster.yaml:3:1: error: the cluster has no key 'racks'
     3 | racks: 3
-        ^ known: name, device, gpus, node, tiers, speed
+        ^ known: name, device, gpus, node, tiers, speed, links
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?

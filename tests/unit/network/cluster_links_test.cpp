@@ -84,6 +84,42 @@ TEST_CASE("an oversubscribed tier has an uplink and a downlink for each unit and
   CHECK(route.alone == 25_GBps);
 }
 
+TEST_CASE("a degraded link slows what passes it, in its direction alone", "[links]") {
+  ClusterSpec spec = three_tiers(16, 1, 1);
+  spec.degraded = {
+      {.kind = DegradedLink::Kind::nic, .unit = 3, .index = 2, .factor = 0.5},
+      {.kind = DegradedLink::Kind::nvlink, .unit = 1, .index = 4, .direction = LinkDirection::in, .factor = 0.25}};
+  const ClusterLinks links(spec, {});
+  CHECK(links.route(device_at(3, 2), device_at(0, 2)).alone == 100_Gbps);
+  CHECK(links.route(device_at(0, 2), device_at(3, 2)).alone == 25_GBps);
+  CHECK(links.route(device_at(1, 0), device_at(1, 4)).alone == 75_GBps);
+  CHECK(links.route(device_at(1, 4), device_at(1, 0)).alone == 300_GBps);
+  CHECK(links.route(device_at(2, 0), device_at(2, 4)).alone == 300_GBps);
+}
+
+TEST_CASE("a degraded uplink of a tier that cannot bind otherwise is there", "[links]") {
+  ClusterSpec spec = three_tiers(16, 1, 1);
+  spec.degraded = {{.kind = DegradedLink::Kind::tier, .tier = 0, .unit = 1, .index = 6, .factor = 0.125}};
+  const ClusterLinks links(spec, {});
+  // Unit 1 holds nodes 4 to 7, whose four NICs of rail 6 share an uplink of 4 x 25 GB/s: an eighth of it is left.
+  const Route across = links.route(device_at(5, 6), device_at(12, 6));
+  CHECK(names_on(links, across) ==
+        Names{"node 5 nic 6 out", "tor 1 rail 6 up", "tor 3 rail 6 down", "node 12 nic 6 in"});
+  CHECK(across.alone == 100_Gbps);
+  CHECK(links.route(device_at(5, 5), device_at(12, 5)).alone == 25_GBps);
+}
+
+TEST_CASE("the slowest link of a group counts only the nodes that the group spans", "[links]") {
+  ClusterSpec spec = rail_cluster(8);
+  spec.degraded = {{.kind = DegradedLink::Kind::nic, .unit = 3, .index = 2, .factor = 0.5},
+                   {.kind = DegradedLink::Kind::nvlink, .unit = 5, .index = 0, .factor = 0.1}};
+  const ClusterLinks links(spec, {});
+  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(3)) == 100_Gbps);
+  CHECK(links.slowest_between_nodes(NodeId(4), NodeId(7)) == 25_GBps);
+  CHECK(links.slowest_in_nodes(NodeId(4), NodeId(5)) == 30_GBps);
+  CHECK(links.slowest_in_nodes(NodeId(0), NodeId(4)) == 300_GBps);
+}
+
 TEST_CASE("inside a ToR set its uplinks are not used", "[links]") {
   const ClusterLinks links(three_tiers(16, 2, 1), {});
   CHECK(links.route(device_at(0, 0), device_at(3, 0)).link_count == 2);

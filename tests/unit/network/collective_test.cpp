@@ -97,6 +97,17 @@ TEST_CASE("devices that have one NIC together divide it", "[collective]") {
   CHECK(seconds(two_a_nic) == Approx(2 * seconds(without_latency(rail_cluster(16)))));
 }
 
+TEST_CASE("a NIC at half rate halves the collectives that cross it and no others", "[collective]") {
+  const ClusterSpec spec = without_latency(rail_cluster(8));
+  ClusterSpec degraded = spec;
+  degraded.degraded = {{.kind = DegradedLink::Kind::nic, .unit = 3, .index = 5, .factor = 0.5}};
+  const Collectives before(spec);
+  const Collectives after(degraded);
+  CHECK(after.all_gather(over_nodes(8, 8), 8_GiB).seconds() ==
+        Approx(2 * before.all_gather(over_nodes(8, 8), 8_GiB).seconds()));
+  CHECK(after.all_gather(over_nodes(3, 8), 8_GiB) == before.all_gather(over_nodes(3, 8), 8_GiB));
+}
+
 TEST_CASE("no collective beats its bytes over the NICs of a node", "[collective]") {
   const Collectives collectives(rail_cluster(16));
   for (const Bytes data : {Bytes(1), 1_KiB, 1_MiB, 1_GiB, 1024_GiB}) {
