@@ -56,6 +56,7 @@ struct Timeline {
   std::vector<Breakdown> ranks;                   ///< One an HDP rank; each sums to step_time exactly.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
   EvidenceTimes evidence{};                       ///< Of the kernels, summed over ranks.
+  std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
   std::uint64_t events = 0;
 
   /// Mean over ranks, rounded so that the activities still sum to step_time.

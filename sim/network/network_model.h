@@ -52,6 +52,7 @@ class NetworkModel {
 
   /// For reports.
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
+  [[nodiscard]] virtual Bandwidth link_rate(LinkId link) const = 0;
   [[nodiscard]] virtual std::size_t link_count() const = 0;
 };
 

@@ -159,6 +159,22 @@ std::string ranks_csv(const std::vector<Run>& runs) {
   return table.take();
 }
 
+std::string links_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs).texts({"link", "gb_per_s", "gb", "utilisation"}).end_row();
+  for (const Run& run : runs) {
+    for (const LinkUse& link : run.result.links) {
+      key(table, run.info)
+          .text(link.name)
+          .number(static_cast<double>(link.rate.bytes_per_second()) / 1e9)
+          .number(static_cast<double>(link.bytes.count()) / 1e9)
+          .number(link.utilisation)
+          .end_row();
+    }
+  }
+  return table.take();
+}
+
 std::string timing_csv(const std::vector<Run>& runs) {
   Table table;
   key_names(table, runs).texts({"planner_s", "simulation_s"}).end_row();

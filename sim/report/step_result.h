@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/engine/timeline.h"
+#include "sim/report/link_use.h"
 #include "sim/report/memory.h"
 
 namespace hdpsim {
@@ -44,6 +45,7 @@ struct StepResult {
 struct RunResult {
   std::vector<StepResult> steps;
   std::vector<Breakdown> ranks;  ///< Mean over steps, one an HDP rank; each sums to the mean step time.
+  std::vector<LinkUse> links;    ///< Those that rings used most, busiest first.
 };
 
 /// The mean of many breakdowns, exact whatever their number and order.

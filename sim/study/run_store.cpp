@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view schema = "hdpsim.run/1";
+constexpr std::string_view schema = "hdpsim.run/2";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -78,6 +78,18 @@ StepResult step_of(const Json& json) {
   return step;
 }
 
+Json link_json(const LinkUse& link) {
+  return {{"name", link.name},
+          {"rate", link.rate.bytes_per_second()},
+          {"bytes", link.bytes.count()},
+          {"utilisation", link.utilisation}};
+}
+
+LinkUse link_of(const Json& json) {
+  return {json.at("name"), Bandwidth::bytes_per_second(json.at("rate").get<std::int64_t>()),
+          Bytes(json.at("bytes").get<std::int64_t>()), json.at("utilisation")};
+}
+
 }  // namespace
 
 std::filesystem::path RunStore::file_of(std::string_view identity) const {
@@ -94,6 +106,7 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
     if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;
     for (const Json& step : json.at("steps")) result.steps.push_back(step_of(step));
     for (const Json& rank : json.at("ranks_ps")) result.ranks.push_back(breakdown_of(rank));
+    for (const Json& link : json.at("links")) result.links.push_back(link_of(link));
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -101,9 +114,14 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
 }
 
 void RunStore::save(std::string_view identity, const RunResult& result) const {
-  Json json = {{"schema", schema}, {"identity", identity}, {"steps", Json::array()}, {"ranks_ps", Json::array()}};
+  Json json = {{"schema", schema},
+               {"identity", identity},
+               {"steps", Json::array()},
+               {"ranks_ps", Json::array()},
+               {"links", Json::array()}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
+  for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
   write_file(file_of(identity), json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -41,15 +41,20 @@ class RunInProgress {
   [[nodiscard]] std::size_t plan() const { return plan_; }
 
   /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(const SimulatedStep& step) {
+  bool add(const SimulatedStep& step, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
+    link_bytes_.resize(step.link_bytes.size());
+    for (std::size_t link = 0; link < link_bytes_.size(); ++link) link_bytes_[link] += step.link_bytes[link];
+    time_ += step.result.time;
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
     if (--left_ > 0) return false;
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     ranks_ = {};
+    result_.links = busiest_links(link_bytes_, time_, network, reported_links);
+    link_bytes_ = {};
     return true;
   }
 
@@ -58,10 +63,14 @@ class RunInProgress {
   [[nodiscard]] RunResult take() { return std::move(result_); }
 
  private:
+  static constexpr std::size_t reported_links = 64;
+
   std::size_t point_;
   std::size_t plan_;
   std::int64_t left_;
   std::vector<BreakdownMean> ranks_;
+  std::vector<Bytes> link_bytes_;
+  Duration time_;
   RunResult result_;
 };
 
@@ -131,9 +140,10 @@ class Runner {
   void simulate(const Task& task, ThreadWorld& world) {
     RunInProgress& run = runs_[task.run];
     const StudyPoint& point = study_.points[run.point()];
-    const SimulatedStep step = simulate_step(point, run.plan(), task.step, world.at(point));
+    World& simulated = world.at(point);
+    const SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated);
     const std::lock_guard lock(mutex_);
-    const bool finished = run.add(step);
+    const bool finished = run.add(step, *simulated.machine().network);
     if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());
     ++progress_.steps_done;
     progress_.runs_done += finished ? 1 : 0;

@@ -63,7 +63,8 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
            .memory = memory_use(made, spec.model, spec.mesh),
            .events = timeline.events,
            .wall = {planner_s, simulation_s}},
-          std::move(timeline.ranks)};
+          std::move(timeline.ranks),
+          std::move(timeline.link_bytes)};
 }
 
 }  // namespace hdpsim

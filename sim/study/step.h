@@ -9,10 +9,11 @@
 
 namespace hdpsim {
 
-/// One simulated step with the breakdown of every rank.
+/// One simulated step with the breakdown of every rank and the load of every link.
 struct SimulatedStep {
   StepResult result;
   std::vector<Breakdown> ranks;
+  std::vector<Bytes> link_bytes;  ///< By LinkId.
 };
 
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.

@@ -6,6 +6,7 @@
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/exchange_board.h"
 #include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/simulations.h"
 
 namespace hdpsim {
@@ -59,6 +60,7 @@ class ExactSimulation {
         finished_(plan_.schedule.size()) {
     timeline_.ranks.resize(plan_.schedule.size());
     timeline_.micro_batches.resize(plan_.micro_batches.size());
+    timeline_.link_bytes.resize(machine_.network->link_count());
   }
 
   Timeline run() {
@@ -108,7 +110,9 @@ class ExactSimulation {
     for (std::size_t e = 0; e < evidence_kinds; ++e) {
       timeline_.evidence[e] += group->priced.evidence[e] * static_cast<std::int64_t>(ranks);
     }
-    board_.open(id);
+    std::vector<Hop> hops = ring_hops(plan_.micro_batches[id.index()], machine_);
+    add_ring_traffic(group->priced.program, hops, timeline_.link_bytes);
+    board_.open(id, std::move(hops));
     timeline_.micro_batches[id.index()].begin = queue_.now();
   }
 

@@ -53,8 +53,7 @@ const ExchangeBoard::Lane& ExchangeBoard::lane(MicroBatchId id, std::size_t inde
   return lanes_[first_slot_[id.index()] + index];
 }
 
-void ExchangeBoard::open(MicroBatchId id) {
-  std::vector<Hop> hops = ring_hops(plan_.micro_batches[id.index()], machine_);
+void ExchangeBoard::open(MicroBatchId id, std::vector<Hop> hops) {
   for (std::size_t i = 0; i < hops.size(); ++i) lane(id, i).hop = std::move(hops[i]);
 }
 

@@ -20,7 +20,7 @@ class ExchangeBoard {
   ExchangeBoard(const ExchangeBoard&) = delete;
   ExchangeBoard& operator=(const ExchangeBoard&) = delete;
 
-  void open(MicroBatchId id);
+  void open(MicroBatchId id, std::vector<Hop> hops);
   void close(MicroBatchId id);
 
   /// The `index`-th rank of the group posts its next exchange, of `bytes`.

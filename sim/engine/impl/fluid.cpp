@@ -3,6 +3,7 @@
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/group_run.h"
 #include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/shared_rings.h"
 #include "sim/engine/impl/simulations.h"
 
@@ -23,6 +24,7 @@ class FluidSimulation {
         free_since_(plan_.schedule.size()) {
     timeline_.ranks.resize(plan_.schedule.size());
     timeline_.micro_batches.resize(plan_.micro_batches.size());
+    timeline_.link_bytes.resize(machine_.network->link_count());
   }
 
   Timeline run() {
@@ -61,6 +63,7 @@ class FluidSimulation {
       free_since = queue_.now();
     }
     std::vector<Hop> hops = ring_hops(micro_batch(id), machine_);
+    add_ring_traffic(priced.program, hops, timeline_.link_bytes);
     GroupPace pace = group_pace(micro_batch(id), hops, machine_, contention_);
     if (!pace.all.is_contended()) {
       queue_.schedule_after(private_time(id, priced, pace), static_cast<std::uint32_t>(id.index()), group_ended);

@@ -21,6 +21,7 @@ class FairShareNetwork final : public NetworkModel {
   void take_changed(std::vector<FlowId>& changed) override;
   [[nodiscard]] bool is_private(const Route& route) const override;
   [[nodiscard]] std::string link_name(LinkId link) const override { return links_.name(link); }
+  [[nodiscard]] Bandwidth link_rate(LinkId link) const override { return links_.rate(link); }
   [[nodiscard]] std::size_t link_count() const override { return links_.count(); }
 
  private:

@@ -75,6 +75,24 @@ TEST_CASE("a ring of two hides its message behind its own block when the network
   }
 }
 
+TEST_CASE("links carry keys and values forward, and them and their gradients backward", "[engine]") {
+  using R = HandRing;
+  const Plan plan = plan_of(2, R::layers, {{{0, 1}, R::tokens}});
+  // Keys and values make one hop forward and one backward; their gradients go all the way round, two hops.
+  const Bytes sent = Bytes(R::kv_bytes) * (R::layers * (1 + 1 + 2));
+  for (const Grain grain : all_grains) {
+    HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+    const Timeline timeline = run(plan, one_head_model(R::layers), world, grain);
+    const NetworkModel& network = *world.machine.network;
+    REQUIRE(timeline.link_bytes.size() == network.link_count());
+    for (std::size_t link = 0; link < network.link_count(); ++link) {
+      const bool is_nic = network.link_name(LinkId(link)).find("nic") != std::string::npos;
+      CAPTURE(network.link_name(LinkId(link)));
+      CHECK(timeline.link_bytes[link].count() == (is_nic ? sent.count() : 0));  // each sends and receives as much
+    }
+  }
+}
+
 TEST_CASE("a ring of two on a slow network waits for its messages", "[engine]") {
   using R = HandRing;
   const Plan plan = plan_of(2, R::layers, {{{0, 1}, R::tokens}});

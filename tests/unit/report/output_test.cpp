@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "sim/base/check.h"
+#include "sim/network/fair_share_network.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/output_file.h"
@@ -37,6 +38,7 @@ Run a_run(const std::string& plan, Duration time, std::size_t point = 0, const s
   step.events = 7;
   run.result.steps = {step};
   run.result.ranks = {step.mean, step.mean};
+  run.result.links = {{"node 0 nic 3 out", 25_GBps, Bytes(50'000'000'000), 0.5}};
   return run;
 }
 
@@ -85,6 +87,31 @@ TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
         "grad_sync_s,optimizer_s,data_wait_s,overhead_s");
   CHECK(line_number(ranks, 2) == "0,1Mi,static,1,3.75,3.75,0,0,0,0,0,0.25,0,0,0,0");
   CHECK(std::count(ranks.begin(), ranks.end(), '\n') == 1 + 2 * 2);
+}
+
+TEST_CASE("links.csv has a row a link", "[csv]") {
+  const std::string links = links_csv(two_runs());
+  CHECK(line_number(links, 0) == "point,data.context,plan,link,gb_per_s,gb,utilisation");
+  CHECK(line_number(links, 1) == "0,1Mi,static,node 0 nic 3 out,25,50,0.5");
+}
+
+TEST_CASE("the busiest links come first, those of equal use by their place, unused ones not at all", "[report]") {
+  ClusterSpec spec;
+  spec.devices = 4;
+  spec.devices_per_node = 4;
+  spec.nvlink = 100_GBps;
+  spec.degraded = {{.kind = DegradedLink::Kind::nvlink, .unit = 0, .index = 2, .factor = 0.5}};
+  const auto network = make_fair_share_network(spec);
+  std::vector<Bytes> bytes(network->link_count());
+  bytes[0] = bytes[2] = bytes[4] = Bytes(10'000'000'000);  // out of gpus 0, 1 and 2, of which 2 has half the rate
+  const std::vector<LinkUse> links = busiest_links(bytes, 1_s, *network, 2);
+  REQUIRE(links.size() == 2);
+  CHECK(links[0].name == "node 0 gpu 2 nvlink out");
+  CHECK(links[0].rate == 50_GBps);
+  CHECK(links[0].utilisation == Approx(0.2));
+  CHECK(links[1].name == "node 0 gpu 0 nvlink out");
+  CHECK(links[1].utilisation == Approx(0.1));
+  CHECK(busiest_links(bytes, 1_s, *network, 64).size() == 3);
 }
 
 TEST_CASE("result.json holds the study, the point as numbers and parts that sum to the step time", "[json]") {

@@ -38,7 +38,7 @@ RunResult a_result() {
   step.memory = {Bytes(9), Bytes(10)};
   step.events = 11;
   step.wall = {0.1, 0.2};
-  return {{step}, {step.mean, Breakdown{}}};
+  return {{step}, {step.mean, Breakdown{}}, {{"node 0 nic 0 out", 25_GBps, Bytes(12), 0.5}}};
 }
 
 TEST_CASE("a kept run comes back exactly", "[resume]") {
@@ -59,6 +59,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   CHECK(step.wall.simulation_s == 0.2);
   CHECK(kept->ranks.size() == 2);
   CHECK(kept->ranks[0][Activity::attention] == expected.time);
+  CHECK(kept->links == a_result().links);
 }
 
 TEST_CASE("a run that depends on something else is not taken", "[resume]") {
@@ -77,7 +78,7 @@ TEST_CASE("a damaged run is simulated again", "[resume]") {
   store.save("this run", a_result());
   std::filesystem::resize_file(store.file_of("this run"), 100);
   CHECK_FALSE(store.load("this run"));
-  std::ofstream(store.file_of("this run")) << R"({"schema": "hdpsim.run/1", "identity": "this run", "steps": [{}]})";
+  std::ofstream(store.file_of("this run")) << R"({"schema": "hdpsim.run/2", "identity": "this run", "steps": [{}]})";
   CHECK_FALSE(store.load("this run"));
 }
 
