@@ -2,57 +2,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include <queue>
+#include <algorithm>
 
+#include "sim/network/transfers.h"
 #include "tests/support/fat_tree.h"
 
 namespace hdpsim {
 namespace {
-
-struct Transfer {
-  std::vector<FairShare::Link> route;
-  double bytes;
-};
-
-/// Seconds until the last of them has arrived. One event per end of a flow; a flow whose rate changes gets a new end.
-double drain(FairShare& network, const std::vector<Transfer>& transfers) {
-  struct State {
-    double left;
-    double since = 0;
-    double rate = 0;
-    std::uint32_t version = 0;
-  };
-  struct End {
-    double time;
-    FairShare::Variable flow;
-    std::uint32_t version;
-    bool operator<(const End& other) const { return time > other.time; }
-  };
-  std::vector<State> states;
-  for (const Transfer& transfer : transfers) {
-    network.add(transfer.route, 1e30);
-    states.push_back({transfer.bytes});
-  }
-  std::priority_queue<End> ends;
-  std::vector<FairShare::Variable> changed;
-  double now = 0;
-  for (std::size_t left = transfers.size(); left > 0; --left) {
-    network.take_changed(changed);
-    for (const FairShare::Variable flow : changed) {
-      State& state = states[flow];
-      state.left -= state.rate * (now - state.since);
-      state.since = now;
-      state.rate = network.rate(flow);
-      ends.push({now + state.left / state.rate, flow, ++state.version});
-    }
-    while (ends.top().version != states[ends.top().flow].version) ends.pop();
-    now = ends.top().time;
-    network.remove(ends.top().flow);
-    ++states[ends.top().flow].version;
-    ends.pop();
-  }
-  return now;
-}
 
 std::vector<Transfer> permutations(const tests::FatTree& tree, int count, bool equal_sizes) {
   RandomStream random(1, "permutations");
@@ -73,7 +29,8 @@ void run(benchmark::State& state, int count, bool equal_sizes) {
   double seconds = 0;
   for (auto _ : state) {
     FairShare network(std::vector<double>(tree.links(), 50e9));
-    seconds = drain(network, transfers);
+    const std::vector<double> ends = end_times(network, transfers);
+    seconds = *std::max_element(ends.begin(), ends.end());
     benchmark::DoNotOptimize(seconds);
   }
   state.counters["hosts"] = tree.hosts();

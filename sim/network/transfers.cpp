@@ -1,0 +1,95 @@
+#include "sim/network/transfers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <queue>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+class Drain {
+ public:
+  Drain(FairShare& network, std::span<const Transfer> transfers) : network_(network), ends_(transfers.size()) {
+    constexpr double no_cap = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      HDPSIM_CHECK(!transfers[i].links.empty(), "transfer {} crosses no link: it has no rate", i);
+      const FairShare::Variable flow = network_.add(transfers[i].links, no_cap);
+      if (flow >= flows_.size()) flows_.resize(flow + 1);
+      flows_[flow] = {.transfer = i, .left = transfers[i].bytes};
+    }
+    left_ = transfers.size();
+  }
+
+  std::vector<double> run() {
+    while (left_ > 0) {
+      follow_rate_changes();
+      end_next();
+    }
+    return std::move(ends_);
+  }
+
+ private:
+  struct Flow {
+    std::size_t transfer = 0;
+    double left = 0;  // bytes, at `since`
+    double since = 0;
+    double rate = 0;
+    std::uint32_t version = 0;  // of the expected end
+  };
+  struct End {
+    double time;
+    FairShare::Variable flow;
+    std::uint32_t version;
+    bool operator<(const End& other) const { return time != other.time ? time > other.time : flow > other.flow; }
+  };
+
+  void follow_rate_changes() {
+    network_.take_changed(changed_);
+    for (const FairShare::Variable variable : changed_) {
+      Flow& flow = flows_[variable];
+      flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since));
+      flow.since = now_;
+      flow.rate = network_.rate(variable);
+      expected_.push({now_ + flow.left / flow.rate, variable, ++flow.version});
+    }
+  }
+
+  // Flows that end within rounding of each other end together: the rates are repaired once for all of them.
+  void end_next() {
+    constexpr double rounding = 1e-12;
+    skip_outdated();
+    now_ = expected_.top().time;
+    const double together = now_ * (1 + rounding);
+    for (skip_outdated(); !expected_.empty() && expected_.top().time <= together; skip_outdated()) {
+      const FairShare::Variable variable = expected_.top().flow;
+      ends_[flows_[variable].transfer] = expected_.top().time;
+      ++flows_[variable].version;
+      network_.remove(variable);
+      --left_;
+    }
+  }
+
+  void skip_outdated() {
+    while (!expected_.empty() && expected_.top().version != flows_[expected_.top().flow].version) expected_.pop();
+  }
+
+  FairShare& network_;
+  std::vector<Flow> flows_;  // by variable
+  std::vector<double> ends_;
+  std::priority_queue<End> expected_;
+  std::vector<FairShare::Variable> changed_;
+  double now_ = 0;
+  std::size_t left_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> end_times(FairShare& network, std::span<const Transfer> transfers) {
+  return Drain(network, transfers).run();
+}
+
+}  // namespace hdpsim
