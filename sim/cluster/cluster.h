@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/id.h"
 #include "sim/base/units.h"
+#include "sim/cluster/fabric_spec.h"
 
 namespace hdpsim {
 
@@ -17,6 +19,8 @@ struct SwitchTier {
   std::int64_t fan_in = 1;
   double oversubscription = 1;  ///< >= 1; 1 never binds.
   Duration latency = {};        ///< One way, added to a path that turns around in this tier.
+  /// Of a full unit and rail, where routing is ECMP; without: as many as carry a NIC's rate.
+  std::optional<std::int64_t> uplinks = {};
 };
 
 enum class LinkDirection { out, in };  ///< Of a tier's link: out is up, in is down.
@@ -35,7 +39,7 @@ struct DegradedLink {
 /// A homogeneous cluster of nodes: what a preset or a cluster file describes. Devices are numbered node by node, and
 /// the devices of a node are divided among its NICs in their order: with one NIC a device, NIC i serves device i.
 struct ClusterSpec {
-  /// Each tier may add two links to a route, and routes have a fixed size.
+  /// Each tier may add two links to a route, and routes have a fixed size: see most_fabric_hops.
   static constexpr std::size_t most_tiers = 4;
 
   std::string name;
@@ -44,18 +48,21 @@ struct ClusterSpec {
   std::int64_t devices_per_node = 1;
   Bytes device_memory;
   Bytes host_memory;  ///< Per node.
-  Bandwidth nvlink;   ///< Per device and direction, to the other devices of its node.
+  Bandwidth nvlink;   ///< Per device and direction, to the other devices of its node. 0: they talk over PCIe.
   Duration nvlink_latency;
   std::int64_t nics_per_node = 1;
   Bandwidth nic;   ///< Per NIC and direction.
   Bandwidth pcie;  ///< Per uplink and direction, to host memory.
   std::int64_t devices_per_pcie_uplink = 1;
   std::vector<SwitchTier> tiers;
+  FabricSpec fabric;  ///< What joins the nodes instead of tiers.
+  Routing routing;
   /// Devices that differ: index -> compute speed relative to nominal (0.8: slower).
   std::map<std::int64_t, double> speed;
   std::vector<DegradedLink> degraded;  ///< One direction each.
 
   [[nodiscard]] std::int64_t nodes() const { return devices / devices_per_node; }
+  [[nodiscard]] bool has_nvlink() const { return nvlink > Bandwidth{}; }
   [[nodiscard]] std::int64_t devices_per_nic() const { return devices_per_node / nics_per_node; }
   [[nodiscard]] NodeId node_of(DeviceId which) const;
   /// Of all devices of the cluster: node x nics_per_node + NIC of the node.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/cluster/impl/fabric_reader.h"
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/speed_selector.h"
 #include "sim/document/reader.h"
@@ -32,27 +33,56 @@ class ClusterReader {
     tiers_ = map.find("tiers");
     const Value* speed = map.find("speed");
     const Value* links = map.find("links");
+    const Value* routing = map.find("routing");
+    const Fabrics fabrics{map.find("torus"), map.find("dragonfly"), map.find("graph")};
     map.finish();
 
     spec_.devices = gpus_.value_or(0);
     if (node_ != nullptr) read_node();
     if (tiers_ != nullptr) read_tiers();
     if (speed != nullptr) read_speed(*speed);
+    if (routing != nullptr) spec_.routing = read_routing(*routing, problems_);
     check_whole_nodes();
-    check_reach();
+    if (problems_.empty()) read_fabric(fabrics);
+    if (!fabrics.any()) check_reach();
     if (links != nullptr && problems_.empty()) read_links(*links);
     return spec_;
   }
   [[nodiscard]] const Diagnostics& problems() const { return problems_; }
 
  private:
+  /// What may stand instead of tiers; at most one is there.
+  struct Fabrics {
+    const Value* torus;
+    const Value* dragonfly;
+    const Value* graph;
+    [[nodiscard]] bool any() const { return torus != nullptr || dragonfly != nullptr || graph != nullptr; }
+  };
+
+  void read_fabric(const Fabrics& fabrics) {
+    const Value* only = tiers_;
+    for (const Value* other : {fabrics.torus, fabrics.dragonfly, fabrics.graph}) {
+      if (other == nullptr) continue;
+      if (only != nullptr) {
+        problems_.error(other->position, "the nodes are joined by two fabrics",
+                        "keep one of tiers, torus, dragonfly and graph");
+        return;
+      }
+      only = other;
+    }
+    const FabricExtent extent{spec_.nodes(), spec_.nics_per_node};
+    if (fabrics.torus != nullptr) spec_.fabric = read_torus(*fabrics.torus, extent, problems_);
+    if (fabrics.dragonfly != nullptr) spec_.fabric = read_dragonfly(*fabrics.dragonfly, extent, problems_);
+    if (fabrics.graph != nullptr) spec_.fabric = read_switch_graph(*fabrics.graph, extent, problems_);
+  }
+
   void read_node() {
     MapReader node(*node_, "the node", problems_);
     node_gpus_ = node.required_in<std::int64_t>("gpus", {1, 65536});
     spec_.devices_per_node = node_gpus_.value_or(1);
     spec_.device_memory = positive<Bytes>(node, "gpu_memory");
     spec_.host_memory = positive<Bytes>(node, "host_memory");
-    const Value* nvlink = needed_if(node_gpus_.value_or(0) > 1, node, "nvlink", "more than one gpu");
+    const Value* nvlink = node.find("nvlink");
     const bool several_nodes = gpus_ && node_gpus_ && *gpus_ > *node_gpus_;
     const Value* nics = needed_if(several_nodes, node, "nics", "more than one node");
     const Value* pcie = node.require("pcie");
@@ -112,6 +142,7 @@ class ClusterReader {
     tier.fan_in = fan_in.value_or(1);
     tier.oversubscription = map.optional_in<double>("oversubscription", {1, infinity}).value_or(1);
     tier.latency = latency(map);
+    tier.uplinks = map.optional_in<std::int64_t>("uplinks", {1, most_fan_in});
     map.finish();
     spec_.tiers.push_back(std::move(tier));
   }

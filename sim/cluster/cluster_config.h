@@ -23,17 +23,32 @@ namespace hdpsim {
 ///       nics: {count: 8, bandwidth: 200 Gbit/s}            # per NIC and direction; not needed with one node
 ///       pcie: {bandwidth: 32 GB/s, gpus_per_uplink: 2}     # per uplink and direction
 ///     tiers:                         # from the nodes up; not needed with one node
-///       tor:  {fan_in: 64, oversubscription: 2, latency: 0.8 us}
+///       tor:  {fan_in: 64, oversubscription: 2, latency: 0.8 us}   # uplinks: 32 gives their number for ECMP
 ///       core: {fan_in: 32, latency: 2.4 us}                # the last tier has no uplinks to oversubscribe
 ///     speed:                         # optional: GPUs that compute slower or faster than nominal; later lines win
 ///       17: 0.8                      # GPU 17
 ///       32-39: 0.9                   # GPUs 32 to 39
 ///       every 64: 0.95               # GPUs 0, 64, 128, ...
 ///       every 64 from 3: 0.95        # GPUs 3, 67, 131, ...
+///     routing: ecmp                  # optional: adaptive (default) or ecmp, also {policy: ecmp, seed: 7}; see Routing
 ///     links:                         # optional: links that carry less than their kind, by the names that links.csv uses;
 ///       node 3 nic 2: 0.5            # without a direction: both; later lines win
 ///       node 3 gpu 1 nvlink out: 0.8
 ///       tor 1 rail 0 up: 0.25        # the uplink of unit 1 of tier 'tor' on rail 0
+///
+/// Without `nvlink` the GPUs of a node talk over PCIe. Instead of `tiers` there may be one of the fabrics of fabric_spec.h:
+///
+///     torus: {shape: [8, 8, 16], bandwidth: 100 Gbit/s, latency: 0.2 us}           # nodes; links per rail
+///     dragonfly: {groups: 9, leaves: 4, spines: 4, nodes_per_leaf: 8, global_links: 2, bandwidth: 400 Gbit/s,
+///                 global_bandwidth: 400 Gbit/s, latency: 0.3 us, global_latency: 1 us}
+///     graph:
+///       switches: {leaf0: {latency: 0.5 us}, leaf1: {latency: 0.5 us}, spine: {latency: 0.5 us}}
+///       cables:
+///         - {from: leaf0, to: spine, bandwidth: 400 Gbit/s, count: 2}              # per direction, of each of the two
+///         - {from: leaf1, to: spine, bandwidth: 400 Gbit/s}
+///       nodes:
+///         0-15: leaf0                # all NICs of these nodes
+///         16-31 nic 0-3: leaf1       # some of them; later lines win
 ///
 /// Every problem is reported; the result is empty if there was one.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnostics);

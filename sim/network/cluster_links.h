@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/network/fabric.h"
 #include "sim/network/link_efficiency.h"
 #include "sim/network/network_model.h"
 
@@ -21,17 +23,13 @@ struct LinkInfo {
 /// The links of a cluster that can ever bind: which there are, what they carry, and which of them a message takes. All
 /// of it is computed from the spec; nothing is stored per device or pair.
 ///
-/// * Every device has an NVLink out of it and one into it; every NIC has an out and an in, used by devices_per_nic
-/// devices.
-///   A cluster of one node has no NIC links, a node of one device no NVLinks.
-/// * Nodes are rail-wired: NIC i of every node lies on rail i, and each rail is a switch plane of its own up to the
-/// last
-///   tier. A unit of a tier (a ToR, ...) has for each rail an uplink and a downlink of
-///   fan_in x (rate of one link below) / oversubscription. They exist only in tiers whose units can send more than
-///   that, or where one of them is degraded; elsewhere they cannot bind.
-/// * A message inside a node takes two NVLinks. One between nodes goes out by the sender's NIC and in by the
-/// receiver's; if
-///   they differ in rail the change costs nothing here.
+/// * Every device has a link out of it and one into it: NVLink, or PCIe where the node has none. Nodes without NVLink also
+///   have a link out of each PCIe switch that several devices hang on, and one into it. A node of one device has neither.
+/// * Every NIC has an out and an in, used by devices_per_nic devices. A cluster of one node has no NIC links.
+/// * The links between NICs are those of the Fabric.
+/// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. One between
+///   nodes goes out by the sender's NIC and in by the receiver's; if these have no way to each other, it goes to the
+///   device of the sender's node that has the receiver's rail first.
 ///
 /// Rates are physical rates x efficiency.
 class ClusterLinks {
@@ -44,8 +42,8 @@ class ClusterLinks {
   [[nodiscard]] std::string name(LinkId link) const;
   /// True if one device alone sends or receives over this link.
   [[nodiscard]] bool has_one_owner(LinkId link) const;
-  /// The least that a link of any device, NIC or tier's unit carries that a ring over all nodes from `first` to `last`
-  /// crosses on the way between two nodes, and between two devices of a node.
+  /// The least that a link carries that a ring over all nodes from `first` to `last` crosses on the way between two
+  /// nodes, and between two devices of a node.
   [[nodiscard]] Bandwidth slowest_between_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] Bandwidth slowest_in_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] std::size_t count() const { return count_; }
@@ -53,40 +51,31 @@ class ClusterLinks {
   [[nodiscard]] std::vector<LinkInfo> list() const;
 
  private:
-  enum class Kind { nvlink, nic, tier };
-  /// What an id stands for: a device's NVLink, NIC `rail` of node `unit`, or the link of a tier's unit on one rail.
+  enum class Kind { device, pcie_switch, nic, fabric };
+  /// What an id stands for. Ids are ordered by kind; within one by unit, then direction.
   struct Parts {
     Kind kind;
-    std::size_t tier_links;  ///< Index; for a tier's link only.
-    std::size_t unit;
-    std::size_t rail;
-    std::size_t direction;  ///< 0: out or up. 1: in or down.
-  };
-  /// The uplinks and downlinks of a tier where they can bind.
-  struct TierLinks {
-    std::size_t tier;
-    std::size_t first;  ///< Id of the first one: first + (unit x rails + rail) x 2 + direction.
-    std::size_t units;
-    Bandwidth rate;
+    std::size_t unit;       ///< Device, PCIe switch or NIC of the whole cluster, or the fabric's number of the link.
+    std::size_t direction;  ///< 0: out. 1: in.
   };
 
-  void add_tier_links();
   void degrade();
-  [[nodiscard]] bool is_degraded(std::size_t tier) const;
   [[nodiscard]] Bandwidth nominal_rate(const Parts& part) const;
   [[nodiscard]] Parts parts(LinkId link) const;
-  [[nodiscard]] std::size_t turn_around_tier(NodeId from, NodeId to) const;
-  [[nodiscard]] Route route_in_node(DeviceId from, DeviceId to) const;
-  [[nodiscard]] Route route_between_nodes(DeviceId from, DeviceId to) const;
+  [[nodiscard]] std::size_t node_of(const Parts& part) const;
+  void append_in_node(Route& route, DeviceId from, DeviceId to) const;
+  void append_between_nodes(Route& route, DeviceId from, DeviceId to) const;
   void append(Route& route, std::size_t link) const;
 
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;
-  Bandwidth nvlink_rate_;
+  Bandwidth device_rate_;
   Bandwidth nic_rate_;
+  std::shared_ptr<const Fabric> fabric_;  ///< Nothing in a cluster of one node.
+  std::size_t first_pcie_switch_link_ = 0;
   std::size_t first_nic_link_ = 0;
-  std::vector<TierLinks> tier_links_;
-  std::map<LinkId, Bandwidth> degraded_;  ///< Rates of the links that differ from their kind.
+  std::size_t first_fabric_link_ = 0;
+  std::map<LinkId, Bandwidth> degraded_;  ///< Rates of the devices' and NICs' links that differ from their kind.
   std::size_t count_ = 0;
 };
 

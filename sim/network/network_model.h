@@ -16,7 +16,7 @@ using FlowId = Id<struct FlowTag>;
 
 /// The links that a message passes, only those that can ever bind, and the rate that it gets when it is alone on them.
 struct Route {
-  static constexpr std::size_t most_links = 8;
+  static constexpr std::size_t most_links = 32;
   std::array<LinkId, most_links> links{};
   std::size_t link_count = 0;
   Duration latency;  ///< Message start-up and hops, paid once a message.

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+/// How switches choose among equal ways.
+struct Routing {
+  enum class Policy {
+    adaptive,  ///< Packet by packet, to the least loaded: parallel uplinks of a tier act as one wide link.
+    ecmp,      ///< Flow by flow, by a hash of the two NICs: flows may meet on one uplink while others are idle.
+  };
+  Policy policy = Policy::adaptive;
+  std::uint64_t seed = 0;  ///< Of the hash.
+};
+
+/// Nodes on a torus, numbered along the first dimension, then the second, ... Each rail is a torus of its own. Messages go
+/// dimension by dimension, each the shorter way round (up on a tie).
+struct TorusSpec {
+  std::vector<std::int64_t> shape;  ///< Nodes per dimension.
+  Bandwidth bandwidth;              ///< Per link and direction.
+  Duration latency;                 ///< Per hop.
+};
+
+/// Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaf and spine switches, every leaf joined to every spine of its
+/// group, spines joined to those of other groups. Each rail is a dragonfly of its own. Messages take a shortest way; among
+/// the spines and global links that offer one, a hash of the two NICs chooses.
+struct DragonflySpec {
+  std::int64_t groups = 1;
+  std::int64_t leaves = 1;          ///< Per group.
+  std::int64_t spines = 1;          ///< Per group.
+  std::int64_t nodes_per_leaf = 1;  ///< Nodes are numbered leaf by leaf, group by group.
+  std::int64_t global_links = 1;    ///< Between each two groups, spread evenly over the spines.
+  Bandwidth local;                  ///< Per link between a leaf and a spine and direction.
+  Bandwidth global;                 ///< Per link between two groups and direction.
+  Duration latency;                 ///< Per switch.
+  Duration global_latency;          ///< Added by a link between groups.
+};
+
+/// Switches and cables one by one. A NIC hangs on one switch; a message takes a shortest way in hops, and a hash of the two
+/// NICs chooses among equal ones.
+struct SwitchGraphSpec {
+  struct Switch {
+    std::string name;
+    Duration latency;
+  };
+  struct Cable {
+    std::size_t from = 0;  ///< Index into `switches`.
+    std::size_t to = 0;
+    Bandwidth bandwidth;     ///< Per direction, of each of them.
+    std::int64_t count = 1;  ///< Parallel cables.
+  };
+  std::vector<Switch> switches;
+  std::vector<Cable> cables;
+  std::vector<std::size_t> attached;  ///< By node x NICs per node + NIC: its switch.
+};
+
+/// What joins the nodes, where it is not tiers of switches.
+using FabricSpec = std::variant<std::monostate, TorusSpec, DragonflySpec, SwitchGraphSpec>;
+
+/// Links that the longest way over a fabric may have.
+inline constexpr std::int64_t most_fabric_hops = 28;
+
+}  // namespace hdpsim

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cluster/fabric_spec.h"
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+
+/// The size of the cluster that a fabric has to join.
+struct FabricExtent {
+  std::int64_t nodes = 0;
+  std::int64_t nics_per_node = 1;
+};
+
+/// `adaptive`, `ecmp` or `{policy: ecmp, seed: 7}`.
+[[nodiscard]] Routing read_routing(const Value& value, Diagnostics& diagnostics);
+
+// The fabrics of cluster_config.h. What is wrong, also with the number of nodes, is reported; the result is then of no use.
+[[nodiscard]] TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
+[[nodiscard]] DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
+[[nodiscard]] SwitchGraphSpec read_switch_graph(const Value& value, const FabricExtent& extent,
+                                                Diagnostics& diagnostics);
+
+}  // namespace hdpsim

@@ -1,0 +1,24 @@
+#include "sim/network/fabric.h"
+
+#include "sim/network/impl/fabrics.h"
+
+namespace hdpsim {
+
+bool Fabric::joins_rails(std::size_t /*from*/, std::size_t /*to*/) const {
+  return true;
+}
+
+std::unique_ptr<Fabric> make_fabric(const ClusterSpec& cluster, double efficiency) {
+  if (const auto* torus = std::get_if<TorusSpec>(&cluster.fabric)) {
+    return make_torus_fabric(*torus, cluster.nics_per_node, efficiency);
+  }
+  if (const auto* dragonfly = std::get_if<DragonflySpec>(&cluster.fabric)) {
+    return make_dragonfly_fabric(*dragonfly, cluster.nics_per_node, cluster.routing.seed, efficiency);
+  }
+  if (const auto* graph = std::get_if<SwitchGraphSpec>(&cluster.fabric)) {
+    return make_graph_fabric(*graph, cluster.nics_per_node, cluster.routing.seed, efficiency);
+  }
+  return make_clos_fabric(cluster, efficiency);
+}
+
+}  // namespace hdpsim

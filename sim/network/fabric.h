@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sim/cluster/cluster.h"
+
+namespace hdpsim {
+
+/// A NIC, as the switches see it.
+struct Port {
+  std::size_t node = 0;
+  std::size_t rail = 0;
+};
+
+/// The links of a fabric that a message passes, and what its switches add.
+class FabricPath {
+ public:
+  void append(std::size_t link) { links_.at(count_++) = static_cast<std::uint32_t>(link); }
+  [[nodiscard]] std::span<const std::uint32_t> links() const { return {links_.data(), count_}; }
+  Duration latency;
+
+ private:
+  std::array<std::uint32_t, most_fabric_hops> links_{};
+  std::size_t count_ = 0;
+};
+
+/// The switches between the NICs of different nodes and their links, each direction one; only those that can ever bind.
+/// Paths are computed or kept per switch, never per pair of devices. Deterministic: a path depends on its two ends.
+class Fabric {
+ public:
+  Fabric() = default;
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  virtual ~Fabric() = default;
+
+  /// Two ports of different nodes; if they differ in rail the change costs nothing here.
+  [[nodiscard]] virtual FabricPath path(const Port& from, const Port& to) const = 0;
+  /// False where a rail has no way to the other: the message changes rail inside the sender's node.
+  [[nodiscard]] virtual bool joins_rails(std::size_t from, std::size_t to) const;
+
+  [[nodiscard]] virtual std::size_t link_count() const = 0;
+  [[nodiscard]] virtual Bandwidth rate(std::size_t link) const = 0;
+  [[nodiscard]] virtual std::string name(std::size_t link) const = 0;
+  /// The least that a link carries on which a ring over all nodes from `first` to `last`, in their order, depends.
+  [[nodiscard]] virtual Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const = 0;
+};
+
+/// `efficiency`: share of the physical rates that software gets, in (0, 1].
+[[nodiscard]] std::unique_ptr<Fabric> make_fabric(const ClusterSpec& cluster, double efficiency);
+
+}  // namespace hdpsim

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/network/impl/fabrics.h"
+#include "sim/network/impl/flow_hash.h"
+
+namespace hdpsim {
+namespace {
+
+std::size_t unsigned_of(std::int64_t count) {
+  return static_cast<std::size_t>(count);
+}
+
+/// Links of a rail: leaf to spine and back, all groups; then one for every global link and direction.
+class DragonflyFabric final : public Fabric {
+ public:
+  DragonflyFabric(const DragonflySpec& spec, std::int64_t rails, std::uint64_t seed, double efficiency)
+      : groups_(unsigned_of(spec.groups)),
+        leaves_(unsigned_of(spec.leaves)),
+        spines_(unsigned_of(spec.spines)),
+        nodes_per_leaf_(unsigned_of(spec.nodes_per_leaf)),
+        global_links_(unsigned_of(spec.global_links)),
+        rails_(unsigned_of(rails)),
+        seed_(seed),
+        local_(spec.local.scaled(efficiency)),
+        global_(spec.global.scaled(efficiency)),
+        latency_(spec.latency),
+        global_latency_(spec.global_latency) {}
+
+  [[nodiscard]] FabricPath path(const Port& from, const Port& to) const override {
+    const std::size_t from_leaf = from.node / nodes_per_leaf_;
+    const std::size_t to_leaf = to.node / nodes_per_leaf_;
+    FabricPath path;
+    path.latency = latency_;
+    if (from_leaf == to_leaf) return path;
+    FlowHash hash(seed_, from, to);
+    const std::size_t from_group = from_leaf / leaves_;
+    const std::size_t to_group = to_leaf / leaves_;
+    if (from_group == to_group) {
+      const std::size_t spine = hash.choose(spines_);
+      path.append(local_link(from_leaf, spine, from.rail, 0));
+      path.append(local_link(to_leaf, spine, from.rail, 1));
+      path.latency += latency_ * 2;
+      return path;
+    }
+    const std::size_t which = hash.choose(global_links_);
+    path.append(local_link(from_leaf, spine_of(from_group, to_group, which), from.rail, 0));
+    path.append(global_link(from_group, to_group, which, from.rail));
+    path.append(local_link(to_leaf, spine_of(to_group, from_group, which), from.rail, 1));
+    path.latency += latency_ * 3 + global_latency_;
+    return path;
+  }
+
+  [[nodiscard]] std::size_t link_count() const override { return rails_ * links_of_a_rail(); }
+  [[nodiscard]] Bandwidth rate(std::size_t link) const override {
+    return link % links_of_a_rail() < local_links() ? local_ : global_;
+  }
+
+  [[nodiscard]] std::string name(std::size_t link) const override {
+    const std::size_t rail = link / links_of_a_rail();
+    std::size_t within = link % links_of_a_rail();
+    if (within < local_links()) {
+      const std::size_t leaf = within / 2 / spines_;
+      return fmt::format("group {} leaf {} spine {} rail {} {}", leaf / leaves_, leaf % leaves_, within / 2 % spines_,
+                         rail, within % 2 == 0 ? "up" : "down");
+    }
+    within -= local_links();
+    const std::size_t pair = within / global_links_;
+    const std::size_t from = pair / (groups_ - 1);
+    const std::size_t other = pair % (groups_ - 1);
+    return fmt::format("group {} to group {} link {} rail {}", from, other < from ? other : other + 1,
+                       within % global_links_, rail);
+  }
+
+  [[nodiscard]] Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const override {
+    if (first / nodes_per_leaf_ == last / nodes_per_leaf_) return nic;
+    const std::size_t nodes_per_group = nodes_per_leaf_ * leaves_;
+    const Bandwidth in_group = std::min(nic, local_);
+    return first / nodes_per_group == last / nodes_per_group ? in_group : std::min(in_group, global_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t local_links() const { return groups_ * leaves_ * spines_ * 2; }
+  [[nodiscard]] std::size_t links_of_a_rail() const {
+    return local_links() + (groups_ > 1 ? groups_ * (groups_ - 1) * global_links_ : 0);
+  }
+  [[nodiscard]] std::size_t local_link(std::size_t leaf, std::size_t spine, std::size_t rail,
+                                       std::size_t direction) const {
+    return rail * links_of_a_rail() + (leaf * spines_ + spine) * 2 + direction;
+  }
+  // The other groups in the order of their numbers.
+  static std::size_t place_among_others(std::size_t group, std::size_t other) {
+    return other < group ? other : other - 1;
+  }
+  [[nodiscard]] std::size_t global_link(std::size_t from, std::size_t to, std::size_t which, std::size_t rail) const {
+    const std::size_t pair = from * (groups_ - 1) + place_among_others(from, to);
+    return rail * links_of_a_rail() + local_links() + pair * global_links_ + which;
+  }
+  // Global links are dealt out to the spines of a group in turn.
+  [[nodiscard]] std::size_t spine_of(std::size_t group, std::size_t other, std::size_t which) const {
+    return (place_among_others(group, other) * global_links_ + which) % spines_;
+  }
+
+  std::size_t groups_;
+  std::size_t leaves_;
+  std::size_t spines_;
+  std::size_t nodes_per_leaf_;
+  std::size_t global_links_;
+  std::size_t rails_;
+  std::uint64_t seed_;
+  Bandwidth local_;
+  Bandwidth global_;
+  Duration latency_;
+  Duration global_latency_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fabric> make_dragonfly_fabric(const DragonflySpec& dragonfly, std::int64_t rails, std::uint64_t seed,
+                                              double efficiency) {
+  return std::make_unique<DragonflyFabric>(dragonfly, rails, seed, efficiency);
+}
+
+}  // namespace hdpsim
