@@ -47,6 +47,7 @@ class ClusterLinks {
   [[nodiscard]] Bandwidth slowest_between_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] Bandwidth slowest_in_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] const ClusterSpec& cluster() const { return cluster_; }
   /// All links in the order of their ids.
   [[nodiscard]] std::vector<LinkInfo> list() const;
 

@@ -20,8 +20,12 @@ class Drain {
       const FairShare::Variable flow = network_.add(transfers[i].links, no_cap);
       if (flow >= flows_.size()) flows_.resize(flow + 1);
       flows_[flow] = {.transfer = i, .left = transfers[i].bytes};
+      if (std::isinf(transfers[i].bytes)) {
+        endless_.push_back(flow);
+      } else {
+        ++left_;
+      }
     }
-    left_ = transfers.size();
   }
 
   std::vector<double> run() {
@@ -29,6 +33,7 @@ class Drain {
       follow_rate_changes();
       end_next();
     }
+    for (const FairShare::Variable flow : endless_) network_.remove(flow);
     return std::move(ends_);
   }
 
@@ -51,6 +56,7 @@ class Drain {
     network_.take_changed(changed_);
     for (const FairShare::Variable variable : changed_) {
       Flow& flow = flows_[variable];
+      if (std::isinf(flow.left)) continue;
       flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since));
       flow.since = now_;
       flow.rate = network_.rate(variable);
@@ -82,6 +88,7 @@ class Drain {
   std::vector<double> ends_;
   std::priority_queue<End> expected_;
   std::vector<FairShare::Variable> changed_;
+  std::vector<FairShare::Variable> endless_;
   double now_ = 0;
   std::size_t left_ = 0;
 };

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/network/cluster_links.h"
+
+namespace hdpsim {
+
+/// Devices that send to each other, all at once.
+enum class TrafficPattern {
+  permutation,  ///< Everyone to someone else, drawn by the seed: a cyclic order.
+  incast,       ///< Everyone to the first.
+  all_to_all,   ///< Everyone to everyone; between nodes by the rail of the receiver, as NCCL does (PXN).
+  ring,         ///< Everyone to the next.
+  bisection,    ///< The first half to the second half and back: i with i + n/2.
+};
+[[nodiscard]] std::vector<std::string> traffic_pattern_names();
+[[nodiscard]] TrafficPattern traffic_pattern(std::string_view name);  ///< One of the names (checked).
+
+/// Some devices and what they send.
+struct Traffic {
+  TrafficPattern pattern = TrafficPattern::ring;
+  std::int64_t first = 0;    ///< Device.
+  std::int64_t devices = 2;  ///< From `first` on. At least 2.
+  double bytes = 0;          ///< From each sender to each of its receivers.
+  std::uint64_t seed = 1;
+};
+
+/// What became of it.
+struct TrafficResult {
+  std::int64_t messages = 0;
+  double first_s = 0;  ///< When the first, the average and the last message had arrived.
+  double mean_s = 0;
+  double last_s = 0;
+  std::vector<Bytes> link_bytes;  ///< Of this traffic alone, by LinkId.
+};
+
+/// Simulates `traffic` while each of `background` repeats itself for ever, all sharing the links max-min fairly. Events: one an
+/// end of a message. An all-to-all is taken to keep every link evenly busy: it ends when its busiest link has carried its
+/// share, with whatever the background leaves of each; O(nodes^2 x NICs of a node).
+[[nodiscard]] TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic,
+                                             const std::vector<Traffic>& background);
+
+/// The share of its rate that a ring over the NICs of `devices` from the first on keeps beside the background: its slowest
+/// hop's. 1 without background or within a node.
+[[nodiscard]] double network_share(const ClusterLinks& links, std::int64_t devices,
+                                   const std::vector<Traffic>& background);
+
+}  // namespace hdpsim
