@@ -64,12 +64,14 @@ struct SwigluBackward {
   void* d_gate_up = nullptr;
 };
 
-/// y = a + b over `count` elements; y may be a or b.
+/// y = a + b over `count` elements; y may be a or b. fp32: a, b and y are fp32 whatever the backend's element, as the
+/// gradients are that ring attention adds up on their way.
 struct Add {
   std::int64_t count = 0;
   const void* a = nullptr;
   const void* b = nullptr;
   void* y = nullptr;
+  bool fp32 = false;
 };
 
 /// y[t] = table[ids[t]]. table: element [vocabulary, width]; ids: [tokens] in [0, vocabulary).

@@ -1,0 +1,176 @@
+#include "kernels/cpu/cpu_backend.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/cpu/impl/clock.h"
+#include "kernels/cpu/impl/kernel_table.h"
+#include "kernels/cpu/impl/memory.h"
+#include "kernels/cpu/impl/processor.h"
+#include "kernels/spec/error.h"
+
+namespace hdpsim::kernels {
+namespace {
+
+void require(bool condition, const char* message) {
+  if (!condition) throw UnsupportedInput(message);
+}
+
+void require_rows(const AttentionHeads& heads, std::int64_t q_stride, std::int64_t k_stride) {
+  require(q_stride >= heads.heads * heads.dim, "attention: a row of queries does not fit in its stride");
+  require(k_stride >= heads.kv_heads * heads.dim, "attention: a row of keys does not fit in its stride");
+}
+
+void require_statistics(std::span<const AttentionBlock> blocks, std::int64_t lse_stride) {
+  for (const AttentionBlock& block : blocks) {
+    require(block.query_begin + block.queries <= lse_stride, "attention: a block ends beyond the rows of LSE");
+  }
+}
+
+/// An id outside the vocabulary would read or write foreign memory.
+void require_ids(const char* what, const std::int32_t* ids, std::int64_t count, std::int64_t least_id,
+                 std::int64_t vocabulary) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (ids[i] >= least_id && ids[i] < vocabulary) continue;
+    throw UnsupportedInput(
+        fmt::format("{}: token {} is {}, but the vocabulary has {} entries", what, i, ids[i], vocabulary));
+  }
+}
+
+void call_progress_hook(void* hook) {
+  (*static_cast<std::function<void()>*>(hook))();
+}
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(InstructionSet set) : set_(set), kernels_(cpu::kernels_of(set)) {
+    openblas_set_num_threads(1);  // one backend is one core; ranks are threads of their own
+  }
+
+  [[nodiscard]] Element element() const override { return Element::fp32; }
+  [[nodiscard]] DeviceInfo info() const override { return cpu::describe_processor(set_); }
+  [[nodiscard]] DeviceState state() override { return cpu::processor_state(); }
+
+  [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override { return cpu::allocate_memory(bytes); }
+  void fill_bytes(void* data, int value, std::size_t bytes) override {
+    if (bytes > 0) std::memset(data, value, bytes);
+  }
+  void upload(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
+  void download(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memmove(to, from, bytes);
+  }
+  void synchronize() override {}
+
+  void run(const AttentionForward& op) override {
+    require_valid(op.heads, op.blocks);
+    require_rows(op.heads, std::min(op.q.stride, op.o.stride), std::min(op.k.stride, op.v.stride));
+    require_statistics(op.blocks, op.lse_stride);
+    kernels_.attention_forward(op, workspace());
+  }
+  void run(const AttentionDelta& op) override {
+    require_valid(op.heads, {});
+    kernels_.attention_delta(op);
+  }
+  /// Deterministic in any case: one thread adds in one order.
+  void run(const AttentionBackward& op) override {
+    require_valid(op.heads, op.blocks);
+    require_rows(op.heads, std::min({op.q.stride, op.d_o.stride, op.d_q.stride}),
+                 std::min({op.k.stride, op.v.stride, op.d_k.stride, op.d_v.stride}));
+    require_statistics(op.blocks, op.lse_stride);
+    kernels_.attention_backward(op, workspace());
+  }
+  void run(const RmsNormForward& op) override { kernels_.rms_norm_forward(op); }
+  void run(const RmsNormBackward& op) override { kernels_.rms_norm_backward(op); }
+  void run(const Rope& op) override {
+    require(op.dim % 2 == 0, "rope: the head dimension is odd");
+    kernels_.rope(op);
+  }
+  void run(const SwigluForward& op) override { kernels_.swiglu_forward(op); }
+  void run(const SwigluBackward& op) override { kernels_.swiglu_backward(op); }
+  void run(const Add& op) override { kernels_.add(op); }
+  void run(const EmbeddingForward& op) override {
+    require_ids("embedding", op.ids, op.tokens, 0, op.vocabulary);
+    kernels_.embedding_forward(op);
+  }
+  void run(const EmbeddingBackward& op) override {
+    require_ids("embedding", op.ids, op.tokens, 0, op.vocabulary);
+    kernels_.embedding_backward(op);
+  }
+  void run(const CrossEntropy& op) override {
+    require_ids("cross-entropy", op.targets, op.tokens, -1, op.vocabulary);
+    kernels_.cross_entropy(op);
+  }
+  void run(const Adam& op) override {
+    require(op.step >= 1, "adam: steps are counted from 1");
+    kernels_.adam(op);
+  }
+  /// Both types are fp32 here.
+  void run(const Cast& op) override { copy(op.to, op.from, static_cast<std::size_t>(op.count) * sizeof(float)); }
+  void run(const MatrixProduct& op) override;
+
+  void set_progress_hook(std::function<void()> hook) override {
+    progress_ = hook ? std::move(hook) : [] {};
+  }
+  void set_sm_margin(int) override {}
+
+  [[nodiscard]] std::vector<double> time(int runs, bool cold, const std::function<void()>& work) override;
+
+ private:
+  cpu::Workspace workspace() {
+    if (!scratch_) scratch_ = allocate(kernels_.scratch_floats * sizeof(float));
+    return {static_cast<float*>(scratch_.get()), call_progress_hook, &progress_};
+  }
+  void empty_caches();
+
+  InstructionSet set_;
+  const cpu::KernelTable& kernels_;
+  std::function<void()> progress_ = [] {};
+  DeviceMemory scratch_;                 ///< Allocated by the first attention.
+  std::vector<unsigned char> eviction_;  ///< Larger than all caches, once a cold time was asked for.
+};
+
+void CpuBackend::run(const MatrixProduct& op) {
+  const std::int64_t longest = std::max({op.m, op.n, op.k});
+  require(std::min({op.m, op.n, op.k}) >= 0, "matrix product: a negative size");
+  require(longest <= std::numeric_limits<blasint>::max(), "matrix product: a side is longer than OpenBLAS can count");
+  if (op.m == 0 || op.n == 0) return;
+  const auto m = static_cast<blasint>(op.m);
+  const auto n = static_cast<blasint>(op.n);
+  const auto k = static_cast<blasint>(op.k);
+  const blasint row_of_a = std::max(1, op.a_transposed ? m : k);
+  const blasint row_of_b = std::max(1, op.b_transposed ? k : n);
+  cblas_sgemm(CblasRowMajor, op.a_transposed ? CblasTrans : CblasNoTrans, op.b_transposed ? CblasTrans : CblasNoTrans,
+              m, n, k, 1, static_cast<const float*>(op.a), row_of_a, static_cast<const float*>(op.b), row_of_b, op.beta,
+              static_cast<float*>(op.c), n);
+}
+
+void CpuBackend::empty_caches() {
+  if (eviction_.empty()) eviction_.resize(2 * std::max<std::size_t>(std::size_t{16} << 20, info().cache_bytes));
+  constexpr std::size_t line = 64;
+  for (std::size_t i = 0; i < eviction_.size(); i += line) ++eviction_[i];
+}
+
+std::vector<double> CpuBackend::time(int runs, bool cold, const std::function<void()>& work) {
+  std::vector<double> seconds;
+  for (int run = 0; run < runs; ++run) {
+    if (cold) empty_caches();
+    const double start = cpu::thread_seconds();
+    work();
+    seconds.push_back(cpu::thread_seconds() - start);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(InstructionSet set) {
+  return std::make_unique<CpuBackend>(set);
+}
+
+}  // namespace hdpsim::kernels

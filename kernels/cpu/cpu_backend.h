@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "kernels/spec/backend.h"
+
+namespace hdpsim::kernels {
+
+/// `portable` is what the compiler emits for the plainest machine of its target (SSE2 on x86-64).
+enum class InstructionSet { portable, avx2, avx512 };
+[[nodiscard]] std::string_view name_of(InstructionSet set);
+
+/// What this processor and this build can run, the best one last.
+[[nodiscard]] std::vector<InstructionSet> instruction_sets();
+[[nodiscard]] inline InstructionSet best_instruction_set() {
+  return instruction_sets().back();
+}
+
+/// One core of this machine in fp32. Everything runs on the calling thread and is done when the call returns; two runs
+/// give the same bits. time() reads the thread's own CPU clock, because development machines are shared and a wall clock
+/// would charge for what the neighbours do. DeviceError if the processor lacks the instruction set.
+[[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(InstructionSet set = best_instruction_set());
+
+}  // namespace hdpsim::kernels

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/cpu/impl/kernel_table.h"
+#include "kernels/cpu/impl/product.h"
+#include "kernels/cpu/impl/vector.h"
+#include "kernels/cpu/impl/visible.h"
+
+/// Flash attention (Dao et al. 2022), forward: for each head, tiles of queries walk over tiles of keys with a running
+/// maximum and sum for each row. Keys and values of a key-value head are packed once for all tiles and all query heads
+/// that share them. Tiles, and within boundary tiles strips and panels, that the mask hides are not computed.
+namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
+
+struct ForwardScratch {
+  // Multiples of strip and panel. Keys of a chunk are packed together: more of them cost scratch, fewer cost passes over
+  // the output. A tile of keys and its scores stay in the second-level cache, a panel in the first.
+  static constexpr std::int64_t tile_queries = 144;
+  static constexpr std::int64_t tile_keys = 192;
+  static constexpr std::int64_t chunk_keys = 3072;
+  static constexpr int widest = 128;
+
+  static constexpr std::int64_t packed_keys = chunk_keys * padded_row<widest>;
+  static constexpr std::int64_t packed_queries = tile_queries * padded_row<widest>;
+  static constexpr std::int64_t floats = 2 * packed_keys + 2 * packed_queries + tile_queries * (tile_keys + 3);
+
+  float* keys;         ///< Panels, transposed.
+  float* values;       ///< Rows.
+  float* queries;      ///< Rows, times scale log2(e): scores are exponents of two.
+  float* output;       ///< Rows, not divided by row_sum.
+  float* scores;       ///< [tile_queries, tile_keys], then the probabilities relative to the row's maximum.
+  float* row_maximum;  ///< [tile_queries]
+  float* row_sum;      ///< [tile_queries]
+  float* row_factor;   ///< [tile_queries]: what the newest maximum does to what was summed before.
+
+  explicit ForwardScratch(float* memory)
+      : keys(memory),
+        values(keys + packed_keys),
+        queries(values + packed_keys),
+        output(queries + packed_queries),
+        scores(output + packed_queries),
+        row_maximum(scores + tile_queries * tile_keys),
+        row_sum(row_maximum + tile_queries),
+        row_factor(row_sum + tile_queries) {}
+};
+
+/// Rows of one head's tile of queries in the caller's tensors.
+struct ForwardRows {
+  const float* q;
+  std::int64_t q_stride;
+  float* o;
+  std::int64_t o_stride;
+  float* lse;
+  std::int64_t first;  ///< In the block.
+  std::int64_t count;
+  bool accumulate;
+};
+
+/// What a row has seen so far becomes what it has seen with these scores, too; `seen` of `computed` scores (a multiple of
+/// panel) count.
+inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t seen,
+                                   std::int64_t computed) {
+  float* scores = scratch.scores + query * ForwardScratch::tile_keys;
+  for (std::int64_t i = seen; i < computed; ++i) scores[i] = -infinity;
+  const float old_maximum = scratch.row_maximum[query];
+  Vector largest[2] = {broadcast(old_maximum), broadcast(old_maximum)};
+  for (std::int64_t i = 0; i < computed; i += panel) {
+    largest[0] = maximum(load(scores + i), largest[0]);
+    largest[1] = maximum(load(scores + i + width), largest[1]);
+  }
+  const float new_maximum = maximum_of(maximum(largest[0], largest[1]));
+  scratch.row_maximum[query] = new_maximum;
+  scratch.row_factor[query] = old_maximum - (new_maximum == -infinity ? 0 : new_maximum);
+}
+
+/// Scores to probabilities relative to the row's maximum.
+inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t computed) {
+  float* scores = scratch.scores + query * ForwardScratch::tile_keys;
+  const float largest = scratch.row_maximum[query];
+  const Vector reference = broadcast(largest == -infinity ? 0 : largest);
+  Vector sum[2] = {};
+  for (std::int64_t i = 0; i < computed; i += panel) {
+    const Vector p0 = exp2(load(scores + i) - reference);
+    const Vector p1 = exp2(load(scores + i + width) - reference);
+    sum[0] += p0;
+    sum[1] += p1;
+    store(scores + i, p0);
+    store(scores + i + width, p1);
+  }
+  const float factor = exp2(broadcast(scratch.row_factor[query]))[0];
+  scratch.row_factor[query] = factor;
+  scratch.row_sum[query] = scratch.row_sum[query] * factor + sum_of(sum[0] + sum[1]);
+}
+
+/// Scores of one tile of keys, which begins at `begin` of the chunk, and what they add to the output.
+template <int dim>
+inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, const ForwardRows& rows,
+                         std::int64_t begin) {
+  constexpr std::int64_t row_of_scores = ForwardScratch::tile_keys;
+  constexpr std::int64_t row = padded_row<dim>;
+  const auto seen = [&](std::int64_t query) {
+    return least(ForwardScratch::tile_keys, most(0, visible.to(rows.first + query) - begin));
+  };
+  // A strip needs what its last row sees.
+  const auto computed = [&](std::int64_t first) { return round_up(seen(least(rows.count, first + strip) - 1), panel); };
+
+  const std::int64_t widest = computed(rows.count - 1);
+  for (std::int64_t column = 0; column < widest; column += panel) {
+    const float* keys = scratch.keys + (begin + column) * dim;
+    for (std::int64_t first = 0; first < rows.count; first += strip) {
+      if (column >= computed(first)) continue;
+      multiply<Into::overwrite, row, 1, panel, row_of_scores>(scratch.queries + first * row, keys, dim,
+                                                              scratch.scores + first * row_of_scores + column);
+    }
+  }
+  // Maxima of a whole strip first: the rows' chains of dependent operations overlap.
+  for (std::int64_t first = 0; first < rows.count; first += strip) {
+    const std::int64_t count = computed(first);
+    if (count == 0) continue;
+    const std::int64_t end = least(rows.count, first + strip);
+    for (std::int64_t query = first; query < end; ++query) forward_maximum_of_row(scratch, query, seen(query), count);
+    for (std::int64_t query = first; query < end; ++query) forward_probabilities_of_row(scratch, query, count);
+  }
+  for (std::int64_t column = 0; column < dim; column += panel) {
+    const float* values = scratch.values + begin * row + column;
+    for (std::int64_t first = 0; first < rows.count; first += strip) {
+      const std::int64_t count = computed(first);
+      if (count == 0) continue;
+      multiply<Into::rescale, row_of_scores, 1, row, row>(scratch.scores + first * row_of_scores, values, count,
+                                                          scratch.output + first * row + column,
+                                                          scratch.row_factor + first);
+    }
+  }
+}
+
+/// Divides by the sums and hands the tile over, merged with what is there where `accumulate`.
+template <int dim>
+inline void forward_finish(const ForwardScratch& scratch, const ForwardRows& rows) {
+  for (std::int64_t query = 0; query < rows.count; ++query) {
+    const float sum = scratch.row_sum[query];
+    const bool empty = sum == 0;
+    if (empty && rows.accumulate) continue;
+    float lse = empty ? -infinity : (scratch.row_maximum[query] + std::log2(sum)) * ln_2;
+    float factor = empty ? 0 : 1 / sum;
+    float old_factor = 0;
+    if (rows.accumulate) {
+      const float old = rows.lse[query];
+      const float largest = old > lse ? old : lse;
+      const float merged = largest + std::log(std::exp(old - largest) + std::exp(lse - largest));
+      old_factor = std::exp(old - merged);
+      factor *= std::exp(lse - merged);
+      lse = merged;
+    }
+    rows.lse[query] = lse;
+    const float* from = scratch.output + query * padded_row<dim>;
+    float* to = rows.o + query * rows.o_stride;
+    for (int i = 0; i < dim; i += width) {
+      const Vector part = load(from + i) * broadcast(factor);
+      store(to + i, rows.accumulate ? multiply_add(broadcast(old_factor), load(to + i), part) : part);
+    }
+  }
+}
+
+template <int dim>
+inline void forward_queries(const ForwardScratch& scratch, const Visible& visible, const ForwardRows& rows, float scale,
+                            const Workspace& workspace) {
+  constexpr std::int64_t row = padded_row<dim>;
+  const std::int64_t padded = round_up(rows.count, strip);
+  pack_rows<dim>(rows.q, rows.q_stride, rows.count, padded, scale * log2_e, scratch.queries);
+  for (std::int64_t i = 0; i < padded * row; i += width) store(scratch.output + i, Vector{});
+  for (std::int64_t query = 0; query < padded; ++query) {
+    scratch.row_maximum[query] = -infinity;
+    scratch.row_sum[query] = 0;
+    scratch.row_factor[query] = 1;
+  }
+  const std::int64_t end = visible.to(rows.first + rows.count - 1);
+  for (std::int64_t begin = 0; begin < end; begin += ForwardScratch::tile_keys) {
+    workspace.progress(workspace.progress_state);
+    forward_tile<dim>(scratch, visible, rows, begin);
+  }
+  forward_finish<dim>(scratch, rows);
+}
+
+/// One chunk of one block's keys against all its queries, for one key-value head. Chunks after the first accumulate.
+template <int dim>
+inline void forward_chunk(const AttentionForward& op, const AttentionBlock& block, std::int64_t kv_head,
+                          std::int64_t chunk_begin, const ForwardScratch& scratch, const Workspace& workspace) {
+  const std::int64_t keys = least(ForwardScratch::chunk_keys, block.keys - chunk_begin);
+  const std::int64_t key_row = block.key_begin + chunk_begin;
+  pack_transposed<dim>(static_cast<const float*>(op.k.data) + key_row * op.k.stride + kv_head * dim, op.k.stride, keys,
+                       scratch.keys);
+  pack_rows<dim>(static_cast<const float*>(op.v.data) + key_row * op.v.stride + kv_head * dim, op.v.stride, keys,
+                 round_up(keys, panel), 1, scratch.values);
+
+  const Visible visible(block, chunk_begin, keys);
+  const bool accumulate = op.accumulate || chunk_begin > 0;
+  // Later chunks concern only the queries that see any of it.
+  const std::int64_t first_query = chunk_begin > 0 ? visible.from(0) / strip * strip : 0;
+  const std::int64_t group = op.heads.heads / op.heads.kv_heads;
+  for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    for (std::int64_t first = first_query; first < block.queries; first += ForwardScratch::tile_queries) {
+      const std::int64_t row = block.query_begin + first;
+      const ForwardRows rows{.q = static_cast<const float*>(op.q.data) + row * op.q.stride + head * dim,
+                             .q_stride = op.q.stride,
+                             .o = static_cast<float*>(op.o.data) + row * op.o.stride + head * dim,
+                             .o_stride = op.o.stride,
+                             .lse = op.lse + head * op.lse_stride + row,
+                             .first = first,
+                             .count = least(ForwardScratch::tile_queries, block.queries - first),
+                             .accumulate = accumulate};
+      forward_queries<dim>(scratch, visible, rows, op.heads.scale, workspace);
+    }
+  }
+}
+
+template <int dim>
+inline void attention_forward_of_dim(const AttentionForward& op, const Workspace& workspace) {
+  const ForwardScratch scratch(workspace.scratch);
+  for (const AttentionBlock& block : op.blocks) {
+    for (std::int64_t kv_head = 0; kv_head < op.heads.kv_heads; ++kv_head) {
+      std::int64_t begin = 0;
+      do {  // once without keys, too: such rows are written
+        forward_chunk<dim>(op, block, kv_head, begin, scratch, workspace);
+        begin += ForwardScratch::chunk_keys;
+      } while (begin < block.keys);
+    }
+  }
+}
+
+inline void attention_forward(const AttentionForward& op, const Workspace& workspace) {
+  if (op.heads.dim == 64) {
+    attention_forward_of_dim<64>(op, workspace);
+  } else {
+    attention_forward_of_dim<128>(op, workspace);
+  }
+}
+
+}  // namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/spec/attention.h"
+#include "kernels/spec/layer.h"
+
+/// The kernels exist once for every instruction set, all from the same source.
+namespace hdpsim::kernels::cpu {
+
+struct Workspace {
+  float* scratch = nullptr;                 ///< KernelTable::scratch_floats, aligned to 64 bytes.
+  void (*progress)(void* state) = nullptr;  ///< Called for every tile of keys; never null.
+  void* progress_state = nullptr;
+};
+
+struct KernelTable {
+  std::size_t scratch_floats;
+  void (*attention_forward)(const AttentionForward& op, const Workspace& workspace);
+  void (*attention_delta)(const AttentionDelta& op);
+  void (*attention_backward)(const AttentionBackward& op, const Workspace& workspace);
+  void (*rms_norm_forward)(const RmsNormForward& op);
+  void (*rms_norm_backward)(const RmsNormBackward& op);
+  void (*rope)(const Rope& op);
+  void (*swiglu_forward)(const SwigluForward& op);
+  void (*swiglu_backward)(const SwigluBackward& op);
+  void (*add)(const Add& op);
+  void (*embedding_forward)(const EmbeddingForward& op);
+  void (*embedding_backward)(const EmbeddingBackward& op);
+  void (*cross_entropy)(const CrossEntropy& op);
+  void (*adam)(const Adam& op);
+  /// Fused multiply-adds out of registers alone; returns how many floating-point operations it did.
+  double (*multiply_and_add)(std::int64_t rounds);
+};
+
+/// nullptr where the build has no such code. Whether the processor has the instructions is for the caller to ask.
+[[nodiscard]] const KernelTable* portable_kernels();
+[[nodiscard]] const KernelTable* avx2_kernels();
+[[nodiscard]] const KernelTable* avx512_kernels();
+
+}  // namespace hdpsim::kernels::cpu

@@ -1,0 +1,329 @@
+// Kernels on one core, as shares of what the core can do: the peak of its multiply-add units is measured in turn with the
+// kernel, so that a machine that slows down slows both. Times are of the thread's CPU clock; counters are medians.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/peak.h"
+#include "tests/support/kernels.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace hdpsim::kernels;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// Fixed, because each also measures the peak, which takes longer than a small kernel.
+constexpr int repetitions = 15;
+
+/// Random tensors for attention over packed blocks, one head after another.
+class Attention {
+ public:
+  Attention(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim, std::vector<AttentionBlock> blocks)
+      : heads_{heads, kv_heads, dim, static_cast<float>(1 / std::sqrt(static_cast<double>(dim)))},
+        blocks_(std::move(blocks)),
+        rows_(blocks_.back().query_begin + blocks_.back().queries) {
+    const auto q_size = static_cast<std::size_t>(rows_ * heads * dim);
+    const auto k_size = static_cast<std::size_t>(rows_ * kv_heads * dim);
+    q_ = test::random_tensor(1, q_size);
+    k_ = test::random_tensor(2, k_size);
+    v_ = test::random_tensor(3, k_size);
+    d_o_ = test::random_tensor(4, q_size);
+    o_.resize(q_size);
+    d_q_.resize(q_size);
+    d_k_.resize(k_size);
+    d_v_.resize(k_size);
+    lse_.resize(static_cast<std::size_t>(rows_ * heads));
+    delta_.resize(lse_.size());
+  }
+
+  void forward(Backend& backend) {
+    backend.run(AttentionForward{.heads = heads_,
+                                 .blocks = blocks_,
+                                 .q = {q_.data(), q_row()},
+                                 .k = {k_.data(), k_row()},
+                                 .v = {v_.data(), k_row()},
+                                 .o = {o_.data(), q_row()},
+                                 .lse = lse_.data(),
+                                 .lse_stride = rows_});
+  }
+  /// After a forward pass.
+  void backward(Backend& backend) {
+    backend.run(AttentionDelta{.heads = heads_,
+                               .rows = rows_,
+                               .o = {o_.data(), q_row()},
+                               .d_o = {d_o_.data(), q_row()},
+                               .delta = delta_.data()});
+    backend.run(AttentionBackward{.heads = heads_,
+                                  .blocks = blocks_,
+                                  .q = {q_.data(), q_row()},
+                                  .k = {k_.data(), k_row()},
+                                  .v = {v_.data(), k_row()},
+                                  .d_o = {d_o_.data(), q_row()},
+                                  .lse = lse_.data(),
+                                  .delta = delta_.data(),
+                                  .lse_stride = rows_,
+                                  .d_q = {d_q_.data(), q_row()},
+                                  .d_k = {d_k_.data(), k_row()},
+                                  .d_v = {d_v_.data(), k_row()}});
+  }
+  /// Of the forward pass; backward has 2.5 times as many.
+  [[nodiscard]] double operations() const {
+    return 4.0 * static_cast<double>(heads_.heads * heads_.dim) * static_cast<double>(mask_area(blocks_));
+  }
+
+ private:
+  [[nodiscard]] std::int64_t q_row() const { return heads_.heads * heads_.dim; }
+  [[nodiscard]] std::int64_t k_row() const { return heads_.kv_heads * heads_.dim; }
+
+  AttentionHeads heads_;
+  std::vector<AttentionBlock> blocks_;
+  std::int64_t rows_;
+  std::vector<float> q_, k_, v_, d_o_, o_, d_q_, d_k_, d_v_, lse_, delta_;
+};
+
+Attention one_document(std::int64_t length, std::int64_t dim, Mask mask) {
+  return {2, 1, dim, {{0, length, 0, length, mask}}};
+}
+
+Attention documents(std::int64_t count, std::int64_t length, Mask mask) {
+  std::vector<AttentionBlock> blocks;
+  for (std::int64_t i = 0; i < count; ++i) blocks.push_back({i * length, length, i * length, length, mask});
+  return {2, 1, 128, blocks};
+}
+
+/// Attention out of two matrix products and a softmax over rows, with all scores in memory.
+class ComposedAttention {
+ public:
+  ComposedAttention(std::int64_t length, std::int64_t dim, Mask mask)
+      : length_(length),
+        dim_(dim),
+        mask_(mask),
+        q_(test::random_tensor(1, static_cast<std::size_t>(length * dim), 1 / std::sqrt(static_cast<double>(dim)))),
+        k_(test::random_tensor(2, q_.size())),
+        v_(test::random_tensor(3, q_.size())),
+        o_(q_.size()),
+        scores_(static_cast<std::size_t>(length * length)),
+        lse_(static_cast<std::size_t>(length)),
+        targets_(lse_.size(), 0) {}
+
+  void forward(Backend& backend) {
+    backend.run(MatrixProduct{.m = length_,
+                              .n = length_,
+                              .k = dim_,
+                              .a = q_.data(),
+                              .b = k_.data(),
+                              .c = scores_.data(),
+                              .b_transposed = true});
+    if (mask_ == Mask::causal) {
+      for (std::int64_t row = 0; row < length_; ++row) {
+        std::fill(&scores_[static_cast<std::size_t>(row * length_ + row + 1)], scores_.data() + (row + 1) * length_,
+                  -std::numeric_limits<float>::infinity());
+      }
+    }
+    // The gradient of the cross-entropy is the softmax, less one at the target.
+    backend.run(CrossEntropy{.tokens = length_,
+                             .vocabulary = length_,
+                             .logits = scores_.data(),
+                             .targets = targets_.data(),
+                             .loss = lse_.data()});
+    for (std::int64_t row = 0; row < length_; ++row) scores_[static_cast<std::size_t>(row * length_)] += 1;
+    backend.run(
+        MatrixProduct{.m = length_, .n = dim_, .k = length_, .a = scores_.data(), .b = v_.data(), .c = o_.data()});
+  }
+
+ private:
+  std::int64_t length_;
+  std::int64_t dim_;
+  Mask mask_;
+  std::vector<float> q_, k_, v_, o_, scores_, lse_;
+  std::vector<std::int32_t> targets_;
+};
+
+/// Times `work` of so many operations in turn with the peak.
+template <class Work>
+void measure(benchmark::State& state, Backend& backend, double operations, const Work& work) {
+  std::vector<double> seconds;
+  std::vector<double> peaks;
+  for (auto _ : state) {
+    peaks.push_back(fma_peak_flops());
+    seconds.push_back(backend.time(1, false, work)[0]);
+    state.SetIterationTime(seconds.back());
+  }
+  const double rate = operations / median(seconds);
+  state.counters["GFLOP/s"] = rate * 1e-9;
+  state.counters["share_of_peak"] = rate / median(peaks);
+}
+
+Mask mask_of(const benchmark::State& state) {
+  return state.range(2) == 0 ? Mask::full : Mask::causal;
+}
+
+void forward(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  Attention attention = one_document(state.range(0), state.range(1), mask_of(state));
+  measure(state, *backend, attention.operations(), [&] { attention.forward(*backend); });
+}
+
+void backward(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  Attention attention = one_document(state.range(0), state.range(1), mask_of(state));
+  attention.forward(*backend);
+  measure(state, *backend, 2.5 * attention.operations(), [&] { attention.backward(*backend); });
+}
+
+/// How many times faster than composed attention, measured in turn.
+void forward_against_composed(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  const std::int64_t length = state.range(0);
+  Attention attention{1, 1, state.range(1), {{0, length, 0, length, mask_of(state)}}};
+  ComposedAttention composed(length, state.range(1), mask_of(state));
+  std::vector<double> ratios;
+  for (auto _ : state) {
+    const double apart = backend->time(1, false, [&] { composed.forward(*backend); })[0];
+    const double together = backend->time(1, false, [&] { attention.forward(*backend); })[0];
+    ratios.push_back(apart / together);
+    state.SetIterationTime(together);
+  }
+  state.counters["times_faster"] = median(ratios);
+}
+
+void attention_grid(benchmark::internal::Benchmark* grid) {
+  grid->ArgNames({"length", "dim", "causal"})->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMillisecond);
+  for (const std::int64_t length : {512, 2048, 4096}) {
+    for (const std::int64_t dim : {64, 128}) {
+      for (const std::int64_t causal : {0, 1}) grid->Args({length, dim, causal});
+    }
+  }
+}
+void composed_grid(benchmark::internal::Benchmark* grid) {
+  grid->ArgNames({"length", "dim", "causal"})->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMillisecond);
+  for (const std::int64_t length : {2048, 4096}) {
+    for (const std::int64_t causal : {0, 1}) grid->Args({length, 128, causal});
+  }
+}
+BENCHMARK(forward)->Name("cpu_attention_forward")->Apply(attention_grid);
+BENCHMARK(backward)->Name("cpu_attention_backward")->Apply(attention_grid);
+BENCHMARK(forward_against_composed)->Name("cpu_attention_against_composed")->Apply(composed_grid);
+
+/// Many short causal documents in one launch.
+void packed(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  Attention attention = documents(8192 / state.range(0), state.range(0), Mask::causal);
+  if (state.range(1) == 0) {
+    measure(state, *backend, attention.operations(), [&] { attention.forward(*backend); });
+  } else {
+    attention.forward(*backend);
+    measure(state, *backend, 2.5 * attention.operations(), [&] { attention.backward(*backend); });
+  }
+}
+BENCHMARK(packed)
+    ->Name("cpu_attention_packed")
+    ->ArgNames({"length", "backward"})
+    ->ArgsProduct({{64, 256, 1024, 2048}, {0, 1}})
+    ->UseManualTime()
+    ->Iterations(repetitions)
+    ->Unit(benchmark::kMillisecond);
+
+void matrix_product(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  const std::int64_t size = state.range(0);
+  const auto a = test::random_tensor(1, static_cast<std::size_t>(size * size));
+  const auto b = test::random_tensor(2, a.size());
+  std::vector<float> c(a.size());
+  const MatrixProduct op{
+      .m = size, .n = size, .k = size, .a = a.data(), .b = b.data(), .c = c.data(), .b_transposed = true};
+  measure(state, *backend, 2.0 * static_cast<double>(size * size * size), [&] { backend->run(op); });
+}
+BENCHMARK(matrix_product)
+    ->Name("cpu_matrix_product")
+    ->Arg(512)
+    ->Arg(2048)
+    ->UseManualTime()
+    ->Iterations(repetitions)
+    ->Unit(benchmark::kMillisecond);
+
+/// Kernels that memory bounds: bytes that they read and write, as a share of what a copy moves.
+template <class Op>
+void measure_traffic(benchmark::State& state, Backend& backend, const Op& op, std::int64_t floats) {
+  std::vector<double> seconds;
+  const double copied = copy_bandwidth();
+  for (auto _ : state) {
+    seconds.push_back(backend.time(1, false, [&] { backend.run(op); })[0]);
+    state.SetIterationTime(seconds.back());
+  }
+  const double rate = 4.0 * static_cast<double>(floats) / median(seconds);
+  state.counters["GB/s"] = rate * 1e-9;
+  state.counters["share_of_copy"] = rate / copied;
+}
+
+constexpr std::int64_t tokens = 4096;
+constexpr std::int64_t width = 4096;
+
+void rms_norm(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  const auto x = test::random_tensor(1, tokens * width);
+  const auto weight = test::random_tensor(2, width);
+  std::vector<float> y(x.size());
+  std::vector<float> inverse_rms(tokens);
+  const RmsNormForward op{.tokens = tokens,
+                          .width = width,
+                          .x = x.data(),
+                          .weight = weight.data(),
+                          .y = y.data(),
+                          .inverse_rms = inverse_rms.data()};
+  measure_traffic(state, *backend, op, 2 * tokens * width);
+}
+BENCHMARK(rms_norm)->Name("cpu_rms_norm")->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMillisecond);
+
+void swiglu(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  const auto gate_up = test::random_tensor(1, tokens * 2 * width);
+  std::vector<float> y(tokens * width);
+  const SwigluForward op{.tokens = tokens, .width = width, .gate_up = gate_up.data(), .y = y.data()};
+  measure_traffic(state, *backend, op, 3 * tokens * width);
+}
+BENCHMARK(swiglu)->Name("cpu_swiglu")->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMillisecond);
+
+void cross_entropy(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  constexpr std::int64_t rows = 512;
+  constexpr std::int64_t vocabulary = 32768;
+  auto logits = test::random_tensor(1, rows * vocabulary);
+  const std::vector<std::int32_t> targets(rows, 7);
+  std::vector<float> loss(rows);
+  const CrossEntropy op{.tokens = rows,
+                        .vocabulary = vocabulary,
+                        .logits = logits.data(),
+                        .targets = targets.data(),
+                        .loss = loss.data()};
+  measure_traffic(state, *backend, op, 2 * rows * vocabulary);
+}
+BENCHMARK(cross_entropy)
+    ->Name("cpu_cross_entropy")
+    ->UseManualTime()
+    ->Iterations(repetitions)
+    ->Unit(benchmark::kMillisecond);
+
+void adam_step(benchmark::State& state) {
+  const auto backend = make_cpu_backend();
+  constexpr std::int64_t count = tokens * width;
+  auto master = test::random_tensor(1, count);
+  const auto gradient = test::random_tensor(2, count);
+  std::vector<float> m(count);
+  std::vector<float> v(count);
+  const Adam op{.count = count, .master = master.data(), .gradient = gradient.data(), .m = m.data(), .v = v.data()};
+  measure_traffic(state, *backend, op, 7 * count);
+}
+BENCHMARK(adam_step)->Name("cpu_adam")->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,164 @@
+#include "kernels/reference/attention.h"
+
+#include <cmath>
+#include <functional>
+
+#include "tests/support/catch.h"
+#include "tests/support/kernels.h"
+
+using namespace hdpsim::kernels;
+using namespace hdpsim::kernels::reference;
+using namespace hdpsim::test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::vector<double> tensor(std::uint64_t seed, std::int64_t count) {
+  return to_double(random_tensor(seed, static_cast<std::size_t>(count)));
+}
+
+/// One block over all rows; any head dimension.
+struct Problem {
+  AttentionHeads heads;
+  std::vector<AttentionBlock> blocks;
+  std::vector<double> q, k, v, d_o;
+
+  Problem(const AttentionHeads& of_heads, std::int64_t queries, std::int64_t keys, Mask mask)
+      : heads(of_heads), blocks{{0, queries, 0, keys, mask}} {
+    q = tensor(1, queries * heads.heads * heads.dim);
+    k = tensor(2, keys * heads.kv_heads * heads.dim);
+    v = tensor(3, keys * heads.kv_heads * heads.dim);
+    d_o = tensor(4, queries * heads.heads * heads.dim);
+  }
+  [[nodiscard]] AttentionInput input() const { return {heads, blocks, q, k, v}; }
+  [[nodiscard]] AttentionGradients gradients() const {
+    const AttentionResult forward = attention_forward(input());
+    return attention_backward(input(), d_o, forward.lse, attention_delta(heads, forward.o, d_o));
+  }
+  /// sum(dO o O), whose gradients are what backward computes.
+  [[nodiscard]] double objective() const {
+    const AttentionResult forward = attention_forward(input());
+    double sum = 0;
+    for (std::size_t i = 0; i < d_o.size(); ++i) sum += d_o[i] * forward.o[i];
+    return sum;
+  }
+};
+
+/// The gradient of `objective` by central differences.
+std::vector<double> differences(std::vector<double>& of, const std::function<double()>& objective) {
+  constexpr double step = 1e-5;
+  std::vector<double> gradient;
+  for (double& value : of) {
+    const double before = value;
+    value = before + step;
+    const double above = objective();
+    value = before - step;
+    gradient.push_back((above - objective()) / (2 * step));
+    value = before;
+  }
+  return gradient;
+}
+
+/// The scores' softmax written out once more, for one head of one full block: P [queries, keys].
+std::vector<std::vector<double>> probabilities(const Problem& problem) {
+  const AttentionBlock& block = problem.blocks[0];
+  std::vector<std::vector<double>> rows;
+  for (std::int64_t i = 0; i < block.queries; ++i) {
+    std::vector<double> row;
+    double sum = 0;
+    for (std::int64_t j = 0; j < block.keys; ++j) {
+      double score = 0;
+      for (std::int64_t l = 0; l < problem.heads.dim; ++l) {
+        score += problem.q[static_cast<std::size_t>(i * problem.heads.dim + l)] *
+                 problem.k[static_cast<std::size_t>(j * problem.heads.dim + l)];
+      }
+      row.push_back(std::exp(problem.heads.scale * score));
+      sum += row.back();
+    }
+    for (double& p : row) p /= sum;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+const AttentionHeads one_head{1, 1, 4, 0.5F};
+const AttentionHeads shared{4, 2, 3, 0.7F};
+
+}  // namespace
+
+TEST_CASE("gradients of attention are the finite differences of its output", "[attention]") {
+  for (const Mask mask : {Mask::full, Mask::causal}) {
+    for (const auto& [queries, keys] : {std::pair{3, 5}, std::pair{5, 3}, std::pair{4, 4}, std::pair{1, 1}}) {
+      INFO(queries << " queries, " << keys << " keys, " << (mask == Mask::causal ? "causal" : "full"));
+      Problem problem(shared, queries, keys, mask);
+      const AttentionGradients gradients = problem.gradients();
+      const auto objective = [&] { return problem.objective(); };
+      CHECK(relative_error(gradients.d_q, differences(problem.q, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_k, differences(problem.k, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_v, differences(problem.v, objective), 1) <= 1e-8);
+    }
+  }
+}
+
+TEST_CASE("dV = P^T dO", "[attention]") {
+  const Problem problem(one_head, 5, 7, Mask::full);
+  const auto p = probabilities(problem);
+  std::vector<double> d_v(problem.v.size(), 0.0);
+  for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t j = 0; j < 7; ++j) {
+      for (std::size_t l = 0; l < 4; ++l) d_v[j * 4 + l] += p[i][j] * problem.d_o[i * 4 + l];
+    }
+  }
+  CHECK(relative_error(problem.gradients().d_v, d_v) <= 1e-13);
+}
+
+TEST_CASE("rows of dS sum to zero: moving all keys alike moves no output", "[attention]") {
+  // With every key the same vector, dQ = scale rowsum(dS) k.
+  Problem problem(one_head, 6, 9, Mask::causal);
+  for (std::size_t i = 0; i < problem.k.size(); ++i) problem.k[i] = problem.k[i % 4];
+  for (const double value : problem.gradients().d_q) CHECK(std::abs(value) <= 1e-14);
+}
+
+TEST_CASE("LSE is the logarithm of the sum of exponentials, and O the mean of values that it weighs", "[attention]") {
+  Problem problem(one_head, 1, 3, Mask::full);
+  problem.q = {2, 0, 0, 0};
+  problem.k = {0, 9, 9, 9, std::log(2.0), 9, 9, 9, std::log(5.0), 9, 9, 9};  // scores 0, ln 2, ln 5 at scale 1/2
+  problem.v = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+  const AttentionResult result = attention_forward(problem.input());
+  CHECK(result.lse[0] == Approx(std::log(8.0)).epsilon(1e-14));
+  CHECK(relative_error(result.o, std::vector<double>{1.0 / 8, 2.0 / 8, 5.0 / 8, 0}) <= 1e-14);
+}
+
+TEST_CASE("a causal mask is aligned to the bottom right", "[attention]") {
+  // Values count the keys: the mean of 0 ... s is s / 2 where all scores are equal.
+  Problem problem({1, 1, 1, 1}, 3, 5, Mask::causal);
+  std::fill(problem.k.begin(), problem.k.end(), 0.0);
+  problem.v = {0, 1, 2, 3, 4};
+  CHECK(relative_error(attention_forward(problem.input()).o, std::vector<double>{1, 1.5, 2}) <= 1e-14);
+}
+
+TEST_CASE("rows without a key give O = 0 and LSE = -inf", "[attention]") {
+  const Problem problem(one_head, 4, 2, Mask::causal);
+  const AttentionResult result = attention_forward(problem.input());
+  CHECK(result.lse[0] == -infinity);
+  CHECK(result.lse[1] == -infinity);
+  CHECK(std::isfinite(result.lse[2]));
+  for (std::size_t i = 0; i < 8; ++i) CHECK(result.o[i] == 0);
+}
+
+TEST_CASE("heads of one group read the same keys", "[attention]") {
+  const Problem grouped({4, 2, 3, 0.7F}, 3, 4, Mask::causal);
+  // The same with a copy of each key-value head for every head that reads it.
+  Problem copied({4, 4, 3, 0.7F}, 3, 4, Mask::causal);
+  copied.q = grouped.q;
+  for (std::size_t token = 0; token < 4; ++token) {
+    for (std::size_t head = 0; head < 4; ++head) {
+      for (std::size_t l = 0; l < 3; ++l) {
+        copied.k[(token * 4 + head) * 3 + l] = grouped.k[(token * 2 + head / 2) * 3 + l];
+        copied.v[(token * 4 + head) * 3 + l] = grouped.v[(token * 2 + head / 2) * 3 + l];
+      }
+    }
+  }
+  CHECK(attention_forward(grouped.input()).o == attention_forward(copied.input()).o);
+}
