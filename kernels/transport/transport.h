@@ -26,10 +26,10 @@ using Ticket = std::uint64_t;
 
 /// Moves messages between the ranks of one job. One object a rank; it belongs to one thread.
 ///
-/// Order on a device: what start() sends was queued on the backend before; what is queued after wait() sees what was
-/// received. A CPU's queue is the program itself: there wait() blocks. Messages between two ranks match in the order in
-/// which they were started; several exchanges may be under way. Within one exchange, sends and receives have no order, so
-/// no ring can deadlock.
+/// Order on a device: the messages of start() move after what was queued on the backend before, on both ends; what is
+/// queued after wait() sees what was received. A CPU's queue is the program itself: there wait() blocks. Messages
+/// between two ranks match in the order in which they were started; several exchanges may be under way. Within one
+/// exchange, sends and receives have no order, so no ring can deadlock.
 ///
 /// DeviceError if a peer died, if a size does not match, or if nothing moved for the time limit: the message says which
 /// rank waits for whom with how many bytes.
@@ -43,8 +43,8 @@ class Transport {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
 
-  /// Starts all messages of a group and returns at once. The buffers belong to the transport until wait(). A message to the
-  /// rank itself is a copy.
+  /// Starts all messages of a group and returns at once. The buffers belong to the transport until wait(). A message to
+  /// the rank itself is a copy.
   [[nodiscard]] virtual Ticket start(std::span<const Send> sends, std::span<const Receive> receives) = 0;
   virtual void wait(Ticket ticket) = 0;
   /// Moves what can be moved without waiting. Transports with an engine of their own do nothing.

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/transport/transport.h"
@@ -28,6 +29,8 @@ class LawReport {
   std::string text_;
   int failures_ = 0;
 };
+
+inline constexpr std::string_view no_faults;
 
 /// Integers small enough that every sum over ranks is exact in fp32.
 inline float law_value(int rank, std::size_t index) {
@@ -77,8 +80,8 @@ inline void check_collectives(Transport& transport, std::size_t count, LawReport
   transport.barrier();
 }
 
-/// Many exchanges under way at once, of sizes from none to several pieces, waited for in a random order. All ranks draw the
-/// same plan from the seed; each message is filled with bytes that name it.
+/// Many exchanges under way at once, of sizes from none to several pieces, waited for in a random order. All ranks draw
+/// the same plan from the seed; each message is filled with bytes that name it.
 inline void check_storm(Transport& transport, unsigned seed, LawReport& report) {
   struct Planned {
     int from;

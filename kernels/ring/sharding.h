@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/spec/attention.h"
+
+namespace hdpsim::kernels {
+
+/// How the rows of a document are cut among the n ranks of a ring.
+///   zigzag      2 n chunks; rank r holds chunk r and chunk 2 n - 1 - r, which gives all ranks the same work under a
+///               causal mask
+///   contiguous  n chunks; rank r holds chunk r
+enum class Sharding { zigzag, contiguous };
+
+/// Rows [begin, begin + rows) of a document, which are rows [local_begin, local_begin + rows) of the rank that holds
+/// them.
+struct Piece {
+  std::int64_t document = 0;
+  std::int64_t begin = 0;
+  std::int64_t rows = 0;
+  std::int64_t local_begin = 0;
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// Packed documents on a ring of ranks. Chunk c of the m chunks of a document of L rows is [floor(c L / m),
+/// floor((c + 1) L / m)), so that any length works without padding; chunks of short documents may be empty. A rank
+/// holds its chunks of the first document, then those of the second, and so on.
+class ShardedDocuments {
+ public:
+  /// UnsupportedInput for a negative length or less than one rank.
+  ShardedDocuments(std::vector<std::int64_t> lengths, int ranks, Sharding sharding = Sharding::zigzag);
+
+  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] const std::vector<std::int64_t>& lengths() const { return lengths_; }
+  /// Rows that the rank at `position` of the ring holds.
+  [[nodiscard]] std::int64_t rows(int position) const;
+  /// The largest of them.
+  [[nodiscard]] std::int64_t most_rows() const;
+  /// What the rank holds, in the order in which it holds it: for each document one piece (contiguous) or two (zigzag).
+  /// Pieces may be empty.
+  [[nodiscard]] std::vector<Piece> pieces(int position) const;
+  /// The attention of the queries of the rank at `position` to the keys of the rank at `source`, one block a document;
+  /// blocks without work are left out. Zigzag has three kinds:
+  ///   source = position  all queries, all keys, causal: the head comes before the tail, as it does in the document
+  ///   source < position  all queries, the first chunk of the keys, full
+  ///   source > position  the second chunk of the queries, all keys, full
+  [[nodiscard]] std::vector<AttentionBlock> blocks(int position, int source) const;
+
+ private:
+  [[nodiscard]] int chunks() const { return sharding_ == Sharding::zigzag ? 2 * ranks_ : ranks_; }
+  [[nodiscard]] std::int64_t chunk_begin(std::int64_t length, int chunk) const;
+  [[nodiscard]] std::int64_t chunk_rows(std::int64_t length, int chunk) const;
+  [[nodiscard]] std::int64_t rows(std::int64_t length, int position) const;
+  [[nodiscard]] AttentionBlock block(std::int64_t length, int position, int source) const;
+
+  std::vector<std::int64_t> lengths_;
+  int ranks_;
+  Sharding sharding_;
+};
+
+}  // namespace hdpsim::kernels

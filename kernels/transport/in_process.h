@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/transport/transport.h"
+
+namespace hdpsim::kernels {
+
+/// Transports for `ranks` threads of this process: element i belongs to the thread of rank i, which alone may use it.
+///
+/// A message is copied once, from the sender's buffer to the receiver's, in pieces, by whichever end has time for it in
+/// progress() or wait(). Memory: a few words a message under way, nothing of its size.
+///
+/// A transport that is destroyed, or whose wait() has thrown, has left: its messages end, no buffer of its rank is
+/// touched any more, and every peer that waits for it throws DeviceError. `limit` is how long a waiting rank bears that
+/// none of its messages moves. The error shows what each rank waits for.
+[[nodiscard]] std::vector<std::unique_ptr<Transport>> make_in_process_transports(
+    int ranks, std::chrono::milliseconds limit = default_time_limit);
+
+/// Runs `work` on `ranks` threads, each with its own transport, which it leaves when it returns or throws. Returns when
+/// all have ended; rethrows the error that came first, which is the cause of those that follow from it.
+void run_ranks(int ranks, const std::function<void(Transport&)>& work,
+               std::chrono::milliseconds limit = default_time_limit);
+
+}  // namespace hdpsim::kernels
