@@ -1,0 +1,171 @@
+#include "kernels/cuda/impl/local_world.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "kernels/spec/error.h"
+#include "kernels/transport/impl/describe.h"
+
+namespace hdpsim::kernels::cuda {
+
+LocalWorld::LocalWorld(std::vector<Queues*> queues, std::chrono::milliseconds limit)
+    : limit_(limit), ranks_(queues.size()), waiting_ends_(queues.size() * queues.size()) {
+  for (std::size_t rank = 0; rank < queues.size(); ++rank) ranks_[rank].queues = queues[rank];
+}
+
+// The message that the other end has started first, or a new one.
+LocalWorld::MessagePointer LocalWorld::match(int from, int to, bool sending) {
+  auto& waiting = waiting_ends_[static_cast<std::size_t>(from) * ranks_.size() + static_cast<std::size_t>(to)];
+  if (!waiting.empty() && waiting.front()->sent.has_value() != sending) {
+    MessagePointer message = std::move(waiting.front());
+    waiting.pop_front();
+    return message;
+  }
+  auto message = std::make_shared<Message>();
+  message->from = from;
+  message->to = to;
+  waiting.push_back(message);
+  return message;
+}
+
+// Queues the copy if both ends are there.
+void LocalWorld::started(Message& message) {
+  if (!message.sent || !message.received) return;
+  if (!message.sizes_differ()) {
+    Queues& queues = *at(message.to).queues;
+    queues.wait(Queue::in, message.sender_ready);
+    queues.wait(Queue::in, message.receiver_ready);
+    if (*message.sent > 0) queues.copy(Queue::in, message.target, message.source, *message.sent);
+    message.arrived = queues.record(Queue::in);
+  }
+  at(message.from).changed.notify_all();
+  at(message.to).changed.notify_all();
+}
+
+void LocalWorld::require_here(int rank) const {
+  if (!at(rank).here) throw DeviceError(fmt::format("rank {} has left after an error", rank));
+}
+
+Ticket LocalWorld::start(int rank, std::span<const Send> sends, std::span<const Receive> receives) {
+  for (const Send& send : sends) require_message("to", send.peer, size(), send.data, send.bytes);
+  for (const Receive& receive : receives) require_message("from", receive.peer, size(), receive.data, receive.bytes);
+  const Lock lock(mutex_);
+  require_here(rank);
+  Rank& self = at(rank);
+  const Event ready = self.queues->record(Queue::compute);
+  const Ticket ticket = self.next_ticket++;
+  auto& messages = self.exchanges[ticket];
+  for (const Send& send : sends) {
+    const MessagePointer& message = messages.emplace_back(match(rank, send.peer, true));
+    message->sent = send.bytes;
+    message->source = send.data;
+    message->sender_ready = ready;
+    started(*message);
+  }
+  for (const Receive& receive : receives) {
+    const MessagePointer& message = messages.emplace_back(match(receive.peer, rank, false));
+    message->received = receive.bytes;
+    message->target = receive.data;
+    message->receiver_ready = ready;
+    started(*message);
+  }
+  return ticket;
+}
+
+bool LocalWorld::hopeless(const Message& message) const {
+  return !message.arrived && (message.sizes_differ() || !at(message.from).here || !at(message.to).here);
+}
+
+const LocalWorld::Message* LocalWorld::first_unmatched(int rank) const {
+  const Rank& self = at(rank);
+  const Message* unmatched = nullptr;
+  for (const MessagePointer& message : self.exchanges.at(*self.waiting)) {
+    if (hopeless(*message)) return message.get();
+    if (unmatched == nullptr && !message->arrived) unmatched = message.get();
+  }
+  return unmatched;
+}
+
+void LocalWorld::wait(int rank, Ticket ticket) {
+  Lock lock(mutex_);
+  require_here(rank);
+  Rank& self = at(rank);
+  if (!self.exchanges.contains(ticket)) {
+    throw UnsupportedInput(fmt::format("rank {} waits for exchange {}, which is not under way", rank, ticket));
+  }
+  self.waiting = ticket;
+  const auto deadline = std::chrono::steady_clock::now() + limit_;
+  while (const Message* message = first_unmatched(rank)) {
+    if (hopeless(*message)) fail(rank, fault_text(rank, *message));
+    if (std::chrono::steady_clock::now() >= deadline) {
+      fail(rank, fmt::format("{}, which has not come for {:g} s", wait_text(rank, *message),
+                             std::chrono::duration<double>(limit_).count()));
+    }
+    self.changed.wait_until(lock, deadline);
+  }
+  for (const MessagePointer& message : self.exchanges.at(ticket)) self.queues->wait(Queue::compute, message->arrived);
+  self.exchanges.erase(ticket);
+  self.waiting.reset();
+}
+
+std::vector<Event> LocalWorld::leave(int rank) {
+  const Lock lock(mutex_);
+  std::vector<Event> copies;
+  for (const auto& [ticket, messages] : at(rank).exchanges) {
+    for (const MessagePointer& message : messages) {
+      if (message->arrived) copies.push_back(message->arrived);
+    }
+  }
+  at(rank).exchanges.clear();
+  remove(rank);
+  return copies;
+}
+
+// Messages that only this rank has started end; those that only others have become hopeless.
+void LocalWorld::remove(int rank) {
+  at(rank).here = false;
+  for (auto& waiting : waiting_ends_) {
+    std::erase_if(waiting, [&](const MessagePointer& message) { return message->from == rank || message->to == rank; });
+  }
+  for (Rank& other : ranks_) other.changed.notify_all();
+}
+
+void LocalWorld::fail(int rank, const std::string& reason) {
+  const std::string text = fmt::format("{}. State: {}", reason, state_text());
+  at(rank).last_words = fmt::format(" ({})", reason);
+  at(rank).waiting.reset();
+  remove(rank);
+  throw DeviceError(text);
+}
+
+std::string LocalWorld::wait_text(int rank, const Message& message) const {
+  if (message.to == rank) return receive_text(rank, message.received.value_or(0), message.from);
+  return send_text(rank, message.sent.value_or(0), message.to);
+}
+
+std::string LocalWorld::fault_text(int rank, const Message& message) const {
+  if (message.sizes_differ()) {
+    return fmt::format("rank {} sends {} where rank {} expects {}", message.from, bytes_text(*message.sent), message.to,
+                       bytes_text(*message.received));
+  }
+  return fmt::format("{}, which has left", wait_text(rank, message));
+}
+
+std::string LocalWorld::state_text() const {
+  std::string text;
+  for (int rank = 0; rank < size(); ++rank) {
+    const Rank& state = at(rank);
+    const Message* const message = state.here && state.waiting ? first_unmatched(rank) : nullptr;
+    if (rank > 0) text += "; ";
+    if (message != nullptr) {
+      text += wait_text(rank, *message);
+    } else {
+      text += state.here ? fmt::format("rank {} waits for nobody", rank)
+                         : fmt::format("rank {} has left{}", rank, state.last_words);
+    }
+  }
+  return text;
+}
+
+}  // namespace hdpsim::kernels::cuda

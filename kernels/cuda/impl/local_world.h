@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/impl/queues.h"
+#include "kernels/transport/transport.h"
+
+namespace hdpsim::kernels::cuda {
+
+/// Matches the sends and receives of ranks that are threads of this process and share one device, and queues the
+/// copies: the logic of the local-gpu transport, without a device of its own.
+///
+/// A message is one copy within the device, on the `in` queue of its receiver, queued by whichever end starts it last.
+/// It comes after what either end had queued for computing when it started; what either end queues for computing
+/// after wait() comes after the copy. Ends match in the order in which they were started, pair of ranks by pair of
+/// ranks.
+class LocalWorld {
+ public:
+  /// `queues`: of each rank; they live until the rank has left.
+  LocalWorld(std::vector<Queues*> queues, std::chrono::milliseconds limit);
+
+  [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
+
+  [[nodiscard]] Ticket start(int rank, std::span<const Send> sends, std::span<const Receive> receives);
+  /// Waits until the other ends of all messages have started, but not for the device. DeviceError if they do not within
+  /// the limit, if a peer has left, or if sizes differ; the rank has left then.
+  void wait(int rank, Ticket ticket);
+  /// Nobody waits for this rank any more. Returns the copies that may still touch its buffers.
+  [[nodiscard]] std::vector<Event> leave(int rank);
+
+ private:
+  struct Message {
+    int from = 0;
+    int to = 0;
+    std::optional<std::size_t> sent;      // bytes, once the sender has started it
+    std::optional<std::size_t> received;  // bytes, once the receiver has started it
+    const void* source = nullptr;
+    void* target = nullptr;
+    Event sender_ready;
+    Event receiver_ready;
+    Event arrived;  // once the copy is queued
+
+    [[nodiscard]] bool sizes_differ() const { return sent && received && *sent != *received; }
+  };
+  using MessagePointer = std::shared_ptr<Message>;
+  struct Rank {
+    Queues* queues = nullptr;
+    bool here = true;
+    std::string last_words;  // of a rank that has failed: why
+    Ticket next_ticket = 1;
+    std::optional<Ticket> waiting;
+    std::map<Ticket, std::vector<MessagePointer>> exchanges;
+    std::condition_variable changed;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  MessagePointer match(int from, int to, bool sending);
+  void started(Message& message);
+  void require_here(int rank) const;
+  [[nodiscard]] bool hopeless(const Message& message) const;
+  [[nodiscard]] const Message* first_unmatched(int rank) const;
+  void remove(int rank);
+  [[noreturn]] void fail(int rank, const std::string& reason);
+  [[nodiscard]] std::string wait_text(int rank, const Message& message) const;
+  [[nodiscard]] std::string fault_text(int rank, const Message& message) const;
+  [[nodiscard]] std::string state_text() const;
+
+  const std::chrono::milliseconds limit_;
+  std::mutex mutex_;
+  std::vector<Rank> ranks_;
+  // For each ordered pair of ranks, the messages that one of the two has started: all sends or all receives.
+  std::vector<std::deque<MessagePointer>> waiting_ends_;
+};
+
+}  // namespace hdpsim::kernels::cuda

@@ -1,0 +1,30 @@
+#include <algorithm>
+
+#include "kernels/cuda/layer.h"
+#include "kernels/cuda/layer/attention_delta.cuh"
+#include "kernels/cuda/layer/cross_entropy.cuh"
+#include "kernels/cuda/layer/host.h"
+
+namespace hdpsim::kernels::cuda::layer {
+
+void run(Launch& launch, const CrossEntropy& op) {
+  if (op.tokens == 0 || op.vocabulary == 0) return;
+  const unsigned blocks = cross_entropy_blocks(op.tokens, launch.multiprocessors());
+  with_chunk(takes_chunks_of_8({op.logits}, {op.vocabulary}), [&](auto count) {
+    cross_entropy<count()><<<blocks, cross_entropy_threads, cross_entropy_shared_bytes, launch.stream()>>>(op);
+  });
+  check_launch("cross_entropy");
+}
+
+void run(Launch& launch, const AttentionDelta& op) {
+  require_valid(op.heads, {});
+  if (op.rows == 0) return;
+  with_chunk(takes_chunks_of_8({op.o.data, op.d_o.data}, {op.o.stride, op.d_o.stride}), [&](auto count) {
+    const int lanes = delta_lanes<count()>(op.heads.dim);
+    const DeltaGrid grid = delta_grid(op, lanes, launch.multiprocessors());
+    attention_delta<count()><<<dim3(grid.x, grid.y), delta_threads, 0, launch.stream()>>>(op, lanes);
+  });
+  check_launch("attention_delta");
+}
+
+}  // namespace hdpsim::kernels::cuda::layer

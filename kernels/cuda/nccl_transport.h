@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "kernels/spec/backend.h"
+#include "kernels/transport/transport.h"
+
+namespace hdpsim::kernels {
+
+struct NcclOptions {
+  /// How long a peer may stay away once nothing but it is waited for.
+  std::chrono::milliseconds limit = default_time_limit;
+  /// Thread blocks, and so multiprocessors, that an operation may take; 0 leaves it to NCCL.
+  int most_thread_blocks = 0;
+};
+
+/// Gives the bytes of rank 0 to all ranks, by any means.
+using Broadcast = std::function<void(std::span<std::byte>)>;
+
+/// A rank of NCCL, one process or thread a GPU, in ONE communicator over all ranks: rings of any members are grouped
+/// sends and receives within it, because a communicator takes seconds to make and hundreds of megabytes a GPU. The
+/// first message between two ranks sets up their connection and is slow.
+///
+/// Messages run on a stream of their own, ordered with the backend's by events; no call waits for the device. Messages
+/// of a rank to itself match within one exchange only. Messages without bytes are not sent.
+///
+/// A thread watches over what is queued. A peer that dies or stays away for the limit, and any failure that NCCL
+/// reports, end all that is queued; what was to be received holds anything then. The next call throws DeviceError with
+/// who waited for whom: call progress() behind Backend::synchronize() before results are trusted.
+///
+/// backend: one of make_cuda_backend(), which outlives the transport. All ranks call this together. DeviceError where
+/// NCCL (2.18 or later) is missing, two ranks have the same GPU, or a rank does not come within the limit.
+[[nodiscard]] std::unique_ptr<Transport> make_nccl_transport(Backend& backend, int rank, int size,
+                                                             const Broadcast& broadcast,
+                                                             const NcclOptions& options = {});
+
+/// With the ranks of `bootstrap`, a transport of host memory such as MPI's, which is needed during the call alone.
+[[nodiscard]] std::unique_ptr<Transport> make_nccl_transport(Backend& backend, Transport& bootstrap,
+                                                             const NcclOptions& options = {});
+
+}  // namespace hdpsim::kernels

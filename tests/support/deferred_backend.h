@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/spec/backend.h"
+#include "tests/support/fake_queues.h"
+
+namespace hdpsim::kernels::cuda {
+
+/// Makes a device of a backend that computes at once: whatever is queued here happens when the fake device gets to it.
+/// Programs that hold on a GPU only if their order is right can then be tested without one.
+class DeferredBackend final : public Backend {
+ public:
+  /// Computes on the compute queue of rank `rank` of the device.
+  DeferredBackend(FakeDevice& device, std::size_t rank, std::unique_ptr<Backend> backend)
+      : device_(device), queue_(FakeQueues(device, rank).index(Queue::compute)), backend_(std::move(backend)) {}
+
+  [[nodiscard]] Element element() const override { return backend_->element(); }
+  [[nodiscard]] DeviceInfo info() const override { return backend_->info(); }
+  [[nodiscard]] DeviceState state() override { return backend_->state(); }
+
+  [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override {
+    const std::shared_ptr<void> memory = backend_->allocate(bytes);
+    return {memory.get(), [this, memory](void*) { device_.finish(); }};  // freeing waits, as it does on a GPU
+  }
+  void fill_bytes(void* data, int value, std::size_t bytes) override {
+    queue([=, this] { backend_->fill_bytes(data, value, bytes); });
+  }
+  void upload(void* device, const void* host, std::size_t bytes) override {
+    synchronize();
+    backend_->upload(device, host, bytes);
+  }
+  void download(void* host, const void* device, std::size_t bytes) override {
+    synchronize();
+    backend_->download(host, device, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    queue([=, this] { backend_->copy(to, from, bytes); });
+  }
+  void synchronize() override { device_.finish(queue_); }
+
+  void run(const AttentionForward& op) override { queue_with_blocks(op); }
+  void run(const AttentionDelta& op) override { queue_copy(op); }
+  void run(const AttentionBackward& op) override { queue_with_blocks(op); }
+  void run(const RmsNormForward& op) override { queue_copy(op); }
+  void run(const RmsNormBackward& op) override { queue_copy(op); }
+  void run(const Rope& op) override { queue_copy(op); }
+  void run(const SwigluForward& op) override { queue_copy(op); }
+  void run(const SwigluBackward& op) override { queue_copy(op); }
+  void run(const Add& op) override { queue_copy(op); }
+  void run(const EmbeddingForward& op) override { queue_copy(op); }
+  void run(const EmbeddingBackward& op) override { queue_copy(op); }
+  void run(const CrossEntropy& op) override { queue_copy(op); }
+  void run(const Adam& op) override { queue_copy(op); }
+  void run(const Cast& op) override { queue_copy(op); }
+  void run(const MatrixProduct& op) override { queue_copy(op); }
+
+  void set_progress_hook(std::function<void()>) override {}
+  void set_sm_margin(int) override {}
+  [[nodiscard]] std::vector<double> time(int runs, bool cold, const std::function<void()>& work) override {
+    return backend_->time(runs, cold, work);
+  }
+
+ private:
+  void queue(std::function<void()> work) { device_.push(queue_, std::move(work)); }
+  template <class Operation>
+  void queue_copy(const Operation& op) {
+    queue([this, op] { backend_->run(op); });
+  }
+  template <class Operation>
+  void queue_with_blocks(Operation op) {
+    queue([this, op, blocks = std::vector<AttentionBlock>(op.blocks.begin(), op.blocks.end())]() mutable {
+      op.blocks = blocks;
+      backend_->run(op);
+    });
+  }
+
+  FakeDevice& device_;
+  std::size_t queue_;
+  std::unique_ptr<Backend> backend_;
+};
+
+}  // namespace hdpsim::kernels::cuda

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/cuda/impl/local_transport.h"
+#include "tests/support/deferred_backend.h"
+#include "tests/support/fake_queues.h"
+#include "tests/support/reference_backend.h"
+
+namespace hdpsim::kernels::cuda {
+
+/// What one virtual rank of a job on a fake device has.
+struct FakeRank {
+  FakeRank(FakeDevice& device, std::size_t rank, Element element)
+      : backend(device, rank, std::make_unique<ReferenceBackend>(element)), queues(device, rank) {}
+  DeferredBackend backend;
+  FakeQueues queues;
+  std::unique_ptr<LocalTransport> transport;
+};
+
+struct FakeJob {
+  std::size_t ranks = 1;
+  unsigned seed = 1;
+  std::chrono::milliseconds limit{60'000};
+  Element element = Element::fp32;
+};
+
+/// Runs `work` on a thread a rank, on one device; what each rank throws, "" where it does not.
+inline std::vector<std::string> run(const FakeJob& job, const std::function<void(FakeRank&)>& work) {
+  FakeDevice device(job.ranks * 3, job.seed);
+  std::vector<std::unique_ptr<FakeRank>> all;
+  std::vector<Queues*> queues;
+  for (std::size_t rank = 0; rank < job.ranks; ++rank) {
+    queues.push_back(&all.emplace_back(std::make_unique<FakeRank>(device, rank, job.element))->queues);
+  }
+  const auto world = std::make_shared<LocalWorld>(queues, job.limit);
+  std::vector<std::string> errors(job.ranks);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < job.ranks; ++rank) {
+      FakeRank& self = *all[rank];
+      self.transport = std::make_unique<LocalTransport>(world, static_cast<int>(rank), self.backend, self.queues);
+      threads.emplace_back([&self, &work, &error = errors[rank]] {
+        try {
+          work(self);
+        } catch (const std::exception& thrown) {
+          error = thrown.what();
+        }
+        self.transport.reset();
+      });
+    }
+  }
+  device.finish();
+  return errors;
+}
+
+}  // namespace hdpsim::kernels::cuda

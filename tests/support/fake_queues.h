@@ -1,0 +1,114 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/impl/queues.h"
+
+namespace hdpsim::kernels::cuda {
+
+/// A device that does nothing until somebody waits for it, and then does what is queued in an order drawn from a seed:
+/// any order that the queues and their events allow. A forgotten event shows as wrong data for some seed.
+class FakeDevice {
+ public:
+  FakeDevice(std::size_t queues, unsigned seed) : queues_(queues), random_(seed) {}
+
+  void push(std::size_t queue, std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    queues_[queue].push_back({.work = std::move(work), .after = nullptr});
+  }
+  [[nodiscard]] Event record(std::size_t queue) {
+    auto happened = std::make_shared<bool>(false);
+    push(queue, [happened] { *happened = true; });
+    return happened;
+  }
+  void wait(std::size_t queue, const Event& event) {
+    const std::lock_guard lock(mutex_);
+    if (event) queues_[queue].push_back({.work = [] {}, .after = std::static_pointer_cast<const bool>(event)});
+  }
+
+  [[nodiscard]] bool happened(const Event& event) {
+    const std::lock_guard lock(mutex_);
+    return !event || *std::static_pointer_cast<const bool>(event);
+  }
+
+  /// Runs work, of any queue, until `queue` is empty.
+  void finish(std::size_t queue) {
+    const std::lock_guard lock(mutex_);
+    while (!queues_[queue].empty()) {
+      if (!run_one()) throw std::logic_error("every queue waits for an event that nobody will record");
+    }
+  }
+  void finish() {
+    for (std::size_t queue = 0; queue < queues_.size(); ++queue) finish(queue);
+  }
+  /// As a device does while the program goes on.
+  void run_some(std::size_t operations) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < operations && run_one(); ++i) {
+    }
+  }
+
+ private:
+  struct Operation {
+    std::function<void()> work;
+    std::shared_ptr<const bool> after;
+  };
+
+  // False where nothing can run.
+  bool run_one() {
+    std::vector<std::size_t> ready;
+    for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
+      if (queues_[queue].empty()) continue;
+      const auto& after = queues_[queue].front().after;
+      if (!after || *after) ready.push_back(queue);
+    }
+    if (ready.empty()) return false;
+    // A queue that was chosen is chosen again more often than not: long leads of one queue over another are what
+    // forgotten events need to show.
+    const bool stays = std::find(ready.begin(), ready.end(), last_) != ready.end() && random_() % 8 != 0;
+    last_ = stays ? last_ : ready[random_() % ready.size()];
+    const Operation next = std::move(queues_[last_].front());
+    queues_[last_].pop_front();
+    next.work();
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::deque<Operation>> queues_;
+  std::mt19937 random_;
+  std::size_t last_ = 0;
+};
+
+/// The queues of one rank on a fake device that `ranks` ranks share, three each.
+class FakeQueues final : public Queues {
+ public:
+  explicit FakeQueues(FakeDevice& device, std::size_t rank = 0) : device_(device), first_(rank * 3) {}
+
+  [[nodiscard]] Event record(Queue queue) override { return device_.record(index(queue)); }
+  void wait(Queue queue, const Event& event) override { device_.wait(index(queue), event); }
+  [[nodiscard]] bool happened(const Event& event) override { return device_.happened(event); }
+  void copy(Queue queue, void* to, const void* from, std::size_t bytes) override {
+    copied_bytes[static_cast<std::size_t>(queue)] += bytes;
+    device_.push(index(queue), [=] { std::memcpy(to, from, bytes); });
+  }
+
+  [[nodiscard]] std::size_t index(Queue queue) const { return first_ + static_cast<std::size_t>(queue); }
+
+  std::size_t copied_bytes[3] = {};
+
+ private:
+  FakeDevice& device_;
+  std::size_t first_;
+};
+
+}  // namespace hdpsim::kernels::cuda
