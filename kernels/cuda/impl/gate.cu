@@ -1,0 +1,35 @@
+#include "kernels/cuda/impl/gate.h"
+
+namespace hdpsim::kernels::cuda {
+namespace {
+
+__device__ unsigned long long device_nanoseconds() {
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__global__ void spin(const volatile int* opened, int gate, unsigned long long limit_ns) {
+  const unsigned long long begin = device_nanoseconds();
+  while (*opened < gate && device_nanoseconds() - begin < limit_ns) {
+    __nanosleep(200);
+  }
+}
+
+}  // namespace
+
+Gate::Gate() : opened_(allocate_pinned(sizeof(int))) {
+  *static_cast<volatile int*>(opened_.get()) = 0;
+}
+
+void Gate::close(cudaStream_t stream) {
+  spin<<<1, 1, 0, stream>>>(static_cast<const volatile int*>(opened_.get()), ++closed_,
+                            static_cast<unsigned long long>(time_limit.count()));
+  check(cudaGetLastError(), "the launch of a gate");
+}
+
+void Gate::open() {
+  *static_cast<volatile int*>(opened_.get()) = closed_;
+}
+
+}  // namespace hdpsim::kernels::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+
+#include "kernels/cuda/impl/runtime.h"
+
+namespace hdpsim::kernels::cuda {
+
+/// Holds a stream, so that everything queued behind it starts without waiting for the host. Opens by itself after
+/// `time_limit` of the device: a program that waits for what it has shut in is late, not stuck.
+class Gate {
+ public:
+  static constexpr std::chrono::nanoseconds time_limit = std::chrono::milliseconds(250);
+
+  Gate();
+
+  /// Queues a kernel of one thread that spins until open() is called. The gate before must be open.
+  void close(cudaStream_t stream);
+  void open();
+
+ private:
+  PinnedMemory opened_;  ///< The number of the last gate that the host has opened, read by the device.
+  int closed_ = 0;       ///< The number of the last gate that was closed.
+};
+
+}  // namespace hdpsim::kernels::cuda

@@ -1,0 +1,208 @@
+// One GPU as a backend: memory, matrix products, times, tables on their way to the device, refusals.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/bf16.h"
+#include "kernels/cuda/copies.h"
+#include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/peak.h"
+#include "kernels/reference/layer.h"
+#include "kernels/spec/error.h"
+#include "tests/gpu/device_tensor.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::kernels {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+template <class Result>
+void check_product(Backend& backend, const MatrixProduct& shape, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto a = emulator::random_values<cuda::bf16>(random, static_cast<std::size_t>(shape.m * shape.k));
+  const auto b = emulator::random_values<cuda::bf16>(random, static_cast<std::size_t>(shape.k * shape.n));
+  const auto before = emulator::random_values<Result>(random, static_cast<std::size_t>(shape.m * shape.n));
+  DeviceTensor<cuda::bf16> device_a(backend, a, shape.a_transposed ? shape.m : shape.k);
+  DeviceTensor<cuda::bf16> device_b(backend, b, shape.b_transposed ? shape.k : shape.n);
+  DeviceTensor<Result> device_c(backend, before, shape.n);
+  MatrixProduct op = shape;
+  op.a = device_a.data();
+  op.b = device_b.data();
+  op.c = device_c.data();
+  backend.run(op);
+
+  std::vector<double> expected = reference::matrix_product(shape, a, b);
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(shape.beta) * before[i];
+  emulator::Guarded<Result> found(device_c.dense());
+  // fp32 sums of k products of numbers up to 1.
+  CHECK(emulator::worst(found, expected, 1e-5) <= 1);
+  CHECK(device_c.rest_is_untouched());
+}
+
+}  // namespace
+
+TEST_CASE("a GPU says what it is and how it does", "[backend]") {
+  const auto backend = make_cuda_backend();
+  const DeviceInfo info = backend->info();
+  CAPTURE(info.name, info.driver, info.cuda, info.instruction_set);
+  CHECK_FALSE(info.name.empty());
+  CHECK(info.multiprocessors > 1);
+  CHECK(info.memory_bytes > std::int64_t{1} << 30);
+  CHECK(info.cache_bytes > 1 << 20);
+  CHECK_FALSE(info.driver.empty());
+  CHECK(info.instruction_set.starts_with("sm_"));
+  const DeviceState state = backend->state();
+  if (state.temperature_c) CHECK((*state.temperature_c > 0 && *state.temperature_c < 120));
+  if (state.clock_mhz) CHECK(*state.clock_mhz <= info.clock_mhz);
+}
+
+TEST_CASE("matrix products of all four forms agree with fp64", "[gemm]") {
+  const auto backend = make_cuda_backend();
+  for (const bool a_transposed : {false, true}) {
+    for (const bool b_transposed : {false, true}) {
+      for (const auto& [m, n, k] : {std::array{64, 128, 256}, {1, 8, 16}, {130, 72, 200}, {200, 40, 8}}) {
+        for (const float beta : {0.0F, 1.0F}) {
+          const MatrixProduct shape{
+              .m = m, .n = n, .k = k, .a_transposed = a_transposed, .b_transposed = b_transposed, .beta = beta};
+          CAPTURE(m, n, k, a_transposed, b_transposed, beta);
+          check_product<cuda::bf16>(*backend, shape, 3);
+          MatrixProduct with_fp32_result = shape;
+          with_fp32_result.fp32_result = true;
+          check_product<float>(*backend, with_fp32_result, 5);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matrix products without rows do nothing, without k they give zeros", "[gemm]") {
+  const auto backend = make_cuda_backend();
+  DeviceTensor<float> c(*backend, std::vector<double>(6, 7.0), 3);
+  backend->run(MatrixProduct{.m = 0, .n = 3, .k = 4, .c = c.data(), .fp32_result = true});
+  CHECK(c.dense() == std::vector<double>(6, 7.0));
+  backend->run(MatrixProduct{.m = 2, .n = 3, .k = 0, .c = c.data(), .fp32_result = true, .beta = 1});
+  CHECK(c.dense() == std::vector<double>(6, 7.0));
+  backend->run(MatrixProduct{.m = 2, .n = 3, .k = 0, .c = c.data(), .fp32_result = true});
+  CHECK(c.dense() == std::vector<double>(6, 0.0));
+  CHECK_THROWS_AS(backend->run(MatrixProduct{.m = -1, .n = 3, .k = 4}), UnsupportedInput);
+}
+
+TEST_CASE("time calls the work as often as asked and measures the device, not the launches", "[time]") {
+  const auto backend = make_cuda_backend();
+  const std::size_t bytes = 256 * mebibyte;
+  const DeviceMemory memory = backend->allocate(bytes);
+  int calls = 0;
+  const auto once = [&] {
+    ++calls;
+    backend->fill_bytes(memory.get(), 1, bytes);
+  };
+  CHECK(backend->time(3, false, once).size() == 3);
+  CHECK(backend->time(40, true, once).size() == 40);
+  CHECK(calls == 43);
+
+  const double one = median(backend->time(21, false, once));
+  const double four = median(backend->time(21, false, [&] {
+    for (int i = 0; i < 4; ++i) once();
+  }));
+  const double rate = static_cast<double>(bytes) / one;
+  CAPTURE(one, four, rate);
+  CHECK((four >= 3.5 * one && four <= 4.5 * one));
+  CHECK(rate <= cuda_device_peak().memory_bandwidth);
+}
+
+TEST_CASE("work that waits or fails behind the gate ends all the same", "[time]") {
+  const auto backend = make_cuda_backend();
+  CHECK(backend->time(2, false, [&] { backend->synchronize(); }).size() == 2);
+  CHECK(backend->time(2, false, [&] { const DeviceMemory memory = backend->allocate(mebibyte); }).size() == 2);
+  CHECK_THROWS_AS(backend->time(2, false, [] { throw UnsupportedInput("no"); }), UnsupportedInput);
+  backend->synchronize();
+}
+
+TEST_CASE("staged tables arrive, many of them and large ones, also behind the gate", "[staging]") {
+  const auto backend = make_cuda_backend();
+  cuda::Launch& launch = launch_of(*backend);
+  const std::size_t count = 200'000;
+  const DeviceMemory kept = backend->allocate(count * sizeof(int));
+  const auto stage_and_check = [&](std::size_t size, int first) {
+    std::vector<int> table(size);
+    std::iota(table.begin(), table.end(), first);
+    const void* const staged = launch.stage(table.data(), table.size() * sizeof(int));
+    std::vector<int> sent = table;
+    std::ranges::fill(table, -1);  // the host's memory may be reused at once
+    backend->copy(kept.get(), staged, size * sizeof(int));
+    std::vector<int> found(size);
+    backend->download(found.data(), kept.get(), size * sizeof(int));
+    REQUIRE((found == sent));
+  };
+  for (int round = 0; round < 100; ++round) stage_and_check(1000, round % 40);
+  stage_and_check(count, 1);
+  stage_and_check(3, 1);
+  int next = 0;
+  CHECK(backend->time(40, false, [&] { stage_and_check(100, next++ % 30); }).size() == 40);
+}
+
+TEST_CASE("what a kernel counts in a staged table does not show when it is staged again", "[staging]") {
+  const auto backend = make_cuda_backend();
+  cuda::Launch& launch = launch_of(*backend);
+  const std::vector<int> table(100, 7);
+  for (int round = 0; round < 3; ++round) {
+    const void* const staged = launch.stage(table.data(), table.size() * sizeof(int));
+    std::vector<int> found(table.size());
+    backend->download(found.data(), staged, found.size() * sizeof(int));
+    REQUIRE((found == table));
+    backend->fill_bytes(const_cast<void*>(staged), 1, table.size() * sizeof(int));
+  }
+}
+
+TEST_CASE("copies to and from the host are timed, also while the other direction is busy", "[copies]") {
+  const auto backend = make_cuda_backend();
+  CopyTimer timer(*backend, 32 * mebibyte);
+  for (const CopyDirection direction : {CopyDirection::to_host, CopyDirection::to_device}) {
+    const double alone = median(timer.time(direction, 32 * mebibyte, false, 9));
+    const double half = median(timer.time(direction, 16 * mebibyte, false, 9));
+    const double both = median(timer.time(direction, 32 * mebibyte, true, 9));
+    CAPTURE(alone, half, both);
+    CHECK((half >= 0.4 * alone && half <= 0.7 * alone));
+    CHECK(both >= 0.9 * alone);
+  }
+  CHECK_THROWS_AS(timer.time(CopyDirection::to_host, 33 * mebibyte, false, 1), UnsupportedInput);
+}
+
+TEST_CASE("kernels run beside traffic of every kind, and the traffic ends", "[copies]") {
+  const auto backend = make_cuda_backend();
+  const std::size_t bytes = 256 * mebibyte;
+  const DeviceMemory memory = backend->allocate(bytes);
+  const auto work = [&] { backend->fill_bytes(memory.get(), 1, bytes); };
+  const double alone = median(backend->time(9, false, work));
+  for (const TrafficKind kind :
+       {TrafficKind::to_host, TrafficKind::to_device, TrafficKind::both_ways, TrafficKind::peer}) {
+    const Traffic traffic(*backend, kind, kind == TrafficKind::peer ? 8 : 0);
+    const double beside = median(backend->time(9, false, work));
+    CAPTURE(static_cast<int>(kind), alone, beside);
+    CHECK(beside >= 0.9 * alone);
+  }
+  CHECK_THROWS_AS(Traffic(*backend, TrafficKind::peer, 0), UnsupportedInput);
+}
+
+TEST_CASE("what a GPU cannot do is refused by name", "[backend]") {
+  CHECK_THROWS_AS(make_cuda_backend(99), DeviceError);
+  const auto backend = make_cuda_backend();
+  const auto more_than_there_is = static_cast<std::size_t>(2 * backend->info().memory_bytes);
+  CHECK_THROWS_WITH(backend->allocate(more_than_there_is),
+                    Catch::Matchers::Contains("cudaMalloc of") && Catch::Matchers::Contains("are free"));
+  CHECK_NOTHROW(backend->allocate(mebibyte));  // it goes on
+}
+
+}  // namespace hdpsim::kernels
