@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/model/operation.h"
+#include "sim/profile/measured_samples.h"
 
 namespace hdpsim::calib {
 
@@ -36,16 +37,16 @@ struct MemoryBoundTiming {
   Timing timing;
 };
 
-enum class CopyKind { d2h, h2d, d2h_of_both, h2d_of_both };  ///< Alone, or while the other direction runs too.
+using hdpsim::CopyKind;
+using hdpsim::LinkKind;
+using hdpsim::MessageKind;
+using hdpsim::NoiseFloor;
 
 struct CopyTiming {
   CopyKind kind = CopyKind::d2h;
   std::int64_t bytes = 0;
   Timing timing;
 };
-
-enum class MessageKind { send_recv, all_reduce, all_gather, reduce_scatter, all_to_all };
-enum class LinkKind { nvlink, network };  ///< Within a node, or between nodes.
 
 /// One collective in the conventions of nccl-tests: `bytes` is the size column (what all ranks together hold for all-gather,
 /// reduce-scatter, all-to-all; the buffer for all-reduce; the message for send/recv).
@@ -65,15 +66,6 @@ struct InterferenceTiming {
   double slowdown = 1;
   double slowdown_p10 = 1;
   double slowdown_p90 = 1;
-};
-
-/// How far two measurements of the same thing lie apart, |a - b| / mean: no fit can be better.
-struct NoiseFloor {
-  std::string family;  ///< attention, gemm, memory_bound, copies, messages
-  double mean = 0;
-  double p90 = 0;
-  double max = 0;
-  std::int64_t pairs = 0;
 };
 
 /// The device and the circumstances, for the provenance of the profile.

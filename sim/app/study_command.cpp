@@ -8,6 +8,7 @@
 #include "sim/app/signals.h"
 #include "sim/report/output_file.h"
 #include "sim/study/runner.h"
+#include "sim/study/study_coverage.h"
 #include "sim/study/study_output.h"
 
 namespace hdpsim::app {
@@ -21,9 +22,6 @@ struct StudyOptions {
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
   bool resume = false;
 };
-
-// What shells expect of a program that a signal has ended.
-constexpr int exit_by_signal = 128;
 
 int interrupted(const StudyOptions& options, const Study& study) {
   note(fmt::format("{}: stopped before its {} runs were finished{}", study.name, study.run_count(),
@@ -46,6 +44,7 @@ int run_command(const StudyOptions& options, const Session& session) {
 
   catch_stop_signals();
   std::optional<std::vector<Run>> runs;
+  StudyCoverage coverage;
   {
     ProgressDisplay display;
     runs = run_study(study, {.jobs = static_cast<std::size_t>(options.jobs),
@@ -53,9 +52,13 @@ int run_command(const StudyOptions& options, const Session& session) {
                              .resume = options.resume,
                              .version = version,
                              .stop = [] { return stop_signal() != 0; },
-                             .report = [&](const Progress& progress) { display.show(progress); }});
+                             .report = [&](const Progress& progress) { display.show(progress); },
+                             .cover = [&](const PointSpec& point, const Coverage& part) {
+                               coverage.add(point.profile, part);
+                             }});
   }
   if (!runs) return interrupted(options, study);
+  for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (!options.out.empty()) write_results(options.out, study, *runs, version);
   print(formatted(*runs, study.resolved, version, options.format));
   return 0;

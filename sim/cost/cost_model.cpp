@@ -1,5 +1,6 @@
 #include "sim/cost/cost_model.h"
 
+#include "sim/cost/impl/fitted.h"
 #include "sim/cost/impl/table.h"
 
 namespace hdpsim {
@@ -19,7 +20,8 @@ std::string_view evidence_name(Evidence evidence) {
 }
 
 std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
-  return std::make_unique<TableCostModel>(profile);
+  if (profile.fits.empty()) return std::make_unique<TableCostModel>(profile);
+  return std::make_unique<FittedCostModel>(profile);
 }
 
 }  // namespace hdpsim

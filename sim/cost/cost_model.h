@@ -32,7 +32,8 @@ class CostModel {
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
 };
 
-/// The cost model of a device: tables where its profile has samples, the roofline of its data sheet where it has none.
+/// The cost model of a device: the fits of its profile where it has them, tables where it has samples, the roofline of
+/// its data sheet where it has none.
 /// The profile is copied as far as needed.
 [[nodiscard]] std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile);
 

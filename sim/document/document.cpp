@@ -116,11 +116,13 @@ void emit(YAML::Emitter& out, const Value& value) {
       emit_text(out, value.text, value.quoted);
       break;
     case Value::Kind::sequence:
+      if (value.one_line) out << YAML::Flow;
       out << YAML::BeginSeq;
       for (const Value& item : value.items) emit(out, item);
       out << YAML::EndSeq;
       break;
     case Value::Kind::map:
+      if (value.one_line) out << YAML::Flow;
       out << YAML::BeginMap;
       for (const auto& entry : value.entries) {
         out << YAML::Key;

@@ -20,6 +20,7 @@ struct Value {
   Position position;
   std::string text;            ///< The scalar as written, without quotes.
   bool quoted = false;         ///< A quoted scalar is a string whatever it looks like.
+  bool one_line = false;       ///< Written on one line, as [a, b] or {a: b}; not read.
   std::vector<Value> items;    ///< Of a sequence.
   std::vector<Entry> entries;  ///< Of a map, in the order of the file.
 

@@ -9,19 +9,6 @@
 namespace hdpsim {
 namespace {
 
-LinkEfficiency message_efficiency(const DeviceProfile& profile) {
-  LinkEfficiency efficiency;
-  if (profile.nvlink) {
-    efficiency.nvlink = profile.nvlink->send_recv.efficiency();
-    efficiency.nvlink_latency = profile.nvlink->send_recv.latency;
-  }
-  if (profile.network) {
-    efficiency.network = profile.network->send_recv.efficiency();
-    efficiency.network_latency = profile.network->send_recv.latency;
-  }
-  return efficiency;
-}
-
 // What a profile knows of one collective; where it knows nothing, that of its messages.
 CollectiveEfficiency collective_efficiency(const DeviceProfile& profile,
                                            std::optional<CollectiveRate> LinkProfile::*collective) {
@@ -54,6 +41,7 @@ struct World::Parts {
   DeviceProfile profile;
   Mesh mesh;
   std::unique_ptr<CostModel> cost;
+  std::unique_ptr<WatchedCostModel> watched_cost;
   std::unique_ptr<NetworkModel> network;
   std::unique_ptr<Placement> placement;
   Machine machine;
@@ -72,10 +60,11 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   parts->profile = profile;
   parts->mesh = mesh;
   parts->cost = make_cost_model(profile);
+  parts->watched_cost = std::make_unique<WatchedCostModel>(*parts->cost);
   parts->network = make_fair_share_network(cluster, message_efficiency(profile));
 
   Machine& machine = parts->machine;
-  machine.cost = parts->cost.get();
+  machine.cost = parts->watched_cost.get();
   machine.network = parts->network.get();
   machine.placement = parts->placement.get();
   machine.tp = mesh.tp;
@@ -106,20 +95,25 @@ Machine& World::machine() {
   return parts_->machine;
 }
 
+const Coverage& World::coverage() const {
+  return parts_->watched_cost->coverage();
+}
+
 std::int64_t World::ranks_per_node() const {
   return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->cluster);
 }
 
 WorkModel World::work_model(const Transformer& model, std::int64_t capacity) const {
   const Machine& machine = parts_->machine;
+  const CostModel& cost = *parts_->cost;
   const std::int64_t tp = parts_->mesh.tp;
   const auto layers = static_cast<double>(model.layers);
   const auto tokens = static_cast<double>(capacity);
   double dense = 0;
   double per_step_area = 0;
   const auto add_dense = [&](const LinearPart& part, double times) {
-    for (const Gemm& gemm : part.gemms) dense += times * machine.cost->gemm(gemm).time.seconds();
-    dense += times * machine.cost->memory_bound(part.memory_bound).time.seconds();
+    for (const Gemm& gemm : part.gemms) dense += times * cost.gemm(gemm).time.seconds();
+    dense += times * cost.memory_bound(part.memory_bound).time.seconds();
   };
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     add_dense(before_attention(model, capacity, tp, direction), layers);
@@ -133,7 +127,7 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
                          std::max<std::int64_t>(1, model.kv_heads / tp),
                          model.head_dim,
                          direction};
-    per_step_area += machine.cost->attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
+    per_step_area += cost.attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
   }
   WorkModel work;
   work.per_token = dense / tokens;

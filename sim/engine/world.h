@@ -7,6 +7,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/placement.h"
+#include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/work_model.h"
@@ -26,6 +27,8 @@ class World {
   ~World();
 
   [[nodiscard]] Machine& machine();
+  /// What simulations on this machine asked of the profile so far.
+  [[nodiscard]] const Coverage& coverage() const;
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
   /// The planners' coefficients for a model: from the same costs that the engine uses, at `capacity` tokens a rank.

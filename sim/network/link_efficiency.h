@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/base/units.h"
+#include "sim/profile/device_profile.h"
 
 namespace hdpsim {
 
@@ -12,5 +13,8 @@ struct LinkEfficiency {
   Duration nvlink_latency = {};   ///< Start-up of a message inside a node.
   Duration network_latency = {};  ///< Start-up of a message between nodes.
 };
+
+/// Of point-to-point messages. What the profile does not know is the bare hardware.
+[[nodiscard]] LinkEfficiency message_efficiency(const DeviceProfile& profile);
 
 }  // namespace hdpsim

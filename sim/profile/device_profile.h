@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/profile/measured_samples.h"
+#include "sim/profile/profile_fits.h"
 
 namespace hdpsim {
 
@@ -35,14 +37,6 @@ struct Datasheet {
   friend bool operator==(const Datasheet&, const Datasheet&) = default;
 };
 
-/// How widely single measurements of a sample lay.
-struct Spread {
-  Duration p10;
-  Duration p90;
-  std::int64_t runs = 0;
-  friend bool operator==(const Spread&, const Spread&) = default;
-};
-
 /// One timed launch: `count` equal blocks of queries x keys, all heads of the curve. A file may state the rate over the
 /// exact mask area instead of the time.
 struct AttentionSample {
@@ -54,17 +48,34 @@ struct AttentionSample {
   friend bool operator==(const AttentionSample&, const AttentionSample&) = default;
 };
 
+/// One document of a packed launch.
+struct PackedDocument {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  friend bool operator==(const PackedDocument&, const PackedDocument&) = default;
+};
+
+/// One timed launch over documents of unlike lengths, all under the mask of the curve.
+struct PackedSample {
+  std::vector<PackedDocument> documents;  ///< At least one.
+  Duration time;
+  std::optional<Spread> spread;
+  friend bool operator==(const PackedSample&, const PackedSample&) = default;
+};
+
 /// One attention kernel: samples over the block size at one mask, direction and head dimension.
 struct AttentionCurve {
   bool causal = false;
   bool backward = false;
   std::int64_t head_dim = 0;
   std::int64_t heads = 0;         ///< Of the samples.
+  std::int64_t kv_heads = 0;      ///< Of the samples; 0: not stated.
   std::int64_t tile_queries = 0;  ///< What the kernel rounds a block up to.
   std::int64_t tile_keys = 0;
   Duration launch;  ///< Fixed part of every launch, contained in the samples.
   std::string source;
-  std::vector<AttentionSample> samples;  ///< At least one.
+  std::vector<AttentionSample> samples;  ///< At least one of either kind.
+  std::vector<PackedSample> packed;
   friend bool operator==(const AttentionCurve&, const AttentionCurve&) = default;
 };
 
@@ -131,7 +142,7 @@ struct CollectiveRate {
 
 /// What software achieves on one kind of link.
 struct LinkProfile {
-  SendRecvRate send_recv;
+  std::optional<SendRecvRate> send_recv;  ///< May be absent only from a measured profile.
   std::optional<CollectiveRate> all_gather;
   std::optional<CollectiveRate> reduce_scatter;
   std::optional<CollectiveRate> all_reduce;
@@ -176,7 +187,7 @@ struct DeviceProfile {
   std::string name;  ///< The file's name without folder and ending.
   Provenance provenance;
   Datasheet datasheet;
-  std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension).
+  std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
@@ -184,12 +195,15 @@ struct DeviceProfile {
   std::optional<HostCopies> host_copies;
   Overheads overheads;
   BackwardRing backward_ring;
+  MeasuredSamples samples;  ///< These two only in a measured profile.
+  ProfileFits fits;
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
 /// Floating-point operations of one sample over the exact mask area: 4 heads head_dim area forward, 2.5 times that
 /// backward.
 [[nodiscard]] Flops sample_work(const AttentionCurve& curve, const AttentionSample& sample);
+[[nodiscard]] Flops sample_work(const AttentionCurve& curve, const PackedSample& sample);
 [[nodiscard]] Flops sample_work(const GemmShapeSample& sample);
 
 }  // namespace hdpsim

@@ -1,45 +1,11 @@
 #include <fmt/format.h>
 
-#include "sim/profile/impl/exact_text.h"
+#include "sim/profile/impl/map_writer.h"
+#include "sim/profile/impl/measured_writer.h"
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim {
 namespace {
-
-/// A map under construction. Texts that may be empty are left out when they are.
-class MapWriter {
- public:
-  template <class T>
-  MapWriter& quantity(std::string_view key, const T& value) {
-    return add(key, Value::scalar(exact_text(value)));
-  }
-  template <class T>
-  MapWriter& number(std::string_view key, T value) {
-    return add(key, Value::scalar(fmt::format("{}", value)));
-  }
-  MapWriter& text(std::string_view key, std::string_view value) {
-    if (value.empty()) return *this;
-    Value scalar = Value::scalar(std::string(value));
-    scalar.quoted = true;
-    return add(key, std::move(scalar));
-  }
-  MapWriter& word(std::string_view key, std::string_view value) { return add(key, Value::scalar(std::string(value))); }
-  MapWriter& add(std::string_view key, Value value) {
-    map_.set(key, std::move(value));
-    return *this;
-  }
-  [[nodiscard]] Value done() { return std::move(map_); }
-
- private:
-  Value map_ = Value::map();
-};
-
-template <class T, class ToValue>
-Value list_of(const std::vector<T>& items, ToValue to_value) {
-  Value list = Value::sequence();
-  for (const T& item : items) list.items.push_back(to_value(item));
-  return list;
-}
 
 Value to_value(const Provenance& p) {
   return MapWriter()
@@ -66,46 +32,56 @@ Value to_value(const Datasheet& d) {
       .done();
 }
 
-void add_timing(MapWriter& map, Duration time, const std::optional<Spread>& spread) {
-  map.quantity("time", time);
-  if (spread) map.quantity("p10", spread->p10).quantity("p90", spread->p90).number("runs", spread->runs);
-}
-
 Value to_value(const AttentionSample& s) {
   MapWriter map;
   map.number("queries", s.queries).number("keys", s.keys).number("count", s.count);
   add_timing(map, s.time, s.spread);
-  return map.done();
+  return map.one_line();
+}
+
+Value to_value(const PackedDocument& d) {
+  return Value::scalar(d.queries == d.keys ? fmt::format("{}", d.queries) : fmt::format("{}x{}", d.queries, d.keys));
+}
+
+Value to_value(const PackedSample& s) {
+  MapWriter map;
+  Value documents = list_of(s.documents, [](const PackedDocument& d) { return to_value(d); });
+  documents.one_line = true;
+  add_timing(map, s.time, s.spread);
+  return map.add("documents", std::move(documents)).one_line();
 }
 
 Value to_value(const AttentionCurve& c) {
-  return MapWriter()
-      .word("mask", c.causal ? "causal" : "full")
+  MapWriter map;
+  map.word("mask", c.causal ? "causal" : "full")
       .word("direction", c.backward ? "backward" : "forward")
       .number("head_dim", c.head_dim)
-      .number("heads", c.heads)
-      .add("tile", MapWriter().number("queries", c.tile_queries).number("keys", c.tile_keys).done())
+      .number("heads", c.heads);
+  if (c.kv_heads > 0) map.number("kv_heads", c.kv_heads);
+  map.add("tile", MapWriter().number("queries", c.tile_queries).number("keys", c.tile_keys).one_line())
       .quantity("launch", c.launch)
-      .text("source", c.source)
-      .add("samples", list_of(c.samples, [](const AttentionSample& s) { return to_value(s); }))
-      .done();
+      .text("source", c.source);
+  const auto sample = [](const auto& s) { return to_value(s); };
+  if (!c.samples.empty()) map.add("samples", list_of(c.samples, sample));
+  if (!c.packed.empty()) map.add("packed", list_of(c.packed, sample));
+  return map.done();
 }
 
 Value to_value(const GemmShapeSample& s) {
   MapWriter map;
   map.number("m", s.m).number("n", s.n).number("k", s.k);
   add_timing(map, s.time, s.spread);
-  return map.done();
+  return map.one_line();
 }
 
 Value to_value(const GemmTable& g) {
   MapWriter map;
-  map.add("tile", MapWriter().number("m", g.tile_m).number("n", g.tile_n).done())
+  map.add("tile", MapWriter().number("m", g.tile_m).number("n", g.tile_n).one_line())
       .quantity("launch", g.launch)
       .quantity("full_rate", g.full_rate)
       .text("source", g.source);
   const auto by_work = [](const GemmWorkSample& s) {
-    return MapWriter().number("gflop", s.gflop).number("efficiency", s.efficiency).done();
+    return MapWriter().number("gflop", s.gflop).number("efficiency", s.efficiency).one_line();
   };
   if (!g.by_work.empty()) map.add("by_work", list_of(g.by_work, by_work));
   if (!g.by_shape.empty()) {
@@ -139,7 +115,7 @@ Value to_value(const CollectiveRate& r) {
 
 Value to_value(const LinkProfile& link) {
   MapWriter map;
-  map.add("send_recv", to_value(link.send_recv));
+  if (link.send_recv) map.add("send_recv", to_value(*link.send_recv));
   if (link.all_gather) map.add("all_gather", to_value(*link.all_gather));
   if (link.reduce_scatter) map.add("reduce_scatter", to_value(*link.reduce_scatter));
   if (link.all_reduce) map.add("all_reduce", to_value(*link.all_reduce));
@@ -162,12 +138,17 @@ Value to_value(const Overhead& o) {
   return MapWriter().quantity("time", o.time).text("source", o.source).done();
 }
 
-Value to_value(const Overheads& o) {
-  return MapWriter()
-      .add("per_step", to_value(o.per_step))
-      .add("per_micro_batch", to_value(o.per_micro_batch))
-      .add("kernel_launch", to_value(o.kernel_launch))
-      .done();
+// What was not measured is absent from a measured profile.
+Value to_value(const Overheads& overheads, ProfileLabel label) {
+  MapWriter map;
+  const auto add = [&](std::string_view key, const Overhead& overhead) {
+    if (label == ProfileLabel::measured && overhead == Overhead{}) return;
+    map.add(key, to_value(overhead));
+  };
+  add("per_step", overheads.per_step);
+  add("per_micro_batch", overheads.per_micro_batch);
+  add("kernel_launch", overheads.kernel_launch);
+  return map.done();
 }
 
 Value to_value(const BackwardRing& r) {
@@ -191,7 +172,10 @@ std::string profile_text(const DeviceProfile& profile) {
   if (profile.network) links.add("network", to_value(*profile.network));
   if (profile.nvlink || profile.network) map.add("links", links.done());
   if (profile.host_copies) map.add("host_copies", to_value(*profile.host_copies));
-  map.add("overheads", to_value(profile.overheads)).add("backward_ring", to_value(profile.backward_ring));
+  map.add("overheads", to_value(profile.overheads, profile.provenance.label))
+      .add("backward_ring", to_value(profile.backward_ring));
+  if (profile.samples != MeasuredSamples{}) map.add("samples", samples_value(profile.samples));
+  if (!profile.fits.empty()) map.add("fits", fits_value(profile.fits));
   return to_yaml(map.done());
 }
 

@@ -16,18 +16,28 @@ namespace {
 /// The world of the point at which a thread works: made when the point needs another one than the point before.
 class ThreadWorld {
  public:
+  using Cover = std::function<void(const PointSpec&, const Coverage&)>;
+  explicit ThreadWorld(Cover cover) : cover_(std::move(cover)) {}
+
   World& at(const StudyPoint& point) {
-    if (world_ == nullptr || number_ != point.world) {
-      world_.reset();
+    if (world_ == nullptr || point_->world != point.world) {
+      leave();
       world_ = point.make_world();
-      number_ = point.world;
+      point_ = &point;
     }
     return *world_;
   }
 
+  /// Points that share a world share a profile.
+  void leave() {
+    if (world_ != nullptr) cover_(point_->spec, world_->coverage());
+    world_.reset();
+  }
+
  private:
+  Cover cover_;
   std::unique_ptr<World> world_;
-  std::size_t number_ = 0;
+  const StudyPoint* point_ = nullptr;  // for which the world was made
 };
 
 /// One run while its steps are simulated, in whatever order.
@@ -126,10 +136,14 @@ class Runner {
 
   void work() {
     try {
-      ThreadWorld world;
+      ThreadWorld world([this](const PointSpec& point, const Coverage& coverage) {
+        const std::lock_guard lock(mutex_);
+        options_.cover(point, coverage);
+      });
       for (std::size_t next = next_++; next < tasks_.size() && !ended_ && !options_.stop(); next = next_++) {
         simulate(tasks_[next], world);
       }
+      world.leave();
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cost/coverage.h"
 #include "sim/report/metrics.h"
 #include "sim/study/run_store.h"
 #include "sim/study/study.h"
@@ -27,6 +28,8 @@ struct RunnerOptions {
   std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.
+  /// What the steps that were simulated asked of the profile of a point, in parts. Called by one thread at a time.
+  std::function<void(const PointSpec&, const Coverage&)> cover = [](const PointSpec&, const Coverage&) {};
 };
 
 /// Simulates all runs of a study, step by step on as many threads as wanted. Results do not depend on their number.

@@ -12,11 +12,11 @@ std::int64_t rounded_up(std::int64_t length, std::int64_t tile) {
   return (length + tile - 1) / tile * tile;
 }
 
+}  // namespace
+
 bool one_divides_other(std::int64_t a, std::int64_t b) {
   return a % b == 0 || b % a == 0;
 }
-
-}  // namespace
 
 std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys) {
   const std::int64_t rows = (tokens + tile_queries - 1) / tile_queries;

@@ -13,6 +13,8 @@ namespace hdpsim {
 /// tile divides the other.
 [[nodiscard]] std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys);
 
+[[nodiscard]] bool one_divides_other(std::int64_t a, std::int64_t b);
+
 /// One measured kernel: how long a pair of a block lasts, by the size of the block.
 ///
 /// A kernel works in tiles, so a block costs its tile-rounded area A_tile and the samples are read that way: with the

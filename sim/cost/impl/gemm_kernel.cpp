@@ -6,9 +6,15 @@
 
 namespace hdpsim {
 
+double wave_rounded_work(const GemmTile& tile, std::int64_t multiprocessors, const Gemm& op) {
+  const std::int64_t tiles = ((op.m + tile.m - 1) / tile.m) * ((op.n + tile.n - 1) / tile.n);
+  const std::int64_t waves = (tiles + multiprocessors - 1) / multiprocessors;
+  const std::int64_t charged = waves > 1 ? waves * multiprocessors : tiles;
+  return 2.0 * static_cast<double>(charged * tile.m * tile.n) * static_cast<double>(op.k);
+}
+
 GemmKernel::GemmKernel(const GemmTable& table, const Datasheet& datasheet)
-    : tile_m_(table.tile_m),
-      tile_n_(table.tile_n),
+    : tile_{table.tile_m, table.tile_n},
       multiprocessors_(datasheet.multiprocessors),
       launch_seconds_(table.launch.seconds()),
       full_rate_(table.full_rate.per_second()),
@@ -16,7 +22,7 @@ GemmKernel::GemmKernel(const GemmTable& table, const Datasheet& datasheet)
   constexpr double flop_per_gflop = 1e9;
   for (const GemmWorkSample& sample : table.by_work) by_work_.add(sample.gflop * flop_per_gflop, sample.efficiency);
   for (const GemmShapeSample& sample : table.by_shape) {
-    const double work = wave_rounded_work({sample.m, sample.n, sample.k});
+    const double work = wave_rounded_work(tile_, multiprocessors_, {sample.m, sample.n, sample.k});
     const double efficiency = work / ((sample.time.seconds() - launch_seconds_) * full_rate_);
     WeightShape& shape = by_shape_[{sample.n, sample.k}];
     shape.efficiency.add(static_cast<double>(sample.m), efficiency);
@@ -25,15 +31,8 @@ GemmKernel::GemmKernel(const GemmTable& table, const Datasheet& datasheet)
   }
 }
 
-double GemmKernel::wave_rounded_work(const Gemm& op) const {
-  const std::int64_t tiles = ((op.m + tile_m_ - 1) / tile_m_) * ((op.n + tile_n_ - 1) / tile_n_);
-  const std::int64_t waves = (tiles + multiprocessors_ - 1) / multiprocessors_;
-  const std::int64_t charged = waves > 1 ? waves * multiprocessors_ : tiles;
-  return 2.0 * static_cast<double>(charged * tile_m_ * tile_n_) * static_cast<double>(op.k);
-}
-
 GemmKernel::Cost GemmKernel::cost(const Gemm& op) const {
-  const double work = wave_rounded_work(op);
+  const double work = wave_rounded_work(tile_, multiprocessors_, op);
   const auto m = static_cast<double>(op.m);
   double efficiency = 0;
   bool covered = false;

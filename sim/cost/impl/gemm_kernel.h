@@ -10,6 +10,15 @@
 
 namespace hdpsim {
 
+/// What one multiprocessor computes of a product at a time.
+struct GemmTile {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+};
+
+/// FLOPs of a product whose tiles are counted whole and, beyond one wave, fill whole waves of the multiprocessors.
+[[nodiscard]] double wave_rounded_work(const GemmTile& tile, std::int64_t multiprocessors, const Gemm& op);
+
 /// Matrix products: wave-rounded work at an efficiency that depends on the work or, for the weight shapes (n, k) that
 /// were measured, on m.
 ///
@@ -34,10 +43,8 @@ class GemmKernel {
     LogCurve efficiency;                     // by m
     std::map<std::int64_t, double> seconds;  // of the samples, by m
   };
-  [[nodiscard]] double wave_rounded_work(const Gemm& op) const;
 
-  std::int64_t tile_m_;
-  std::int64_t tile_n_;
+  GemmTile tile_;
   std::int64_t multiprocessors_;
   double launch_seconds_;
   double full_rate_;                                                       // FLOP/s

@@ -16,7 +16,7 @@ TableCostModel::TableCostModel(const DeviceProfile& profile)
       formula_(profile.datasheet, profile.overheads.kernel_launch.time),
       memory_bound_(profile.memory_bound) {
   for (const AttentionCurve& curve : profile.attention) {
-    attention_.emplace_back(curve, profile.datasheet.multiprocessors);
+    if (!curve.samples.empty()) attention_.emplace_back(curve, profile.datasheet.multiprocessors);
   }
   if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet);
 }

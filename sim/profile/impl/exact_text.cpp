@@ -51,12 +51,14 @@ std::string exact_text(Bandwidth bandwidth) {
 }
 
 std::string exact_text(FlopRate rate) {
-  // A double over a power of ten is rounded: one of its neighbours reads back as the rate that was read from a file.
-  constexpr double tera = 1e12;
-  const double quotient = rate.per_second() / tera;
-  for (const double number : {quotient, std::nextafter(quotient, INFINITY), std::nextafter(quotient, -INFINITY)}) {
-    std::string text = fmt::format("{} TFLOP/s", number);
-    if (parse_flop_rate(text).value == rate) return text;
+  // A double over a power of ten is rounded: in the unit in which a file stated the rate, one of the quotient's
+  // neighbours reads back as it.
+  for (const Unit& unit : {Unit{"TFLOP/s", 1e12}, Unit{"GFLOP/s", 1e9}, Unit{"PFLOP/s", 1e15}}) {
+    const double quotient = rate.per_second() / unit.scale;
+    for (const double number : {quotient, std::nextafter(quotient, INFINITY), std::nextafter(quotient, -INFINITY)}) {
+      std::string text = fmt::format("{} {}", number, unit.name);
+      if (parse_flop_rate(text).value == rate) return text;
+    }
   }
   HDPSIM_CHECK(false, "{} FLOP/s cannot be written exactly", rate.per_second());
 }

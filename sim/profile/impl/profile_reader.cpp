@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/profile/impl/measured_reader.h"
 #include "sim/profile/profile_file.h"
 
 namespace hdpsim {
@@ -27,10 +28,25 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   if (const Value* value = map.find("memory_bound")) profile.memory_bound = memory_bound(*value);
   if (const Value* value = map.find("links")) links(*value, profile);
   if (const Value* value = map.find("host_copies")) profile.host_copies = host_copies(*value);
-  if (const Value* value = map.require("overheads")) profile.overheads = overheads(*value);
+  if (const Value* value = part(map, "overheads")) profile.overheads = overheads(*value);
   if (const Value* value = map.find("backward_ring")) profile.backward_ring = backward_ring(*value);
+  measured_parts(map, profile);
   map.finish();
   return profile;
+}
+
+void ProfileReader::measured_parts(MapReader& map, DeviceProfile& profile) {
+  const Value* samples = map.find("samples");
+  const Value* fits = map.find("fits");
+  if (label_ != ProfileLabel::measured) {
+    for (const Value* value : {samples, fits}) {
+      if (value != nullptr) diagnostics_.error(value->position, "only a profile with the label 'measured' has these");
+    }
+    return;
+  }
+  MeasuredReader reader(diagnostics_);
+  if (samples != nullptr) profile.samples = reader.samples(*samples);
+  if (fits != nullptr) profile.fits = reader.fits(*fits);
 }
 
 Provenance ProfileReader::provenance(const Value& value) {
@@ -85,7 +101,7 @@ void ProfileReader::links(const Value& value, DeviceProfile& profile) {
 LinkProfile ProfileReader::link(const Value& value, const std::string& what) {
   MapReader map(value, what, diagnostics_);
   LinkProfile link;
-  if (const Value* rate = map.require("send_recv")) link.send_recv = send_recv(*rate);
+  if (const Value* rate = part(map, "send_recv")) link.send_recv = send_recv(*rate);
   if (const Value* rate = map.find("all_gather")) link.all_gather = collective(*rate);
   if (const Value* rate = map.find("reduce_scatter")) link.reduce_scatter = collective(*rate);
   if (const Value* rate = map.find("all_reduce")) link.all_reduce = collective(*rate);
@@ -138,11 +154,13 @@ HostCopies ProfileReader::host_copies(const Value& value) {
 Overheads ProfileReader::overheads(const Value& value) {
   MapReader map(value, "'overheads'", diagnostics_);
   Overheads overheads;
-  if (const Value* part = map.require("per_step")) overheads.per_step = overhead(*part, "'per_step'");
-  if (const Value* part = map.require("per_micro_batch")) {
-    overheads.per_micro_batch = overhead(*part, "'per_micro_batch'");
+  if (const Value* step = part(map, "per_step")) overheads.per_step = overhead(*step, "'per_step'");
+  if (const Value* micro_batch = part(map, "per_micro_batch")) {
+    overheads.per_micro_batch = overhead(*micro_batch, "'per_micro_batch'");
   }
-  if (const Value* part = map.require("kernel_launch")) overheads.kernel_launch = overhead(*part, "'kernel_launch'");
+  if (const Value* launch = part(map, "kernel_launch")) {
+    overheads.kernel_launch = overhead(*launch, "'kernel_launch'");
+  }
   map.finish();
   return overheads;
 }
@@ -176,41 +194,8 @@ std::string ProfileReader::source(MapReader& map) {
   return text(map, "source");
 }
 
-std::string ProfileReader::text(MapReader& map, std::string_view key) {
-  const auto read = map.required<std::string>(key);
-  if (read && read->empty()) diagnostics_.error(map.value().find(key)->position, fmt::format("'{}' says nothing", key));
-  return read.value_or("");
+const Value* ProfileReader::part(MapReader& map, std::string_view key) {
+  return label_ == ProfileLabel::measured ? map.find(key) : map.require(key);
 }
-
-std::int64_t ProfileReader::count(MapReader& map, std::string_view key) {
-  return map.required_in<std::int64_t>(key, positive_range).value_or(0);
-}
-
-Duration ProfileReader::time(MapReader& map, std::string_view key) {
-  const Duration read = map.required<Duration>(key).value_or(Duration{});
-  if (read < Duration{}) {
-    const Value* value = map.value().find(key);
-    diagnostics_.error(value->position, fmt::format("'{}' is {}, it must not be negative", key, value->text));
-  }
-  return read;
-}
-
-template <class T>
-T ProfileReader::positive(MapReader& map, std::string_view key) {
-  const auto read = map.required<T>(key);
-  if (!read) return T{};
-  check_positive(*map.value().find(key), key, *read);
-  return *read;
-}
-
-template <class T>
-void ProfileReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
-  if (quantity > T{}) return;
-  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be more than zero", key, value.text));
-}
-
-template FlopRate ProfileReader::positive(MapReader&, std::string_view);
-template void ProfileReader::check_positive(const Value&, std::string_view, const Duration&);
-template void ProfileReader::check_positive(const Value&, std::string_view, const FlopRate&);
 
 }  // namespace hdpsim

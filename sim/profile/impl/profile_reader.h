@@ -1,32 +1,29 @@
 #pragma once
 
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/document/reader.h"
-#include "sim/profile/device_profile.h"
+#include "sim/profile/impl/field_reader.h"
 
 namespace hdpsim {
 
-/// Reads the sections of a profile one by one. A value that is missing or wrong is reported and left at zero; whoever
-/// calls throws the profile away if anything was reported.
-class ProfileReader {
+/// Reads the sections of a profile one by one.
+class ProfileReader : FieldReader {
  public:
-  explicit ProfileReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  using FieldReader::FieldReader;
 
   [[nodiscard]] DeviceProfile profile(const Value& document);
 
  private:
-  static constexpr Range positive_range{1, std::numeric_limits<double>::infinity()};
-
   Provenance provenance(const Value& value);
   Datasheet datasheet(const Value& value);
   std::vector<AttentionCurve> attention(const Value& value);
   AttentionCurve curve(const Value& value);
   void tile(MapReader& map, AttentionCurve& curve);
   AttentionSample sample(const Value& value, const AttentionCurve& curve);
+  PackedSample packed(const Value& value, const AttentionCurve& curve);
+  PackedDocument document(const Value& value);
   GemmTable gemm(const Value& value);
   GemmWorkSample work_sample(const Value& value);
   GemmShapeSample shape_sample(const Value& value, Duration launch);
@@ -39,21 +36,14 @@ class ProfileReader {
   Overheads overheads(const Value& value);
   Overhead overhead(const Value& value, const std::string& what);
   BackwardRing backward_ring(const Value& value);
+  void measured_parts(MapReader& map, DeviceProfile& profile);
 
   Duration sample_time(MapReader& map, Flops work);
   void check_launch(MapReader& map, Duration time, Duration launch);
-  std::optional<Spread> spread(MapReader& map);
   std::string source(MapReader& map);
-  std::string text(MapReader& map, std::string_view key);
-  std::int64_t count(MapReader& map, std::string_view key);
-  Duration time(MapReader& map, std::string_view key);
-  template <class T>
-  T positive(MapReader& map, std::string_view key);
-  template <class T>
-  void check_positive(const Value& value, std::string_view key, const T& quantity);
-  const std::vector<Value>& samples(MapReader& map, std::string_view key, bool required);
+  /// A part that only a measured profile may leave out.
+  const Value* part(MapReader& map, std::string_view key);
 
-  Diagnostics& diagnostics_;
   ProfileLabel label_ = ProfileLabel::measured;
   FlopRate peak_;
 };

@@ -1,35 +1,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "sim/profile/impl/profile_reader.h"
 
 namespace hdpsim {
 namespace {
 
-const std::vector<Value>& no_items() {
-  static const std::vector<Value> none;
-  return none;
-}
-
 bool same_kernel(const AttentionCurve& a, const AttentionCurve& b) {
-  return a.causal == b.causal && a.backward == b.backward && a.head_dim == b.head_dim;
+  return a.causal == b.causal && a.backward == b.backward && a.head_dim == b.head_dim && a.heads == b.heads &&
+         a.kv_heads == b.kv_heads;
 }
 
 bool same_block(const AttentionSample& a, const AttentionSample& b) {
-  return a.queries == b.queries && a.keys == b.keys;
+  return a.queries == b.queries && a.keys == b.keys && a.count == b.count;
 }
 
 }  // namespace
-
-const std::vector<Value>& ProfileReader::samples(MapReader& map, std::string_view key, bool required) {
-  const Value* value = required ? map.require(key) : map.find(key);
-  if (value == nullptr) return no_items();
-  if (!value->is_sequence() || value->items.empty()) {
-    diagnostics_.error(value->position, fmt::format("'{}' must be a list of at least one sample", key));
-  }
-  return value->items;
-}
 
 std::vector<AttentionCurve> ProfileReader::attention(const Value& value) {
   std::vector<AttentionCurve> curves;
@@ -42,7 +31,7 @@ std::vector<AttentionCurve> ProfileReader::attention(const Value& value) {
     const bool repeated = std::any_of(curves.begin(), curves.end(),
                                       [&](const AttentionCurve& other) { return same_kernel(read, other); });
     if (repeated) {
-      diagnostics_.error(item.position, "a second curve of the same mask, direction and head dimension",
+      diagnostics_.error(item.position, "a second curve of the same mask, direction, head dimension and heads",
                          "put the samples into one curve");
     }
     curves.push_back(std::move(read));
@@ -61,10 +50,12 @@ AttentionCurve ProfileReader::curve(const Value& value) {
   }
   curve.head_dim = count(map, "head_dim");
   curve.heads = count(map, "heads");
+  curve.kv_heads = map.optional_in<std::int64_t>("kv_heads", positive_range).value_or(0);
   tile(map, curve);
   curve.launch = time(map, "launch");
   curve.source = source(map);
-  for (const Value& item : samples(map, "samples", true)) {
+  const std::vector<Value>& packs = list(map, "packed", false, "sample");
+  for (const Value& item : list(map, "samples", packs.empty(), "sample")) {
     const AttentionSample read = sample(item, curve);
     if (std::any_of(curve.samples.begin(), curve.samples.end(), [&](const auto& s) { return same_block(s, read); })) {
       diagnostics_.error(item.position,
@@ -72,6 +63,7 @@ AttentionCurve ProfileReader::curve(const Value& value) {
     }
     curve.samples.push_back(read);
   }
+  for (const Value& item : packs) curve.packed.push_back(packed(item, curve));
   map.finish();
   return curve;
 }
@@ -107,6 +99,35 @@ AttentionSample ProfileReader::sample(const Value& value, const AttentionCurve& 
   return sample;
 }
 
+PackedSample ProfileReader::packed(const Value& value, const AttentionCurve& curve) {
+  MapReader map(value, "a packed sample", diagnostics_);
+  PackedSample sample;
+  for (const Value& item : list(map, "documents", true, "document")) sample.documents.push_back(document(item));
+  sample.time = sample_time(map, sample_work(curve, sample));
+  sample.spread = spread(map);
+  map.finish();
+  const auto unlike = [](const PackedDocument& d) { return d.queries != d.keys; };
+  if (curve.causal && std::any_of(sample.documents.begin(), sample.documents.end(), unlike)) {
+    map.error("a causal document has as many queries as keys");
+  }
+  return sample;
+}
+
+PackedDocument ProfileReader::document(const Value& value) {
+  const auto side = [&](std::string_view text) {
+    std::int64_t tokens = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+    return error == std::errc{} && end == text.data() + text.size() ? tokens : 0;
+  };
+  const std::string_view text = value.text;
+  const auto cross = text.find('x');
+  const PackedDocument document{side(text.substr(0, cross)), side(text.substr(cross == text.npos ? 0 : cross + 1))};
+  if (!value.is_scalar() || document.queries < 1 || document.keys < 1) {
+    diagnostics_.error(value.position, "a document is its tokens (300) or queries by keys (300x150)");
+  }
+  return document;
+}
+
 GemmTable ProfileReader::gemm(const Value& value) {
   MapReader map(value, "'gemm'", diagnostics_);
   GemmTable table;
@@ -119,8 +140,8 @@ GemmTable ProfileReader::gemm(const Value& value) {
   table.launch = time(map, "launch");
   table.full_rate = positive<FlopRate>(map, "full_rate");
   table.source = source(map);
-  for (const Value& item : samples(map, "by_work", false)) table.by_work.push_back(work_sample(item));
-  for (const Value& item : samples(map, "by_shape", false)) {
+  for (const Value& item : list(map, "by_work", false, "sample")) table.by_work.push_back(work_sample(item));
+  for (const Value& item : list(map, "by_shape", false, "sample")) {
     table.by_shape.push_back(shape_sample(item, table.launch));
   }
   if (value.is_map() && value.find("by_work") == nullptr && value.find("by_shape") == nullptr) {
@@ -181,16 +202,6 @@ Duration ProfileReader::sample_time(MapReader& map, Flops work) {
 
 void ProfileReader::check_launch(MapReader& map, Duration time, Duration launch) {
   if (time > Duration{} && time <= launch) map.error("the sample takes no longer than the launch alone");
-}
-
-std::optional<Spread> ProfileReader::spread(MapReader& map) {
-  const auto p10 = map.optional<Duration>("p10");
-  const auto p90 = map.optional<Duration>("p90");
-  const auto runs = map.optional_in<std::int64_t>("runs", positive_range);
-  if (!p10 && !p90 && !runs) return std::nullopt;
-  if (p10 && p90 && runs && *p10 > Duration{} && *p10 <= *p90) return Spread{*p10, *p90, *runs};
-  map.error("a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
-  return std::nullopt;
 }
 
 }  // namespace hdpsim

@@ -54,7 +54,7 @@ TEST_CASE("the A100 profile holds the published ring step and MLP of the case st
 
   // Keys and values of 8,192 tokens with 8 heads of 128, bf16, halved by tp 2, in 1.4 to 1.6 ms.
   const double bytes = 8192.0 * 2 * 8 * 128 * 2 / 2;
-  const SendRecvRate& network = a100.network->send_recv;
+  const SendRecvRate& network = a100.network->send_recv.value();
   const double seconds = network.latency.seconds() + bytes / (network.bandwidth.gigabytes_per_second() * 1e9);
   CHECK(seconds == Approx(1.5e-3).epsilon(0.01));
   CHECK(network.efficiency() == Approx(11.3 / 25));

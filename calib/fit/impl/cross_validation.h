@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/profile/profile_fits.h"
+
+namespace hdpsim::calib {
+
+using Indices = std::vector<std::size_t>;
+
+/// One way to explain samples: fitted to some of them, it predicts others, in seconds.
+struct Candidate {
+  std::string form;
+  std::function<std::vector<double>(const Indices& known, const Indices& asked)> predict;
+};
+
+/// What a candidate predicts of every sample, in seconds.
+struct Predictions {
+  std::vector<double> in_sample;
+  /// By a fit to the samples of all folds but the sample's own: ten folds, or one a sample where there are at most
+  /// twenty. Samples are dealt to folds in a seeded random order.
+  std::vector<double> held_out;
+};
+
+/// `held` are the samples that are dealt; all others are always known, and their held_out means nothing.
+[[nodiscard]] Predictions predictions_of(const Candidate& candidate, std::size_t samples, const Indices& held,
+                                         std::uint64_t seed);
+
+/// The candidate that predicts the samples `of` best when it has not seen them (mean relative error). Candidates stand
+/// from the simplest to the richest: a richer one must be better by a twentieth.
+[[nodiscard]] std::size_t best_of(const std::vector<Predictions>& candidates, const std::vector<double>& seconds,
+                                  const Indices& of);
+
+/// The best candidate for the samples that are held out, with its predictions.
+struct Choice {
+  std::size_t candidate = 0;
+  Predictions predictions;
+};
+[[nodiscard]] Choice choose(const std::vector<Candidate>& candidates, const std::vector<double>& seconds,
+                            const Indices& held, std::uint64_t seed);
+
+/// Errors of predictions of the samples `of`.
+[[nodiscard]] FitQuality quality(const Predictions& predictions, const std::vector<double>& seconds, const Indices& of);
+
+/// 0, 1, ..., count - 1.
+[[nodiscard]] Indices all_indices(std::size_t count);
+
+/// Of sizes in ascending order those between the least and the greatest: a fit of transfers is valid from one to the
+/// other, so that to leave out an end would ask it for what it does not claim. All where there are fewer than four.
+[[nodiscard]] Indices inner_indices(std::size_t count);
+
+template <class T>
+[[nodiscard]] std::vector<T> selected(const std::vector<T>& items, const Indices& indices) {
+  std::vector<T> chosen;
+  chosen.reserve(indices.size());
+  for (const std::size_t index : indices) chosen.push_back(items[index]);
+  return chosen;
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "calib/fit/impl/cross_validation.h"
+#include "calib/fit/impl/families.h"
+#include "calib/fit/impl/least_squares.h"
+#include "sim/cost/fitted_gemm.h"
+
+namespace hdpsim::calib {
+namespace {
+
+struct Term {
+  std::string_view name;
+  double GemmFit::*coefficient;
+};
+constexpr Term launch_term = {"launch", &GemmFit::launch_s};
+constexpr Term flop_term = {"wave-rounded work", &GemmFit::flop_s};
+constexpr Term element_term = {"elements", &GemmFit::element_s};
+
+struct Form {
+  std::vector<Term> terms;
+  std::int64_t neighbours = 0;
+  double power = 2;
+
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const Term& term : terms) text += (text.empty() ? "" : " + ") + std::string(term.name);
+    return neighbours == 0 ? text : text + ", times the ratio at shapes near by";
+  }
+};
+
+class Products {
+ public:
+  Products(const GemmTable& table, std::int64_t multiprocessors) : table_(table), multiprocessors_(multiprocessors) {}
+
+  [[nodiscard]] std::vector<double> seconds() const {
+    std::vector<double> seconds;
+    for (const GemmShapeSample& sample : table_.by_shape) seconds.push_back(sample.time.seconds());
+    return seconds;
+  }
+
+  [[nodiscard]] Candidate candidate(const Form& form) const {
+    const auto predict = [this, form](const Indices& known, const Indices& asked) {
+      GemmTable part = table_;
+      part.by_shape = selected(table_.by_shape, known);
+      const FittedGemm products(fitted(form, part), part, multiprocessors_);
+      std::vector<double> predictions;
+      for (const std::size_t i : asked) {
+        const GemmShapeSample& sample = table_.by_shape[i];
+        predictions.push_back(products.cost({sample.m, sample.n, sample.k}).seconds);
+      }
+      return predictions;
+    };
+    return {form.text(), predict};
+  }
+
+  [[nodiscard]] GemmFit fitted(const Form& form, const GemmTable& table) const {
+    GemmTable no_samples = table;
+    no_samples.by_shape.clear();
+    std::vector<FittedGemm> units;
+    for (const Term& term : form.terms) {
+      GemmFit unit;
+      unit.*term.coefficient = 1;
+      units.emplace_back(unit, no_samples, multiprocessors_);
+    }
+    Equations equations;
+    for (const GemmShapeSample& sample : table.by_shape) {
+      std::vector<double>& features = equations.features.emplace_back();
+      for (const FittedGemm& unit : units) features.push_back(unit.law_seconds({sample.m, sample.n, sample.k}));
+      equations.seconds.push_back(sample.time.seconds());
+    }
+    const std::vector<double> coefficients = relative_least_squares(equations);
+    GemmFit fit;
+    fit.form = form.text();
+    for (std::size_t i = 0; i < coefficients.size(); ++i) fit.*form.terms[i].coefficient = coefficients[i];
+    fit.neighbours = form.neighbours;
+    fit.power = form.power;
+    return fit;
+  }
+
+ private:
+  const GemmTable& table_;
+  std::int64_t multiprocessors_;
+};
+
+std::vector<Form> forms() {
+  std::vector<Form> forms;
+  const std::array<std::vector<Term>, 3> laws = {std::vector{flop_term}, std::vector{launch_term, flop_term},
+                                                 std::vector{launch_term, flop_term, element_term}};
+  forms.reserve(7 * laws.size());
+  for (const auto& law : laws) forms.push_back({law, 0, 2});
+  for (const std::int64_t neighbours : {3, 6, 12}) {
+    for (const double power : {2.0, 4.0}) {
+      for (const auto& law : laws) forms.push_back({law, neighbours, power});
+    }
+  }
+  return forms;
+}
+
+}  // namespace
+
+GemmFit fit_gemm(const GemmTable& table, std::int64_t multiprocessors, std::uint64_t seed) {
+  const Products products(table, multiprocessors);
+  const std::vector<Form> all = forms();
+  std::vector<Candidate> candidates;
+  candidates.reserve(all.size());
+  for (const Form& form : all) candidates.push_back(products.candidate(form));
+  const std::vector<double> seconds = products.seconds();
+  const Indices held = all_indices(seconds.size());
+  const Choice choice = choose(candidates, seconds, held, seed);
+  GemmFit fit = products.fitted(all[choice.candidate], table);
+  fit.quality = quality(choice.predictions, seconds, held);
+  return fit;
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,100 @@
+#include "calib/fit/impl/link_profile.h"
+
+#include <algorithm>
+#include <set>
+
+#include "calib/fit/impl/curve_fit.h"
+#include "calib/fit/impl/least_squares.h"
+#include "calib/fit/impl/quantities.h"
+
+namespace hdpsim::calib {
+namespace {
+
+std::vector<MessageSample> of_kind(const std::vector<MessageSample>& samples, LinkKind link, MessageKind kind) {
+  std::vector<MessageSample> found;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(found),
+               [&](const MessageSample& s) { return s.link == link && s.kind == kind; });
+  return found;
+}
+
+/// Bus bandwidth as nccl-tests defines it: what every rank sends, by bytes of the size column.
+double bus_factor(MessageKind kind, std::int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (kind) {
+    case MessageKind::send_recv:
+      return 1;
+    case MessageKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case MessageKind::all_gather:
+    case MessageKind::reduce_scatter:
+    case MessageKind::all_to_all:
+      return (n - 1) / n;
+  }
+  return 1;
+}
+
+double ring_steps(MessageKind kind, std::int64_t ranks) {
+  return static_cast<double>(kind == MessageKind::all_reduce ? 2 * (ranks - 1) : ranks - 1);
+}
+
+std::optional<SendRecvRate> send_recv(const std::vector<MessageSample>& samples) {
+  if (samples.empty()) return std::nullopt;
+  std::vector<double> bytes;
+  std::vector<double> seconds;
+  for (const MessageSample& sample : samples) {
+    bytes.push_back(static_cast<double>(sample.bytes.count()));
+    seconds.push_back(sample.time.seconds());
+  }
+  const Line line = fit_line(bytes, seconds);
+  return SendRecvRate{Duration::seconds(line.latency_s), bandwidth_of(line.byte_s), {}, ""};
+}
+
+// Latency and steps can be told apart only where unlike numbers of ranks were measured.
+std::optional<CollectiveRate> collective(const std::vector<MessageSample>& samples) {
+  if (samples.empty()) return std::nullopt;
+  std::set<std::int64_t> rank_counts;
+  for (const MessageSample& sample : samples) rank_counts.insert(sample.ranks);
+  const bool has_steps = rank_counts.size() > 1;
+  Equations equations;
+  for (const MessageSample& sample : samples) {
+    const double bus_bytes = static_cast<double>(sample.bytes.count()) * bus_factor(sample.kind, sample.ranks);
+    equations.features.push_back({1, has_steps ? ring_steps(sample.kind, sample.ranks) : 0, bus_bytes});
+    equations.seconds.push_back(sample.time.seconds());
+  }
+  const std::vector<double> coefficients = relative_least_squares(equations);
+  return CollectiveRate{
+      Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), bandwidth_of(coefficients[2]), {}, ""};
+}
+
+template <class Rate>
+void raise(Bandwidth& fastest, const std::optional<Rate>& rate) {
+  if (rate) fastest = std::max(fastest, rate->bandwidth);
+}
+
+}  // namespace
+
+std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
+                                        std::optional<Bandwidth> line_rate) {
+  LinkProfile profile;
+  profile.send_recv = send_recv(of_kind(samples, link, MessageKind::send_recv));
+  profile.all_gather = collective(of_kind(samples, link, MessageKind::all_gather));
+  profile.reduce_scatter = collective(of_kind(samples, link, MessageKind::reduce_scatter));
+  profile.all_reduce = collective(of_kind(samples, link, MessageKind::all_reduce));
+  profile.all_to_all = collective(of_kind(samples, link, MessageKind::all_to_all));
+  if (profile == LinkProfile{}) return std::nullopt;
+
+  Bandwidth fastest = line_rate.value_or(Bandwidth{});
+  raise(fastest, profile.send_recv);
+  if (!line_rate) {
+    for (const auto* rate : {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce, &profile.all_to_all}) {
+      raise(fastest, *rate);
+    }
+  }
+  if (profile.send_recv) profile.send_recv->line_rate = fastest;
+  for (auto* rate : {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce, &profile.all_to_all}) {
+    if (*rate) (*rate)->line_rate = fastest;
+  }
+  return profile;
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/cost/impl/log_curve.h"
+#include "sim/model/operation.h"
+#include "sim/profile/profile_fits.h"
+
+namespace hdpsim {
+
+/// One attention kernel by its fit: the sum of terms that AttentionFit states. Calibration builds its equations from
+/// this very code, term by term, so that a fit and its use cannot drift apart.
+///
+/// Whether the longest row of tiles or the sum of all areas counts is decided by areas alone, so that a time is linear
+/// in the coefficients.
+class FittedAttention {
+ public:
+  FittedAttention(const AttentionFit& fit, std::int64_t multiprocessors);
+
+  /// What one block of a launch adds; areas and rows over all its heads.
+  struct BlockCost {
+    double area = 0;           ///< Pairs, tiles counted whole.
+    double seconds = 0;        ///< Of them, the device full.
+    double longest_row = 0;    ///< Pairs of the longest row of tiles x multiprocessors.
+    double row_seconds = 0;    ///< Of them.
+    double other_seconds = 0;  ///< Terms by row, row of tiles and document.
+    double tile_rows = 0;
+    bool outside = false;  ///< A side is shorter or longer than any that was measured.
+  };
+  [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads, std::int64_t kv_heads) const;
+
+  [[nodiscard]] const AttentionFit& fit() const { return fit_; }
+  [[nodiscard]] std::int64_t multiprocessors() const { return multiprocessors_; }
+
+ private:
+  [[nodiscard]] double pair_seconds(std::int64_t length) const;
+
+  AttentionFit fit_;
+  std::int64_t multiprocessors_;
+  std::int64_t causal_tile_keys_;        // of a causal block, also where the kernel's own tile is not made for it
+  LogCurve pairs_;                       // seconds by length
+  std::vector<double> seconds_by_tile_;  // pairs_ at the first multiples of a tile's side
+  std::int64_t step_;                    // that side: every length is a multiple of it
+};
+
+/// What a launch takes, and how much of it lies in blocks of sizes that were measured.
+struct FittedLaunch {
+  double seconds = 0;
+  double outside_area = 0;
+  double area = 0;
+};
+
+/// A launch of blocks under both masks; `kernels[mask]` may be null where the launch has no block of that mask.
+[[nodiscard]] FittedLaunch fitted_launch(const std::array<const FittedAttention*, 2>& kernels, const Attention& op);
+
+}  // namespace hdpsim

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sim/profile/profile_fits.h"
+
+namespace hdpsim {
+
+/// Seconds of one transfer of so many bytes, or of one kernel that reads and writes them.
+[[nodiscard]] double fitted_seconds(const TransferCurve& curve, double bytes);
+[[nodiscard]] double fitted_seconds(const CopyFit& fit, double bytes);
+/// Bytes as in the size column of nccl-tests.
+[[nodiscard]] double fitted_seconds(const MessageFit& fit, double bytes);
+
+}  // namespace hdpsim

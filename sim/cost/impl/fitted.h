@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/cost/fitted_attention.h"
+#include "sim/cost/fitted_gemm.h"
+#include "sim/cost/impl/table.h"
+
+namespace hdpsim {
+
+/// Uses the fits of a measured profile; what has none is left to the tables.
+///
+/// Evidence: measured is a sample of exactly this operation, whose time is returned. Interpolated lies within what the
+/// fit's samples spanned, extrapolated beyond it. A launch of attention counts as what the larger part of its area is.
+class FittedCostModel final : public CostModel {
+ public:
+  explicit FittedCostModel(const DeviceProfile& profile);
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override;
+  [[nodiscard]] Estimate attention(const Attention& op) const override;
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override;
+
+ private:
+  [[nodiscard]] const FittedAttention* kernel(Mask mask, const Attention& op) const;
+  [[nodiscard]] std::optional<Duration> sample(const Attention& op) const;
+
+  TableCostModel tables_;
+  std::vector<AttentionCurve> curves_;
+  std::vector<FittedAttention> attention_;
+  std::optional<FittedGemm> gemm_;
+  std::optional<MemoryBoundFit> memory_bound_;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,85 @@
+#include "sim/profile/impl/field_reader.h"
+
+#include <fmt/format.h>
+
+namespace hdpsim {
+namespace {
+
+const std::vector<Value>& no_items() {
+  static const std::vector<Value> none;
+  return none;
+}
+
+}  // namespace
+
+std::string FieldReader::text(MapReader& map, std::string_view key) {
+  const auto read = map.required<std::string>(key);
+  if (read && read->empty()) diagnostics_.error(map.value().find(key)->position, fmt::format("'{}' says nothing", key));
+  return read.value_or("");
+}
+
+std::int64_t FieldReader::count(MapReader& map, std::string_view key) {
+  return map.required_in<std::int64_t>(key, positive_range).value_or(0);
+}
+
+double FieldReader::number(MapReader& map, std::string_view key) {
+  return map.required_in<double>(key, not_negative).value_or(0);
+}
+
+Duration FieldReader::time(MapReader& map, std::string_view key) {
+  const Duration read = map.required<Duration>(key).value_or(Duration{});
+  if (read < Duration{}) {
+    const Value* value = map.value().find(key);
+    diagnostics_.error(value->position, fmt::format("'{}' is {}, it must not be negative", key, value->text));
+  }
+  return read;
+}
+
+template <class T>
+T FieldReader::positive(MapReader& map, std::string_view key) {
+  const auto read = map.required<T>(key);
+  if (!read) return T{};
+  check_positive(*map.value().find(key), key, *read);
+  return *read;
+}
+
+template <class T>
+void FieldReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
+  if (quantity > T{}) return;
+  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be more than zero", key, value.text));
+}
+
+std::optional<Spread> FieldReader::spread(MapReader& map) {
+  const auto p10 = map.optional<Duration>("p10");
+  const auto p90 = map.optional<Duration>("p90");
+  const auto runs = map.optional_in<std::int64_t>("runs", positive_range);
+  if (!p10 && !p90 && !runs) return std::nullopt;
+  if (p10 && p90 && runs && *p10 > Duration{} && *p10 <= *p90) return Spread{*p10, *p90, *runs};
+  map.error("a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
+  return std::nullopt;
+}
+
+const std::vector<Value>& FieldReader::list(MapReader& map, std::string_view key, bool required, std::string_view of) {
+  const Value* value = required ? map.require(key) : map.find(key);
+  if (value == nullptr) return no_items();
+  if (!value->is_sequence() || value->items.empty()) {
+    diagnostics_.error(value->position, fmt::format("'{}' must be a list of at least one {}", key, of));
+  }
+  return value->items;
+}
+
+std::size_t FieldReader::choice(MapReader& map, std::string_view key, const std::vector<std::string>& words) {
+  const Value* value = map.require(key);
+  if (value == nullptr) return 0;
+  return read_choice(*value, key, words, diagnostics_).value_or(0);
+}
+
+template FlopRate FieldReader::positive(MapReader&, std::string_view);
+template Bandwidth FieldReader::positive(MapReader&, std::string_view);
+template Bytes FieldReader::positive(MapReader&, std::string_view);
+template Duration FieldReader::positive(MapReader&, std::string_view);
+template void FieldReader::check_positive(const Value&, std::string_view, const Duration&);
+template void FieldReader::check_positive(const Value&, std::string_view, const FlopRate&);
+template void FieldReader::check_positive(const Value&, std::string_view, const Bandwidth&);
+
+}  // namespace hdpsim
