@@ -13,16 +13,24 @@ namespace hdpsim::app {
 /// What is common to all commands, and what the chosen one will do once the whole command line has been read.
 struct Session {
   std::string data_folder;
+  std::string command_line;     ///< As it was given.
   std::function<int()> action;  ///< Returns the exit code.
 };
 
 inline constexpr char version[] = HDPSIM_VERSION;
+/// Of the sources that were built, as git describes it; empty without git.
+inline constexpr char commit[] = HDPSIM_COMMIT;
+
+/// What shells expect of a program that a signal has ended, less the signal.
+inline constexpr int exit_by_signal = 128;
 
 // One command a file. Each adds itself to the application.
 void add_study_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
 void add_trace_command(CLI::App& app, Session& session);
+void add_calibrate_command(CLI::App& app, Session& session);
+void add_comm_command(CLI::App& app, Session& session);
 
 /// Adds a command with its own options object, which lives as long as the command; `run` gets it.
 template <class Options>

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <new>
 #include <system_error>
 
+#include "kernels/spec/error.h"
 #include "sim/app/command.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
@@ -17,7 +19,7 @@ constexpr char overview[] =
     "What would this plan cost on that cluster for my data? Simulates training steps of long-context language models.";
 constexpr char exit_codes[] =
     "Example:\n  hdpsim study configs/studies/tiny.yaml\n\n"
-    "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no memory, cannot write); 70 a bug;\n"
+    "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no device, no memory, cannot write); 70 a bug;\n"
     "130 and 143 stopped by Ctrl-C and by SIGTERM.";
 
 int complain(ExitCode code, const std::string& text) {
@@ -36,6 +38,7 @@ int run(int argc, char** argv) {
   CLI::App app(overview, "hdpsim");
   Session session;
   session.data_folder = HDPSIM_DATA_DIR;
+  session.command_line = fmt::format("hdpsim {}", fmt::join(argv + 1, argv + argc, " "));
   app.add_option("--data-dir", session.data_folder, "Folder with the shipped configs, calib/profiles and traces")
       ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);
@@ -46,6 +49,8 @@ int run(int argc, char** argv) {
   add_plan_command(app, session);
   add_check_command(app, session);
   add_trace_command(app, session);
+  add_calibrate_command(app, session);
+  add_comm_command(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -62,6 +67,10 @@ int guarded_run(int argc, char** argv) {
     fmt::print(stderr, "{}", error.what());
     return wrong_input;
   } catch (const MachineError& error) {
+    return complain(machine_refused, fmt::format("error: {}", error.what()));
+  } catch (const kernels::UnsupportedInput& error) {
+    return complain(wrong_input, fmt::format("error: {}", error.what()));
+  } catch (const kernels::DeviceError& error) {
     return complain(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const std::bad_alloc&) {
     return complain(machine_refused, "error: out of memory");

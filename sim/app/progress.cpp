@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <string>
 
 #include "sim/report/values.h"
@@ -19,6 +20,10 @@ std::string run_name(const RunInfo& info) {
   return name;
 }
 
+double share_of(std::size_t done, std::size_t all) {
+  return all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
+}
+
 }  // namespace
 
 ProgressDisplay::ProgressDisplay() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -29,20 +34,33 @@ ProgressDisplay::~ProgressDisplay() {
 
 void ProgressDisplay::show(const Progress& progress) {
   if (on_terminal_) {
-    draw(progress);
+    draw(share_of(progress.steps_done, progress.steps), fmt::format("{}/{} steps, {}/{} runs", progress.steps_done,
+                                                                    progress.steps, progress.runs_done, progress.runs));
   } else if (progress.finished != nullptr) {
     fmt::print(stderr, "{}/{} {}\n", progress.runs_done, progress.runs, run_name(*progress.finished));
   }
 }
 
-void ProgressDisplay::draw(const Progress& progress) {
+void ProgressDisplay::show(const calib::Progress& progress) {
+  const std::string left = fmt::format("about {:.0f} s left", std::ceil(progress.left_s));
+  if (on_terminal_) {
+    draw(share_of(progress.done, progress.total),
+         fmt::format("{}/{} {}: {}", progress.done, progress.total, left, calib::label_of(*progress.subject)));
+    return;
+  }
+  const std::size_t tenths = 10 * progress.done / progress.total;
+  if (tenths <= tenths_told_) return;
+  tenths_told_ = tenths;
+  fmt::print(stderr, "{}/{} measurements, {}\n", progress.done, progress.total, left);
+}
+
+void ProgressDisplay::draw(double share, const std::string& text) {
   const auto now = Clock::now();
   if (drawn_ && now - last_ < shortest_pause) return;
   last_ = now;
   drawn_ = true;
-  const std::size_t filled = progress.steps == 0 ? bar_width : bar_width * progress.steps_done / progress.steps;
-  fmt::print(stderr, "\r[{:<{}}] {}/{} steps, {}/{} runs\033[K", std::string(filled, '#'), bar_width,
-             progress.steps_done, progress.steps, progress.runs_done, progress.runs);
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(bar_width));
+  fmt::print(stderr, "\r[{:<{}}] {}\033[K", std::string(filled, '#'), bar_width, text);
   std::fflush(stderr);
 }
 

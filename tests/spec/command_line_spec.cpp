@@ -11,8 +11,8 @@ TEST_CASE("help and version are answers, not errors", "[cli]") {
   const Outcome version = here.hdpsim("--version");
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("hdpsim "));
-  for (const char* command :
-       {"", "study", "plan", "check", "trace", "trace describe", "trace generate", "trace convert", "trace fit"}) {
+  for (const char* command : {"", "study", "plan", "check", "calibrate", "trace", "trace describe", "trace generate",
+                              "trace convert", "trace fit"}) {
     const Outcome help = here.hdpsim(fmt::format("{} --help", command));
     CAPTURE(command, help.err);
     CHECK(help.code == 0);

@@ -57,6 +57,23 @@ TEST_CASE("a resumed study simulates only what is missing and gives the same byt
   CHECK(files_in(here.folder() / "half/runs") == runs);
 }
 
+TEST_CASE("a degraded link slows the step, and links.csv names it first", "[study]") {
+  const Workplace here;
+  const std::string study = "study configs/studies/tiny.yaml --set sweep={} ";
+  REQUIRE(here.hdpsim(study + "--out sound").code == 0);
+  REQUIRE(here.hdpsim(study + "--set 'cluster.links={node 1 nic 3: 0.1}' --out degraded").code == 0);
+  const auto mean_step = [&](const std::string& folder) {
+    const auto runs = nlohmann::json::parse(here.read(folder + "/result.json"))["runs"];
+    return runs.back()["step_time_s"]["mean"].get<double>();
+  };
+  CHECK(mean_step("degraded") > 1.1 * mean_step("sound"));
+  const std::string links = here.read("degraded/links.csv");
+  const std::string row = "\n0,hdp-balance,";
+  const std::size_t first = links.find(row);
+  REQUIRE(first != std::string::npos);
+  CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
+}
+
 TEST_CASE("runs of another study are not taken, those of a point that both have are", "[study]") {
   const Workplace here;
   REQUIRE(here.hdpsim(fmt::format("{} --out results", tiny)).code == 0);

@@ -1,0 +1,123 @@
+#include "calib/measure/collect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "calib/measure/impl/tensors.h"
+#include "calib/measure/summary.h"
+
+namespace hdpsim::calib {
+namespace {
+
+/// All rounds of one subject.
+struct Rounds {
+  const Subject* subject;
+  std::vector<Timing> timings;
+};
+
+std::vector<Rounds> grouped(const std::vector<Measurement>& measurements) {
+  std::vector<Rounds> groups;
+  std::map<std::string, std::size_t> index_of;
+  for (const Measurement& measurement : measurements) {
+    const auto [found, added] = index_of.emplace(subject_text(measurement.subject), groups.size());
+    if (added) groups.push_back({&measurement.subject, {}});
+    groups[found->second].timings.push_back(measurement.timing);
+  }
+  return groups;
+}
+
+struct Add {
+  Samples& samples;
+  const Timing& timing;
+  void operator()(const Attention& op) const { samples.attention.push_back({op, timing}); }
+  void operator()(const Gemm& op) const { samples.gemm.push_back({op, timing}); }
+  void operator()(const MemoryBoundSubject& op) const { samples.memory_bound.push_back({op.kernel, op.bytes, timing}); }
+  void operator()(const CopySubject& op) const { samples.copies.push_back({op.kind, op.bytes, timing}); }
+  void operator()(const MessageSubject& op) const {
+    samples.messages.push_back({op.kind, LinkKind::nvlink, op.ranks, op.bytes, timing});
+  }
+  void operator()(const InterferenceSubject& op) const {
+    samples.interference.push_back({op.compute, op.traffic, op.ctas, timing.median_s, timing.p10_s, timing.p90_s});
+  }
+};
+
+NoiseFloor noise_floor(const std::string& family, std::vector<double> gaps) {
+  std::sort(gaps.begin(), gaps.end());
+  const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
+  return {.family = family,
+          .mean = mean,
+          .p90 = percentile(gaps, 0.9),
+          .max = gaps.back(),
+          .pairs = static_cast<std::int64_t>(gaps.size())};
+}
+
+// A line needs two samples, a bend in it one more, and another tells whether they are right.
+constexpr std::size_t least_samples = 4;
+
+/// Takes out the samples of every curve, named by `curve_of`, that has too few.
+template <class Sample, class CurveOf>
+void leave_out(std::vector<Sample>& samples, const CurveOf& curve_of, std::vector<std::string>& left_out) {
+  std::map<std::string, std::size_t> counts;
+  for (const Sample& sample : samples) ++counts[curve_of(sample)];
+  std::erase_if(samples, [&](const Sample& sample) { return counts.at(curve_of(sample)) < least_samples; });
+  for (const auto& [curve, count] : counts) {
+    if (count < least_samples) left_out.push_back(fmt::format("{} ({})", curve, count));
+  }
+}
+
+std::string attention_curve(const AttentionTiming& sample) {
+  return fmt::format("attention {} {} d{}", sample.op.direction == Direction::forward ? "forward" : "backward",
+                     sample.op.blocks.front().mask == Mask::causal ? "causal" : "full", sample.op.head_dim);
+}
+
+}  // namespace
+
+Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements) {
+  Samples samples;
+  samples.circumstances = circumstances;
+  std::map<std::string, std::vector<double>> gaps;
+  for (const Rounds& rounds : grouped(measurements)) {
+    std::visit(Add{samples, pooled(rounds.timings)}, *rounds.subject);
+    if (rounds.timings.size() < 2) continue;
+    gaps[std::string(family_of(*rounds.subject))].push_back(
+        relative_gap(rounds.timings[0].median_s, rounds.timings[1].median_s));
+  }
+  for (auto& [family, values] : gaps) samples.noise.push_back(noise_floor(family, std::move(values)));
+  return samples;
+}
+
+std::vector<std::string> leave_out_thin_curves(Samples& samples) {
+  std::vector<std::string> left_out;
+  leave_out(samples.attention, attention_curve, left_out);
+  leave_out(
+      samples.gemm, [](const GemmTiming&) { return "matrix products"; }, left_out);
+  // Kernels that memory bounds share one shape.
+  leave_out(
+      samples.memory_bound, [](const MemoryBoundTiming&) { return "memory-bound kernels"; }, left_out);
+  leave_out(
+      samples.copies, [](const CopyTiming& sample) { return fmt::format("copies {}", copy_kind_name(sample.kind)); },
+      left_out);
+  const auto message_curve = [](const MessageTiming& sample) {
+    return fmt::format("{} of {} ranks over {}", message_kind_name(sample.kind), sample.ranks,
+                       link_kind_name(sample.link));
+  };
+  leave_out(samples.messages, message_curve, left_out);
+  return left_out;
+}
+
+double launch_seconds(Device& device) {
+  constexpr int runs = 100;
+  kernels::Backend& backend = device.backend();
+  Tensors tensors(backend, 1);
+  const kernels::Add smallest = {
+      .count = 1, .a = tensors.elements(1), .b = tensors.elements(1), .y = tensors.results(1)};
+  std::vector<double> seconds = backend.time(runs, false, [&] { backend.run(smallest); });
+  std::sort(seconds.begin(), seconds.end());
+  return percentile(seconds, 0.5);
+}
+
+}  // namespace hdpsim::calib

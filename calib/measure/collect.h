@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calib/fit/samples.h"
+#include "calib/measure/device.h"
+#include "calib/measure/subject.h"
+
+namespace hdpsim::calib {
+
+/// The input of the fit: rounds of one subject pooled into one timing, and for every family how far the rounds lie apart.
+/// Subjects keep the order in which they were first measured in `measurements`.
+[[nodiscard]] Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements);
+
+/// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves behind
+/// that was cut short: no fit is better than one through two points. Returns what was taken out and how many samples it had, for
+/// people.
+[[nodiscard]] std::vector<std::string> leave_out_thin_curves(Samples& samples);
+
+/// What the smallest kernel takes on a device: the addition of one number.
+[[nodiscard]] double launch_seconds(Device& device);
+
+}  // namespace hdpsim::calib

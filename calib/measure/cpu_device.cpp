@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "calib/measure/device.h"
+#include "calib/measure/impl/message_timer.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/peak.h"
+#include "kernels/transport/in_process.h"
+
+namespace hdpsim::calib {
+namespace {
+
+// The peaks of a processor are measured, on a machine that others may use at the same time: a better moment than theirs
+// may exceed them by this much.
+constexpr double flops_slack = 1.15;
+// A copy loads the lines that it writes; kernels that read more than they write move that much more of their own bytes.
+constexpr double bandwidth_slack = 2;
+// What kernels reach of the peaks, about.
+constexpr double usual_share = 0.6;
+// Less than this is a hiccup of a moment, no share to plan with.
+constexpr double least_available = 0.1;
+// Part of the memory that one measurement may take.
+constexpr std::int64_t memory_parts = 8;
+
+/// A peak that was measured on a shared machine: more digits would say nothing.
+double three_digits(double value) {
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::round(value / unit) * unit;
+}
+
+/// Of a processor, spent on this thread.
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+int cores() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+class CpuDevice final : public Device {
+ public:
+  [[nodiscard]] kernels::Backend& backend() override { return *backend_; }
+
+  [[nodiscard]] Circumstances circumstances() override {
+    const kernels::DeviceInfo info = backend_->info();
+    Circumstances found;
+    found.device = "CPU";
+    found.device_name = info.name;
+    found.devices = cores();
+    found.multiprocessors = 1;
+    found.memory_bytes = info.memory_bytes / cores();
+    const auto begin = std::chrono::steady_clock::now();
+    const double worked = thread_seconds();
+    found.peak_flops = three_digits(kernels::fma_peak_flops());
+    found.memory_bandwidth = three_digits(kernels::copy_bandwidth());
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    available_ = std::clamp((thread_seconds() - worked) / passed.count(), least_available, 1.0);
+    found.peak_source = fmt::format("one core, measured: fused multiply-add on registers ({}, fp32), copy in memory",
+                                    info.instruction_set);
+    found.attention_tile_queries = cpu_tile;
+    found.attention_tile_keys = cpu_tile;
+    found.gemm_tile_m = cpu_tile;
+    found.gemm_tile_n = cpu_tile;
+    found.clocks = info.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info.clock_mhz) : "not fixed";
+    found.instruction_set = info.instruction_set;
+    return found;
+  }
+
+  [[nodiscard]] DeviceSpeed speed(const Circumstances& circumstances) override {
+    const kernels::DeviceInfo info = backend_->info();
+    return {.peak_flops = flops_slack * circumstances.peak_flops,
+            .peak_bandwidth = bandwidth_slack * circumstances.memory_bandwidth,
+            .usual_flops = usual_share * circumstances.peak_flops,
+            .usual_bandwidth = usual_share * circumstances.memory_bandwidth,
+            .available = available_,
+            .cache_bytes = info.cache_bytes,
+            .memory_bytes = circumstances.memory_bytes / memory_parts};
+  }
+
+  /// Powers of two: as many threads as there are cores, each rank on a core of its own.
+  [[nodiscard]] std::vector<std::int64_t> rank_counts() override {
+    std::vector<std::int64_t> counts;
+    for (int ranks = 2; ranks <= std::min(cores(), most_ranks); ranks *= 2) counts.push_back(ranks);
+    return counts;
+  }
+
+  /// Of the slowest rank.
+  [[nodiscard]] std::vector<double> time(const MessageSubject& message, int runs) override {
+    std::vector<double> slowest(static_cast<std::size_t>(runs), 0.0);
+    std::mutex mutex;
+    kernels::run_ranks(static_cast<int>(message.ranks), [&](kernels::Transport& transport) {
+      const std::vector<double> seconds = time_message(transport, message, runs);
+      const std::scoped_lock lock(mutex);
+      for (std::size_t i = 0; i < seconds.size(); ++i) slowest[i] = std::max(slowest[i], seconds[i]);
+    });
+    return slowest;
+  }
+
+ private:
+  static constexpr std::int64_t cpu_tile = 16;
+  static constexpr int most_ranks = 16;
+  double available_ = 1;
+  std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device() {
+  return std::make_unique<CpuDevice>();
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "calib/measure/subject.h"
+#include "kernels/spec/backend.h"
+
+namespace hdpsim::calib {
+
+/// What no kernel on this device can exceed, and what one roughly reaches. Rates a second.
+struct DeviceSpeed {
+  double peak_flops = 0;      ///< A measured rate above it is refused.
+  double peak_bandwidth = 0;  ///< The same for tensors that no cache holds.
+  double usual_flops = 0;     ///< For estimates of how long a measurement will take.
+  double usual_bandwidth = 0;
+  /// The part of the time that the device gives to this program: other programs of a shared machine take the rest.
+  double available = 1;
+  std::int64_t cache_bytes = 0;
+  std::int64_t memory_bytes = 0;  ///< That one measurement may use.
+};
+
+/// A device to calibrate: its kernels, and the traffic that it can time. What it cannot do it leaves out of its lists.
+/// Errors: kernels::DeviceError.
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual kernels::Backend& backend() = 0;
+  /// Without date and commit, which the device does not know.
+  [[nodiscard]] virtual Circumstances circumstances() = 0;
+  /// Of this device under those circumstances, whose peaks may have been measured by an earlier execution.
+  [[nodiscard]] virtual DeviceSpeed speed(const Circumstances& circumstances) = 0;
+
+  [[nodiscard]] virtual std::vector<CopyKind> copy_kinds() { return {}; }
+  [[nodiscard]] virtual std::vector<double> time(const CopySubject& copy, int runs);
+  /// Rank counts, each at least 2, over which messages can be timed.
+  [[nodiscard]] virtual std::vector<std::int64_t> rank_counts() { return {}; }
+  [[nodiscard]] virtual std::vector<double> time(const MessageSubject& message, int runs);
+  [[nodiscard]] virtual std::vector<InterferenceSubject> interference() { return {}; }
+  /// Slowdowns, not seconds.
+  [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);
+};
+
+/// One core of this machine's processor; messages between threads. Measures the peaks, which takes about a second.
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device();
+/// A GPU. kernels::DeviceError without one, or if the program was built without CUDA.
+[[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);
+/// GPUs that can be used; 0 where the program was built without CUDA or no driver answers.
+[[nodiscard]] int cuda_devices();
+
+}  // namespace hdpsim::calib

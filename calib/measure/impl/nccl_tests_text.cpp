@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "calib/measure/impl/nccl_tests_readers.h"
+
+namespace hdpsim::calib {
+namespace {
+
+struct Word {
+  std::string_view text;
+  int column;  ///< From 1.
+};
+
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> words;
+  std::size_t at = line.find_first_not_of(" \t");
+  while (at != std::string_view::npos) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.push_back({line.substr(at, end - at), static_cast<int>(at) + 1});
+    at = line.find_first_not_of(" \t\r", end);
+  }
+  return words;
+}
+
+template <class Number>
+std::optional<Number> number_from(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool contains(const std::vector<Word>& words, std::string_view text) {
+  return std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.text == text; });
+}
+
+/// The columns of a table, by the words of its header line.
+struct Columns {
+  std::vector<std::string> names;
+
+  [[nodiscard]] std::size_t of(std::string_view name) const {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  }
+  [[nodiscard]] std::size_t time() const { return std::min(of("time"), of("cputime")); }
+  [[nodiscard]] bool complete() const {
+    return of("size") == 0 && time() < names.size() && of("#wrong") < names.size();
+  }
+  /// A time stamp at the end of a row is two words under one name.
+  [[nodiscard]] bool fits(std::size_t words) const {
+    return words == names.size() || (names.back() == "timestamp" && words == names.size() + 1);
+  }
+};
+
+class TextReader {
+ public:
+  TextReader(const std::string& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+
+  std::vector<NcclTestsRun> read(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      ++line_;
+      read_line(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    finish_run();
+    if (runs_.empty() && !complained_) {
+      diagnostics_.error({file_, 0, 0}, "this is no output of nccl-tests: there is no table of times in it");
+    }
+    return std::move(runs_);
+  }
+
+ private:
+  void read_line(std::string_view line) {
+    const std::vector<Word> words = words_of(line);
+    if (words.empty()) return;
+    if (words.front().text == "#") {
+      read_comment(words);
+    } else if (words.size() >= 3 && words[0].text == "NCCL" && words[1].text == "version") {
+      run_.nccl = words[2].text;
+    } else if (columns_.complete() && number_from<std::int64_t>(words.front().text)) {
+      read_row(words);
+    }
+  }
+
+  void read_comment(const std::vector<Word>& words) {
+    if (words.size() >= 5 && words[1].text == "Collective" && words[3].text == "starting:") {
+      finish_run();
+      begin_run(words[4]);
+    } else if (words.size() >= 4 && words[1].text == "Rank") {
+      read_rank(words);
+    } else if (words.size() >= 2 && words[1].text == "size" && contains(words, "#wrong")) {
+      columns_.names.clear();
+      for (std::size_t i = 1; i < words.size(); ++i) columns_.names.emplace_back(words[i].text);
+    } else if (words.size() >= 2 && words[1].text == "nThread") {
+      read_iterations(words);
+    }
+  }
+
+  void begin_run(const Word& program) {
+    started_ = {file_, line_, program.column};
+    named_ = true;
+    kind_ = nccl_tests_kind(program.text);
+    if (!kind_) complain(program.column, fmt::format("{} is no collective that training here uses", program.text));
+  }
+
+  /// `#  Rank  0 Group  0 Pid 1584 on host device  0 [0000:0f:00] NVIDIA H100`. Rank 0 begins the list of a run.
+  void read_rank(const std::vector<Word>& words) {
+    if (!run_.timings.empty()) finish_run();
+    ++run_.ranks;
+    if (started_.line == 0) started_ = {file_, line_, words.front().column};
+    const auto on = std::find_if(words.begin(), words.end(), [](const Word& word) { return word.text == "on"; });
+    if (on != words.end() && on + 1 != words.end()) hosts_.emplace((on + 1)->text);
+  }
+
+  void read_iterations(const std::vector<Word>& words) {
+    for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+      const bool own = words[i].text == "iters:" && words[i - 1].text != "warmup" && words[i - 1].text != "agg";
+      if (own) iterations_ = number_from<std::int64_t>(words[i + 1].text).value_or(iterations_);
+    }
+  }
+
+  void read_row(const std::vector<Word>& words) {
+    if (!columns_.fits(words.size())) {
+      complain(words.front().column,
+               fmt::format("this row has {} columns, its table has {}", words.size(), columns_.names.size()),
+               "was the output cut off, or did two ranks print at once?");
+      return;
+    }
+    const Word& size = words.front();
+    const Word& time = words[columns_.time()];
+    const Word& wrong = words[columns_.of("#wrong")];
+    const auto bytes = number_from<std::int64_t>(size.text);
+    const auto microseconds = number_from<double>(time.text);
+    if (bytes && *bytes == 0) return;  // a size that rounds to nothing on so many ranks
+    if (!bytes || *bytes < 0) {
+      complain(size.column, fmt::format("'{}' is no size in bytes", size.text));
+    } else if (!microseconds || !(*microseconds > 0)) {
+      complain(time.column, fmt::format("'{}' is no time in microseconds", time.text));
+    } else if (wrong.text != "N/A" && number_from<double>(wrong.text) != 0.0) {
+      complain(wrong.column, fmt::format("'{}' wrong results: what failed is not measured", wrong.text));
+    } else {
+      const double seconds = *microseconds * 1e-6;
+      run_.timings.push_back({.bytes = *bytes, .timing = {seconds, seconds, seconds, 0, iterations_}});
+    }
+  }
+
+  void finish_run() {
+    if (named_ || run_.ranks > 0 || !run_.timings.empty()) check_run();
+    run_ = {};
+    hosts_.clear();
+    columns_ = {};
+    kind_.reset();
+    named_ = false;
+    started_ = {};
+    iterations_ = default_iterations;
+  }
+
+  void check_run() {
+    if (!named_) kind_ = nccl_tests_kind(file_);
+    if (!kind_ && !named_) {
+      complain_at(started_, "which collective this is stands nowhere",
+                  "name the file after it, such as all_reduce.txt");
+    }
+    run_.link = hosts_.size() > 1 ? LinkKind::network : LinkKind::nvlink;
+    if (check_nccl_tests_run(run_, started_.line == 0 ? Position{file_, 0, 0} : started_, diagnostics_) && kind_) {
+      state_kind(run_, *kind_);
+      runs_.push_back(std::move(run_));
+    } else {
+      complained_ = true;
+    }
+  }
+
+  void complain(int column, std::string message, std::string help = {}) {
+    complain_at({file_, line_, column}, std::move(message), std::move(help));
+  }
+  void complain_at(const Position& position, std::string message, std::string help = {}) {
+    complained_ = true;
+    diagnostics_.error(position, std::move(message), std::move(help));
+  }
+
+  static constexpr std::int64_t default_iterations = 20;  // of nccl-tests
+
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  std::vector<NcclTestsRun> runs_;
+  NcclTestsRun run_;
+  std::optional<MessageKind> kind_;
+  bool named_ = false;
+  std::set<std::string, std::less<>> hosts_;
+  Columns columns_;
+  Position started_;
+  std::int64_t iterations_ = default_iterations;
+  int line_ = 0;
+  bool complained_ = false;
+};
+
+}  // namespace
+
+std::vector<NcclTestsRun> read_nccl_tests_text(const std::string& file, const std::string& text,
+                                               Diagnostics& diagnostics) {
+  return TextReader(file, diagnostics).read(text);
+}
+
+}  // namespace hdpsim::calib

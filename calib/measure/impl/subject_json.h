@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "calib/measure/subject.h"
+
+namespace hdpsim::calib {
+
+/// Keys in a fixed order, so that equal subjects have equal texts.
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Json json_of(const Subject& subject);
+/// Nothing if the JSON is no subject of ours. Throws what the JSON library throws for values of a wrong type.
+[[nodiscard]] std::optional<Subject> subject_from(const Json& json);
+
+}  // namespace hdpsim::calib

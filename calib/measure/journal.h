@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calib/fit/samples.h"
+#include "calib/measure/subject.h"
+
+namespace hdpsim::calib {
+
+/// What measurements must have in common to stand in one journal: the device and the program that measured it.
+struct JournalHeader {
+  std::string program;  ///< Version, and the commit where it is known.
+  std::string plan;     ///< What was wished for, in words: another plan has other subjects.
+  Circumstances circumstances;
+};
+
+/// The measurements of a calibration on disk, one JSON line each, written as soon as they are made: whatever happens to
+/// the process, nothing that was measured is lost. The first line is the header.
+class Journal {
+ public:
+  /// Starts a journal, in place of any that was there. MachineError if the file cannot be written.
+  [[nodiscard]] static Journal start(const std::filesystem::path& path, const JournalHeader& header);
+
+  /// Goes on with a journal. A last line that was cut off in the middle is dropped. InputError, with file and line, if there
+  /// is none, if a line is damaged, or if it is of another device, program or plan.
+  [[nodiscard]] static Journal resume(const std::filesystem::path& path, const JournalHeader& header);
+
+  [[nodiscard]] const std::vector<Measurement>& measurements() const { return measurements_; }
+  /// Of the journal, not of this execution: on resuming those of the first.
+  [[nodiscard]] const Circumstances& circumstances() const { return circumstances_; }
+
+  /// Adds a line and hands it to the operating system. MachineError if it does not take it.
+  void add(const Measurement& measurement);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
+  };
+  Journal() = default;
+  void append(const std::string& line);
+
+  std::filesystem::path path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  Circumstances circumstances_;
+  std::vector<Measurement> measurements_;
+};
+
+}  // namespace hdpsim::calib

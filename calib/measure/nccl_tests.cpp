@@ -1,0 +1,67 @@
+#include "calib/measure/nccl_tests.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "calib/measure/impl/nccl_tests_readers.h"
+#include "sim/document/document.h"
+
+namespace hdpsim::calib {
+
+std::optional<MessageKind> nccl_tests_kind(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, MessageKind>, 8> words = {
+      {{"all_reduce", MessageKind::all_reduce},
+       {"all_gather", MessageKind::all_gather},
+       {"reduce_scatter", MessageKind::reduce_scatter},
+       {"alltoall", MessageKind::all_to_all},
+       {"all_to_all", MessageKind::all_to_all},
+       {"sendrecv", MessageKind::send_recv},
+       {"send_recv", MessageKind::send_recv},
+       {"allreduce", MessageKind::all_reduce}}};
+  const std::string stem = std::filesystem::path(name).stem().string();
+  for (const auto& [word, kind] : words) {
+    const bool begins = std::string_view(stem).starts_with(word);
+    // alltoallv sends unlike parts, which is another collective.
+    if (begins && !stem.starts_with("alltoallv")) return kind;
+  }
+  return std::nullopt;
+}
+
+bool check_nccl_tests_run(const NcclTestsRun& run, const Position& position, Diagnostics& diagnostics) {
+  if (run.timings.empty()) {
+    diagnostics.error(position, "this run has no row that can be used");
+  } else if (run.ranks == 0) {
+    diagnostics.error(position, "how many ranks took part stands nowhere", "keep the lines '#  Rank  0 ...'");
+  } else if (run.ranks == 1) {
+    diagnostics.error(position, "a single rank copies within its own memory, which says nothing about a link");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+void state_kind(NcclTestsRun& run, MessageKind kind) {
+  run.kind = kind;
+  for (MessageTiming& timing : run.timings) {
+    timing.kind = kind;
+    timing.link = run.link;
+    timing.ranks = run.ranks;
+  }
+}
+
+std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  diagnostics.add_source(file, text);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string::npos && text[first] == '{';
+  return is_json ? read_nccl_tests_json(file, text, diagnostics) : read_nccl_tests_text(file, text, diagnostics);
+}
+
+std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics) {
+  const std::optional<std::string> text = read_text_file(path, diagnostics);
+  return text ? parse_nccl_tests(path, *text, diagnostics) : std::vector<NcclTestsRun>{};
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,162 @@
+#include "calib/measure/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "calib/measure/impl/grid.h"
+#include "calib/measure/workload.h"
+
+namespace hdpsim::calib {
+namespace {
+
+// What a part of a calibration may take of its time. Attention decides the price of long contexts.
+constexpr double attention_share = 0.4;
+constexpr double gemm_share = 0.2;
+constexpr double memory_bound_share = 0.2;
+constexpr double copy_share = 0.05;
+constexpr double message_share = 0.15;
+constexpr double interference_share = 0.2;
+
+// The largest sizes of a level would eat all that there is; a part of the budget stays for the levels after it.
+constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
+
+// A time limit is planned to this part: estimates of what measurements take are no better.
+constexpr double planned_share = 0.7;
+constexpr double least_sampling_s = 0.005;
+
+constexpr double launch_s = 5e-6;
+constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory
+constexpr double interference_s = 0.1;
+constexpr double wire_bandwidth = 3e9;  // of copies and messages, on the careful side
+constexpr double message_latency_s = 50e-6;
+
+/// What one run takes, roughly: an estimate to plan with, no measurement.
+struct RunEstimate {
+  const DeviceSpeed& speed;
+  double operator()(const Attention& op) const { return launch_s + work_of(op) / speed.usual_flops; }
+  double operator()(const Gemm& op) const { return launch_s + work_of(op) / speed.usual_flops; }
+  double operator()(const MemoryBoundSubject& op) const {
+    return launch_s + static_cast<double>(op.bytes) / speed.usual_bandwidth;
+  }
+  double operator()(const CopySubject& op) const { return launch_s + static_cast<double>(op.bytes) / wire_bandwidth; }
+  double operator()(const MessageSubject& op) const {
+    return message_latency_s + static_cast<double>(op.bytes) / wire_bandwidth;
+  }
+  double operator()(const InterferenceSubject&) const { return interference_s; }
+};
+
+class Planner {
+ public:
+  Planner(const DeviceSpeed& speed, kernels::Element element, const Wishes& wishes)
+      : speed_(speed), element_(element), wishes_(wishes) {}
+
+  void take(std::vector<Candidate> candidates, double budget_s) {
+    std::vector<Choice> choices;
+    choices.reserve(candidates.size());
+    for (Candidate& candidate : candidates) {
+      const double expected = expected_s(candidate.subject);
+      choices.push_back({std::move(candidate), expected});
+    }
+    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+      return std::tie(a.candidate.level, a.expected_s) < std::tie(b.candidate.level, b.expected_s);
+    });
+    const double budget = budget_s / wishes_.rounds;
+    double left = budget;
+    for (Choice& choice : choices) {
+      const auto level = static_cast<std::size_t>(choice.candidate.level);
+      const double kept_for_later = level < kept_for_later_levels.size() ? kept_for_later_levels[level] : 0;
+      if (choice.expected_s > left - kept_for_later * budget) continue;
+      if (take(choice)) left -= choice.expected_s;
+    }
+  }
+
+  [[nodiscard]] std::vector<Planned> plan() { return std::move(plan_); }
+
+ private:
+  struct Choice {
+    Candidate candidate;
+    double expected_s;
+  };
+
+  [[nodiscard]] double expected_s(const Subject& subject) const {
+    const double run = std::visit(RunEstimate{speed_}, subject);
+    const double warm_up = std::min(3 * run, run + 0.1);
+    const double sampling = std::max(wishes_.sampling_s, 3 * run);  // noise may ask for all that it is allowed
+    return (warm_up + sampling) / speed_.available +
+           static_cast<double>(memory_of(subject, element_)) / (preparing_share * speed_.usual_bandwidth);
+  }
+
+  bool take(const Choice& choice) {
+    const Subject& subject = choice.candidate.subject;
+    if (memory_of(subject, element_) > speed_.memory_bytes) return false;
+    if (!taken_.insert(subject_text(subject)).second) return false;
+    plan_.push_back({subject, choice.expected_s, choice.candidate.level});
+    return true;
+  }
+
+  const DeviceSpeed& speed_;
+  kernels::Element element_;
+  const Wishes& wishes_;
+  std::set<std::string> taken_;
+  std::vector<Planned> plan_;
+};
+
+std::vector<Candidate> all_of(const std::vector<InterferenceSubject>& pairs) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(pairs.size());
+  for (const InterferenceSubject& pair : pairs) candidates.emplace_back(pair, 0);
+  return candidates;
+}
+
+}  // namespace
+
+Wishes full_wishes() {
+  return {};
+}
+
+Wishes quick_wishes() {
+  return {.budget_s = 50, .time_limit_s = 80, .sampling_s = 0.06, .noise = 0.01};
+}
+
+Wishes wishes_within(double seconds, Wishes wishes) {
+  wishes.time_limit_s = seconds;
+  const double budget = std::min(wishes.budget_s, planned_share * seconds);
+  wishes.sampling_s = std::max(least_sampling_s, wishes.sampling_s * budget / wishes.budget_s);
+  wishes.budget_s = budget;
+  return wishes;
+}
+
+Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes) {
+  wishes.sampling_s = std::max(least_sampling_s, wishes.sampling_s * speed.available);
+  return wishes;
+}
+
+std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes) {
+  const kernels::Element element = device.backend().element();
+  const auto copies = copy_grid(device.copy_kinds());
+  const auto messages = message_grid(wishes.messages ? device.rank_counts() : std::vector<std::int64_t>{});
+  const auto pairs = all_of(device.interference());
+  double shares = attention_share + gemm_share + memory_bound_share;
+  if (!copies.empty()) shares += copy_share;
+  if (!messages.empty()) shares += message_share;
+  if (!pairs.empty()) shares += interference_share;
+  const double budget = wishes.budget_s / shares;
+
+  Planner planner(speed, element, wishes);
+  planner.take(attention_grid(wishes.model, speed, wishes.seed), budget * attention_share);
+  planner.take(gemm_grid(wishes.model), budget * gemm_share);
+  planner.take(memory_bound_grid(speed, element), budget * memory_bound_share);
+  planner.take(copies, budget * copy_share);
+  planner.take(messages, budget * message_share);
+  planner.take(pairs, budget * interference_share);
+  return planner.plan();
+}
+
+std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes) {
+  return stop_at_noise(wishes.noise, {.most_s = wishes.sampling_s});
+}
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "calib/measure/device.h"
+#include "calib/measure/stopping.h"
+#include "calib/measure/subject.h"
+#include "sim/model/transformer.h"
+
+namespace hdpsim::calib {
+
+/// What a calibration is to cover, and how long it may take.
+struct Wishes {
+  double budget_s = 360;                  ///< Expected of all rounds.
+  double time_limit_s = 460;              ///< What is not measured by then is left out.
+  double sampling_s = 0.2;                ///< At most this for the samples of one subject in one round.
+  double noise = 0.005;                   ///< Sampling stops earlier where the median is known this well.
+  int rounds = 2;                         ///< Each in another order: the gap between rounds is the noise floor.
+  bool messages = true;                   ///< False where they come from a file of nccl-tests.
+  std::optional<Transformer> model = {};  ///< Its matrix products come first.
+  std::uint64_t seed = 1;                 ///< Of document lengths, tensors and the order.
+};
+
+/// A full calibration, which ends within 8 minutes, and a quick one, within 90 seconds. They plan for less: estimates
+/// may be too low, and other programs may take their share of the machine.
+[[nodiscard]] Wishes full_wishes();
+[[nodiscard]] Wishes quick_wishes();
+/// The same wishes for a calibration that has to end within `seconds`: fewer subjects, fewer samples of each.
+[[nodiscard]] Wishes wishes_within(double seconds, Wishes wishes);
+
+/// One subject and how many seconds it is expected to take a round, preparation included.
+struct Planned {
+  Subject subject;
+  double expected_s = 0;
+  int level = 0;  ///< Low levels matter most.
+};
+
+/// What to measure on a device of this speed within the budget. Every family has a share of the budget; within it the
+/// subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of a level
+/// before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range.
+[[nodiscard]] std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes);
+
+/// The same wishes where other programs share the device: samples take less of the device's time, so that as many
+/// subjects can be measured.
+[[nodiscard]] Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes);
+
+/// The rule for all subjects of a plan.
+[[nodiscard]] std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes);
+
+}  // namespace hdpsim::calib

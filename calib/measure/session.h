@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calib/measure/device.h"
+#include "calib/measure/journal.h"
+#include "calib/measure/plan.h"
+
+namespace hdpsim::calib {
+
+/// How far a session is. Counts are of measurements: subjects times rounds.
+struct Progress {
+  std::size_t done = 0;
+  std::size_t total = 0;
+  double left_s = 0;                 ///< At the speed so far.
+  const Subject* subject = nullptr;  ///< What is being measured.
+};
+
+struct SessionOptions {
+  DeviceSpeed speed{};
+  const StoppingRule* rule = nullptr;
+  int rounds = 2;
+  std::uint64_t seed = 1;
+  double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
+  std::function<bool()> stop = [] { return false; };
+  std::function<void(const Progress&)> report = [](const Progress&) {};
+};
+
+struct SessionResult {
+  bool stopped = false;               ///< By options.stop. What was measured is in the journal.
+  std::size_t left_out = 0;           ///< Measurements for which there was no time.
+  std::vector<std::string> refusals;  ///< What was measured and could not be believed, with the reason.
+  std::int64_t throttled = 0;         ///< Runs thrown away.
+  std::int64_t impossible = 0;
+};
+
+/// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
+/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). Errors of the
+/// device pass through; the journal keeps what there is.
+[[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
+                                        const SessionOptions& options);
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,85 @@
+#include "calib/measure/subject.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/quantity_text.h"
+#include "sim/base/units.h"
+
+namespace hdpsim::calib {
+namespace {
+
+double area_of(const AttentionBlock& block) {
+  const auto queries = static_cast<double>(block.queries);
+  const auto keys = static_cast<double>(block.keys);
+  const double area = block.mask == Mask::causal ? queries * (queries + 1) / 2 : queries * keys;
+  return area * static_cast<double>(block.count);
+}
+
+std::string text_of(const AttentionBlock& block) {
+  const std::string count = block.count == 1 ? "" : fmt::format("{} of ", block.count);
+  const std::string keys = block.queries == block.keys ? "" : fmt::format("x{}", block.keys);
+  return fmt::format("{}{} {}{}", count, block.mask == Mask::causal ? "causal" : "full", block.queries, keys);
+}
+
+std::string text_of(std::int64_t bytes) {
+  return bytes_text(Bytes(bytes));
+}
+
+struct Labels {
+  std::string operator()(const Attention& op) const {
+    const char* direction = op.direction == Direction::forward ? "forward" : "backward";
+    const std::string blocks =
+        op.blocks.size() == 1 ? text_of(op.blocks.front()) : fmt::format("{} documents", op.blocks.size());
+    return fmt::format("attention {} d{} h{}/{} {}", direction, op.head_dim, op.heads, op.kv_heads, blocks);
+  }
+  std::string operator()(const Gemm& op) const { return fmt::format("gemm {}x{}x{}", op.m, op.n, op.k); }
+  std::string operator()(const MemoryBoundSubject& op) const {
+    return fmt::format("{} {}", op.kernel, text_of(op.bytes));
+  }
+  std::string operator()(const CopySubject& op) const {
+    return fmt::format("copy {} {}", copy_kind_name(op.kind), text_of(op.bytes));
+  }
+  std::string operator()(const MessageSubject& op) const {
+    return fmt::format("{} {} ranks {}", message_kind_name(op.kind), op.ranks, text_of(op.bytes));
+  }
+  std::string operator()(const InterferenceSubject& op) const {
+    const std::string ctas = op.ctas == 0 ? "" : fmt::format(", {} blocks", op.ctas);
+    return fmt::format("{} beside {}{}", op.compute, op.traffic, ctas);
+  }
+};
+
+struct Families {
+  std::string_view operator()(const Attention&) const { return "attention"; }
+  std::string_view operator()(const Gemm&) const { return "gemm"; }
+  std::string_view operator()(const MemoryBoundSubject&) const { return "memory_bound"; }
+  std::string_view operator()(const CopySubject&) const { return "copies"; }
+  std::string_view operator()(const MessageSubject&) const { return "messages"; }
+  std::string_view operator()(const InterferenceSubject&) const { return "interference"; }
+};
+
+}  // namespace
+
+std::string_view family_of(const Subject& subject) {
+  return std::visit(Families{}, subject);
+}
+
+std::string label_of(const Subject& subject) {
+  return std::visit(Labels{}, subject);
+}
+
+double area_of(const Attention& op) {
+  double area = 0;
+  for (const AttentionBlock& block : op.blocks) area += area_of(block);
+  return area;
+}
+
+double work_of(const Attention& op) {
+  const double forward = 4 * static_cast<double>(op.heads * op.head_dim) * area_of(op);
+  return op.direction == Direction::forward ? forward : 2.5 * forward;
+}
+
+double work_of(const Gemm& op) {
+  return 2 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.k);
+}
+
+}  // namespace hdpsim::calib

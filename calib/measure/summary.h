@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "calib/fit/samples.h"
+
+namespace hdpsim::calib {
+
+/// The value that a share `at` of the sorted samples does not pass, linear between samples. At least one sample.
+[[nodiscard]] double percentile(std::span<const double> sorted, double at);
+
+/// Median, p10, p90, standard deviation over mean. At least one sample.
+[[nodiscard]] Timing summary(std::span<const double> seconds);
+
+/// Standard error of the median over the median, for samples whose middle half is normal:
+/// 1.2533 (p75 - p25) / 1.349 / sqrt(n) / median. Outliers, which a shared machine always has, do not inflate it.
+/// Infinite below three samples.
+[[nodiscard]] double noise_of_median(std::span<const double> seconds);
+
+/// Several rounds of one thing as one: the mean of the medians, the extremes of p10 and p90, the largest cv, all runs.
+[[nodiscard]] Timing pooled(std::span<const Timing> rounds);
+
+/// |a - b| over their mean.
+[[nodiscard]] double relative_gap(double a, double b);
+
+}  // namespace hdpsim::calib

@@ -1,0 +1,239 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+
+#include "calib/fit/fit.h"
+#include "calib/fit/report.h"
+#include "calib/measure/collect.h"
+#include "calib/measure/nccl_tests.h"
+#include "calib/measure/session.h"
+#include "sim/app/command.h"
+#include "sim/app/progress.h"
+#include "sim/app/signals.h"
+#include "sim/base/quantity_text.h"
+#include "sim/document/document.h"
+#include "sim/profile/profile_file.h"
+#include "sim/report/output_file.h"
+#include "sim/study/catalog.h"
+
+namespace hdpsim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CalibrateOptions {
+  std::string backend = "auto";
+  std::int64_t device = 0;
+  bool quick = false;
+  Duration time_limit;  ///< Zero: none.
+  std::string model;
+  std::vector<std::string> nccl_tests;
+  std::string out = ".";
+  std::string name;
+  bool resume = false;
+  std::string report;
+};
+
+constexpr std::size_t refusals_told = 5;
+
+int print_report(const std::string& file) {
+  Diagnostics diagnostics;
+  const Value document = load_document(file, diagnostics);
+  const std::optional<DeviceProfile> profile =
+      diagnostics.empty() ? read_profile(document, fs::path(file).stem().string(), diagnostics) : std::nullopt;
+  diagnostics.throw_if_any();
+  print(calib::fit_report(*profile));
+  return 0;
+}
+
+std::vector<calib::NcclTestsRun> read_messages(const std::vector<std::string>& files) {
+  Diagnostics diagnostics;
+  std::vector<calib::NcclTestsRun> runs;
+  for (const std::string& file : files) {
+    for (calib::NcclTestsRun& run : calib::read_nccl_tests(file, diagnostics)) runs.push_back(std::move(run));
+  }
+  diagnostics.throw_if_any();
+  return runs;
+}
+
+std::optional<Transformer> named_model(const std::string& name, const Session& session) {
+  if (name.empty()) return std::nullopt;
+  Diagnostics diagnostics;
+  Value choice = Value::map();
+  choice.set("preset", Value::scalar(name, {"--model", 0, 0}));
+  std::optional<Transformer> model = Catalog(session.data_folder).model(choice, diagnostics);
+  diagnostics.throw_if_any();
+  return model;
+}
+
+std::unique_ptr<calib::Device> open_device(const CalibrateOptions& options) {
+  const bool cuda = options.backend == "cuda" || (options.backend == "auto" && calib::cuda_devices() > 0);
+  if (!cuda && options.device != 0) {
+    throw InputError(fmt::format("there is no device {}: one core stands for all of a CPU", options.device),
+                     "leave out --device, or choose --backend cuda");
+  }
+  return cuda ? calib::make_cuda_device(static_cast<int>(options.device)) : calib::make_cpu_device();
+}
+
+calib::Wishes wishes_of(const CalibrateOptions& options, const Session& session) {
+  calib::Wishes wishes = options.quick ? calib::quick_wishes() : calib::full_wishes();
+  if (options.time_limit > Duration{}) wishes = calib::wishes_within(options.time_limit.seconds(), wishes);
+  wishes.messages = options.nccl_tests.empty();
+  wishes.model = named_model(options.model, session);
+  return wishes;
+}
+
+std::string plan_words(const CalibrateOptions& options, const calib::Wishes& wishes) {
+  return fmt::format("{} in {:.0f} s, {}, messages {}", options.quick ? "quick" : "full", wishes.budget_s,
+                     wishes.model ? "products of " + wishes.model->name : "products of no model",
+                     wishes.messages ? "measured" : "of nccl-tests");
+}
+
+/// "H200-141GB" becomes h200-141gb-measured.
+std::string default_name(const std::string& device) {
+  std::string name = device + "-measured";
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+/// A profile's file is what --out names or, where that is a folder, NAME.yaml in it.
+fs::path profile_path(const CalibrateOptions& options, const std::string& device) {
+  fs::path out = options.out;
+  if (out.extension() == ".yaml" || out.extension() == ".yml") {
+    if (!options.name.empty()) throw InputError("--name and a file in --out name the profile twice", "leave one out");
+    return out;
+  }
+  return out / ((options.name.empty() ? default_name(device) : options.name) + ".yaml");
+}
+
+calib::SessionResult measure(calib::Device& device, calib::Journal& journal, const calib::Wishes& wished) {
+  const calib::DeviceSpeed speed = device.speed(journal.circumstances());
+  const calib::Wishes wishes = calib::wishes_on(speed, wished);
+  const std::vector<calib::Planned> plan = calib::plan_measurements(device, speed, wishes);
+  const std::unique_ptr<calib::StoppingRule> rule = calib::stopping_rule(wishes);
+  ProgressDisplay display;
+  return calib::run_session(device, plan, journal,
+                            {.speed = speed,
+                             .rule = rule.get(),
+                             .rounds = wishes.rounds,
+                             .seed = wishes.seed,
+                             .time_limit_s = wishes.time_limit_s,
+                             .stop = [] { return stop_signal() != 0; },
+                             .report = [&](const calib::Progress& progress) { display.show(progress); }});
+}
+
+void tell(const calib::SessionResult& result) {
+  for (std::size_t i = 0; i < std::min(refusals_told, result.refusals.size()); ++i) {
+    note(fmt::format("not recorded: {}", result.refusals[i]));
+  }
+  if (result.refusals.size() > refusals_told) {
+    note(fmt::format("not recorded: {} more", result.refusals.size() - refusals_told));
+  }
+  if (result.throttled > 0) note(fmt::format("{} runs thrown away: the device throttled", result.throttled));
+  if (result.left_out > 0) note(fmt::format("there was no time for {} measurements", result.left_out));
+}
+
+int interrupted(const fs::path& samples) {
+  note(fmt::format("stopped; the same command with --resume goes on with what is kept in {}", samples.string()));
+  return exit_by_signal + stop_signal();
+}
+
+DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
+                     const std::vector<calib::NcclTestsRun>& messages, const Session& session) {
+  calib::Samples samples = calib::collect(journal.circumstances(), journal.measurements());
+  samples.launch_s = calib::launch_seconds(device);
+  for (const calib::NcclTestsRun& run : messages) {
+    samples.messages.insert(samples.messages.end(), run.timings.begin(), run.timings.end());
+    if (!run.nccl.empty()) samples.circumstances.nccl = run.nccl;
+  }
+  const std::vector<std::string> thin = calib::leave_out_thin_curves(samples);
+  if (!thin.empty()) note(fmt::format("left out, for want of samples: {}", fmt::join(thin, ", ")));
+  if (samples.attention.empty() && samples.gemm.empty() && samples.memory_bound.empty()) {
+    throw InputError("too little was measured to make a profile of it", "give it more time with --time-limit");
+  }
+  return calib::fit_profile(samples, {.source = fmt::format("hdpsim {} on {}: {}", version,
+                                                            samples.circumstances.device_name, session.command_line)});
+}
+
+int run_command(const CalibrateOptions& options, const Session& session) {
+  if (!options.report.empty()) return print_report(options.report);
+  const std::vector<calib::NcclTestsRun> messages = read_messages(options.nccl_tests);
+  const calib::Wishes wishes = wishes_of(options, session);
+  const std::unique_ptr<calib::Device> device = open_device(options);
+
+  calib::JournalHeader header{.program = fmt::format("{} {}", version, commit),
+                              .plan = plan_words(options, wishes),
+                              .circumstances = device->circumstances()};
+  header.circumstances.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  header.circumstances.commit = commit;
+  const fs::path path = profile_path(options, header.circumstances.device);
+  fs::path samples = path;
+  samples.replace_extension(".samples.jsonl");
+  prepare_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+
+  catch_stop_signals();
+  calib::Journal journal =
+      options.resume ? calib::Journal::resume(samples, header) : calib::Journal::start(samples, header);
+  const calib::SessionResult result = measure(*device, journal, wishes);
+  tell(result);
+  if (result.stopped) return interrupted(samples);
+  const DeviceProfile profile = fitted(*device, journal, messages, session);
+  write_file(path, profile_text(profile));
+  print(fmt::format("{}\n{}\n", calib::fit_summary(profile), path.string()));
+  return 0;
+}
+
+void add_device_options(CLI::App& command, CalibrateOptions& options) {
+  command.add_option("--backend", options.backend, "cpu, cuda, or auto: a GPU if there is one (default: auto)")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->type_name("BACKEND");
+  add_count(command, "--device", options.device, "Which GPU, counted from 0 (default: 0)", 0);
+}
+
+void add_time_options(CLI::App& command, CalibrateOptions& options) {
+  command.add_flag("--quick", options.quick, "Fewer shapes, at most 90 s in place of 8 min");
+  const auto read = [&options](const std::string& text) {
+    const Parsed<Duration> parsed = parse_duration(text);
+    if (!parsed.value) throw CLI::ValidationError("--time-limit", parsed.error);
+    if (*parsed.value <= Duration{}) throw CLI::ValidationError("--time-limit", "it must be longer than nothing");
+    options.time_limit = *parsed.value;
+  };
+  command.add_option_function<std::string>("--time-limit", read, "Measure no longer than this, such as 30s or 5min")
+      ->type_name("TIME");
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("calibrate", "Time this project's kernels on this machine and write a profile for studies");
+  CalibrateOptions& options = add_command(*command, session, run_command);
+  add_device_options(*command, options);
+  add_time_options(*command, options);
+  command->add_option("--model", options.model, "Measure the matrix products of this shipped model first")
+      ->type_name("PRESET");
+  command
+      ->add_option("--nccl-tests", options.nccl_tests,
+                   "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--out", options.out, "The profile, FILE.yaml, or its folder (default: here)")->type_name("PATH");
+  command->add_option("--name", options.name, "Of the profile (default: DEVICE-measured)")->type_name("NAME");
+  command->add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
+  CLI::Option* report =
+      command->add_option("--report", options.report, "Measure nothing: show how well this profile fits its samples")
+          ->type_name("PROFILE");
+  for (CLI::Option* other : command->get_options()) {
+    if (other != report && other != command->get_help_ptr()) report->excludes(other);
+  }
+  command->footer(
+      "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
+      "Example:\n  hdpsim calibrate --backend cpu --quick --out profiles");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "calib/measure/nccl_tests.h"
+#include "sim/app/command.h"
+#include "sim/cluster/cluster_config.h"
+#include "sim/network/fair_share_network.h"
+#include "sim/report/comm_report.h"
+#include "sim/study/catalog.h"
+
+namespace hdpsim::app {
+namespace {
+
+constexpr char command_line[] = "the command line";
+
+struct CommOptions {
+  std::string what;
+  std::string cluster = "h100-rail";
+  std::string profile;
+  std::int64_t gpus = 8;
+  std::string least = "8";
+  std::string most = "128M";
+  double factor = 2;
+  std::string size = "64M";
+  std::int64_t seed = 1;
+  std::string algorithm;
+  std::string protocol;
+  std::vector<std::string> background;
+  std::string compare;
+  Format format = Format::table;
+};
+
+/// `8`, `64K`, `32M`, `8G`: binary multiples, as nccl-tests reads them.
+double size_of(const std::string& text, const std::string& option) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const std::map<std::string_view, double> units{{"", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}};
+  const auto found = units.find(unit);
+  if (error != std::errc{} || found == units.end() || !(number >= 1)) {
+    throw InputError(fmt::format("{} {} is no size", option, text), "write 8, 64K, 32M or 8G");
+  }
+  return number * found->second;
+}
+
+// PATTERN@FIRST-LAST
+Traffic background_of(const std::string& text) {
+  const InputError wrong(fmt::format("--background {} is no traffic", text),
+                         "write a pattern and who takes part: permutation@0-1023");
+  const std::size_t at = text.find('@');
+  const std::size_t dash = text.find('-', at);
+  if (at == std::string::npos || dash == std::string::npos) throw wrong;
+  const std::vector<std::string> names = traffic_pattern_names();
+  const std::string pattern = text.substr(0, at);
+  if (std::find(names.begin(), names.end(), pattern) == names.end() || pattern == "all_to_all") throw wrong;
+  Traffic traffic{.pattern = traffic_pattern(pattern)};
+  std::int64_t last = 0;
+  const auto read = [&](std::size_t begin, std::size_t end, std::int64_t& number) {
+    const auto result = std::from_chars(text.data() + begin, text.data() + end, number);
+    if (result.ec != std::errc{} || result.ptr != text.data() + end) throw wrong;
+  };
+  read(at + 1, dash, traffic.first);
+  read(dash + 1, text.size(), last);
+  traffic.devices = last - traffic.first + 1;
+  if (traffic.devices < 2) throw wrong;
+  return traffic;
+}
+
+/// The cluster as wide as the command needs it.
+ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& background, const Catalog& catalog) {
+  std::int64_t needed = options.gpus;
+  for (const Traffic& traffic : background) needed = std::max(needed, traffic.first + traffic.devices);
+  Diagnostics diagnostics;
+  const std::vector<std::string> presets = cluster_preset_names(catalog.clusters());
+  const bool is_preset = std::find(presets.begin(), presets.end(), options.cluster) != presets.end();
+  Value value = Value::map();
+  value.position.file = command_line;
+  value.set(is_preset ? "preset" : "file", Value::scalar(options.cluster));
+  const auto as_written = catalog.cluster(value, diagnostics);
+  diagnostics.throw_if_any();
+  if (as_written->devices >= needed) return *as_written;
+  const std::int64_t per_node = as_written->devices_per_node;
+  const std::int64_t nodes = (needed + per_node - 1) / per_node;
+  value.set("gpus", Value::scalar(fmt::format("{}", nodes * per_node)));
+  const auto wider = catalog.cluster(value, diagnostics);
+  diagnostics.throw_if_any();
+  return *wider;
+}
+
+LinkEfficiency efficiency_of(const CommOptions& options, Catalog& catalog) {
+  if (options.profile.empty()) return {};
+  Diagnostics diagnostics;
+  const auto profile = catalog.profile(Value::scalar(options.profile), diagnostics);
+  diagnostics.throw_if_any();
+  return message_efficiency(*profile);
+}
+
+double bytes_per_second(Bandwidth rate) {
+  return static_cast<double>(rate.bytes_per_second());
+}
+
+NcclGroup group_of(const ClusterSpec& cluster, const LinkEfficiency& efficiency, std::int64_t ranks, double share) {
+  const std::int64_t per_node = std::min(ranks, cluster.devices_per_node);
+  if (ranks % per_node != 0) {
+    throw InputError(fmt::format("{} gpus are not a whole number of nodes of {}", ranks, per_node),
+                     fmt::format("write -g {}", ranks / per_node * per_node));
+  }
+  const Bandwidth inside = cluster.has_nvlink() ? cluster.nvlink : cluster.pcie;
+  const double nic = bytes_per_second(cluster.nic) / static_cast<double>(cluster.devices_per_nic());
+  const bool is_ampere = cluster.device.find("A100") != std::string::npos;
+  return {.ranks = ranks,
+          .nodes = ranks / per_node,
+          .nvlink_bytes_per_s = bytes_per_second(inside) * efficiency.nvlink,
+          .network_bytes_per_s = nic * efficiency.network * share,
+          .has_nvlink = cluster.has_nvlink(),
+          .compute_capability = is_ampere ? 80 : 90};
+}
+
+std::optional<CollectiveKind> collective_of(const std::string& name) {
+  for (std::size_t kind = 0; kind < collective_kinds; ++kind) {
+    if (collective_name(static_cast<CollectiveKind>(kind)) == name) return static_cast<CollectiveKind>(kind);
+  }
+  return std::nullopt;
+}
+
+// As NCCL_ALGO and NCCL_PROTO restrict the choice.
+CollectiveTime chosen(const NcclModel& model, CollectiveKind kind, std::int64_t bytes, const CommOptions& options) {
+  std::vector<CollectiveTime> ways = model.ways(kind, bytes);
+  std::erase_if(ways, [&](const CollectiveTime& way) {
+    return (!options.algorithm.empty() && algorithm_name(way.algorithm) != options.algorithm) ||
+           (!options.protocol.empty() && protocol_name(way.protocol) != options.protocol);
+  });
+  if (ways.empty()) throw InputError(fmt::format("{} has no such algorithm and protocol here", collective_name(kind)));
+  return *std::min_element(ways.begin(), ways.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
+}
+
+/// Medians by size, of the runs of this collective.
+std::map<std::int64_t, double> measured_times(const CommOptions& options, CollectiveKind kind) {
+  std::map<std::int64_t, double> times;
+  if (options.compare.empty()) return times;
+  Diagnostics diagnostics;
+  const auto runs = calib::read_nccl_tests(options.compare, diagnostics);
+  diagnostics.throw_if_any();
+  const std::map<calib::MessageKind, CollectiveKind> kinds{
+      {calib::MessageKind::all_reduce, CollectiveKind::all_reduce},
+      {calib::MessageKind::all_gather, CollectiveKind::all_gather},
+      {calib::MessageKind::reduce_scatter, CollectiveKind::reduce_scatter},
+      {calib::MessageKind::all_to_all, CollectiveKind::all_to_all},
+      {calib::MessageKind::send_recv, CollectiveKind::send_recv}};
+  for (const calib::NcclTestsRun& run : runs) {
+    const auto found = kinds.find(run.kind);
+    if (found == kinds.end() || found->second != kind || run.ranks != options.gpus) continue;
+    for (const calib::MessageTiming& timing : run.timings) times[timing.bytes] = timing.timing.median_s;
+  }
+  if (times.empty()) {
+    throw InputError(fmt::format("{} holds no {} of {} ranks", options.compare, collective_name(kind), options.gpus));
+  }
+  return times;
+}
+
+CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterLinks& links,
+                             const LinkEfficiency& efficiency, const std::vector<Traffic>& background) {
+  const double least = size_of(options.least, "-b");
+  const double most = size_of(options.most, "-e");
+  if (!(options.factor > 1)) throw InputError("the factor -f must be above 1");
+  CommReport report;
+  report.kind = kind;
+  report.ranks = options.gpus;
+  report.cluster = links.cluster().name;
+  report.network_share = network_share(links, options.gpus, background);
+  const NcclGroup group = group_of(links.cluster(), efficiency, options.gpus, report.network_share);
+  report.nodes = group.nodes;
+  const NcclModel model(group);
+  const auto measured = measured_times(options, kind);
+  const auto add_row = [&](std::int64_t bytes, std::optional<double> seconds) {
+    report.rows.push_back({bytes, chosen(model, kind, bytes, options), seconds});
+  };
+  for (const auto& [bytes, seconds] : measured) add_row(bytes, seconds);
+  for (double bytes = least; measured.empty() && bytes <= most; bytes *= options.factor) {
+    add_row(static_cast<std::int64_t>(bytes), std::nullopt);
+  }
+  return report;
+}
+
+TrafficReport traffic_report(const CommOptions& options, const ClusterLinks& links, const ClusterSpec& cluster,
+                             const LinkEfficiency& efficiency, const std::vector<Traffic>& background) {
+  constexpr std::size_t shown = 10;
+  TrafficReport report;
+  report.cluster = cluster.name;
+  report.traffic = {.pattern = traffic_pattern(options.what),
+                    .devices = options.gpus,
+                    .bytes = size_of(options.size, "--size"),
+                    .seed = static_cast<std::uint64_t>(options.seed)};
+  if (report.traffic.pattern == TrafficPattern::all_to_all && options.gpus > cluster.devices_per_node &&
+      options.gpus % cluster.devices_per_node != 0) {
+    throw InputError(
+        fmt::format("{} gpus are not a whole number of nodes of {}", options.gpus, cluster.devices_per_node));
+  }
+  report.result = simulate_traffic(links, report.traffic, background);
+  const auto network = make_fair_share_network(cluster, efficiency);
+  report.busiest = busiest_links(report.result.link_bytes, Duration::seconds(report.result.last_s), *network, shown);
+  return report;
+}
+
+int run_command(const CommOptions& options, const Session& session) {
+  Catalog catalog(session.data_folder);
+  std::vector<Traffic> background;
+  for (const std::string& text : options.background) background.push_back(background_of(text));
+  const ClusterSpec cluster = cluster_of(options, background, catalog);
+  const LinkEfficiency efficiency = efficiency_of(options, catalog);
+  const ClusterLinks links(cluster, efficiency);
+  const bool as_json = options.format == Format::json;
+  if (const auto kind = collective_of(options.what)) {
+    const CommReport report = collective_report(options, *kind, links, efficiency, background);
+    print(as_json ? comm_json(report, version) : comm_table(report));
+  } else {
+    const TrafficReport report = traffic_report(options, links, cluster, efficiency, background);
+    print(as_json ? traffic_json(report, version) : traffic_table(report));
+  }
+  return 0;
+}
+
+std::vector<std::string> what_names() {
+  std::vector<std::string> all = traffic_pattern_names();
+  for (std::size_t kind = 0; kind < collective_kinds; ++kind) {
+    all.emplace_back(collective_name(static_cast<CollectiveKind>(kind)));
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_comm_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("comm", "Benchmark the simulated fabric: collectives as nccl-tests has them, traffic");
+  CommOptions& options = add_command(*command, session, run_command);
+  command->add_option("WHAT", options.what, "A collective of nccl-tests or a pattern of messages")
+      ->required()
+      ->check(CLI::IsMember(what_names()));
+  command->add_option("--cluster", options.cluster, "A shipped cluster or a cluster file (default: h100-rail)")
+      ->type_name("NAME|FILE");
+  command->add_option("--profile", options.profile, "What software gets of the links (default: all of it)")
+      ->type_name("NAME|FILE");
+  add_count(*command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2);
+  command->add_option("-b,--minbytes", options.least, "Smallest size (default: 8)")->type_name("SIZE");
+  command->add_option("-e,--maxbytes", options.most, "Largest size (default: 128M)")->type_name("SIZE");
+  command->add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
+  command->add_option("--size", options.size, "Of each message of a pattern (default: 64M)")->type_name("SIZE");
+  add_count(*command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
+  command->add_option("--algo", options.algorithm, "Only this algorithm: ring, tree, nvls, pat")->type_name("NAME");
+  command->add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple")->type_name("NAME");
+  command
+      ->add_option("--background", options.background,
+                   "Other traffic that goes on for ever; may be given several times")
+      ->type_name("PATTERN@FIRST-LAST")
+      ->allow_extra_args(false);
+  command->add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to lay beside")
+      ->type_name("FILE");
+  add_format(*command, options.format);
+  command->footer(
+      "Examples:\n  hdpsim comm all_reduce --cluster h100-rail -g 1024 -b 8 -e 8G -f 2\n"
+      "  hdpsim comm permutation --cluster a100-rail-3tier -g 4096 --size 64M");
+}
+
+}  // namespace hdpsim::app

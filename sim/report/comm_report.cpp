@@ -1,0 +1,152 @@
+#include "sim/report/comm_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t float_bytes = 4;
+
+std::string_view redop(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ? "sum" : "none";
+}
+
+// Who alone has the data of a broadcast; nobody otherwise.
+int root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast ? 0 : -1;
+}
+
+// Elements as nccl-tests counts them: of one rank where the size is that of all.
+std::int64_t count_of(CollectiveKind kind, std::int64_t bytes, std::int64_t ranks) {
+  const bool is_of_all = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
+                         kind == CollectiveKind::all_to_all;
+  return bytes / float_bytes / (is_of_all ? ranks : 1);
+}
+
+double algorithm_bandwidth(const CommRow& row) {
+  return static_cast<double>(row.bytes) / row.time.seconds / 1e9;
+}
+
+double average_bus_bandwidth(const CommReport& report) {
+  double sum = 0;
+  for (const CommRow& row : report.rows) sum += algorithm_bandwidth(row) * bus_factor(report.kind, report.ranks);
+  return report.rows.empty() ? 0 : sum / static_cast<double>(report.rows.size());
+}
+
+bool has_measured(const CommReport& report) {
+  return std::any_of(report.rows.begin(), report.rows.end(),
+                     [](const CommRow& row) { return row.measured_s.has_value(); });
+}
+
+// Three significant digits and a unit.
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+}
+
+std::string_view pattern_name(TrafficPattern pattern) {
+  static const std::vector<std::string> names = traffic_pattern_names();
+  return names.at(static_cast<std::size_t>(pattern));
+}
+
+}  // namespace
+
+std::string comm_table(const CommReport& report) {
+  const bool measured = has_measured(report);
+  std::string text = fmt::format("# {} of {} ranks on {} nodes of {}, simulated\n", collective_name(report.kind),
+                                 report.ranks, report.nodes, report.cluster);
+  if (report.network_share < 1) {
+    text += fmt::format("# other traffic leaves {:.1f} % of the network\n", 100 * report.network_share);
+  }
+  text +=
+      fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>6} {:>7}{}\n", "size", "count", "type",
+                  "redop", "root", "time", "algbw", "busbw", "algo", "proto", measured ? "   measured    error" : "");
+  text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>6} {:>7}{}\n", "(B)", "(elements)", "",
+                      "", "", "(us)", "(GB/s)", "(GB/s)", "", "", measured ? "       (us)" : "");
+  for (const CommRow& row : report.rows) {
+    const double algbw = algorithm_bandwidth(row);
+    text += fmt::format(" {:>13} {:>13} {:>7} {:>7} {:>6} {:>10.2f} {:>8.2f} {:>8.2f}  {:>6} {:>7}", row.bytes,
+                        count_of(report.kind, row.bytes, report.ranks), "float", redop(report.kind), root(report.kind),
+                        row.time.seconds * 1e6, algbw, algbw * bus_factor(report.kind, report.ranks),
+                        algorithm_name(row.time.algorithm), protocol_name(row.time.protocol));
+    if (row.measured_s) {
+      text +=
+          fmt::format(" {:>10.2f} {:>+7.1f}%", *row.measured_s * 1e6, 100 * (row.time.seconds / *row.measured_s - 1));
+    }
+    text += "\n";
+  }
+  return text + fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
+}
+
+std::string comm_json(const CommReport& report, std::string_view version) {
+  Json json = {{"version", version},
+               {"simulated", true},
+               {"args", {fmt::format("{}_perf", collective_name(report.kind))}},
+               {"config", {{"ranks", report.ranks}, {"nodes", report.nodes}, {"cluster", report.cluster}}},
+               {"network_share", report.network_share},
+               {"results", Json::array()}};
+  for (const CommRow& row : report.rows) {
+    const double algbw = algorithm_bandwidth(row);
+    Json entry = {{"size", row.bytes},
+                  {"count", count_of(report.kind, row.bytes, report.ranks)},
+                  {"type", "float"},
+                  {"redop", redop(report.kind)},
+                  {"root", root(report.kind)},
+                  {"algorithm", algorithm_name(row.time.algorithm)},
+                  {"protocol", protocol_name(row.time.protocol)},
+                  {"out_of_place",
+                   {{"time", row.time.seconds * 1e6},
+                    {"alg_bw", algbw},
+                    {"bus_bw", algbw * bus_factor(report.kind, report.ranks)},
+                    {"nwrong", 0}}}};
+    if (row.measured_s) entry["measured_us"] = *row.measured_s * 1e6;
+    json["results"].push_back(std::move(entry));
+  }
+  json["average_bus_bandwidth"] = average_bus_bandwidth(report);
+  return json.dump(2) + "\n";
+}
+
+std::string traffic_table(const TrafficReport& report) {
+  const TrafficResult& result = report.result;
+  const double all = static_cast<double>(result.messages) * report.traffic.bytes;
+  std::string text = fmt::format("{} of {} gpus on {}: {} messages of {:.0f} B\n", pattern_name(report.traffic.pattern),
+                                 report.traffic.devices, report.cluster, result.messages, report.traffic.bytes);
+  text += fmt::format("  first {}, mean {}, last {}; {:.4g} GB/s a gpu\n", time_text(result.first_s),
+                      time_text(result.mean_s), time_text(result.last_s),
+                      all / result.last_s / static_cast<double>(report.traffic.devices) / 1e9);
+  text += fmt::format("  {:<40} {:>10} {:>12} {:>6}\n", "busiest links", "GB/s", "GB", "used");
+  for (const LinkUse& link : report.busiest) {
+    text += fmt::format("  {:<40} {:>10.4g} {:>12.4g} {:>5.1f}%\n", link.name,
+                        static_cast<double>(link.rate.bytes_per_second()) / 1e9,
+                        static_cast<double>(link.bytes.count()) / 1e9, 100 * link.utilisation);
+  }
+  return text;
+}
+
+std::string traffic_json(const TrafficReport& report, std::string_view version) {
+  Json json = {{"version", version},
+               {"simulated", true},
+               {"pattern", pattern_name(report.traffic.pattern)},
+               {"cluster", report.cluster},
+               {"gpus", report.traffic.devices},
+               {"bytes", report.traffic.bytes},
+               {"messages", report.result.messages},
+               {"first_s", report.result.first_s},
+               {"mean_s", report.result.mean_s},
+               {"last_s", report.result.last_s},
+               {"links", Json::array()}};
+  for (const LinkUse& link : report.busiest) {
+    json["links"].push_back({{"link", link.name},
+                             {"gb_per_s", static_cast<double>(link.rate.bytes_per_second()) / 1e9},
+                             {"gb", static_cast<double>(link.bytes.count()) / 1e9},
+                             {"utilisation", link.utilisation}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace hdpsim

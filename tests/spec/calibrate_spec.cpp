@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+// Seconds of measurements: enough for a few sizes of everything, far too few for a good profile.
+constexpr char short_calibration[] = "calibrate --backend cpu --time-limit 6s --out profiles --name here";
+
+constexpr char study_on_it[] =
+    "name: on-it\ncluster: {preset: laptop-cpu, gpus: 4}\nmodel: {preset: gpt-1.7b}\nprofile: profiles/here.yaml\n"
+    "data: {lengths: {preset: github}, context: 2Ki, tokens_per_step: 8Ki, steps: 1}\nmesh: {tp: 1, capacity: 1Ki}\n"
+    "plans: [static, hdp-balance]\n";
+
+std::int64_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("a calibration of this CPU writes a profile that studies and reports can use", "[calibrate]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim(short_calibration);
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.out.ends_with("profiles/here.yaml\n"));
+  CHECK_THAT(outcome.out, Catch::Contains("held-out error") && Catch::Contains("noise floor"));
+  CHECK((files_in(here.folder() / "profiles") == std::vector<std::string>{"here.samples.jsonl", "here.yaml"}));
+
+  const std::string profile = here.read("profiles/here.yaml");
+  CHECK_THAT(profile, Catch::Contains("label: measured") && Catch::Contains("device: \"CPU\"") &&
+                          Catch::Contains("--time-limit 6s"));
+  CHECK(here.hdpsim("check profiles/here.yaml").code == 0);
+
+  here.write("study.yaml", study_on_it);
+  const Outcome study = here.hdpsim("study study.yaml");
+  CAPTURE(study.err);
+  CHECK(study.code == 0);
+  CHECK_THAT(study.out, Catch::Contains("hdp-balance"));
+
+  const Outcome report = here.hdpsim("calibrate --report profiles/here.yaml");
+  CHECK(report.code == 0);
+  CHECK_THAT(report.out, Catch::Contains("held out"));
+}
+
+TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
+  const Workplace here;
+  const std::vector<std::string> arguments = {"calibrate", "--backend", "cpu",    "--time-limit",
+                                              "6s",        "--out",     "it.yaml"};
+  const fs::path samples = here.folder() / "it.samples.jsonl";
+  Background calibration(here, arguments);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (lines_of(text_of_file(samples)) < 5 && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  calibration.send(SIGINT);
+  REQUIRE(calibration.wait() == 128 + SIGINT);
+  CHECK_FALSE(fs::exists(here.folder() / "it.yaml"));
+  const std::string kept = text_of_file(samples);
+  CHECK(lines_of(kept) >= 5);
+
+  const Outcome resumed = here.hdpsim("calibrate --backend cpu --time-limit 6s --out it.yaml --resume");
+  CAPTURE(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(fs::exists(here.folder() / "it.yaml"));
+  const std::string all = text_of_file(samples);
+  CHECK((all.starts_with(kept)));
+  CHECK(lines_of(all) > lines_of(kept));
+
+  const Outcome other = here.hdpsim("calibrate --backend cpu --quick --out it.yaml --resume");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Catch::Contains("it.samples.jsonl:1:1: error: these samples are of another plan"));
+  CHECK((text_of_file(samples) == all));
+}
+
+TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
+  const Workplace here;
+  std::string text =
+      "# Collective test starting: all_gather_perf\n"
+      "#  Rank  0 Group  0 Pid 1 on node-1 device  0 [0000:0f:00] NVIDIA H100\n"
+      "#  Rank  1 Group  0 Pid 1 on node-1 device  1 [0000:10:00] NVIDIA H100\n"
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  "
+      "#wrong\n";
+  for (std::int64_t bytes = 1024; bytes <= (1 << 24); bytes *= 2) {
+    text += fmt::format("{} 1 float none -1 {:.2f} 0 0 0 1 0 0 0\n", bytes, 10 + static_cast<double>(bytes) / 100e3);
+  }
+  here.write("all_gather.txt", text);
+  const Outcome outcome =
+      here.hdpsim("calibrate --backend cpu --time-limit 5s --name with-nccl --nccl-tests all_gather.txt");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(here.read("with-nccl.yaml"), Catch::Contains("all_gather") && !Catch::Contains("all_reduce"));
+  CHECK_THAT(here.read("with-nccl.samples.jsonl"), !Catch::Contains("messages\",\"kind"));
+
+  here.write("all_gather.txt", "# nothing\n");
+  const Outcome bad = here.hdpsim("calibrate --backend cpu --nccl-tests all_gather.txt");
+  CHECK(bad.code == 2);
+  CHECK_THAT(bad.err, Catch::Contains("all_gather.txt: error: this is no output of nccl-tests"));
+}
+
+TEST_CASE("a calibration that cannot be is refused at once, with a word", "[calibrate]") {
+  const Workplace here;
+  for (const char* arguments :
+       {"--time-limit soon", "--time-limit 0s", "--backend gpu", "--backend cpu --device 3", "--device -1",
+        "--model nobody", "--nccl-tests nothing.txt", "--backend cpu --resume", "--report nothing.yaml",
+        "--report configs/studies/tiny.yaml", "--report calib/profiles/cpu-datasheet.yaml --quick",
+        "--backend cpu --out x.yaml --name y"}) {
+    const Outcome outcome = here.hdpsim(fmt::format("calibrate {}", arguments));
+    CAPTURE(arguments, outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_FALSE(outcome.err.empty());
+  }
+  CHECK(files_in(here.folder()) == std::vector<std::string>{".stderr", ".stdout"});
+}
+
+TEST_CASE("a GPU that is not there is the machine's refusal", "[calibrate]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("calibrate --backend cuda --time-limit 1s", "export CUDA_VISIBLE_DEVICES=;");
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Catch::StartsWith("error: "));
+  const Outcome unwritable = here.hdpsim("calibrate --backend cpu --time-limit 1s --out /proc/nowhere");
+  CHECK(unwritable.code == 3);
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

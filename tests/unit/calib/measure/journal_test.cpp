@@ -1,0 +1,137 @@
+#include "calib/measure/journal.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hdpsim::calib {
+namespace {
+
+namespace fs = std::filesystem;
+
+JournalHeader header_of(const std::string& device) {
+  JournalHeader header{.program = "1.0", .plan = "quick", .circumstances = {}};
+  header.circumstances.device_name = device;
+  header.circumstances.peak_flops = 1.25e14;
+  header.circumstances.date = "2026-01-02";
+  return header;
+}
+
+Measurement measured(std::int64_t m, int round, double seconds) {
+  return {.subject = Gemm{m, 2, 3}, .round = round, .timing = {seconds, 0.9 * seconds, 1.1 * seconds, 0.05, 12}};
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void append(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << text;
+}
+
+/// A journal of two measurements.
+void fill(const fs::path& path) {
+  Journal journal = Journal::start(path, header_of("a chip"));
+  journal.add(measured(1, 0, 0.1));
+  journal.add(measured(2, 1, 1.0 / 3));
+}
+
+TEST_CASE("a journal goes on where it ended, to the last digit of every time", "[journal]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  fill(path);
+  JournalHeader now = header_of("a chip");
+  now.circumstances.date = "2026-01-03";
+  Journal journal = Journal::resume(path, now);
+  REQUIRE(journal.measurements().size() == 2);
+  CHECK(journal.measurements()[1].round == 1);
+  CHECK(journal.measurements()[1].timing == measured(2, 1, 1.0 / 3).timing);
+  CHECK(journal.circumstances().date == "2026-01-02");  // of the journal, not of this execution
+  CHECK(journal.circumstances().peak_flops == 1.25e14);
+  journal.add(measured(3, 0, 0.2));
+  CHECK(Journal::resume(path, now).measurements().size() == 3);
+}
+
+TEST_CASE("every measurement is on disk as soon as it is made", "[journal]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  Journal journal = Journal::start(path, header_of("a chip"));
+  journal.add(measured(1, 0, 0.1));
+  const std::string text = text_of(path);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+}
+
+TEST_CASE("a last line that was cut off is dropped and written anew", "[journal]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  fill(path);
+  const std::string whole = text_of(path);
+  append(path, R"({"subject":{"family":"ge)");
+  Journal journal = Journal::resume(path, header_of("a chip"));
+  CHECK(journal.measurements().size() == 2);
+  CHECK(text_of(path) == whole);
+  journal.add(measured(3, 0, 0.2));
+  CHECK(text_of(path).starts_with(whole));
+  CHECK(Journal::resume(path, header_of("a chip")).measurements().size() == 3);
+}
+
+/// What resuming says, or nothing.
+std::string refusal(const fs::path& path, const JournalHeader& header) {
+  try {
+    const Journal journal = Journal::resume(path, header);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a journal of another device, program or plan is refused", "[journal]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  fill(path);
+  CHECK(refusal(path, header_of("a chip")).empty());
+  CHECK_THAT(refusal(path, header_of("another chip")),
+             Catch::Contains("samples.jsonl:1:1: error: these samples are of another device: 'a chip', now "
+                             "'another chip'"));
+  JournalHeader newer = header_of("a chip");
+  newer.program = "1.1";
+  CHECK_THAT(refusal(path, newer), Catch::Contains("another version of hdpsim: '1.0', now '1.1'"));
+  JournalHeader larger = header_of("a chip");
+  larger.plan = "full";
+  CHECK_THAT(refusal(path, larger), Catch::Contains("another plan: 'quick', now 'full'"));
+}
+
+TEST_CASE("a damaged line is named, and nothing of the file is lost", "[journal]") {
+  const std::string damage = GENERATE("nonsense\n", "{}\n", "{\"subject\":{\"family\":\"gemm\"},\"round\":0}\n",
+                                      R"({"subject":{"family":"gemm","m":1,"n":1,"k":1},"round":0,"median_s":-1,)"
+                                      R"("p10_s":1,"p90_s":1,"cv":0,"runs":1})"
+                                      "\n");
+  CAPTURE(damage);
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  fill(path);
+  append(path, damage);
+  const std::string before = text_of(path);
+  CHECK_THAT(refusal(path, header_of("a chip")), Catch::Contains("samples.jsonl:4:1: error: this line is damaged"));
+  CHECK(text_of(path) == before);
+}
+
+TEST_CASE("what is no journal is refused, and so is a journal that is not there", "[journal]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "samples.jsonl";
+  CHECK_THAT(refusal(path, header_of("a chip")), Catch::Contains("there are no samples to go on with"));
+  append(path, GENERATE("", "hello\n", "{\"schema\": \"hdpsim.result/1\"}\n"));
+  CHECK_THAT(refusal(path, header_of("a chip")), Catch::Contains("samples.jsonl:1:1: error: this is no journal"));
+}
+
+TEST_CASE("a folder that is not there cannot hold a journal", "[journal]") {
+  CHECK_THROWS_AS(Journal::start("/nowhere/samples.jsonl", header_of("a chip")), MachineError);
+}
+
+}  // namespace
+}  // namespace hdpsim::calib

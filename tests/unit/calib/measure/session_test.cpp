@@ -1,0 +1,181 @@
+#include "calib/measure/session.h"
+
+#include <algorithm>
+#include <map>
+
+#include "calib/fit/fit.h"
+#include "calib/measure/collect.h"
+#include "tests/support/catch.h"
+#include "tests/support/synthetic_backend.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hdpsim::calib {
+namespace {
+
+using test::SyntheticDevice;
+using test::SyntheticLaw;
+
+/// A calibration of a synthetic device with its journal.
+struct Calibration {
+  explicit Calibration(const SyntheticLaw& law = {}) : device(law) {}
+
+  SessionResult run(SessionOptions options = {}) {
+    const std::unique_ptr<StoppingRule> rule = stopping_rule(wishes);
+    options.speed = device.speed(device.circumstances());
+    options.rule = rule.get();
+    options.rounds = wishes.rounds;
+    plan = plan_measurements(device, options.speed, wishes);
+    return run_session(device, plan, journal, options);
+  }
+  [[nodiscard]] std::size_t total() const { return plan.size() * static_cast<std::size_t>(wishes.rounds); }
+
+  test::TemporaryFolder folder;
+  SyntheticDevice device;
+  Wishes wishes = {.budget_s = 20, .sampling_s = 0.05};
+  JournalHeader header{.program = "test", .plan = "test", .circumstances = device.circumstances()};
+  std::filesystem::path path = folder.path() / "samples.jsonl";
+  Journal journal = Journal::start(path, header);
+  std::vector<Planned> plan;
+};
+
+std::vector<std::string> order_of(const std::vector<Measurement>& measurements, int round) {
+  std::vector<std::string> order;
+  for (const Measurement& measurement : measurements) {
+    if (measurement.round == round) order.push_back(subject_text(measurement.subject));
+  }
+  return order;
+}
+
+TEST_CASE("everything is measured once a round, each round in another order", "[session]") {
+  Calibration calibration;
+  const SessionResult result = calibration.run();
+  CHECK_FALSE(result.stopped);
+  CHECK(result.left_out == 0);
+  CHECK(result.refusals.empty());
+  std::vector<std::string> first = order_of(calibration.journal.measurements(), 0);
+  std::vector<std::string> second = order_of(calibration.journal.measurements(), 1);
+  CHECK(first != second);
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  CHECK((first == second));
+  CHECK(first.size() == calibration.plan.size());
+}
+
+TEST_CASE("a session that is stopped keeps what it has, and resuming measures only the rest", "[session]") {
+  Calibration calibration;
+  const SessionResult stopped =
+      calibration.run({.stop = [&] { return calibration.journal.measurements().size() >= 25; }});
+  CHECK(stopped.stopped);
+  CHECK(calibration.journal.measurements().size() == 25);
+  CHECK(stopped.left_out == calibration.total() - 25);
+
+  calibration.journal = Journal::resume(calibration.path, calibration.header);
+  std::size_t told = 0;
+  std::size_t first_done = calibration.total();
+  const SessionResult rest = calibration.run({.report = [&](const Progress& progress) {
+    ++told;
+    first_done = std::min(first_done, progress.done);
+  }});
+  CHECK_FALSE(rest.stopped);
+  CHECK(told == calibration.total() - 25);
+  CHECK(first_done == 25);
+  CHECK(calibration.journal.measurements().size() == calibration.total());
+}
+
+TEST_CASE("a session ends at its time limit as if all were done", "[session]") {
+  Calibration calibration;
+  const SessionResult result = calibration.run({.time_limit_s = 1e-9});
+  CHECK_FALSE(result.stopped);
+  CHECK(result.left_out == calibration.total());
+}
+
+TEST_CASE("what matters most is measured in all rounds before anything else is", "[session]") {
+  Calibration calibration;
+  static_cast<void>(calibration.run());
+  std::map<std::string, int> level_of;
+  for (const Planned& planned : calibration.plan) level_of[subject_text(planned.subject)] = planned.level;
+  int level = 0;
+  for (const Measurement& measurement : calibration.journal.measurements()) {
+    const int next = level_of.at(subject_text(measurement.subject));
+    CHECK(next >= level);
+    level = next;
+  }
+  CHECK(level >= 1);
+}
+
+TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
+  // The device claims half of the speed that it really has.
+  Calibration calibration;
+  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  DeviceSpeed speed = calibration.device.speed(calibration.device.circumstances());
+  speed.peak_flops /= 3;
+  const std::vector<Planned> plan = {{Gemm{2048, 2048, 2048}, 1}, {MemoryBoundSubject{"adam", 1 << 26}, 1}};
+  const SessionResult result =
+      run_session(calibration.device, plan, calibration.journal, {.speed = speed, .rule = rule.get(), .rounds = 1});
+  REQUIRE(result.refusals.size() == 1);
+  CHECK_THAT(result.refusals.front(), Catch::Contains("gemm 2048x2048x2048") && Catch::Contains("physical peak"));
+  REQUIRE(calibration.journal.measurements().size() == 1);
+  CHECK(family_of(calibration.journal.measurements().front().subject) == "memory_bound");
+}
+
+TEST_CASE("samples pool the rounds, and the noise floor is how far they lie apart", "[session]") {
+  const Subject subject = Gemm{1, 2, 3};
+  const Subject alone = Gemm{4, 5, 6};
+  const auto at = [](double seconds) { return Timing{seconds, seconds, seconds, 0, 10}; };
+  const Samples samples = collect({}, {{subject, 0, at(1)}, {alone, 0, at(7)}, {subject, 1, at(1.5)}});
+  REQUIRE(samples.gemm.size() == 2);
+  CHECK(samples.gemm[0].timing.median_s == 1.25);
+  CHECK(samples.gemm[0].timing.runs == 20);
+  CHECK(samples.gemm[1].timing.median_s == 7);
+  REQUIRE(samples.noise.size() == 1);
+  CHECK(samples.noise[0].family == "gemm");
+  CHECK(samples.noise[0].pairs == 1);
+  CHECK(samples.noise[0].mean == Approx(0.5 / 1.25));
+}
+
+TEST_CASE("curves of too few samples are left out, and named", "[session]") {
+  const auto message = [](MessageKind kind, std::int64_t bytes) {
+    return MessageTiming{.kind = kind, .bytes = bytes, .timing = {1, 1, 1, 0, 1}};
+  };
+  Samples samples;
+  for (std::int64_t bytes = 1; bytes <= 4; ++bytes) samples.messages.push_back(message(MessageKind::all_reduce, bytes));
+  for (std::int64_t bytes = 1; bytes <= 3; ++bytes) samples.messages.push_back(message(MessageKind::send_recv, bytes));
+  const std::vector<std::string> left_out = leave_out_thin_curves(samples);
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out.front() == "send_recv of 2 ranks over nvlink (3)");
+  CHECK(samples.messages.size() == 4);
+}
+
+TEST_CASE("measured, collected and fitted, a device gives its law back", "[session]") {
+  const SyntheticLaw law{.noise = 0.03, .seed = GENERATE(1U, 2U)};
+  CAPTURE(law.seed);
+  Calibration calibration(law);
+  calibration.wishes.budget_s = 200;
+  CHECK(calibration.run().left_out == 0);
+  Samples samples = collect(calibration.journal.circumstances(), calibration.journal.measurements());
+  samples.launch_s = launch_seconds(calibration.device);
+  CHECK(samples.launch_s == Approx(law.launch_s).epsilon(0.02));
+  // Medians of ten runs or more, two rounds.
+  for (const NoiseFloor& noise : samples.noise) CHECK(noise.mean <= law.noise);
+
+  const DeviceProfile profile = fit_profile(samples);
+  constexpr double close = 0.02;
+  REQUIRE(profile.fits.attention.size() == 8);
+  for (const AttentionFit& fit : profile.fits.attention) {
+    CAPTURE(fit.form, fit.head_dim, fit.backward, fit.causal);
+    CHECK(fit.quality.held_out.mean <= close);
+    const double pair_s = static_cast<double>((fit.backward ? 10 : 4) * fit.head_dim) / law.flops;
+    CHECK(fit.pairs.back().seconds == Approx(pair_s).epsilon(0.05));
+  }
+  REQUIRE(profile.fits.gemm);
+  CHECK(profile.fits.gemm->quality.held_out.mean <= close);
+  for (const MemoryBoundFit& fit : profile.fits.memory_bound) {
+    CAPTURE(fit.kernel);
+    CHECK(fit.quality.held_out.mean <= close);
+  }
+  REQUIRE(profile.fits.messages.size() == 5);
+  for (const MessageFit& fit : profile.fits.messages) CHECK(fit.quality.held_out.mean <= close);
+}
+
+}  // namespace
+}  // namespace hdpsim::calib

@@ -1,0 +1,70 @@
+#include "calib/measure/summary.h"
+
+#include <cmath>
+#include <limits>
+
+#include "sim/base/random.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::calib {
+namespace {
+
+TEST_CASE("a summary of 1 ... 11 has its median at 6, p10 at 2 and p90 at 10", "[summary]") {
+  std::vector<double> values;
+  for (const int value : {7, 1, 9, 3, 11, 5, 2, 8, 4, 10, 6}) values.push_back(value);
+  const Timing timing = summary(values);
+  CHECK(timing.median_s == 6);
+  CHECK(timing.p10_s == 2);
+  CHECK(timing.p90_s == 10);
+  CHECK(timing.runs == 11);
+  CHECK(timing.cv == Approx(std::sqrt(11.0) / 6));  // variance of 1 ... n is n (n + 1) / 12
+}
+
+TEST_CASE("a percentile between two samples lies on the line between them", "[summary]") {
+  const std::vector<double> values = {10, 20};
+  CHECK(percentile(values, 0.25) == 12.5);
+  CHECK(percentile(values, 1) == 20);
+  CHECK(summary(std::vector<double>{3}).median_s == 3);
+  CHECK(summary(std::vector<double>{3}).cv == 0);
+}
+
+TEST_CASE("the stated noise of a median is the spread that medians really have", "[summary]") {
+  constexpr int medians = 400;
+  constexpr int samples = 101;
+  const std::uint64_t seed = 7;
+  CAPTURE(seed);
+  RandomStream random(seed, "noise");
+  double stated = 0;
+  double squares = 0;
+  for (int i = 0; i < medians; ++i) {
+    std::vector<double> values;
+    values.reserve(samples);
+    for (int j = 0; j < samples; ++j) values.push_back(1 + 0.05 * random.normal());
+    stated += noise_of_median(values) / medians;
+    const double error = summary(values).median_s - 1;
+    squares += error * error / medians;
+  }
+  CHECK(stated == Approx(std::sqrt(squares)).epsilon(0.15));
+}
+
+TEST_CASE("one sample in five hundred times as slow does not change the noise of the median", "[summary]") {
+  std::vector<double> values;
+  values.reserve(100);
+  for (int i = 0; i < 100; ++i) values.push_back(1 + 0.001 * (i % 11));
+  const double quiet = noise_of_median(values);
+  for (std::size_t i = 0; i < values.size(); i += 5) values[i] = 500;
+  CHECK(noise_of_median(values) <= 2 * quiet);
+}
+
+TEST_CASE("nothing is known of the noise of two samples", "[summary]") {
+  CHECK(noise_of_median(std::vector<double>{1, 1}) == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("rounds are pooled: mean of the medians, the outer percentiles, all runs", "[summary]") {
+  const std::vector<Timing> rounds = {{2, 1, 3, 0.1, 10}, {4, 3.5, 5, 0.2, 30}};
+  CHECK(pooled(rounds) == Timing{3, 1, 5, 0.2, 40});
+  CHECK(relative_gap(2, 4) == Approx(2.0 / 3));
+}
+
+}  // namespace
+}  // namespace hdpsim::calib
