@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -45,6 +46,21 @@ int cores() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+/// Two ranks that the scheduler puts on one core would take turns. Of the cores that this process may use, the n-th.
+void stay_on_core(int n) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || n-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);  // of this thread; without it the timing is worse, not wrong
+    return;
+  }
+}
+
 class CpuDevice final : public Device {
  public:
   [[nodiscard]] kernels::Backend& backend() override { return *backend_; }
@@ -65,10 +81,11 @@ class CpuDevice final : public Device {
     available_ = std::clamp((thread_seconds() - worked) / passed.count(), least_available, 1.0);
     found.peak_source = fmt::format("one core, measured: fused multiply-add on registers ({}, fp32), copy in memory",
                                     info.instruction_set);
-    found.attention_tile_queries = cpu_tile;
-    found.attention_tile_keys = cpu_tile;
-    found.gemm_tile_m = cpu_tile;
-    found.gemm_tile_n = cpu_tile;
+    const kernels::CpuAttentionTile tile = kernels::attention_tile();
+    found.attention_tile_queries = tile.queries;
+    found.attention_tile_keys = tile.keys;
+    found.gemm_tile_m = gemm_tile;
+    found.gemm_tile_n = gemm_tile;
     found.clocks = info.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info.clock_mhz) : "not fixed";
     found.instruction_set = info.instruction_set;
     return found;
@@ -81,6 +98,7 @@ class CpuDevice final : public Device {
             .usual_flops = usual_share * circumstances.peak_flops,
             .usual_bandwidth = usual_share * circumstances.memory_bandwidth,
             .available = available_,
+            .emptying_s = emptying_seconds(),
             .cache_bytes = info.cache_bytes,
             .memory_bytes = circumstances.memory_bytes / memory_parts};
   }
@@ -97,6 +115,7 @@ class CpuDevice final : public Device {
     std::vector<double> slowest(static_cast<std::size_t>(runs), 0.0);
     std::mutex mutex;
     kernels::run_ranks(static_cast<int>(message.ranks), [&](kernels::Transport& transport) {
+      stay_on_core(transport.rank());
       const std::vector<double> seconds = time_message(transport, message, runs);
       const std::scoped_lock lock(mutex);
       for (std::size_t i = 0; i < seconds.size(); ++i) slowest[i] = std::max(slowest[i], seconds[i]);
@@ -105,7 +124,17 @@ class CpuDevice final : public Device {
   }
 
  private:
-  static constexpr std::int64_t cpu_tile = 16;
+  /// On the clock of the wall.
+  [[nodiscard]] double emptying_seconds() {
+    constexpr int runs = 3;
+    const auto nothing = [] {};
+    (void)backend_->time(1, true, nothing);
+    const auto begin = std::chrono::steady_clock::now();
+    (void)backend_->time(runs, true, nothing);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / runs;
+  }
+
+  static constexpr std::int64_t gemm_tile = 16;  // of OpenBLAS's kernels, about
   static constexpr int most_ranks = 16;
   double available_ = 1;
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();

@@ -70,6 +70,7 @@ class CudaDevice final : public Device {
             .peak_bandwidth = bandwidth_slack * circumstances.memory_bandwidth,
             .usual_flops = usual_share * circumstances.peak_flops,
             .usual_bandwidth = usual_share * circumstances.memory_bandwidth,
+            .emptying_s = 2 * static_cast<double>(info_.cache_bytes) / circumstances.memory_bandwidth,
             .cache_bytes = info_.cache_bytes,
             .memory_bytes = info_.memory_bytes / memory_parts};
   }

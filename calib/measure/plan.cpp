@@ -82,7 +82,7 @@ class Planner {
   };
 
   [[nodiscard]] double expected_s(const Subject& subject) const {
-    const double run = std::visit(RunEstimate{speed_}, subject);
+    const double run = std::visit(RunEstimate{speed_}, subject) + (starts_cold(subject) ? speed_.emptying_s : 0);
     const double warm_up = std::min(3 * run, run + 0.1);
     const double sampling = std::max(wishes_.sampling_s, 3 * run);  // noise may ask for all that it is allowed
     return (warm_up + sampling) / speed_.available +

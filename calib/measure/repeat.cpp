@@ -30,7 +30,7 @@ double warm_up(const Repeatable& work) {
   double total = 0;
   for (int run = 0; run < warm_up_runs && total < longest_warm_up_s; ++run) {
     last = sum_of(work.time(1));
-    total += last;
+    total += last + work.between_s;
   }
   return last;
 }
@@ -49,10 +49,10 @@ bool mostly_impossible(const Repetition& result, std::size_t kept) {
 Repetition repeat(const Repeatable& work, const StoppingRule& rule, const std::function<bool()>& stop) {
   Repetition result;
   if (stop()) return result;
-  const int runs = batch_size(warm_up(work));
+  const int runs = batch_size(warm_up(work) + work.between_s);
   std::vector<double> kept;
   int throttled_batches = 0;
-  while (!rule.enough(kept)) {
+  while (!rule.enough(kept, work.between_s)) {
     if (stop()) return result;
     const std::vector<double> batch = work.time(runs);
     if (work.state().throttled) {

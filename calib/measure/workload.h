@@ -13,9 +13,13 @@
 namespace hdpsim::calib {
 
 /// A subject that is ready to be timed: its tensors are on the device, filled with random numbers (zeros would let the
-/// chip run faster than any training does). Caches are warm, as in training, where a kernel's inputs have just been
-/// written; tensors larger than the caches do not fit them anyway.
+/// chip run faster than any training does).
 [[nodiscard]] Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subject, std::uint64_t seed);
+
+/// Attention and what memory bounds start with empty caches: in training their tensors, of all heads and all tokens of a
+/// micro-batch, are larger than the caches, while those of a measurement may fit them. Matrix products start with warm
+/// ones: they read every operand many times.
+[[nodiscard]] bool starts_cold(const Subject& subject);
 
 /// Bytes of device memory that prepare() needs.
 [[nodiscard]] std::int64_t memory_of(const Subject& subject, kernels::Element element);

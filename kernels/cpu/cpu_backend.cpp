@@ -169,6 +169,11 @@ std::vector<double> CpuBackend::time(int runs, bool cold, const std::function<vo
 
 }  // namespace
 
+CpuAttentionTile attention_tile(InstructionSet set) {
+  const cpu::KernelTable& kernels = cpu::kernels_of(set);
+  return {kernels.strip, kernels.panel};
+}
+
 std::unique_ptr<Backend> make_cpu_backend(InstructionSet set) {
   return std::make_unique<CpuBackend>(set);
 }

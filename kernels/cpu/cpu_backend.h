@@ -18,6 +18,13 @@ enum class InstructionSet { portable, avx2, avx512 };
   return instruction_sets().back();
 }
 
+/// Queries and keys that attention computes together: its work on a block is rounded up to whole ones.
+struct CpuAttentionTile {
+  int queries = 0;
+  int keys = 0;
+};
+[[nodiscard]] CpuAttentionTile attention_tile(InstructionSet set = best_instruction_set());
+
 /// One core of this machine in fp32. Everything runs on the calling thread and is done when the call returns; two runs
 /// give the same bits. time() reads the thread's own CPU clock, because development machines are shared and a wall clock
 /// would charge for what the neighbours do. DeviceError if the processor lacks the instruction set.

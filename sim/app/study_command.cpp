@@ -47,15 +47,14 @@ int run_command(const StudyOptions& options, const Session& session) {
   StudyCoverage coverage;
   {
     ProgressDisplay display;
-    runs = run_study(study, {.jobs = static_cast<std::size_t>(options.jobs),
-                             .store = store ? &*store : nullptr,
-                             .resume = options.resume,
-                             .version = version,
-                             .stop = [] { return stop_signal() != 0; },
-                             .report = [&](const Progress& progress) { display.show(progress); },
-                             .cover = [&](const PointSpec& point, const Coverage& part) {
-                               coverage.add(point.profile, part);
-                             }});
+    runs = run_study(
+        study, {.jobs = static_cast<std::size_t>(options.jobs),
+                .store = store ? &*store : nullptr,
+                .resume = options.resume,
+                .version = version,
+                .stop = [] { return stop_signal() != 0; },
+                .report = [&](const Progress& progress) { display.show(progress); },
+                .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); }});
   }
   if (!runs) return interrupted(options, study);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);

@@ -18,10 +18,7 @@ std::int64_t tiles_in(std::int64_t length, std::int64_t tile) {
 }  // namespace
 
 FittedAttention::FittedAttention(const AttentionFit& fit, std::int64_t multiprocessors)
-    : fit_(fit),
-      multiprocessors_(multiprocessors),
-      causal_tile_keys_(one_divides_other(fit.tile_queries, fit.tile_keys) ? fit.tile_keys : fit.tile_queries),
-      step_(std::gcd(fit.tile_queries, fit.tile_keys)) {
+    : fit_(fit), multiprocessors_(multiprocessors), step_(std::gcd(fit.tile_queries, fit.tile_keys)) {
   for (const PairCost& pair : fit.pairs) pairs_.add(static_cast<double>(pair.length), pair.seconds);
   for (std::int64_t tile = 1; tile <= tabulated_tiles; ++tile) {
     seconds_by_tile_.push_back(pairs_.at(static_cast<double>(tile * step_)));
@@ -38,7 +35,7 @@ FittedAttention::BlockCost FittedAttention::cost(const AttentionBlock& block, st
                                                  std::int64_t kv_heads) const {
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
   const bool causal = block.mask == Mask::causal;
-  const std::int64_t tile_keys = causal ? causal_tile_keys_ : fit_.tile_keys;
+  const std::int64_t tile_keys = fit_.tile_keys;
   const std::int64_t query_tiles = tiles_in(block.queries, fit_.tile_queries);
   const std::int64_t key_tiles = tiles_in(block.keys, tile_keys);
   const std::int64_t queries = query_tiles * fit_.tile_queries;

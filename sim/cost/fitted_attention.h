@@ -39,7 +39,6 @@ class FittedAttention {
 
   AttentionFit fit_;
   std::int64_t multiprocessors_;
-  std::int64_t causal_tile_keys_;        // of a causal block, also where the kernel's own tile is not made for it
   LogCurve pairs_;                       // seconds by length
   std::vector<double> seconds_by_tile_;  // pairs_ at the first multiples of a tile's side
   std::int64_t step_;                    // that side: every length is a multiple of it

@@ -30,6 +30,8 @@ inline double multiply_and_add(std::int64_t rounds) {
 inline constexpr KernelTable table = {
     .scratch_floats =
         ForwardScratch::floats > BackwardScratch::floats ? ForwardScratch::floats : BackwardScratch::floats,
+    .strip = strip,
+    .panel = panel,
     .attention_forward = attention_forward,
     .attention_delta = attention_delta,
     .attention_backward = attention_backward,

@@ -17,6 +17,8 @@ struct Workspace {
 
 struct KernelTable {
   std::size_t scratch_floats;
+  int strip;  ///< Rows and columns that attention computes together: what it does of a block is rounded up to them.
+  int panel;
   void (*attention_forward)(const AttentionForward& op, const Workspace& workspace);
   void (*attention_delta)(const AttentionDelta& op);
   void (*attention_backward)(const AttentionBackward& op, const Workspace& workspace);

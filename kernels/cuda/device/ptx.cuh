@@ -55,8 +55,8 @@ __device__ __forceinline__ float load_float_shared(std::uint32_t address) {
   return value;
 }
 __device__ __forceinline__ void store16_shared(std::uint32_t address, const Vector16& v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]),
-               "r"(v.word[3])
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.word[0]), "r"(v.word[1]),
+               "r"(v.word[2]), "r"(v.word[3])
                : "memory");
 }
 __device__ __forceinline__ void store4_shared(std::uint32_t address, std::uint32_t word) {
@@ -122,10 +122,13 @@ __device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], st
 /// d[16, 8] += a[16, 16] b[16, 8], bf16 in, fp32 out. With g = lane / 4 and t = lane % 4: a = (g, 2t), (g+8, 2t), (g, 2t+8),
 /// (g+8, 2t+8) and the neighbour of each; b = (2t, g), (2t+8, g) and the one below each; d = (g, 2t), (g, 2t+1), (g+8, 2t),
 /// (g+8, 2t+1).
-__device__ __forceinline__ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ __forceinline__ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                            std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 // --- Numbers

@@ -25,6 +25,10 @@ using Clock = std::chrono::steady_clock;
 // As much as one progress() copies: about 16 us, short beside a tile of attention.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
+// A rank that waits looks again so many times, giving others their turn, before it sleeps: waking a sleeping thread takes
+// longer than most messages.
+constexpr int turns_before_sleep = 100;
+
 struct Message {
   int from = 0;
   int to = 0;
@@ -183,9 +187,19 @@ void World::wait(int rank, Ticket ticket) {
   }
   self.waiting = ticket;
   self.moved = Clock::now();
+  int idle_turns = 0;
   while (const Message* message = first_incomplete(rank)) {
     if (hopeless(*message)) fail(lock, rank, fault_text(rank, *message));
-    if (move_piece(lock, rank)) continue;
+    if (move_piece(lock, rank)) {
+      idle_turns = 0;
+      continue;
+    }
+    if (++idle_turns <= turns_before_sleep) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+      continue;
+    }
     if (Clock::now() >= self.moved + limit_) {
       fail(lock, rank,
            fmt::format("{}, and nothing has moved for {:g} s", wait_text(rank, *message),

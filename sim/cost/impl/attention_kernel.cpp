@@ -24,17 +24,29 @@ std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, st
     // Row i of 1..n ends at key i tile_queries, a whole number of key tiles; the last one at the end of the block.
     return tile_queries * (tile_queries * (rows * (rows - 1) / 2) + rounded_up(tokens, tile_keys));
   }
-  // Row i needs ceil(i / r) key tiles with r = tile_keys / tile_queries: 1 r times, 2 r times, ...
-  const std::int64_t r = tile_keys / tile_queries;
-  const std::int64_t whole = rows / r;
-  const std::int64_t key_tiles = r * (whole * (whole + 1) / 2) + (rows % r) * (whole + 1);
+  // Row i needs ceil(i a / b) key tiles, a / b the ratio of the tile's sides in lowest terms: a more in every round of b
+  // rows. The last row ends with the block.
+  const std::int64_t common = std::gcd(tile_queries, tile_keys);
+  const std::int64_t a = tile_queries / common;
+  const std::int64_t b = tile_keys / common;
+  const auto first_rows = [&](std::int64_t count) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 1; i <= count; ++i) sum += (i * a + b - 1) / b;
+    return sum;
+  };
+  const std::int64_t full_rows = rows - 1;
+  const std::int64_t rounds = full_rows / b;
+  const std::int64_t rest = full_rows % b;
+  const std::int64_t key_tiles = rounds * first_rows(b) + a * b * (rounds * (rounds - 1) / 2) + first_rows(rest) +
+                                 a * rounds * rest + (tokens + tile_keys - 1) / tile_keys;
   return tile_queries * tile_keys * key_tiles;
 }
 
 AttentionKernel::AttentionKernel(const AttentionCurve& curve, std::int64_t multiprocessors)
     : curve_(curve),
       multiprocessors_(static_cast<double>(multiprocessors)),
-      causal_tile_keys_(one_divides_other(curve.tile_queries, curve.tile_keys) ? curve.tile_keys : curve.tile_queries),
+      causal_tile_keys_(curve.causal || one_divides_other(curve.tile_queries, curve.tile_keys) ? curve.tile_keys
+                                                                                               : curve.tile_queries),
       step_(std::gcd(curve.tile_queries, curve.tile_keys)) {
   for (const AttentionSample& sample : curve.samples) {
     const Tiles tiles = this->tiles(sample.queries, sample.keys, curve.causal);

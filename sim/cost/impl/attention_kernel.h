@@ -9,8 +9,8 @@
 
 namespace hdpsim {
 
-/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. One side of the
-/// tile divides the other.
+/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. O(longer
+/// side of the tile / greatest common divisor).
 [[nodiscard]] std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys);
 
 [[nodiscard]] bool one_divides_other(std::int64_t a, std::int64_t b);

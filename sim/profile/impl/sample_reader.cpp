@@ -75,12 +75,6 @@ void ProfileReader::tile(MapReader& map, AttentionCurve& curve) {
   curve.tile_queries = count(tile, "queries");
   curve.tile_keys = count(tile, "keys");
   tile.finish();
-  if (!curve.causal || curve.tile_queries == 0 || curve.tile_keys == 0) return;
-  const auto [small, large] = std::minmax(curve.tile_queries, curve.tile_keys);
-  if (large % small != 0) {
-    tile.error(fmt::format("a causal kernel's tile of {} x {}: one side must divide the other", curve.tile_queries,
-                           curve.tile_keys));
-  }
 }
 
 AttentionSample ProfileReader::sample(const Value& value, const AttentionCurve& curve) {

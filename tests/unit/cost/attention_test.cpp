@@ -30,7 +30,8 @@ std::int64_t counted_causal_area(std::int64_t tokens, std::int64_t tile_queries,
 }
 
 TEST_CASE("the tile-rounded area of a causal block counts every tile that holds a pair of the mask", "[cost]") {
-  for (const auto& [queries, keys] : std::vector<std::pair<int, int>>{{128, 64}, {128, 128}, {64, 128}, {32, 128}}) {
+  for (const auto& [queries, keys] : std::vector<std::pair<int, int>>{
+           {128, 64}, {128, 128}, {64, 128}, {32, 128}, {12, 32}, {6, 16}, {128, 176}, {176, 128}}) {
     for (std::int64_t tokens = 1; tokens < 1100; ++tokens) {
       INFO(tokens << " tokens, tiles of " << queries << " x " << keys);
       REQUIRE(causal_tile_area(tokens, queries, keys) == counted_causal_area(tokens, queries, keys));

@@ -143,9 +143,6 @@ p.yaml:3:42: error: 'memory_bandwidth' is -5 GB/s, it must be more than zero
 p.yaml:3:66: error: the data sheet has no key 'multiprocesors'
     3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
                                                                          ^ did you mean 'multiprocessors'?
-p.yaml:9:11: error: a causal kernel's tile of 128 x 176: one side must divide the other
-    9 |     tile: {queries: 128, keys: 176}
-                  ^
 p.yaml:12:14: error: 'samples' must be a list of at least one sample
    12 |     samples: []
                      ^

@@ -43,6 +43,5 @@ TEST_CASE("blocks that share a row are refused, blocks that touch are not", "[at
   const AttentionBlock touching[] = {{0, 4, 0, 4}, {4, 4, 4, 4}};
   CHECK_NOTHROW(require_valid({1, 1, 64, 1}, touching));
   const AttentionBlock sharing[] = {{4, 4, 4, 4}, {0, 5, 0, 4}};
-  CHECK_THROWS_WITH(require_valid({1, 1, 64, 1}, sharing),
-                    "attention: two blocks of one launch share query row 4");
+  CHECK_THROWS_WITH(require_valid({1, 1, 64, 1}, sharing), "attention: two blocks of one launch share query row 4");
 }
