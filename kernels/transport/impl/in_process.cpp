@@ -27,7 +27,7 @@ constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
 // A rank that waits looks again so many times, giving others their turn, before it sleeps: waking a sleeping thread takes
 // longer than most messages.
-constexpr int turns_before_sleep = 100;
+constexpr int turns_before_sleep = 2000;
 
 struct Message {
   int from = 0;
