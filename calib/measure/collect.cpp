@@ -83,8 +83,9 @@ Samples collect(const Circumstances& circumstances, const std::vector<Measuremen
   for (const Rounds& rounds : grouped(measurements)) {
     std::visit(Add{samples, pooled(rounds.timings)}, *rounds.subject);
     if (rounds.timings.size() < 2) continue;
-    gaps[std::string(family_of(*rounds.subject))].push_back(
-        relative_gap(rounds.timings[0].median_s, rounds.timings[1].median_s));
+    std::vector<double> medians;
+    for (const Timing& timing : rounds.timings) medians.push_back(timing.median_s);
+    gaps[std::string(family_of(*rounds.subject))].push_back(gap_of_two_lowest(std::move(medians)));
   }
   for (auto& [family, values] : gaps) samples.noise.push_back(noise_floor(family, std::move(values)));
   return samples;

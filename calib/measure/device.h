@@ -41,6 +41,8 @@ class Device {
   /// Rank counts, each at least 2, over which messages can be timed.
   [[nodiscard]] virtual std::vector<std::int64_t> rank_counts() { return {}; }
   [[nodiscard]] virtual std::vector<double> time(const MessageSubject& message, int runs);
+  /// True if caches are emptied before each message; nccl-tests does not do so.
+  [[nodiscard]] virtual bool messages_start_cold() const { return false; }
   [[nodiscard]] virtual std::vector<InterferenceSubject> interference() { return {}; }
   /// Slowdowns, not seconds.
   [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);

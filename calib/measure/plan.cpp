@@ -23,8 +23,9 @@ constexpr double interference_share = 0.2;
 // The largest sizes of a level would eat all that there is; a part of the budget stays for the levels after it.
 constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
 
-// A time limit is planned to this part: estimates of what measurements take are no better.
-constexpr double planned_share = 0.7;
+// A time limit is planned to this part: estimates of what measurements take are no better, and what the rounds do not agree
+// about is measured again.
+constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
 
 constexpr double launch_s = 5e-6;
@@ -50,8 +51,8 @@ struct RunEstimate {
 
 class Planner {
  public:
-  Planner(const DeviceSpeed& speed, kernels::Element element, const Wishes& wishes)
-      : speed_(speed), element_(element), wishes_(wishes) {}
+  Planner(const Device& device, kernels::Element element, const DeviceSpeed& speed, const Wishes& wishes)
+      : device_(device), element_(element), speed_(speed), wishes_(wishes) {}
 
   void take(std::vector<Candidate> candidates, double budget_s) {
     std::vector<Choice> choices;
@@ -82,7 +83,8 @@ class Planner {
   };
 
   [[nodiscard]] double expected_s(const Subject& subject) const {
-    const double run = std::visit(RunEstimate{speed_}, subject) + (starts_cold(subject) ? speed_.emptying_s : 0);
+    const double run =
+        std::visit(RunEstimate{speed_}, subject) + (starts_cold(device_, subject) ? speed_.emptying_s : 0);
     const double warm_up = std::min(3 * run, run + 0.1);
     const double sampling = std::max(wishes_.sampling_s, 3 * run);  // noise may ask for all that it is allowed
     return (warm_up + sampling) / speed_.available +
@@ -97,8 +99,9 @@ class Planner {
     return true;
   }
 
-  const DeviceSpeed& speed_;
+  const Device& device_;
   kernels::Element element_;
+  const DeviceSpeed& speed_;
   const Wishes& wishes_;
   std::set<std::string> taken_;
   std::vector<Planned> plan_;
@@ -118,7 +121,7 @@ Wishes full_wishes() {
 }
 
 Wishes quick_wishes() {
-  return {.budget_s = 50, .time_limit_s = 80, .sampling_s = 0.06, .noise = 0.01};
+  return {.budget_s = 40, .time_limit_s = 80, .sampling_s = 0.06, .noise = 0.01};
 }
 
 Wishes wishes_within(double seconds, Wishes wishes) {
@@ -145,7 +148,7 @@ std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed,
   if (!pairs.empty()) shares += interference_share;
   const double budget = wishes.budget_s / shares;
 
-  Planner planner(speed, element, wishes);
+  Planner planner(device, element, speed, wishes);
   planner.take(attention_grid(wishes.model, speed, wishes.seed), budget * attention_share);
   planner.take(gemm_grid(wishes.model), budget * gemm_share);
   planner.take(memory_bound_grid(speed, element), budget * memory_bound_share);

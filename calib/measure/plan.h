@@ -13,11 +13,12 @@ namespace hdpsim::calib {
 
 /// What a calibration is to cover, and how long it may take.
 struct Wishes {
-  double budget_s = 360;                  ///< Expected of all rounds.
-  double time_limit_s = 460;              ///< What is not measured by then is left out.
-  double sampling_s = 0.2;                ///< At most this for the samples of one subject in one round.
+  double budget_s = 180;                  ///< Expected of the rounds of everything.
+  double time_limit_s = 450;              ///< What is not measured by then is left out.
+  double sampling_s = 0.1;                ///< At most this for the samples of one subject in one round.
   double noise = 0.005;                   ///< Sampling stops earlier where the median is known this well.
-  int rounds = 2;                         ///< Each in another order: the gap between rounds is the noise floor.
+  int rounds = 2;                         ///< Of everything, each in another order.
+  int most_rounds = 8;                    ///< Of what two rounds do not agree about, while there is time.
   bool messages = true;                   ///< False where they come from a file of nccl-tests.
   std::optional<Transformer> model = {};  ///< Its matrix products come first.
   std::uint64_t seed = 1;                 ///< Of document lengths, tensors and the order.

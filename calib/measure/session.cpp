@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "calib/measure/repeat.h"
+#include "calib/measure/summary.h"
 #include "calib/measure/workload.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
@@ -17,47 +17,58 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The same indices in an order drawn from the seed.
+std::vector<std::size_t> shuffled(std::vector<std::size_t> indices, std::uint64_t seed, int level, int round) {
+  RandomStream random(seed, fmt::format("order.{}", level), static_cast<std::uint64_t>(round));
+  for (std::size_t i = indices.size(); i > 1; --i) std::swap(indices[i - 1], indices[random.below(i)]);
+  return indices;
+}
+
 /// Subject (its index) and round of every measurement: level after level, in a level round after round, and each round
 /// shuffled. Whenever a session ends, what matters most has been measured, in all rounds.
 std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& plan, int rounds, std::uint64_t seed) {
   std::map<int, std::vector<std::size_t>> levels;
   for (std::size_t index = 0; index < plan.size(); ++index) levels[plan[index].level].push_back(index);
   std::vector<std::pair<std::size_t, int>> order;
-  for (auto& [level, indices] : levels) {
+  for (const auto& [level, indices] : levels) {
     for (int round = 0; round < rounds; ++round) {
-      RandomStream random(seed, fmt::format("order.{}", level), static_cast<std::uint64_t>(round));
-      for (std::size_t i = indices.size(); i > 1; --i) std::swap(indices[i - 1], indices[random.below(i)]);
-      for (const std::size_t index : indices) order.emplace_back(index, round);
+      for (const std::size_t index : shuffled(indices, seed, level, round)) order.emplace_back(index, round);
     }
   }
   return order;
 }
 
+constexpr int no_level = -1;  // of rounds that repeat what is unsettled, whatever its level
+
 class Session {
  public:
   Session(Device& device, const std::vector<Planned>& plan, Journal& journal, const SessionOptions& options)
-      : device_(device), plan_(plan), journal_(journal), options_(options) {
+      : device_(device), plan_(plan), journal_(journal), options_(options), medians_(plan.size()) {
+    std::map<std::string, std::size_t> index_of;
+    for (std::size_t index = 0; index < plan.size(); ++index)
+      index_of.emplace(subject_text(plan[index].subject), index);
     for (const Measurement& measurement : journal.measurements()) {
-      known_.emplace(subject_text(measurement.subject), measurement.round);
+      const auto found = index_of.find(subject_text(measurement.subject));
+      if (found != index_of.end()) medians_[found->second].emplace(measurement.round, measurement.timing.median_s);
     }
   }
 
   SessionResult run() {
     std::vector<std::pair<std::size_t, int>> missing;
     for (const auto& [index, round] : order_of(plan_, options_.rounds, options_.seed)) {
-      if (known_.contains({subject_text(plan_[index].subject), round})) continue;
-      missing.emplace_back(index, round);
-      expected_left_s_ += plan_[index].expected_s;
-    }
-    done_ = plan_.size() * static_cast<std::size_t>(options_.rounds) - missing.size();
-    for (const auto& [index, round] : missing) {
-      if (out_of_time()) break;
-      if (!measure(plan_[index], round)) {
-        result_.stopped = true;
-        break;
+      if (medians_[index].contains(round)) {
+        ++done_;
+      } else {
+        missing.emplace_back(index, round);
       }
     }
-    result_.left_out = plan_.size() * static_cast<std::size_t>(options_.rounds) - done_;
+    const std::size_t regular = done_ + missing.size();
+    const bool complete = measure_all(missing);
+    result_.left_out = regular - done_;
+    for (int round = options_.rounds; complete && round < options_.most_rounds; ++round) {
+      if (!repeat_unsettled(round)) break;
+    }
+    result_.unsettled = unsettled().size();
     return std::move(result_);
   }
 
@@ -67,14 +78,45 @@ class Session {
 
   void tell(const Planned& planned) const {
     const double speed = expected_done_s_ > 0 ? elapsed_s() / expected_done_s_ : 1;
-    options_.report({.done = done_,
-                     .total = plan_.size() * static_cast<std::size_t>(options_.rounds),
-                     .left_s = speed * expected_left_s_,
-                     .subject = &planned.subject});
+    options_.report({.done = done_, .total = total_, .left_s = speed * expected_left_s_, .subject = &planned.subject});
+  }
+
+  /// False if time ran out or somebody said stop before all were measured.
+  bool measure_all(const std::vector<std::pair<std::size_t, int>>& measurements) {
+    total_ = done_ + measurements.size();
+    expected_left_s_ = 0;
+    for (const auto& [index, round] : measurements) expected_left_s_ += plan_[index].expected_s;
+    for (const auto& [index, round] : measurements) {
+      if (out_of_time()) return false;
+      if (!measure(index, round)) {
+        result_.stopped = true;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool repeat_unsettled(int round) {
+    std::vector<std::pair<std::size_t, int>> again;
+    for (const std::size_t index : shuffled(unsettled(), options_.seed, no_level, round)) {
+      if (!medians_[index].contains(round)) again.emplace_back(index, round);
+    }
+    return measure_all(again);
+  }
+
+  [[nodiscard]] std::vector<std::size_t> unsettled() const {
+    std::vector<std::size_t> found;
+    for (std::size_t index = 0; index < plan_.size(); ++index) {
+      std::vector<double> medians;
+      for (const auto& [round, median] : medians_[index]) medians.push_back(median);
+      if (medians.size() >= 2 && gap_of_two_lowest(medians) > options_.agreement) found.push_back(index);
+    }
+    return found;
   }
 
   /// False if it was told to stop.
-  bool measure(const Planned& planned, int round) {
+  bool measure(std::size_t index, int round) {
+    const Planned& planned = plan_[index];
     tell(planned);
     if (options_.stop()) return false;
     const Repeatable work = prepare(device_, options_.speed, planned.subject, options_.seed);
@@ -83,6 +125,7 @@ class Session {
     result_.impossible += repetition.impossible;
     if (repetition.timing) {
       journal_.add({planned.subject, round, *repetition.timing});
+      medians_[index].emplace(round, repetition.timing->median_s);
     } else if (!repetition.refusal.empty()) {
       result_.refusals.push_back(fmt::format("{}: {}", label_of(planned.subject), repetition.refusal));
     } else {
@@ -98,9 +141,10 @@ class Session {
   const std::vector<Planned>& plan_;
   Journal& journal_;
   const SessionOptions& options_;
-  std::set<std::pair<std::string, int>> known_;
+  std::vector<std::map<int, double>> medians_;  ///< By subject of the plan and round, in seconds.
   Clock::time_point start_ = Clock::now();
   std::size_t done_ = 0;
+  std::size_t total_ = 0;
   double expected_left_s_ = 0;
   double expected_done_s_ = 0;
   SessionResult result_;

@@ -12,7 +12,8 @@
 
 namespace hdpsim::calib {
 
-/// How far a session is. Counts are of measurements: subjects times rounds.
+/// How far a session is. Counts are of measurements: subjects times rounds. Subjects about which the rounds do not agree add
+/// to the total.
 struct Progress {
   std::size_t done = 0;
   std::size_t total = 0;
@@ -23,7 +24,9 @@ struct Progress {
 struct SessionOptions {
   DeviceSpeed speed{};
   const StoppingRule* rule = nullptr;
-  int rounds = 2;
+  int rounds = 2;           ///< Of everything.
+  int most_rounds = 2;      ///< Of what the rounds do not agree about, while there is time.
+  double agreement = 0.01;  ///< Two rounds agree if their medians differ by less than this share.
   std::uint64_t seed = 1;
   double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
   std::function<bool()> stop = [] { return false; };
@@ -32,15 +35,17 @@ struct SessionOptions {
 
 struct SessionResult {
   bool stopped = false;               ///< By options.stop. What was measured is in the journal.
-  std::size_t left_out = 0;           ///< Measurements for which there was no time.
+  std::size_t left_out = 0;           ///< Measurements, of the rounds of everything, for which there was no time.
+  std::size_t unsettled = 0;          ///< Subjects of which no two rounds agree.
   std::vector<std::string> refusals;  ///< What was measured and could not be believed, with the reason.
   std::int64_t throttled = 0;         ///< Runs thrown away.
   std::int64_t impossible = 0;
 };
 
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
-/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). Errors of the
-/// device pass through; the journal keeps what there is.
+/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left of
+/// the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both. Errors of
+/// the device pass through; the journal keeps what there is.
 [[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
                                         const SessionOptions& options);
 

@@ -64,8 +64,10 @@ Timing pooled(std::span<const Timing> rounds) {
   return all;
 }
 
-double relative_gap(double a, double b) {
-  return std::abs(a - b) / ((a + b) / 2);
+double gap_of_two_lowest(std::vector<double> medians) {
+  HDPSIM_CHECK(medians.size() >= 2, "a gap between {} medians", medians.size());
+  std::partial_sort(medians.begin(), medians.begin() + 2, medians.end());
+  return (medians[1] - medians[0]) / ((medians[0] + medians[1]) / 2);
 }
 
 }  // namespace hdpsim::calib

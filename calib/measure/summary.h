@@ -22,7 +22,7 @@ namespace hdpsim::calib {
 /// or heat, never this one's; the extremes of p10 and p90, the largest cv, all runs.
 [[nodiscard]] Timing pooled(std::span<const Timing> rounds);
 
-/// |a - b| over their mean.
-[[nodiscard]] double relative_gap(double a, double b);
+/// How far the lowest two of several medians lie apart, as a share of their mean. At least two.
+[[nodiscard]] double gap_of_two_lowest(std::vector<double> medians);
 
 }  // namespace hdpsim::calib

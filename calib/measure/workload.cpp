@@ -30,13 +30,13 @@ struct Timed {
   std::uint64_t seed;
 
   std::function<std::vector<double>(int)> operator()(const Attention& op) const {
-    return queued(attention_workload(device.backend(), op, seed), starts_cold(op));
+    return queued(attention_workload(device.backend(), op, seed), starts_cold(device, op));
   }
   std::function<std::vector<double>(int)> operator()(const Gemm& op) const {
-    return queued(gemm_workload(device.backend(), op, seed), starts_cold(op));
+    return queued(gemm_workload(device.backend(), op, seed), starts_cold(device, op));
   }
   std::function<std::vector<double>(int)> operator()(const MemoryBoundSubject& op) const {
-    return queued(memory_bound_workload(device.backend(), op, seed), starts_cold(op));
+    return queued(memory_bound_workload(device.backend(), op, seed), starts_cold(device, op));
   }
   template <class Traffic>
   std::function<std::vector<double>(int)> operator()(const Traffic& op) const {
@@ -84,11 +84,12 @@ Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subj
   HDPSIM_CHECK(speed.peak_flops > 0 && speed.peak_bandwidth > 0, "a device without peaks");
   return {.time = std::visit(Timed{device, seed}, subject),
           .state = [&backend = device.backend()] { return backend.state(); },
-          .between_s = starts_cold(subject) ? speed.emptying_s : 0,
+          .between_s = starts_cold(device, subject) ? speed.emptying_s : 0,
           .least_possible_s = std::visit(LeastPossible{speed}, subject)};
 }
 
-bool starts_cold(const Subject& subject) {
+bool starts_cold(const Device& device, const Subject& subject) {
+  if (std::holds_alternative<MessageSubject>(subject)) return device.messages_start_cold();
   return std::holds_alternative<Attention>(subject) || std::holds_alternative<MemoryBoundSubject>(subject);
 }
 

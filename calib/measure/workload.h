@@ -18,8 +18,8 @@ namespace hdpsim::calib {
 
 /// Attention and what memory bounds start with empty caches: in training their tensors, of all heads and all tokens of a
 /// micro-batch, are larger than the caches, while those of a measurement may fit them. Matrix products start with warm
-/// ones: they read every operand many times.
-[[nodiscard]] bool starts_cold(const Subject& subject);
+/// ones: they read every operand many times. Messages are as the device has them.
+[[nodiscard]] bool starts_cold(const Device& device, const Subject& subject);
 
 /// Bytes of device memory that prepare() needs.
 [[nodiscard]] std::int64_t memory_of(const Subject& subject, kernels::Element element);

@@ -121,6 +121,7 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
                             {.speed = speed,
                              .rule = rule.get(),
                              .rounds = wishes.rounds,
+                             .most_rounds = wishes.most_rounds,
                              .seed = wishes.seed,
                              .time_limit_s = wishes.time_limit_s,
                              .stop = [] { return stop_signal() != 0; },
@@ -136,6 +137,9 @@ void tell(const calib::SessionResult& result) {
   }
   if (result.throttled > 0) note(fmt::format("{} runs thrown away: the device throttled", result.throttled));
   if (result.left_out > 0) note(fmt::format("there was no time for {} measurements", result.left_out));
+  if (result.unsettled > 0) {
+    note(fmt::format("of {} subjects no two rounds agree within 1 %: the machine is busy", result.unsettled));
+  }
 }
 
 int interrupted(const fs::path& samples) {

@@ -1,6 +1,5 @@
 #include "calib/measure/impl/message_timer.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -13,15 +12,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Operations a measurement, by size: enough that the barrier before them and the clock do not count.
-int operations(std::int64_t bytes) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{4} << 20) / std::max<std::int64_t>(bytes, 1), 1, 20));
-}
-
+// A few numbers over and over: drawing a large buffer takes longer than sending it.
 std::vector<float> random_numbers(std::int64_t count, int rank) {
+  constexpr std::size_t drawn = 4096;
   RandomStream stream(1, "message", static_cast<std::uint64_t>(rank));
   std::vector<float> numbers(static_cast<std::size_t>(count));
-  for (float& number : numbers) number = static_cast<float>(stream.uniform());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = i < drawn ? static_cast<float>(stream.uniform()) : numbers[i - drawn];
+  }
   return numbers;
 }
 
@@ -51,20 +49,21 @@ std::function<void()> operation(kernels::Transport& transport, const MessageSubj
 
 }  // namespace
 
-std::vector<double> time_message(kernels::Transport& transport, const MessageSubject& message, int runs) {
+std::vector<double> time_message(kernels::Transport& transport, const MessageSubject& message, int runs,
+                                 const std::function<void()>& before_each) {
   const auto count = message.bytes / static_cast<std::int64_t>(sizeof(float));
   const std::vector<float> from = random_numbers(count, transport.rank());
   std::vector<float> to = from;
   const std::function<void()> once = operation(transport, message, from, to);
-  const int repeats = operations(message.bytes);
   once();
   std::vector<double> seconds;
   for (int run = 0; run < runs; ++run) {
     to = from;  // sums of sums would end at infinity
+    before_each();
     transport.barrier();
     const Clock::time_point begin = Clock::now();
-    for (int i = 0; i < repeats; ++i) once();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / repeats);
+    once();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
   return seconds;
 }

@@ -103,6 +103,45 @@ TEST_CASE("what matters most is measured in all rounds before anything else is",
   CHECK(level >= 1);
 }
 
+TEST_CASE("what a disturbance has made unlike is measured again, until two rounds agree", "[session]") {
+  Calibration calibration;
+  const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}, {Gemm{128, 64, 64}, 1}, {Gemm{256, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stop_after(0.001, {.least_s = 0});
+  const SessionOptions options{.speed = calibration.device.speed(calibration.device.circumstances()),
+                               .rule = rule.get(),
+                               .rounds = 2,
+                               .most_rounds = 5};
+  const auto at = [](double seconds) { return Timing{seconds, seconds, seconds, 0, 10}; };
+  // The first was disturbed in both rounds, the second in one; of the third nothing is known.
+  for (int round = 0; round < 2; ++round) {
+    calibration.journal.add({plan[0].subject, round, at(2 + round)});
+    calibration.journal.add({plan[1].subject, round, at(round == 0 ? 4 : 5)});
+  }
+  const SessionResult result = run_session(calibration.device, plan, calibration.journal, options);
+  CHECK(result.unsettled == 0);
+  std::map<std::string, int> rounds;
+  for (const Measurement& measurement : calibration.journal.measurements()) {
+    ++rounds[label_of(measurement.subject)];
+  }
+  CHECK(rounds[label_of(plan[0].subject)] == 4);
+  CHECK(rounds[label_of(plan[1].subject)] == 4);
+  CHECK(rounds[label_of(plan[2].subject)] == 2);
+}
+
+TEST_CASE("what no two rounds agree about is counted when rounds are over", "[session]") {
+  Calibration calibration({.noise = 0.3});
+  const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stop_after(1e-9, {.least_runs = 1, .most_runs = 1, .least_s = 0});
+  const SessionResult result = run_session(calibration.device, plan, calibration.journal,
+                                           {.speed = calibration.device.speed(calibration.device.circumstances()),
+                                            .rule = rule.get(),
+                                            .rounds = 2,
+                                            .most_rounds = 4,
+                                            .agreement = 1e-9});
+  CHECK(result.unsettled == 1);
+  CHECK(calibration.journal.measurements().size() == 4);
+}
+
 TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
   // The device claims half of the speed that it really has.
   Calibration calibration;

@@ -63,7 +63,12 @@ TEST_CASE("nothing is known of the noise of two samples", "[summary]") {
 TEST_CASE("rounds are pooled: the lowest median, the outer percentiles, all runs", "[summary]") {
   const std::vector<Timing> rounds = {{2, 1, 3, 0.1, 10}, {4, 3.5, 5, 0.2, 30}};
   CHECK(pooled(rounds) == Timing{2, 1, 5, 0.2, 40});
-  CHECK(relative_gap(2, 4) == Approx(2.0 / 3));
+}
+
+TEST_CASE("rounds are as far apart as the two that were disturbed least", "[summary]") {
+  CHECK(gap_of_two_lowest({2, 4}) == Approx(2.0 / 3));
+  CHECK(gap_of_two_lowest({9, 4, 7, 2}) == Approx(2.0 / 3));
+  CHECK(gap_of_two_lowest({3, 5, 3}) == 0);
 }
 
 }  // namespace
