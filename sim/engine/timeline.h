@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/duration_sum.h"
 #include "sim/base/units.h"
 #include "sim/cost/cost_model.h"
 
@@ -41,8 +42,9 @@ class Breakdown {
   std::array<Duration, activity_count> times_{};
 };
 
-/// Priced time by what it rests on (index: Evidence).
+/// Priced time of one rank, and of all ranks of a step together, by what it rests on (index: Evidence).
 using EvidenceTimes = std::array<Duration, evidence_kinds>;
+using EvidenceSums = std::array<DurationSum, evidence_kinds>;
 
 /// When a micro-batch ran: from the first of its ranks that began to the last that ended.
 struct MicroBatchInterval {
@@ -55,7 +57,7 @@ struct Timeline {
   Duration step_time;
   std::vector<Breakdown> ranks;                   ///< One an HDP rank; each sums to step_time exactly.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
-  EvidenceTimes evidence{};                       ///< Of the kernels, summed over ranks.
+  EvidenceSums evidence{};                        ///< Of the kernels, summed over ranks.
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
   std::uint64_t events = 0;
 

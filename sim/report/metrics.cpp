@@ -40,7 +40,7 @@ std::array<double, evidence_kinds> evidence_shares(const RunResult& result, doub
   double covered = 0;
   for (std::size_t kind = 0; kind < evidence_kinds; ++kind) {
     if (static_cast<Evidence>(kind) == Evidence::formula) continue;
-    for (const StepResult& step : result.steps) shares[kind] += seconds_of(step.evidence[kind]);
+    for (const StepResult& step : result.steps) shares[kind] += step.evidence[kind].seconds();
     shares[kind] /= rank_seconds;
     covered += shares[kind];
   }

@@ -35,7 +35,7 @@ struct StepResult {
   Duration time;
   Breakdown mean;  ///< Over ranks; sums to `time`.
   BusyTimes busy;
-  EvidenceTimes evidence{};  ///< Of the kernels, summed over ranks.
+  EvidenceSums evidence{};  ///< Of the kernels, summed over ranks.
   MemoryUse memory;
   std::uint64_t events = 0;
   WallClock wall;

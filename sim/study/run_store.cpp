@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view schema = "hdpsim.run/2";
+constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
+constexpr std::string_view schema = "hdpsim.run/3";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -43,6 +44,25 @@ Breakdown breakdown_of(const Json& json) {
   return breakdown;
 }
 
+// Pairs of whole seconds and the picoseconds left: JSON has no numbers of 128 bits.
+Json evidence_json(const EvidenceSums& sums) {
+  Json json = Json::array();
+  for (const DurationSum& sum : sums) {
+    json.push_back({static_cast<std::int64_t>(sum.picoseconds() / picoseconds_per_second),
+                    static_cast<std::int64_t>(sum.picoseconds() % picoseconds_per_second)});
+  }
+  return json;
+}
+
+EvidenceSums evidence_of(const Json& json) {
+  EvidenceSums sums;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Int128 whole = json.at(i).at(0).get<std::int64_t>();
+    sums[i] = DurationSum::picoseconds(whole * picoseconds_per_second + json.at(i).at(1).get<std::int64_t>());
+  }
+  return sums;
+}
+
 Json step_json(const StepResult& step) {
   const BusyTimes& busy = step.busy;
   return {{"step", step.step},
@@ -53,7 +73,7 @@ Json step_json(const StepResult& step) {
           {"time_ps", step.time.picoseconds()},
           {"mean_ps", breakdown_json(step.mean)},
           {"busy_ps", durations_json(std::array{busy.min, busy.mean, busy.max, busy.deviation})},
-          {"evidence_ps", durations_json(step.evidence)},
+          {"evidence", evidence_json(step.evidence)},
           {"memory", {step.memory.device.count(), step.memory.host.count()}},
           {"events", step.events},
           {"wall_s", {step.wall.planner_s, step.wall.simulation_s}}};
@@ -70,7 +90,7 @@ StepResult step_of(const Json& json) {
   step.mean = breakdown_of(json.at("mean_ps"));
   const auto busy = durations_of<4>(json.at("busy_ps"));
   step.busy = {busy[0], busy[1], busy[2], busy[3]};
-  step.evidence = durations_of<evidence_kinds>(json.at("evidence_ps"));
+  step.evidence = evidence_of(json.at("evidence"));
   step.memory = {Bytes(json.at("memory").at(0).get<std::int64_t>()),
                  Bytes(json.at("memory").at(1).get<std::int64_t>())};
   step.events = json.at("events");

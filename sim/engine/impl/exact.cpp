@@ -5,6 +5,7 @@
 #include "sim/base/check.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/exchange_board.h"
+#include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/progress.h"
 #include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/simulations.h"
@@ -16,15 +17,27 @@ namespace {
 struct GroupProgram {
   PricedProgram priced;
   std::vector<std::array<std::vector<std::uint32_t>, stream_count>> streams;  // by block: instructions of each stream
+  std::vector<std::pair<HdpRank, std::size_t>> places;                        // in the group, by rank
   std::size_t ranks_left = 0;
+  bool is_private = false;
+  std::vector<Hop> hops{};        // of a private ring; the board has those of the others
+  std::vector<Instant> begins{};  // of its ranks
 
-  GroupProgram(PricedProgram program, std::size_t ranks) : priced(std::move(program)), ranks_left(ranks) {
+  GroupProgram(PricedProgram program, const std::vector<HdpRank>& group)
+      : priced(std::move(program)), ranks_left(group.size()) {
+    places.reserve(group.size());
+    for (std::size_t i = 0; i < group.size(); ++i) places.emplace_back(group[i], i);
+    std::sort(places.begin(), places.end());
     for (const Block& block : priced.program.blocks) {
       auto& lists = streams.emplace_back();
       for (std::uint32_t i = 0; i < block.body.size(); ++i) {
         lists[static_cast<std::size_t>(block.body[i].stream)].push_back(i);
       }
     }
+  }
+
+  [[nodiscard]] std::size_t place_of(HdpRank rank) const {
+    return std::lower_bound(places.begin(), places.end(), std::pair(rank, std::size_t{0}))->second;
   }
 };
 
@@ -49,10 +62,11 @@ struct RankState {
 
 class ExactSimulation {
  public:
-  ExactSimulation(const Program& program, Machine& machine)
+  ExactSimulation(const Program& program, Machine& machine, bool queue_all)
       : program_(program),
         plan_(program.plan()),
         machine_(machine),
+        queue_all_(queue_all),
         progress_(plan_),
         board_(plan_, machine, queue_),
         groups_(plan_.micro_batches.size()),
@@ -67,7 +81,9 @@ class ExactSimulation {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) begin_next(rank);
     while (!queue_.empty()) {
       const Event event = queue_.pop();
-      if (event.tag < ExchangeBoard::first_tag) {
+      if (event.tag == rank_ended) {
+        end_micro_batch(event.actor);
+      } else if (event.tag < ExchangeBoard::first_tag) {
         instruction_ended(event.actor, event.tag);
       } else {
         for (const auto& member : board_.handle(event)) exchange_may_have_ended(member);
@@ -75,13 +91,14 @@ class ExactSimulation {
       board_.follow_rate_changes();
     }
     progress_.check_all_ended();
-    timeline_.events = queue_.executed();
+    timeline_.events = queue_.executed() - rank_ends_ + events_beside_queue_;
     finish_step(program_, machine_, finished_, timeline_);
     return std::move(timeline_);
   }
 
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
+  static constexpr std::uint32_t rank_ended = stream_count;  // lower tags: an instruction of that stream ended
 
   const Block& block_of(const RankState& state) const {
     return groups_[state.micro_batch.index()]->priced.program.blocks[state.block];
@@ -91,12 +108,17 @@ class ExactSimulation {
   void begin_next(std::size_t rank) {
     const auto next = progress_.current(HdpRank(rank));
     if (!next) return;
-    progress_.arrive(HdpRank(rank));
+    const bool all_are_here = progress_.arrive(HdpRank(rank)).has_value();
     open_group(*next);
-    const std::vector<HdpRank>& group = plan_.micro_batches[next->index()].group;
+    GroupProgram& group = *groups_[next->index()];
     RankState& state = ranks_[rank];
     state.micro_batch = *next;
-    state.index = static_cast<std::size_t>(std::find(group.begin(), group.end(), HdpRank(rank)) - group.begin());
+    state.index = group.place_of(HdpRank(rank));
+    if (group.is_private) {
+      group.begins[state.index] = queue_.now();
+      if (all_are_here) run_private(*next);
+      return;
+    }
     state.posted = 0;
     state.peer_wait = Duration{};
     enter_block(rank, 0);
@@ -105,15 +127,39 @@ class ExactSimulation {
   void open_group(MicroBatchId id) {
     auto& group = groups_[id.index()];
     if (group) return;
-    const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
-    group = std::make_unique<GroupProgram>(price(program_, id, machine_), ranks);
+    const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
+    const std::size_t ranks = micro_batch.group.size();
+    group = std::make_unique<GroupProgram>(price(program_, id, machine_), micro_batch.group);
     for (std::size_t e = 0; e < evidence_kinds; ++e) {
-      timeline_.evidence[e] += group->priced.evidence[e] * static_cast<std::int64_t>(ranks);
+      timeline_.evidence[e].add(group->priced.evidence[e], static_cast<std::int64_t>(ranks));
     }
-    std::vector<Hop> hops = ring_hops(plan_.micro_batches[id.index()], machine_);
+    std::vector<Hop> hops = ring_hops(micro_batch, machine_);
     add_ring_traffic(group->priced.program, hops, timeline_.link_bytes);
-    board_.open(id, std::move(hops));
     timeline_.micro_batches[id.index()].begin = queue_.now();
+    group->is_private =
+        !queue_all_ && std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
+    if (group->is_private) {
+      group->hops = std::move(hops);
+      group->begins.resize(ranks);
+    } else {
+      board_.open(id, std::move(hops));
+    }
+  }
+
+  // No rank can end before the last one has begun, since every rank needs the keys of all others.
+  void run_private(MicroBatchId id) {
+    GroupProgram& group = *groups_[id.index()];
+    const std::vector<HdpRank>& ranks = plan_.micro_batches[id.index()].group;
+    std::vector<double> speeds;
+    speeds.reserve(ranks.size());
+    for (const HdpRank rank : ranks) speeds.push_back(machine_.speed[rank.index()]);
+    const PrivateRing::Outcome outcome = PrivateRing(group.priced, group.hops, speeds).run(std::move(group.begins));
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      timeline_.ranks[ranks[i].index()] += outcome.booked[i];
+      queue_.schedule(outcome.ends[i], static_cast<std::uint32_t>(ranks[i].index()), rank_ended);
+    }
+    rank_ends_ += ranks.size();
+    events_beside_queue_ += outcome.events;
   }
 
   void enter_block(std::size_t rank, std::size_t block) {
@@ -240,12 +286,17 @@ class ExactSimulation {
     }
     if (state.block + 1 < groups_[state.micro_batch.index()]->priced.program.blocks.size()) {
       enter_block(rank, state.block + 1);
-      return;
+    } else {
+      end_micro_batch(rank);
     }
-    auto& group = groups_[state.micro_batch.index()];
-    timeline_.micro_batches[state.micro_batch.index()].end = queue_.now();
+  }
+
+  void end_micro_batch(std::size_t rank) {
+    const MicroBatchId id = ranks_[rank].micro_batch;
+    auto& group = groups_[id.index()];
+    timeline_.micro_batches[id.index()].end = queue_.now();
     if (--group->ranks_left == 0) {
-      board_.close(state.micro_batch);
+      board_.close(id);
       group.reset();
     }
     finished_[rank] = queue_.now();
@@ -256,19 +307,22 @@ class ExactSimulation {
   const Program& program_;
   const Plan& plan_;
   Machine& machine_;
+  bool queue_all_;
   EventQueue queue_;
   Progress progress_;
   ExchangeBoard board_;
   std::vector<std::unique_ptr<GroupProgram>> groups_;  // by micro-batch, while it runs
   std::vector<RankState> ranks_;
   std::vector<Instant> finished_;
+  std::uint64_t events_beside_queue_ = 0;
+  std::uint64_t rank_ends_ = 0;  // events that stand for others
   Timeline timeline_;
 };
 
 }  // namespace
 
-Timeline simulate_exact(const Program& program, Machine& machine) {
-  return ExactSimulation(program, machine).run();
+Timeline simulate_exact(const Program& program, Machine& machine, bool queue_all) {
+  return ExactSimulation(program, machine, queue_all).run();
 }
 
 }  // namespace hdpsim

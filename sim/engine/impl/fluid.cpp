@@ -55,7 +55,7 @@ class FluidSimulation {
   void begin(MicroBatchId id) {
     PricedProgram priced = price(program_, id, machine_);
     const auto ranks = static_cast<std::int64_t>(micro_batch(id).group.size());
-    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e] += priced.evidence[e] * ranks;
+    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(priced.evidence[e], ranks);
     timeline_.micro_batches[id.index()].begin = queue_.now();
     for (const HdpRank rank : micro_batch(id).group) {
       Instant& free_since = free_since_[rank.index()];

@@ -8,6 +8,8 @@ namespace hdpsim {
 
 /// One function a grain; see Grain. `contention` false lets every ring have its links alone.
 [[nodiscard]] Timeline simulate_fluid(const Program& program, Machine& machine, bool contention);
-[[nodiscard]] Timeline simulate_exact(const Program& program, Machine& machine);
+/// Micro-batches whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives the
+/// same timeline.
+[[nodiscard]] Timeline simulate_exact(const Program& program, Machine& machine, bool queue_all = false);
 
 }  // namespace hdpsim

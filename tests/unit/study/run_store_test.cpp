@@ -34,7 +34,8 @@ RunResult a_result() {
   step.time = Duration::picoseconds(123'456'789'012'345'678);
   step.mean[Activity::attention] = step.time;
   step.busy = {1_ps, 2_ps, 3_ps, 4_ps};
-  step.evidence = {5_ps, 6_ps, 7_ps, 8_ps};
+  step.evidence = {DurationSum::picoseconds(5), DurationSum::picoseconds(6), {}, {}};
+  step.evidence[2].add(Duration::max(), 3);  // what many ranks do together
   step.memory = {Bytes(9), Bytes(10)};
   step.events = 11;
   step.wall = {0.1, 0.2};

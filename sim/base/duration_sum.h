@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+/// An exact sum of durations that a Duration cannot hold: the ranks of a large cluster work its 106 days in minutes.
+class DurationSum {
+ public:
+  constexpr DurationSum() = default;
+  [[nodiscard]] static constexpr DurationSum picoseconds(Int128 count) { return DurationSum(count); }
+
+  [[nodiscard]] constexpr Int128 picoseconds() const { return ps_; }
+  /// The nearest double.
+  [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
+
+  constexpr DurationSum& operator+=(Duration duration) { return add(duration, 1); }
+  /// The same duration `times` times.
+  constexpr DurationSum& add(Duration duration, std::int64_t times) {
+    ps_ += Int128{duration.picoseconds()} * times;
+    return *this;
+  }
+  friend constexpr bool operator==(DurationSum, DurationSum) = default;
+
+ private:
+  constexpr explicit DurationSum(Int128 ps) : ps_(ps) {}
+  Int128 ps_ = 0;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,192 @@
+#include "sim/engine/impl/private_ring.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hdpsim {
+namespace {
+
+// How many iterations of a body its dependencies reach back, and the present one.
+std::int64_t iterations_to_keep(const Block& block) {
+  std::uint32_t farthest = 0;
+  for (const Instruction& instruction : block.body) {
+    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+      farthest = std::max(farthest, instruction.dependencies[d].iterations_back);
+    }
+  }
+  return std::int64_t{farthest} + 1;
+}
+
+bool is_copy(Opcode opcode) {
+  return opcode == Opcode::offload || opcode == Opcode::prefetch;
+}
+
+// What a kernel that starts late has waited for.
+Activity waited_for(const Instruction& instruction, const Block& block) {
+  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+    if (is_copy(block.body[instruction.dependencies[d].instruction].opcode)) return Activity::offload_stall;
+  }
+  return Activity::cp_comm;
+}
+
+}  // namespace
+
+PrivateRing::PrivateRing(const PricedProgram& priced, const std::vector<Hop>& hops, const std::vector<double>& speeds)
+    : priced_(priced),
+      hops_(hops),
+      ranks_(speeds.size()),
+      speeds_(speeds),
+      starts_(ranks_),
+      arrivals_(ranks_),
+      transfers_(priced.program.bytes.size()) {
+  std::sort(speeds_.begin(), speeds_.end());
+  speeds_.erase(std::unique(speeds_.begin(), speeds_.end()), speeds_.end());
+  speed_of_.reserve(ranks_);
+  for (const double speed : speeds) {
+    const auto place = std::lower_bound(speeds_.begin(), speeds_.end(), speed);
+    speed_of_.push_back(static_cast<std::uint32_t>(place - speeds_.begin()));
+  }
+  for (Exchange& exchange : exchanges_) exchange = {Row(ranks_), Row(ranks_), Row(ranks_)};
+  kernels_.resize(speeds_.size());
+  outcome_.booked.resize(ranks_);
+}
+
+PrivateRing::Outcome PrivateRing::run(std::vector<Instant> begins) {
+  free_.fill(begins);
+  for (std::size_t block = 0; block < priced_.program.blocks.size(); ++block) run_block(block);
+  for (std::size_t rank = 0; rank < ranks_; ++rank) outcome_.booked[rank] += kernels_[speed_of_[rank]];
+  outcome_.ends = std::move(free_[compute]);
+  return std::move(outcome_);
+}
+
+void PrivateRing::run_block(std::size_t block) {
+  block_ = block;
+  const Block& loop = priced_.program.blocks[block];
+  kept_iterations_ = iterations_to_keep(loop);
+  ends_.resize(std::max(ends_.size(), static_cast<std::size_t>(kept_iterations_) * loop.body.size()));
+  for (iteration_ = 0; iteration_ < loop.iterations; ++iteration_) {
+    for (std::size_t i = 0; i < loop.body.size(); ++i) execute(i);
+  }
+  end_block();
+}
+
+PrivateRing::Row& PrivateRing::ends_of(std::int64_t iteration, std::size_t index) {
+  const auto slot = static_cast<std::size_t>(iteration % kept_iterations_);
+  return ends_[slot * priced_.program.blocks[block_].body.size() + index];
+}
+
+void PrivateRing::execute(std::size_t index) {
+  const Block& loop = priced_.program.blocks[block_];
+  const Instruction& instruction = loop.body[index];
+  Row& ended = ends_of(iteration_, index);
+  ended.resize(ranks_);
+  if (!instruction.active(iteration_, loop.iterations)) {
+    ended = free_[static_cast<std::size_t>(instruction.stream)];
+    return;
+  }
+  find_starts(instruction);
+  if (instruction.opcode == Opcode::exchange) {
+    exchange(instruction, ended);
+  } else if (instruction.stream == Stream::compute) {
+    run_kernel(index, ended);
+  } else {
+    run_on_device(index, ended);
+  }
+  free_[static_cast<std::size_t>(instruction.stream)] = ended;
+  outcome_.events += ranks_;
+}
+
+void PrivateRing::find_starts(const Instruction& instruction) {
+  starts_ = free_[static_cast<std::size_t>(instruction.stream)];
+  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+    const Dependency& dependency = instruction.dependencies[d];
+    const std::int64_t of = iteration_ - dependency.iterations_back;
+    if (of < 0) continue;
+    const Row& ended = ends_of(of, dependency.instruction);
+    for (std::size_t rank = 0; rank < ranks_; ++rank) starts_[rank] = std::max(starts_[rank], ended[rank]);
+  }
+}
+
+// The message from a rank begins when its receiver has posted too. A rank's exchange ends with the later of its messages.
+void PrivateRing::exchange(const Instruction& instruction, Row& ended) {
+  Exchange& now = exchanges_[next_exchange_++ % remembered_exchanges];
+  const std::vector<Duration>& transfer = transfers(instruction.work);
+  std::swap(now.posted, starts_);
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    const std::size_t next = rank + 1 < ranks_ ? rank + 1 : 0;
+    now.began[next] = std::max(now.posted[rank], now.posted[next]);
+    arrivals_[rank] = now.began[next] + transfer[rank];
+  }
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    const std::size_t before = rank > 0 ? rank - 1 : ranks_ - 1;
+    ended[rank] = std::max(arrivals_[rank], arrivals_[before]);
+  }
+  now.ended = ended;
+}
+
+void PrivateRing::run_kernel(std::size_t index, Row& ended) {
+  const Block& loop = priced_.program.blocks[block_];
+  const Instruction& instruction = loop.body[index];
+  const Row& free = free_[compute];
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], waited_for(instruction, loop));
+  }
+  run_on_device(index, ended);
+  for (std::size_t s = 0; s < speeds_.size(); ++s) {
+    kernels_[s][activity_of(instruction.opcode)] += priced_.time(block_, index, speeds_[s]);
+  }
+}
+
+void PrivateRing::run_on_device(std::size_t index, Row& ended) {
+  if (speeds_.size() == 1) {
+    const Duration time = priced_.time(block_, index, speeds_.front());
+    for (std::size_t rank = 0; rank < ranks_; ++rank) ended[rank] = starts_[rank] + time;
+    return;
+  }
+  std::vector<Duration> times;
+  times.reserve(speeds_.size());
+  for (const double speed : speeds_) times.push_back(priced_.time(block_, index, speed));
+  for (std::size_t rank = 0; rank < ranks_; ++rank) ended[rank] = starts_[rank] + times[speed_of_[rank]];
+}
+
+void PrivateRing::end_block() {
+  const Row& messages = free_[static_cast<std::size_t>(Stream::comm)];
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    Instant end = free_[compute][rank];
+    for (const Row& free : free_) end = std::max(end, free[rank]);
+    const bool copies = messages[rank] < end;
+    if (end > free_[compute][rank]) book_wait(rank, end, copies ? Activity::offload_stall : Activity::cp_comm);
+    for (Row& free : free_) free[rank] = end;
+  }
+}
+
+// The compute stream of a rank stood still until then: for ranks that had not posted their side of an exchange, for
+// messages on their way, or for a copy.
+void PrivateRing::book_wait(std::size_t rank, Instant until, Activity waited_for) {
+  const Instant since = free_[compute][rank];
+  const Duration for_peers = peer_wait(rank, since, until);
+  outcome_.booked[rank][Activity::group_wait] += for_peers;
+  outcome_.booked[rank][waited_for] += until - since - for_peers;
+}
+
+// Of every exchange that ended meanwhile, the time until its message began. One that ended before began before.
+Duration PrivateRing::peer_wait(std::size_t rank, Instant since, Instant until) const {
+  Duration sum;
+  for (const Exchange& exchange : exchanges_) {
+    const Instant waiting_since = std::max(exchange.posted[rank], since);
+    const bool counts = exchange.ended[rank] <= until && exchange.began[rank] > waiting_since;
+    if (counts) sum += exchange.began[rank] - waiting_since;
+  }
+  return sum;
+}
+
+const std::vector<Duration>& PrivateRing::transfers(std::uint32_t work) {
+  std::vector<Duration>& times = transfers_[work];
+  if (times.empty()) {
+    times.reserve(ranks_);
+    for (const Hop& hop : hops_) times.push_back(hop.transfer(priced_.program.bytes[work]));
+  }
+  return times;
+}
+
+}  // namespace hdpsim

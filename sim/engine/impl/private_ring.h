@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+/// A micro-batch of the exact grain whose ring shares no link. Nobody outside its group can slow it down: when its
+/// ranks begin decides all that follows. Every instruction of every rank and every message is run as with events, to the
+/// same picosecond, but an instruction of all ranks at a time and without a queue. One object runs once.
+class PrivateRing {
+ public:
+  /// `speeds` by rank of the group. `hops` is empty for a group of one. All must outlive the object.
+  PrivateRing(const PricedProgram& priced, const std::vector<Hop>& hops, const std::vector<double>& speeds);
+
+  struct Outcome {
+    std::vector<Instant> ends;      ///< By rank of the group.
+    std::vector<Breakdown> booked;  ///< The same: from its begin to its end.
+    std::uint64_t events = 0;       ///< Instructions and messages that ended.
+  };
+  /// `begins` by rank of the group. O(instructions x iterations x ranks).
+  [[nodiscard]] Outcome run(std::vector<Instant> begins);
+
+ private:
+  using Row = std::vector<Instant>;  ///< By rank of the group.
+  /// One exchange as each rank saw it: when it posted, when the message to it began, when both its messages were there.
+  struct Exchange {
+    Row posted;
+    Row began;
+    Row ended;
+  };
+  /// A rank waits for no exchange but the one that its next kernel needs and, after the last kernel, the two behind it.
+  static constexpr std::size_t remembered_exchanges = 4;
+  static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
+
+  void run_block(std::size_t block);
+  void execute(std::size_t index);
+  void exchange(const Instruction& instruction, Row& ended);
+  void run_kernel(std::size_t index, Row& ended);
+  void run_on_device(std::size_t index, Row& ended);
+  void end_block();
+  /// When each rank can start an instruction: its stream is free and what it depends on has ended.
+  void find_starts(const Instruction& instruction);
+  void book_wait(std::size_t rank, Instant until, Activity waited_for);
+  [[nodiscard]] Duration peer_wait(std::size_t rank, Instant since, Instant until) const;
+  [[nodiscard]] const std::vector<Duration>& transfers(std::uint32_t work);
+  [[nodiscard]] Row& ends_of(std::int64_t iteration, std::size_t index);
+
+  const PricedProgram& priced_;
+  const std::vector<Hop>& hops_;
+  std::size_t ranks_;
+  std::vector<double> speeds_;           // distinct
+  std::vector<std::uint32_t> speed_of_;  // by rank: index into speeds_
+
+  std::size_t block_ = 0;
+  std::int64_t iteration_ = 0;
+  std::int64_t kept_iterations_ = 1;  // whose ends a dependency may ask for
+  std::array<Row, stream_count> free_;
+  std::vector<Row> ends_;  // by kept iteration and instruction
+  Row starts_;
+  Row arrivals_;                                  // of the messages, by sender
+  std::vector<std::vector<Duration>> transfers_;  // by work and sender, when first asked for
+  std::array<Exchange, remembered_exchanges> exchanges_;
+  std::size_t next_exchange_ = 0;
+  std::vector<Breakdown> kernels_;  // by speed
+  Outcome outcome_;
+};
+
+}  // namespace hdpsim

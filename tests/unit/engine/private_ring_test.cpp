@@ -1,0 +1,88 @@
+// The exact grain runs micro-batches whose rings share no link without the event queue. It must not show.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/engine/impl/simulations.h"
+#include "sim/plan/plan_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::HandCosts;
+using test::HandMachine;
+
+// Groups of unlike sizes over ranks of unlike speed, some of which copy activations to slow host memory.
+Plan random_plan(RandomStream& random, std::int64_t ranks, std::int64_t layers) {
+  std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> micro_batches;
+  for (int m = 0; m < 8; ++m) {
+    std::vector<std::size_t> group;
+    const auto first = random.below(static_cast<std::uint64_t>(ranks));
+    const auto count = 1 + random.below(static_cast<std::uint64_t>(ranks));
+    for (std::uint64_t i = 0; i < count; ++i) group.push_back((first + i) % static_cast<std::uint64_t>(ranks));
+    const auto tokens = static_cast<std::int64_t>(count * (1 + random.below(40)));
+    micro_batches.emplace_back(std::move(group), tokens);
+  }
+  Plan plan = test::plan_of(ranks, layers, micro_batches);
+  for (MicroBatch& micro_batch : plan.micro_batches) {
+    if (random.below(3) == 0) micro_batch.offload = random.uniform();
+  }
+  return plan;
+}
+
+ClusterSpec random_nodes(RandomStream& random, std::int64_t nodes) {
+  ClusterSpec cluster = test::one_device_nodes(nodes, 1_GBps * static_cast<std::int64_t>(1 + random.below(400)));
+  cluster.pcie = 1_GBps * static_cast<std::int64_t>(1 + random.below(400));
+  cluster.tiers[0].latency = Duration::picoseconds(static_cast<std::int64_t>(random.below(3) * 700));
+  for (std::int64_t device = 0; device < nodes; ++device) {
+    if (random.below(3) == 0) cluster.speed[device] = 0.5 + 0.5 * random.uniform();
+    if (nodes > 1 && random.below(4) == 0) {
+      cluster.degraded.push_back({.unit = device, .factor = 0.1 + 0.9 * random.uniform()});
+    }
+  }
+  return cluster;
+}
+
+void check_equal(const Timeline& a, const Timeline& b) {
+  CHECK(a.step_time == b.step_time);
+  CHECK(a.events == b.events);
+  CHECK(a.evidence == b.evidence);
+  CHECK(a.link_bytes == b.link_bytes);
+  for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < activity_count; ++i) {
+      const auto activity = static_cast<Activity>(i);
+      INFO("rank " << rank << ", " << activity_name(activity));
+      CHECK(a.ranks[rank][activity] == b.ranks[rank][activity]);
+    }
+  }
+  for (std::size_t m = 0; m < a.micro_batches.size(); ++m) {
+    CHECK(a.micro_batches[m].begin == b.micro_batches[m].begin);
+    CHECK(a.micro_batches[m].end == b.micro_batches[m].end);
+  }
+}
+
+TEST_CASE("a ring without shared links takes the same time to the picosecond with and without the event queue",
+          "[exact]") {
+  constexpr std::uint64_t worlds = 200;
+  for (std::uint64_t seed = 1; seed <= worlds; ++seed) {
+    INFO("seed " << seed);
+    RandomStream random(seed, "private rings");
+    const auto ranks = static_cast<std::int64_t>(1 + random.below(7));
+    const auto layers = static_cast<std::int64_t>(1 + random.below(5));
+    HandMachine world(
+        random_nodes(random, ranks),
+        std::make_unique<HandCosts>(Duration::picoseconds(static_cast<std::int64_t>(random.below(3) * 500))));
+    const Plan plan = random_plan(random, ranks, layers);
+    REQUIRE(check_plan(plan).empty());
+    const LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = ranks}, 4};
+    const Program program(plan, lowering);
+    check_equal(simulate_exact(program, world.machine), simulate_exact(program, world.machine, true));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim
