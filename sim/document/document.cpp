@@ -11,16 +11,10 @@
 #include <sstream>
 
 #include "sim/base/check.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim {
 namespace {
-
-constexpr int deepest_level = 64;
-constexpr int most_values = 1'000'000;
-
-std::string limits() {
-  return fmt::format("at most {} levels and {} values", deepest_level, most_values);
-}
 
 class Converter {
  public:
@@ -61,8 +55,7 @@ class Converter {
     if (level <= deepest_level && ++values_ <= most_values) return true;
     if (!refused_) {
       refused_ = true;
-      diagnostics_.error(position, level > deepest_level ? "nested too deeply" : "too many values in one document",
-                         limits());
+      report_limit(position, level > deepest_level, diagnostics_);
     }
     return false;
   }
@@ -150,6 +143,14 @@ Value* child_at(Value& parent, std::string_view step) {
 
 }  // namespace
 
+std::string limits_text() {
+  return fmt::format("at most {} levels and {} values", deepest_level, most_values);
+}
+
+void report_limit(const Position& position, bool too_deep, Diagnostics& diagnostics) {
+  diagnostics.error(position, too_deep ? "nested too deeply" : "too many values in one document", limits_text());
+}
+
 const Value* Value::find(std::string_view key) const {
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.key == key; });
   return found == entries.end() ? nullptr : &found->value;
@@ -226,7 +227,7 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
     // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
     const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;
     diagnostics.error({file, error.mark.line + 1, error.mark.column + 1}, too_deep ? "nested too deeply" : error.msg,
-                      too_deep ? limits() : "");
+                      too_deep ? limits_text() : "");
     return {};
   }
 }

@@ -3,84 +3,49 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "sim/document/json_stream.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
 namespace {
-
-using Output = std::back_insert_iterator<std::string>;
 
 const std::vector<std::string>& sharding_words() {
   static const std::vector<std::string> words{"zigzag_ring"};
   return words;
 }
 
-// ---- Writing
-
-void write_sequences(const std::vector<std::int64_t>& tokens, Output out) {
-  constexpr std::size_t numbers_a_line = 16;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const char* before = i == 0 ? "\n    " : i % numbers_a_line == 0 ? ",\n    " : ", ";
-    fmt::format_to(out, "{}{}", before, tokens[i]);
-  }
-}
-
-void write_group(const std::vector<HdpRank>& group, Output out) {
-  for (std::size_t first = 0; first < group.size();) {
-    std::size_t last = first;
-    while (last + 1 < group.size() && group[last + 1].index() == group[last].index() + 1) ++last;
-    fmt::format_to(out, "{}{}", first == 0 ? "" : ",", group[first].index());
-    if (last > first) fmt::format_to(out, "-{}", group[last].index());
-    first = last + 1;
-  }
-}
-
-bool is_whole(const Span& span, const Plan& plan) {
-  const std::size_t sequence = span.sequence.index();
-  return sequence < plan.sequence_tokens.size() && span.begin == 0 && span.tokens == plan.sequence_tokens[sequence];
-}
-
-void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output out) {
-  fmt::format_to(out, "{{\"group\": \"");
-  write_group(micro_batch.group, out);
-  fmt::format_to(out, "\", \"spans\": [");
-  const char* comma = "";
-  for (const Span& span : micro_batch.spans) {
-    if (is_whole(span, plan)) {
-      fmt::format_to(out, "{}{}", comma, span.sequence.index());
-    } else {
-      fmt::format_to(out, "{}[{}, {}, {}]", comma, span.sequence.index(), span.begin, span.tokens);
-    }
-    comma = ", ";
-  }
-  fmt::format_to(out, "]");
-  if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
-  fmt::format_to(out, "}}");
-}
-
-void write_ids(const std::vector<MicroBatchId>& ids, Output out) {
-  fmt::format_to(out, "[");
-  for (std::size_t i = 0; i < ids.size(); ++i) fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", ids[i].index());
-  fmt::format_to(out, "]");
-}
-
-// ---- Reading
-
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
 constexpr double most_ranks = 16777216.0;
 constexpr double most_tokens = 9007199254740992.0;  // 2^53: exact as a double
+// Of all groups together: a few letters name a million ranks.
+constexpr std::int64_t most_members = std::int64_t{1} << 26;
 
 class PlanReader {
  public:
   explicit PlanReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
+  // An item of one of the long lists, read before the rest of the document. Only lists in an order in which each can be
+  // read by what stands before it; the items of others stay in the document.
+  bool take(const Value& before, std::string_view key, const Value& item) {
+    if (key == "sequences") {
+      read_sequence(item);
+    } else if (key == "micro_batches" && before.find("sequences") != nullptr && knows_ranks(before)) {
+      read_micro_batch(item);
+    } else if (key == "schedule" && before.find("micro_batches") != nullptr && knows_ranks(before)) {
+      read_rank_schedule(item);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // The document without the items that were taken.
   Plan read(const Value& document) {
     MapReader reader(document, "the plan", diagnostics_);
     if (const Value* schema = reader.require("schema"))
@@ -98,6 +63,17 @@ class PlanReader {
   }
 
  private:
+  // What is wrong with the number of ranks is told later, with the rest of the document.
+  bool knows_ranks(const Value& before) {
+    if (plan_.ranks > 0) return true;
+    const Value* ranks = before.find("ranks");
+    if (ranks == nullptr) return false;
+    Diagnostics later;
+    const double count = static_cast<double>(hdpsim::read<std::int64_t>(*ranks, later).value_or(0));
+    if (count >= 1 && count <= most_ranks) plan_.ranks = static_cast<std::int64_t>(count);
+    return plan_.ranks > 0;
+  }
+
   const std::vector<Value>& list(const Value* value, std::string_view what) {
     static const std::vector<Value> none;
     if (value == nullptr) return none;
@@ -192,21 +168,24 @@ class PlanReader {
       diagnostics_.error(position, fmt::format("'{}' is no run of ranks", run), "write ranks as 5, 0-38 or 0-3,8-11");
       return false;
     }
+    if (last - first >= most_members - members_) {
+      if (!std::exchange(too_many_members_, true)) {
+        diagnostics_.error(position, "too many ranks in the groups of one plan",
+                           fmt::format("at most {} in all", most_members));
+      }
+      return false;
+    }
     if (last >= plan_.ranks) {
       diagnostics_.error(position, fmt::format("there is no rank {}: the plan has {}", last, plan_.ranks));
       return false;
     }
+    members_ += last - first + 1;
     for (std::int64_t rank = first; rank <= last; ++rank) group.emplace_back(static_cast<std::size_t>(rank));
     return true;
   }
 
   void read_schedule(const Value* value) {
-    for (const Value& rank : list(value, "'schedule'")) {
-      std::vector<MicroBatchId>& ids = plan_.schedule.emplace_back();
-      for (const Value& item : list(&rank, "the schedule of a rank")) {
-        if (const auto id = index(item, "micro-batch", plan_.micro_batches.size())) ids.emplace_back(*id);
-      }
-    }
+    for (const Value& rank : list(value, "'schedule'")) read_rank_schedule(rank);
     if (value == nullptr || !value->is_sequence() || plan_.ranks == 0) return;
     if (std::ssize(plan_.schedule) == plan_.ranks) return;
     diagnostics_.error(
@@ -215,40 +194,44 @@ class PlanReader {
         "one list a rank, empty for a rank without work");
   }
 
+  void read_rank_schedule(const Value& rank) {
+    std::vector<MicroBatchId>& ids = plan_.schedule.emplace_back();
+    for (const Value& item : list(&rank, "the schedule of a rank")) {
+      if (const auto id = index(item, "micro-batch", plan_.micro_batches.size())) ids.emplace_back(*id);
+    }
+  }
+
   Diagnostics& diagnostics_;
   Plan plan_;
+  std::int64_t members_ = 0;  // of all groups
+  bool too_many_members_ = false;
 };
+
+// Item by item if the text is JSON, so that plans of any size can be read.
+Plan read_items(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  PlanReader reader(diagnostics);
+  const TakeItem take = [&](const Value& before, std::string_view key, const Value& item) {
+    return reader.take(before, key, item);
+  };
+  Diagnostics of_text;
+  if (const auto rest = parse_json(file, text, take, of_text)) {
+    diagnostics.append(of_text);
+    return of_text.empty() ? reader.read(*rest) : Plan{};
+  }
+  diagnostics = {};  // of a text that is something else
+  const Value document = parse_document(file, text, diagnostics);
+  return diagnostics.empty() ? PlanReader(diagnostics).read(document) : Plan{};
+}
 
 }  // namespace
 
-std::string plan_text(const Plan& plan) {
-  std::string text;
-  const Output out(text);
-  fmt::format_to(out, "{{\n  \"schema\": \"{}\",\n  \"policy\": {},\n", plan_schema,
-                 nlohmann::json(plan.policy).dump());
-  fmt::format_to(out, "  \"step\": {},\n  \"ranks\": {},\n", plan.step, plan.ranks);
-  fmt::format_to(out, "  \"capacity\": {},\n  \"layers\": {},\n  \"sequences\": [", plan.capacity, plan.layers);
-  write_sequences(plan.sequence_tokens, out);
-  fmt::format_to(out, "],\n  \"micro_batches\": [");
-  for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {
-    fmt::format_to(out, "{}\n    ", i == 0 ? "" : ",");
-    write_micro_batch(plan.micro_batches[i], plan, out);
-  }
-  fmt::format_to(out, "],\n  \"schedule\": [");
-  for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) {
-    fmt::format_to(out, "{}\n    ", rank == 0 ? "" : ",");
-    write_ids(plan.schedule[rank], out);
-  }
-  fmt::format_to(out, "]\n}}\n");
-  return text;
-}
-
 std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   Diagnostics found;
-  const Value document = parse_document(file, text, found);
-  std::optional<Plan> plan;
-  if (found.empty()) plan = PlanReader(found).read(document);
-  if (!found.empty()) plan.reset();
+  std::optional<Plan> plan = read_items(file, text, found);
+  if (!found.empty()) {
+    plan.reset();
+    found.add_source(file, text);
+  }
   diagnostics.append(found);
   return plan;
 }

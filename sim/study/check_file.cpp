@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/cluster/cluster_config.h"
+#include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
 #include "sim/model/work.h"
 #include "sim/plan/plan_check.h"
@@ -88,19 +89,19 @@ FileKind told_or_found(const std::string& path, std::optional<FileKind> kind, co
 
 std::string check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
   Diagnostics diagnostics;
-  const Value document = load_document(path, diagnostics);
-  if (document.is_null()) diagnostics.throw_if_any();
-  switch (told_or_found(path, told, document)) {
+  const Value outline = load_outline(path, diagnostics);
+  if (outline.is_null()) diagnostics.throw_if_any();
+  switch (told_or_found(path, told, outline)) {
     case FileKind::study:
       return check_study(path, catalog);
     case FileKind::plan:
       return check_plan_file(path);
     case FileKind::cluster:
-      return check_cluster(document, catalog, diagnostics);
+      return check_cluster(load_document(path, diagnostics), catalog, diagnostics);
     case FileKind::model:
       return check_model(path, diagnostics);
     case FileKind::profile:
-      return check_profile(document, path, diagnostics);
+      return check_profile(load_document(path, diagnostics), path, diagnostics);
     case FileKind::lengths:
       break;
   }

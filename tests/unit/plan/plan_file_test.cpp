@@ -185,6 +185,50 @@ TEST_CASE("plan file: all problems are told at once", "[plan][file]") {
   CHECK(diagnostics.sorted().size() == 2);
 }
 
+TEST_CASE("plan file: keys may stand in any order", "[plan][file]") {
+  const std::size_t lists = std::string(some_text).find("  \"sequences\"");
+  const std::string text(some_text);
+  const std::size_t schedule = text.find("  \"schedule\"");
+  const std::size_t micro_batches = text.find("  \"micro_batches\"");
+  const std::size_t end = text.rfind("\n}");
+  const std::string backwards =
+      "{\n" + text.substr(schedule, end - schedule) + ",\n" + text.substr(micro_batches, schedule - micro_batches) +
+      text.substr(lists, micro_batches - lists) + text.substr(2, text.rfind(',', lists) - 2) + "\n}\n";
+  Diagnostics diagnostics;
+  const auto plan = read_plan("plan.json", backwards, diagnostics);
+  CHECK(diagnostics.text().empty());
+  REQUIRE(plan);
+  CHECK(*plan == some_plan());
+}
+
+TEST_CASE("plan file: more sequences, micro-batches and ranks than a document may have values", "[plan][file]") {
+  Plan plan;
+  plan.policy = "large";
+  plan.ranks = 300'000;
+  plan.capacity = 10;
+  plan.layers = 4;
+  for (std::size_t i = 0; i < 300'000; ++i) {
+    plan.sequence_tokens.push_back(10);
+    plan.micro_batches.push_back({{HdpRank(i)}, {{SequenceId(i), 0, 10}}});
+    plan.schedule.push_back({MicroBatchId(i)});
+  }
+  Diagnostics diagnostics;
+  const auto read = read_plan("plan.json", plan_text(plan), diagnostics);
+  CHECK(diagnostics.text().empty());
+  REQUIRE(read);
+  CHECK(*read == plan);
+}
+
+TEST_CASE("plan file: a few letters cannot name ranks without end", "[plan][file]") {
+  std::string text = replaced(some_text, "\"ranks\": 6", "\"ranks\": 16000000");
+  std::string runs = "0-15999999";
+  for (int i = 0; i < 4; ++i) runs += ",0-15999999";  // 80 million ranks; 67,108,864 are allowed
+  text = replaced(text, "0-2", runs);
+  Diagnostics diagnostics;
+  CHECK_FALSE(read_plan("plan.json", text, diagnostics));
+  CHECK(diagnostics.text().find("plan.json:11:15: error: too many ranks in the groups of one plan") == 0);
+}
+
 TEST_CASE("plan file: a file on disk, and none", "[plan][file]") {
   const auto path = std::filesystem::temp_directory_path() / fmt::format("hdpsim_plan_file_test.{}.json", getpid());
   std::ofstream(path) << some_text;

@@ -1,0 +1,231 @@
+#include "sim/document/json_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "sim/document/limits.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t largest_yaml_bytes = 16'000'000;  // the YAML parser takes seconds for each of them
+
+/// Tells how far a parser has read.
+class TrackedText {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  TrackedText(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  TrackedText& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  friend bool operator==(const TrackedText& a, const TrackedText& b) { return a.at_ == b.at_; }
+  friend bool operator!=(const TrackedText& a, const TrackedText& b) { return a.at_ != b.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+/// Line and column of places that are asked for from front to back.
+class LineCounter {
+ public:
+  LineCounter(const std::string& file, const char* begin) : file_(file), counted_(begin), line_start_(begin) {}
+
+  Position position(const char* at) {
+    for (; counted_ < at; ++counted_) {
+      if (*counted_ != '\n') continue;
+      ++line_;
+      line_start_ = counted_ + 1;
+    }
+    return {file_, line_, static_cast<int>(at - line_start_) + 1};
+  }
+
+ private:
+  const std::string& file_;
+  const char* counted_;
+  const char* line_start_;
+  int line_ = 1;
+};
+
+bool is_of_number(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+/// Builds the document from the parser's events; the names of these functions are the library's.
+class DocumentBuilder {
+ public:
+  DocumentBuilder(const std::string& file, const std::string& text, const TakeItem& take, Diagnostics& diagnostics)
+      : begin_(text.data()), reached_(begin_), lines_(file, begin_), take_(take), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] const char** reached() { return &reached_; }
+  [[nodiscard]] Value take_root() { return std::move(root_); }
+  [[nodiscard]] bool refused() const { return refused_; }
+  [[nodiscard]] Position end() { return lines_.position(reached_); }
+
+  bool null() {
+    Value value;
+    value.position = lines_.position(reached_ - 4);
+    return open(value.position) && close(std::move(value));
+  }
+  bool boolean(bool is_true) { return scalar(reached_ - (is_true ? 4 : 5), is_true ? "true" : "false"); }
+  bool number_integer(std::int64_t) { return number(); }
+  bool number_unsigned(std::uint64_t) { return number(); }
+  bool number_float(double, const std::string&) { return number(); }
+  bool string(std::string& text) {
+    quoted_ = true;
+    return scalar(start_of_string(), std::move(text));
+  }
+  bool binary(Json::binary_t&) { return false; }
+  bool start_object(std::size_t) { return start(Value::Kind::map); }
+  bool start_array(std::size_t) { return start(Value::Kind::sequence); }
+  bool end_object() { return end_nested(); }
+  bool end_array() { return end_nested(); }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
+
+  bool key(std::string& text) {
+    Nested& map = nested_.back();
+    map.key_position = lines_.position(start_of_string());
+    if (!map.keys.insert(text).second) {
+      diagnostics_.error(map.key_position, fmt::format("the key '{}' stands here a second time", text),
+                         "remove one of them");
+    }
+    map.key = std::move(text);
+    return true;
+  }
+
+ private:
+  struct Nested {
+    Value value;
+    std::string key;  // of the entry that is read
+    Position key_position;
+    std::set<std::string> keys;  // so far
+  };
+
+  // A value begins: false, and reported, if it is one too many.
+  bool open(const Position& position) {
+    const bool is_item = nested_.size() == 2 && nested_[1].value.is_sequence();
+    if (is_item) values_before_item_ = values_;
+    if (static_cast<int>(nested_.size()) <= deepest_level && ++values_ <= most_values) return true;
+    report_limit(position, static_cast<int>(nested_.size()) > deepest_level, diagnostics_);
+    refused_ = true;
+    return false;
+  }
+
+  bool close(Value value) {
+    if (nested_.empty()) {
+      root_ = std::move(value);
+      return true;
+    }
+    Nested& parent = nested_.back();
+    if (parent.value.is_map()) {
+      if (parent.value.entries.size() < parent.keys.size()) {
+        parent.value.entries.push_back({std::move(parent.key), std::move(parent.key_position), std::move(value)});
+      }
+    } else if (nested_.size() == 2 && nested_[0].value.is_map() && take_(nested_[0].value, nested_[0].key, value)) {
+      values_ = values_before_item_;
+    } else {
+      parent.value.items.push_back(std::move(value));
+    }
+    return true;
+  }
+
+  bool start(Value::Kind kind) {
+    Value value;
+    value.kind = kind;
+    value.position = lines_.position(reached_ - 1);
+    if (!open(value.position)) return false;
+    nested_.push_back({std::move(value), {}, {}, {}});
+    return true;
+  }
+
+  bool end_nested() {
+    Value value = std::move(nested_.back().value);
+    nested_.pop_back();
+    return close(std::move(value));
+  }
+
+  bool scalar(const char* start, std::string text) {
+    Value value = Value::scalar(std::move(text), lines_.position(start));
+    value.quoted = std::exchange(quoted_, false);
+    return open(value.position) && close(std::move(value));
+  }
+
+  // As it is written. The parser has read one character beyond it, unless the text ends there.
+  bool number() {
+    const char* end = is_of_number(reached_[-1]) ? reached_ : reached_ - 1;
+    const char* start = end;
+    while (start > begin_ && is_of_number(start[-1])) --start;
+    return scalar(start, std::string(start, end));
+  }
+
+  // From behind the closing quote to the quote that no backslash escapes.
+  const char* start_of_string() const {
+    const char* at = reached_ - 2;
+    const auto is_escaped = [&] {
+      const char* slash = at;
+      while (slash > begin_ && slash[-1] == '\\') --slash;
+      return (at - slash) % 2 == 1;
+    };
+    while (*at != '"' || is_escaped()) --at;
+    return at;
+  }
+
+  const char* begin_;
+  const char* reached_;
+  LineCounter lines_;
+  const TakeItem& take_;
+  Diagnostics& diagnostics_;
+  std::vector<Nested> nested_;
+  Value root_;
+  int values_ = 0;
+  int values_before_item_ = 0;
+  bool quoted_ = false;
+  bool refused_ = false;
+};
+
+}  // namespace
+
+std::optional<Value> parse_json(const std::string& file, const std::string& text, const TakeItem& take,
+                                Diagnostics& diagnostics) {
+  const auto first = std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) == 0; });
+  if (first == text.end() || *first != '{') return std::nullopt;
+  Diagnostics found;
+  DocumentBuilder builder(file, text, take, found);
+  const bool good = Json::sax_parse(TrackedText(text.data(), builder.reached()),
+                                    TrackedText(text.data() + text.size(), builder.reached()), &builder);
+  if (!good && !builder.refused()) {
+    if (text.size() <= largest_yaml_bytes) return std::nullopt;
+    found.error(builder.end(), "this is no JSON from here on", "is the file complete?");
+  }
+  if (!found.empty()) diagnostics.add_source(file, text);
+  diagnostics.append(found);
+  return builder.take_root();
+}
+
+Value load_outline(const std::string& path, Diagnostics& diagnostics) {
+  const auto text = read_text_file(path, diagnostics);
+  if (!text) return {};
+  const TakeItem take_all = [](const Value&, std::string_view, const Value&) { return true; };
+  if (auto outline = parse_json(path, *text, take_all, diagnostics)) return std::move(*outline);
+  return parse_document(path, *text, diagnostics);
+}
+
+}  // namespace hdpsim
