@@ -15,11 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 5> names = {"permutation", "incast", "all_to_all", "ring", "bisection"};
 constexpr double for_ever = std::numeric_limits<double>::infinity();
 
-struct Message {
-  DeviceId from;
-  DeviceId to;
-};
-
 std::vector<Message> permutation(const Traffic& traffic) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(traffic.devices));
   std::iota(order.begin(), order.end(), traffic.first);
@@ -30,35 +25,7 @@ std::vector<Message> permutation(const Traffic& traffic) {
     const auto device = [&](std::size_t place) {
       return DeviceId(static_cast<std::size_t>(order[place % order.size()]));
     };
-    messages.push_back({device(i), device(i + 1)});
-  }
-  return messages;
-}
-
-std::vector<Message> messages_of(const Traffic& traffic) {
-  const auto n = static_cast<std::size_t>(traffic.devices);
-  HDPSIM_CHECK(n >= 2, "traffic among {} devices", n);
-  const auto device = [&](std::size_t i) { return DeviceId(static_cast<std::size_t>(traffic.first) + i); };
-  std::vector<Message> messages;
-  switch (traffic.pattern) {
-    case TrafficPattern::permutation:
-      return permutation(traffic);
-    case TrafficPattern::incast:
-      for (std::size_t i = 1; i < n; ++i) messages.push_back({device(i), device(0)});
-      return messages;
-    case TrafficPattern::ring:
-      for (std::size_t i = 0; i < n; ++i) messages.push_back({device(i), device((i + 1) % n)});
-      return messages;
-    case TrafficPattern::bisection:
-      for (std::size_t i = 0; i < n / 2 * 2; ++i) messages.push_back({device(i), device((i + n / 2) % (n / 2 * 2))});
-      return messages;
-    case TrafficPattern::all_to_all:
-      break;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      if (i != j) messages.push_back({device(i), device(j)});
-    }
+    messages.push_back({device(i), device(i + 1), traffic.bytes});
   }
   return messages;
 }
@@ -84,6 +51,34 @@ void append_background(std::vector<Transfer>& transfers, const ClusterLinks& lin
       transfers.push_back(transfer(links.route(message.from, message.to), for_ever));
     }
   }
+}
+
+/// Messages on their way.
+struct Underway {
+  std::vector<Transfer> transfers;
+  std::vector<double> latencies_s;
+};
+
+Underway underway(const ClusterLinks& links, std::span<const Message> messages) {
+  Underway result;
+  result.transfers.reserve(messages.size());
+  result.latencies_s.reserve(messages.size());
+  for (const Message& message : messages) {
+    const Route route = links.route(message.from, message.to);
+    result.transfers.push_back(transfer(route, message.bytes));
+    result.latencies_s.push_back(route.latency.seconds());
+  }
+  return result;
+}
+
+std::vector<double> arrivals_beside(const ClusterLinks& links, Underway&& messages,
+                                    const std::vector<Traffic>& background) {
+  append_background(messages.transfers, links, background);
+  FairShare network = network_of(links);
+  std::vector<double> ends = end_times(network, messages.transfers);
+  ends.resize(messages.latencies_s.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) ends[i] += messages.latencies_s[i];
+  return ends;
 }
 
 void count_bytes(std::vector<double>& bytes, const Route& route, double amount) {
@@ -167,7 +162,7 @@ TrafficResult simulate_all_to_all(const ClusterLinks& links, const Traffic& traf
     seconds = std::max(seconds, bytes[link] / left);
   }
   const std::int64_t n = traffic.devices;
-  return {n * (n - 1), seconds, seconds, seconds, whole_bytes(bytes)};
+  return {n * (n - 1), seconds, seconds, seconds, whole_bytes(bytes), {}};
 }
 
 }  // namespace
@@ -182,27 +177,54 @@ TrafficPattern traffic_pattern(std::string_view name) {
   return static_cast<TrafficPattern>(found - names.begin());
 }
 
+std::vector<Message> messages_of(const Traffic& traffic) {
+  const auto n = static_cast<std::size_t>(traffic.devices);
+  HDPSIM_CHECK(n >= 2, "traffic among {} devices", n);
+  std::vector<Message> messages;
+  const auto send = [&](std::size_t from, std::size_t to) {
+    const auto first = static_cast<std::size_t>(traffic.first);
+    messages.push_back({DeviceId(first + from), DeviceId(first + to), traffic.bytes});
+  };
+  const std::size_t even = n / 2 * 2;
+  switch (traffic.pattern) {
+    case TrafficPattern::permutation:
+      return permutation(traffic);
+    case TrafficPattern::incast:
+      for (std::size_t i = 1; i < n; ++i) send(i, 0);
+      break;
+    case TrafficPattern::ring:
+      for (std::size_t i = 0; i < n; ++i) send(i, (i + 1) % n);
+      break;
+    case TrafficPattern::bisection:
+      for (std::size_t i = 0; i < even; ++i) send(i, (i + even / 2) % even);
+      break;
+    case TrafficPattern::all_to_all:
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          if (i != j) send(i, j);
+        }
+      }
+      break;
+  }
+  return messages;
+}
+
+std::vector<double> arrival_times(const ClusterLinks& links, std::span<const Message> messages) {
+  return arrivals_beside(links, underway(links, messages), {});
+}
+
 TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic,
                                const std::vector<Traffic>& background) {
   if (traffic.pattern == TrafficPattern::all_to_all) return simulate_all_to_all(links, traffic, background);
-  std::vector<Transfer> transfers;
-  std::vector<double> latencies;
+  Underway messages = underway(links, messages_of(traffic));
   std::vector<double> bytes(links.count());
-  for (const Message& message : messages_of(traffic)) {
-    const Route route = links.route(message.from, message.to);
-    transfers.push_back(transfer(route, traffic.bytes));
-    latencies.push_back(route.latency.seconds());
-    count_bytes(bytes, route, traffic.bytes);
+  for (const Transfer& transfer : messages.transfers) {
+    for (const FairShare::Link link : transfer.links) bytes[link] += transfer.bytes;
   }
-  const std::size_t own = transfers.size();
-  append_background(transfers, links, background);
-  FairShare network = network_of(links);
-  std::vector<double> ends = end_times(network, transfers);
-  ends.resize(own);
-  for (std::size_t i = 0; i < own; ++i) ends[i] += latencies[i];
-  return {static_cast<std::int64_t>(own), *std::min_element(ends.begin(), ends.end()),
-          std::accumulate(ends.begin(), ends.end(), 0.0) / static_cast<double>(own),
-          *std::max_element(ends.begin(), ends.end()), whole_bytes(bytes)};
+  std::vector<double> arrivals = arrivals_beside(links, std::move(messages), background);
+  const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end());
+  const double mean = std::accumulate(arrivals.begin(), arrivals.end(), 0.0) / static_cast<double>(arrivals.size());
+  return {static_cast<std::int64_t>(arrivals.size()), *first, mean, *last, whole_bytes(bytes), std::move(arrivals)};
 }
 
 double network_share(const ClusterLinks& links, std::int64_t devices, const std::vector<Traffic>& background) {

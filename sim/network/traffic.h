@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,18 @@ struct Traffic {
   std::uint64_t seed = 1;
 };
 
+/// One message, under way from time 0 on.
+struct Message {
+  DeviceId from;
+  DeviceId to;  ///< Another device.
+  double bytes = 0;
+};
+/// What the devices of a traffic send. Of an all-to-all, O(devices^2).
+[[nodiscard]] std::vector<Message> messages_of(const Traffic& traffic);
+/// Seconds at which each message has arrived, its latency included, when all begin together and share the links max-min
+/// fairly. Events: one an end of a message.
+[[nodiscard]] std::vector<double> arrival_times(const ClusterLinks& links, std::span<const Message> messages);
+
 /// What became of it.
 struct TrafficResult {
   std::int64_t messages = 0;
@@ -36,6 +49,8 @@ struct TrafficResult {
   double mean_s = 0;
   double last_s = 0;
   std::vector<Bytes> link_bytes;  ///< Of this traffic alone, by LinkId.
+  /// When each of messages_of had arrived. Empty for an all-to-all, which is not simulated message by message.
+  std::vector<double> arrivals_s;
 };
 
 /// Simulates `traffic` while each of `background` repeats itself for ever, all sharing the links max-min fairly. Events: one an
