@@ -215,16 +215,23 @@ void FairShare::start_filling() {
     state.top = 0;
     state.open = 0;
     state.binds = false;
-    heap_.push_back({state.left / state.thawed, link});
+    if (state.seats.size() > 1) heap_.push_back({state.left / state.thawed, link});
   }
-  std::make_heap(heap_.begin(), heap_.end());
   by_cap_.clear();
   for (const Variable id : region_) {
     VariableState& variable = variables_[id];
     variable.frozen = false;
-    for (const Link link : variable.links) ++links_[link].open;
+    // Of the links that a variable has for itself only the narrowest can ever bind: most links of a quiet network.
+    Filling narrowest{infinity, no_link};
+    for (const Link link : variable.links) {
+      LinkState& state = links_[link];
+      ++state.open;
+      if (state.seats.size() == 1) narrowest = std::max(narrowest, {state.left / state.thawed, link});
+    }
+    if (narrowest.link != no_link) heap_.push_back(narrowest);
     if (std::isfinite(variable.cap)) by_cap_.push_back(id);
   }
+  std::make_heap(heap_.begin(), heap_.end());
   std::sort(by_cap_.begin(), by_cap_.end(), [&](Variable a, Variable b) {
     return std::pair(variables_[a].cap_level(), a) < std::pair(variables_[b].cap_level(), b);
   });

@@ -32,6 +32,7 @@ std::vector<Message> permutation(const Traffic& traffic) {
 
 Transfer transfer(const Route& route, double bytes) {
   Transfer transfer{{}, bytes};
+  transfer.links.reserve(route.link_count);
   for (const LinkId link : route.binding_links()) transfer.links.push_back(static_cast<FairShare::Link>(link.index()));
   return transfer;
 }
