@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/network/fair_share.h"
+#include "tests/support/catch.h"
+#include "tests/support/random_clusters.h"
+
+namespace hdpsim::tests {
+
+/// B/s by link.
+using Capacities = std::vector<double>;
+
+/// Runs `law` for the seeds 1 to `count`; HDPSIM_SEED=n runs one alone.
+template <class Law>
+void for_seeds(const char* tag, std::uint64_t count, const Law& law) {
+  const char* const one_seed = std::getenv("HDPSIM_SEED");
+  const std::uint64_t first = one_seed != nullptr ? std::strtoull(one_seed, nullptr, 10) : 1;
+  const std::uint64_t last = one_seed != nullptr ? first : count;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
+    RandomStream random(seed, tag);
+    law(random);
+  }
+}
+
+/// All alike, within a factor of ten of each other, or over six powers of ten.
+inline Capacities random_capacities(RandomStream& random) {
+  Capacities capacities(1 + random.below(24));
+  const std::int64_t decades = one_of(random, {0, 1, 6});
+  for (double& capacity : capacities) capacity = 1e9 * std::pow(10, static_cast<double>(decades) * random.uniform());
+  return capacities;
+}
+
+/// One to six of them.
+inline std::vector<FairShare::Link> random_links(RandomStream& random, std::size_t count) {
+  std::set<FairShare::Link> links;
+  const std::size_t hops = 1 + random.below(std::min<std::size_t>(count, 6));
+  while (links.size() < hops) links.insert(static_cast<FairShare::Link>(random.below(count)));
+  return {links.begin(), links.end()};
+}
+
+/// By more than `tolerance` of what it should be.
+inline bool differs(double value, double expected, double tolerance = 1e-9) {
+  return !(std::abs(value - expected) <= tolerance * std::abs(expected));
+}
+
+}  // namespace hdpsim::tests
