@@ -9,6 +9,8 @@
 #include "sim/cluster/cluster_config.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
+#include "sim/report/output_file.h"
+#include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim::app {
@@ -30,6 +32,7 @@ struct CommOptions {
   std::string protocol;
   std::vector<std::string> background;
   std::string compare;
+  std::string simgrid;
   Format format = Format::table;
 };
 
@@ -206,7 +209,31 @@ TrafficReport traffic_report(const CommOptions& options, const ClusterLinks& lin
   return report;
 }
 
+// SimGrid gets messages that begin and end, one by one.
+void check_simgrid(const CommOptions& options) {
+  if (options.simgrid.empty()) return;
+  const std::vector<std::string> names = traffic_pattern_names();
+  const bool is_pattern = std::find(names.begin(), names.end(), options.what) != names.end();
+  if (!is_pattern || options.what == "all_to_all") {
+    throw InputError(fmt::format("{} is not simulated message by message: there is nothing for SimGrid", options.what),
+                     "write --simgrid with permutation, incast, ring or bisection");
+  }
+  if (!options.background.empty()) {
+    throw InputError("--simgrid cannot be combined with --background", "traffic without end never ends in SimGrid");
+  }
+}
+
+void write_simgrid(const std::string& folder, const ClusterLinks& links, const TrafficReport& report) {
+  const std::filesystem::path path = folder;
+  prepare_folder(path);
+  const SimgridTraffic traffic = simgrid_traffic(links, messages_of(report.traffic), report.result.arrivals_s);
+  write_file(path / "platform.xml", simgrid_platform(traffic));
+  write_file(path / "messages.csv", simgrid_messages(traffic));
+  note(fmt::format("wrote {0}/platform.xml and {0}/messages.csv", folder));
+}
+
 int run_command(const CommOptions& options, const Session& session) {
+  check_simgrid(options);
   Catalog catalog(session.data_folder);
   std::vector<Traffic> background;
   for (const std::string& text : options.background) background.push_back(background_of(text));
@@ -219,6 +246,7 @@ int run_command(const CommOptions& options, const Session& session) {
     print(as_json ? comm_json(report, version) : comm_table(report));
   } else {
     const TrafficReport report = traffic_report(options, links, cluster, efficiency, background);
+    if (!options.simgrid.empty()) write_simgrid(options.simgrid, links, report);
     print(as_json ? traffic_json(report, version) : traffic_table(report));
   }
   return 0;
@@ -260,6 +288,8 @@ void add_comm_command(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   command->add_option("--compare", options.compare, "Output of nccl-tests (text or JSON) to lay beside")
       ->type_name("FILE");
+  command->add_option("--simgrid", options.simgrid, "Write the messages of a pattern and their links for SimGrid")
+      ->type_name("DIR");
   add_format(*command, options.format);
   command->footer(
       "Examples:\n  hdpsim comm all_reduce --cluster h100-rail -g 1024 -b 8 -e 8G -f 2\n"

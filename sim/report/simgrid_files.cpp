@@ -64,15 +64,9 @@ class PlatformWriter {
   }
 
   void write_links() {
-    std::vector<bool> used(traffic_.links.size());
-    for (const SimgridTraffic::Message& message : traffic_.messages) {
-      for (const FairShare::Link link : message.transfer.links) used.at(link) = true;
-    }
     write("<zone id=\"links\" routing=\"None\">\n");
-    for (std::size_t link = 0; link < used.size(); ++link) {
-      if (!used[link]) continue;
-      write("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"0s\"/>\n", xml_text(traffic_.links[link].name),
-            traffic_.links[link].bytes_per_s);
+    for (const SimgridTraffic::Link& link : traffic_.links) {
+      write("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"0s\"/>\n", xml_text(link.name), link.bytes_per_s);
     }
     write("</zone>\n");
   }
@@ -106,20 +100,23 @@ SimgridTraffic simgrid_traffic(const ClusterLinks& links, std::span<const Messag
                                std::span<const double> arrivals_s) {
   HDPSIM_CHECK(messages.size() == arrivals_s.size(), "{} messages and {} arrivals", messages.size(), arrivals_s.size());
   SimgridTraffic traffic;
-  for (const LinkInfo& link : links.list()) {
-    traffic.links.push_back({link.name, static_cast<double>(link.rate.bytes_per_second())});
-  }
+  constexpr FairShare::Link unused = UINT32_MAX;
+  std::vector<FairShare::Link> place(links.count(), unused);  // of the links in use
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Route route = links.route(messages[i].from, messages[i].to);
-    SimgridTraffic::Message message{.from = fmt::format("gpu {}", messages[i].from.index()),
-                                    .to = fmt::format("gpu {}", messages[i].to.index()),
-                                    .transfer = {{}, messages[i].bytes},
-                                    .latency_s = route.latency.seconds(),
-                                    .arrival_s = arrivals_s[i]};
+    SimgridTraffic::Message& message = traffic.messages.emplace_back();
+    message.from = fmt::format("gpu {}", messages[i].from.index());
+    message.to = fmt::format("gpu {}", messages[i].to.index());
+    message.transfer.bytes = messages[i].bytes;
+    message.latency_s = route.latency.seconds();
+    message.arrival_s = arrivals_s[i];
     for (const LinkId link : route.binding_links()) {
-      message.transfer.links.push_back(static_cast<FairShare::Link>(link.index()));
+      if (place[link.index()] == unused) {
+        place[link.index()] = static_cast<FairShare::Link>(traffic.links.size());
+        traffic.links.push_back({links.name(link), static_cast<double>(links.rate(link).bytes_per_second())});
+      }
+      message.transfer.links.push_back(place[link.index()]);
     }
-    traffic.messages.push_back(std::move(message));
   }
   return traffic;
 }

@@ -27,12 +27,11 @@ struct SimgridTraffic {
   std::vector<Message> messages;
 };
 
-/// `arrivals_s`: of each message, as arrival_times or simulate_traffic has them.
+/// With the links that the messages use. `arrivals_s`: of each message, as arrival_times or simulate_traffic has them.
 [[nodiscard]] SimgridTraffic simgrid_traffic(const ClusterLinks& links, std::span<const Message> messages,
                                              std::span<const double> arrivals_s);
 
-/// A platform in the XML of SimGrid 3.30 and later: the links that the messages use, two hosts a message and the route
-/// between them. A route of a cluster depends on both ends of a message, and a table of all pairs would be O(hosts^2); with
+/// A platform in the XML of SimGrid (as 3.32 reads it): the links, two hosts a message and the route between them. A route of a cluster depends on both ends of a message, and a table of all pairs would be O(hosts^2); with
 /// hosts of its own for each message, file and tables are O(messages). No latency: SimGrid's model CM02 lets it change the
 /// shares.
 [[nodiscard]] std::string simgrid_platform(const SimgridTraffic& traffic);

@@ -1,7 +1,7 @@
 // usage: hdpsim_oracle [speed]
 //
 // The same traffic in hdpsim and in SimGrid: when messages arrive must agree, and the faster simulator is told. With `speed`
-// the cases are large. Exit code 1 if any arrival differs by more than 1e-5.
+// the cases are large. Exit code 1 if any arrival differs by more than 1e-9.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace hdpsim::tests {
 namespace {
 
-constexpr double tolerance = 1e-5;
+constexpr double tolerance = 1e-9;
 constexpr double mebibyte = 1048576;
 
 struct Case {

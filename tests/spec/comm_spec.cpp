@@ -9,6 +9,7 @@ namespace hdpsim::spec {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 TEST_CASE("comm prints what nccl-tests prints", "[comm]") {
   const Workplace here;
@@ -79,6 +80,32 @@ TEST_CASE("other traffic slows what shares links with it", "[comm]") {
   const Outcome outcome = here.hdpsim("comm all_reduce -g 1024 -b 1G -e 1G --background permutation@0-1023");
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("# other traffic leaves"));
+}
+
+TEST_CASE("a pattern is written for SimGrid: its links, its messages and when they arrive here", "[comm]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("comm incast -g 16 --size 1M --simgrid incast");
+  REQUIRE(outcome.code == 0);
+  CHECK(files_in(here.folder() / "incast") == std::vector<std::string>{"messages.csv", "platform.xml"});
+  const std::string platform = here.read("incast/platform.xml");
+  CHECK_THAT(platform, Contains("<link id=\"node 0 nic 0 in\" bandwidth=\"50000000000Bps\" latency=\"0s\"/>"));
+  CHECK_THAT(platform, Contains("<route src=\"message 14 from gpu 15\" dst=\"message 14 to gpu 0\" symmetrical=\"NO\">"
+                                "<link_ctn id=\"node 1 nic 7 out\"/><link_ctn id=\"node 0 nic 0 in\"/></route>"));
+  const std::string messages = here.read("incast/messages.csv");
+  CHECK(std::count(messages.begin(), messages.end(), '\n') == 1 + 15);
+  CHECK_THAT(messages, StartsWith("sender,receiver,bytes,latency_s,arrival_s\n"
+                                  "message 0 from gpu 1,message 0 to gpu 0,1048576,"));
+}
+
+TEST_CASE("what SimGrid could not end is not written for it", "[comm]") {
+  const Workplace here;
+  const Outcome endless = here.hdpsim("comm ring -g 16 --simgrid ring --background ring@0-15");
+  CHECK(endless.code == 2);
+  CHECK_THAT(endless.err, Contains("--simgrid cannot be combined with --background"));
+  const Outcome collective = here.hdpsim("comm all_reduce -g 16 --simgrid ring");
+  CHECK(collective.code == 2);
+  CHECK_THAT(collective.err, Contains("all_reduce is not simulated message by message"));
+  CHECK_FALSE(fs::exists(here.folder() / "ring"));
 }
 
 TEST_CASE("what comm cannot do is told with what to write instead", "[comm]") {
