@@ -28,9 +28,20 @@ FairShare::FairShare(std::vector<double> capacities) : links_(capacities.size())
 }
 
 FairShare::Variable FairShare::add(std::span<const Link> links, double cap, double weight, std::int64_t multiplicity) {
-  HDPSIM_CHECK(cap > 0 && weight > 0 && multiplicity > 0, "{} flows of weight {} capped at {} B/s", multiplicity,
-               weight, cap);
-  HDPSIM_CHECK(!links.empty() || std::isfinite(cap), "a flow over no link needs a cap");
+  const Variable id = begin(links.size(), cap, weight, static_cast<double>(multiplicity));
+  for (const Link link : links) take_seat(id, link, 1);
+  return id;
+}
+
+FairShare::Variable FairShare::add_coupled(std::span<const Load> loads, double cap, double weight) {
+  const Variable id = begin(loads.size(), cap, weight, 1);
+  for (const Load& load : loads) take_seat(id, load.link, load.flows);
+  return id;
+}
+
+FairShare::Variable FairShare::begin(std::size_t hops, double cap, double weight, double flows) {
+  HDPSIM_CHECK(cap > 0 && weight > 0 && flows > 0, "{} flows of weight {} capped at {} B/s", flows, weight, cap);
+  HDPSIM_CHECK(hops > 0 || std::isfinite(cap), "a flow over no link needs a cap");
   if (unused_.empty()) {
     unused_.push_back(static_cast<Variable>(variables_.size()));
     variables_.emplace_back();
@@ -38,35 +49,39 @@ FairShare::Variable FairShare::add(std::span<const Link> links, double cap, doub
   const Variable id = unused_.back();
   unused_.pop_back();
   VariableState& variable = variables_[id];
-  variable.links.assign(links.begin(), links.end());
-  variable.places.resize(links.size());
+  variable.hops.clear();
+  variable.hops.reserve(hops);
   variable.cap = cap;
   variable.weight = weight;
-  variable.flows = static_cast<double>(multiplicity);
+  variable.flows = flows;
   variable.level = 0;
   variable.bottleneck = no_link;
   variable.under_way = true;
-  for (std::uint32_t hop = 0; hop < links.size(); ++hop) {
-    LinkState& link = links_[links[hop]];
-    HDPSIM_CHECK(link.seats.empty() || link.seats.back().variable != id, "link {} twice in one route", links[hop]);
-    variable.places[hop] = static_cast<std::uint32_t>(link.seats.size());
-    link.seats.push_back({id, hop});
-    mark(links[hop]);
-  }
   arrived_.push_back(id);
   return id;
+}
+
+void FairShare::take_seat(Variable id, Link index, double flows) {
+  HDPSIM_CHECK(index < links_.size() && flows > 0, "{} flows on link {} of {}", flows, index, links_.size());
+  std::vector<Hop>& hops = variables_[id].hops;
+  LinkState& link = links_[index];
+  HDPSIM_CHECK(link.seats.empty() || link.seats.back().variable != id, "link {} twice in one route", index);
+  const auto hop = static_cast<std::uint32_t>(hops.size());
+  hops.push_back({index, static_cast<std::uint32_t>(link.seats.size()), flows});
+  link.seats.push_back({id, hop, flows});
+  mark(index);
 }
 
 void FairShare::remove(Variable id) {
   HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way, "variable {} is not under way", id);
   VariableState& variable = variables_[id];
-  for (std::size_t hop = 0; hop < variable.links.size(); ++hop) {
-    std::vector<Seat>& seats = links_[variable.links[hop]].seats;
+  for (const Hop& hop : variable.hops) {
+    std::vector<Seat>& seats = links_[hop.link].seats;
     const Seat last = seats.back();
-    seats[variable.places[hop]] = last;
-    variables_[last.variable].places[last.hop] = variable.places[hop];
+    seats[hop.place] = last;
+    variables_[last.variable].hops[last.hop].place = hop.place;
     seats.pop_back();
-    mark(variable.links[hop]);
+    mark(hop.link);
   }
   variable.under_way = false;
   unused_.push_back(id);
@@ -77,7 +92,7 @@ void FairShare::set_multiplicity(Variable id, std::int64_t multiplicity) {
                multiplicity);
   variables_[id].flows = static_cast<double>(multiplicity);
   arrived_.push_back(id);
-  for (const Link link : variables_[id].links) mark(link);
+  for (const Hop& hop : variables_[id].hops) mark(hop.link);
 }
 
 void FairShare::set_capacity(Link link, double capacity) {
@@ -94,13 +109,17 @@ double FairShare::rate(Variable id) {
   return variables_[id].level * variables_[id].weight;
 }
 
+std::optional<FairShare::Link> FairShare::bottleneck(Variable id) {
+  HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way, "variable {} is not under way", id);
+  settle();
+  const Link link = variables_[id].bottleneck;
+  return link == no_link ? std::nullopt : std::optional(link);
+}
+
 double FairShare::load(Link link) {
   settle();
   double sum = 0;
-  for (const Seat& seat : links_[link].seats) {
-    const VariableState& variable = variables_[seat.variable];
-    sum += variable.level * variable.weight * variable.flows;
-  }
+  for (const Seat& seat : links_[link].seats) sum += variables_[seat.variable].rate() * seat.flows;
   return sum;
 }
 
@@ -148,14 +167,13 @@ void FairShare::join(Variable id) {
   if (variable.in_region) return;
   variable.in_region = true;
   region_.push_back(id);
-  const double rate = variable.level * variable.weight * variable.flows;
-  for (const Link link : variable.links) {
-    LinkState& state = links_[link];
+  for (const Hop& hop : variable.hops) {
+    LinkState& state = links_[hop.link];
     if (state.in_region) {
-      state.free += rate;
-      state.weight += variable.weight * variable.flows;
+      state.free += variable.rate() * hop.flows;
+      state.weight += variable.weight * variable.flows * hop.flows;
     } else {
-      touch(link);  // counts this variable with the region's
+      touch(hop.link);  // counts this variable with the region's
     }
   }
 }
@@ -169,9 +187,9 @@ void FairShare::touch(Link link) {
   for (const Seat& seat : state.seats) {
     const VariableState& variable = variables_[seat.variable];
     if (variable.in_region) {
-      state.weight += variable.weight * variable.flows;
+      state.weight += variable.weight * variable.flows * seat.flows;
     } else {
-      state.free -= variable.level * variable.weight * variable.flows;
+      state.free -= variable.rate() * seat.flows;
     }
   }
 }
@@ -223,10 +241,10 @@ void FairShare::start_filling() {
     variable.frozen = false;
     // Of the links that a variable has for itself only the narrowest can ever bind: most links of a quiet network.
     Filling narrowest{infinity, no_link};
-    for (const Link link : variable.links) {
-      LinkState& state = links_[link];
+    for (const Hop& hop : variable.hops) {
+      LinkState& state = links_[hop.link];
       ++state.open;
-      if (state.seats.size() == 1) narrowest = std::max(narrowest, {state.left / state.thawed, link});
+      if (state.seats.size() == 1) narrowest = std::max(narrowest, {state.left / state.thawed, hop.link});
     }
     if (narrowest.link != no_link) heap_.push_back(narrowest);
     if (std::isfinite(variable.cap)) by_cap_.push_back(id);
@@ -254,9 +272,9 @@ void FairShare::freeze(Variable id, double level, Link bottleneck) {
   variable.frozen = true;
   variable.new_level = level;
   variable.new_bottleneck = bottleneck;
-  const double weight = variable.weight * variable.flows;
-  for (const Link link : variable.links) {
-    LinkState& state = links_[link];
+  for (const Hop& hop : variable.hops) {
+    LinkState& state = links_[hop.link];
+    const double weight = variable.weight * variable.flows * hop.flows;
     state.left -= level * weight;
     state.thawed -= weight;
     state.top = std::max(state.top, level);

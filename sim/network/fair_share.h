@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,17 @@ namespace hdpsim {
 /// unique, and progressive filling finds them: raise all levels together, and freeze what a link that fills up or a cap
 /// holds back.
 ///
+/// A coupled variable stands for many flows that all move at one rate x, because each passes on what another brings: the
+/// hops of a ring whose data are pipelined. On link l it puts a_l x, where a_l is how many of its flows cross l (any
+/// positive number: a flow that moves half as much counts half). Nothing else changes. With levels h_v, weights w_v and
+/// numbers n_v of equal copies, what can be is still a convex set, for every link l
+///
+///     sum over v of a_lv w_v n_v h_v <= capacity of l,        w_v h_v <= cap of v,
+///
+/// and the argument for bottlenecks uses no more than that raising one level within it means lowering another on a full link. So
+/// a link that fills up while all levels rise together does so at (capacity - what is frozen) / sum of a_lv w_v n_v over the rest.
+/// Beside one flow, k coupled flows on a link get k / (k + 1) of it: as k flows would that nothing else holds back.
+///
 /// The solver keeps the rates of an earlier state and repairs them. A region starts with what came and with the
 /// variables whose bottleneck changed; it is filled with everything else held fixed, and grows by those fixed variables
 /// for which the sentence above no longer holds, until it holds for all. What lies outside the region had the
@@ -25,6 +37,12 @@ class FairShare {
  public:
   using Link = std::uint32_t;
   using Variable = std::uint32_t;
+  /// How many of a coupled variable's flows cross a link.
+  struct Load {
+    Link link;
+    double flows;  ///< > 0
+    friend bool operator==(const Load&, const Load&) = default;
+  };
 
   /// B/s of every link, greater than 0.
   explicit FairShare(std::vector<double> capacities);
@@ -32,12 +50,16 @@ class FairShare {
   /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate is the
   /// cap, which must then be finite. The number of a removed variable is used again.
   Variable add(std::span<const Link> links, double cap, double weight = 1, std::int64_t multiplicity = 1);
+  /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as above.
+  Variable add_coupled(std::span<const Load> loads, double cap, double weight = 1);
   void remove(Variable variable);
   void set_multiplicity(Variable variable, std::int64_t multiplicity);
   void set_capacity(Link link, double capacity);
 
   /// B/s of each flow of the variable.
   [[nodiscard]] double rate(Variable variable);
+  /// The full link that holds the variable back; nothing if its cap does.
+  [[nodiscard]] std::optional<Link> bottleneck(Variable variable);
   /// Variables whose rate has changed since the last call, new ones included and removed ones not, in ascending order.
   void take_changed(std::vector<Variable>& changed);
 
@@ -53,10 +75,15 @@ class FairShare {
   struct Seat {
     Variable variable;
     std::uint32_t hop;  ///< Which of the variable's links this is.
+    double flows;       ///< Coupled ones on the link.
+  };
+  struct Hop {
+    Link link;
+    std::uint32_t place;  ///< In the list of the link.
+    double flows;         ///< As in the seat.
   };
   struct VariableState {
-    std::vector<Link> links;
-    std::vector<std::uint32_t> places;  ///< In the lists of its links.
+    std::vector<Hop> hops;
     double cap = 0;
     double weight = 1;
     double flows = 1;
@@ -69,6 +96,7 @@ class FairShare {
     bool frozen = false;
     bool in_changed = false;
     [[nodiscard]] double cap_level() const { return cap / weight; }
+    [[nodiscard]] double rate() const { return level * weight * flows; }
   };
   struct LinkState {
     double capacity = 0;
@@ -92,6 +120,8 @@ class FairShare {
     }
   };
 
+  Variable begin(std::size_t hops, double cap, double weight, double flows);
+  void take_seat(Variable variable, Link link, double flows);
   void mark(Link link);
   void settle();
   void start_region();

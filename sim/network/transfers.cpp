@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <queue>
 
 #include "sim/base/check.h"
@@ -14,10 +13,8 @@ namespace {
 class Drain {
  public:
   Drain(FairShare& network, std::span<const Transfer> transfers) : network_(network), ends_(transfers.size()) {
-    constexpr double no_cap = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < transfers.size(); ++i) {
-      HDPSIM_CHECK(!transfers[i].links.empty(), "transfer {} crosses no link: it has no rate", i);
-      const FairShare::Variable flow = network_.add(transfers[i].links, no_cap);
+      const FairShare::Variable flow = start(transfers[i]);
       if (flow >= flows_.size()) flows_.resize(flow + 1);
       flows_[flow] = {.transfer = i, .left = transfers[i].bytes};
       if (std::isinf(transfers[i].bytes)) {
@@ -51,6 +48,13 @@ class Drain {
     std::uint32_t version;
     bool operator<(const End& other) const { return time != other.time ? time > other.time : flow > other.flow; }
   };
+
+  FairShare::Variable start(const Transfer& transfer) {
+    const bool is_coupled = !transfer.loads.empty();
+    HDPSIM_CHECK(is_coupled != !transfer.links.empty(), "a transfer over {} links and {} loads", transfer.links.size(),
+                 transfer.loads.size());
+    return is_coupled ? network_.add_coupled(transfer.loads, transfer.cap) : network_.add(transfer.links, transfer.cap);
+  }
 
   void follow_rate_changes() {
     network_.take_changed(changed_);

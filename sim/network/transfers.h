@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -9,13 +10,15 @@ namespace hdpsim {
 
 /// So many bytes over these links, from time 0 on. Infinitely many: it uses its links until all others have ended.
 struct Transfer {
-  std::vector<FairShare::Link> links;  ///< At least one.
+  std::vector<FairShare::Link> links;  ///< Of one flow.
   double bytes = 0;
+  std::vector<FairShare::Load> loads = {};               ///< Instead of `links`: of coupled flows, `bytes` each.
+  double cap = std::numeric_limits<double>::infinity();  ///< The most that each flow takes, B/s.
 };
 
-/// Seconds at which each transfer ends (0 for one without end) when all begin together and share the links of `network` max-min fairly, without
-/// latency. `network` must be idle, and is again afterwards. One event per group of transfers that end together, and a new
-/// end for every flow whose rate changes.
+/// Seconds at which each transfer ends (0 for one without end) when all begin together and share the links of `network`
+/// max-min fairly, without latency. `network` must be idle, and is again afterwards. One event per group of transfers that
+/// end together, and a new end for every transfer whose rate changes.
 [[nodiscard]] std::vector<double> end_times(FairShare& network, std::span<const Transfer> transfers);
 
 }  // namespace hdpsim

@@ -19,6 +19,14 @@ struct Flow {
   double cap = no_cap;
   double weight = 1;
   double flows = 1;
+  std::vector<double> coupled = {};  ///< How many flows cross each link; empty: one.
+
+  /// What the flow puts on a link at rate 1; 0 if it does not cross it.
+  [[nodiscard]] double on(std::size_t link) const {
+    const auto found = std::find(links.begin(), links.end(), link);
+    if (found == links.end()) return 0;
+    return flows * (coupled.empty() ? 1 : coupled[static_cast<std::size_t>(found - links.begin())]);
+  }
 };
 
 /// Progressive filling as the textbook has it: in every round look at all links and caps, raise all open levels to the
@@ -29,11 +37,10 @@ std::vector<double> plain_filling(const std::vector<double>& capacities, const s
     double left = capacities[link];
     double weight = 0;
     for (std::size_t f = 0; f < flows.size(); ++f) {
-      if (std::count(flows[f].links.begin(), flows[f].links.end(), link) == 0) continue;
       if (rates[f] >= 0) {
-        left -= rates[f] * flows[f].flows;
+        left -= rates[f] * flows[f].on(link);
       } else {
-        weight += flows[f].weight * flows[f].flows;
+        weight += flows[f].weight * flows[f].on(link);
       }
     }
     return weight > 0 ? std::max(0.0, left) / weight : no_cap;
@@ -76,8 +83,23 @@ Flow random_flow(Dice& dice, std::size_t links) {
   flow.links.assign(chosen.begin(), chosen.end());
   if (dice.below(3) == 0) flow.cap = dice.between(0.05, 3);
   if (dice.below(3) == 0) flow.weight = static_cast<double>(1 + dice.below(4));
-  if (dice.below(4) == 0) flow.flows = static_cast<double>(1 + dice.below(5));
+  if (dice.below(3) == 0) {
+    for (std::size_t hop = 0; hop < hops; ++hop) {
+      flow.coupled.push_back(dice.below(2) == 0 ? static_cast<double>(1 + dice.below(8)) : dice.between(0.1, 3));
+    }
+  } else if (dice.below(4) == 0) {
+    flow.flows = static_cast<double>(1 + dice.below(5));
+  }
   return flow;
+}
+
+FairShare::Variable add(FairShare& network, const Flow& flow) {
+  if (flow.coupled.empty()) {
+    return network.add(flow.links, flow.cap, flow.weight, static_cast<std::int64_t>(flow.flows));
+  }
+  std::vector<FairShare::Load> loads;
+  for (std::size_t hop = 0; hop < flow.links.size(); ++hop) loads.push_back({flow.links[hop], flow.coupled[hop]});
+  return network.add_coupled(loads, flow.cap, flow.weight);
 }
 
 }  // namespace
@@ -161,6 +183,36 @@ TEST_CASE("a link that grows narrower slows its flows, and only those", "[fair s
   CHECK(changed == std::vector<FairShare::Variable>{slowed});
 }
 
+TEST_CASE("coupled flows all move at the pace of the slowest, and leave what they cannot use", "[fair share]") {
+  // Links of 10, 6 and 10; two of the coupled flows cross link 1: 3 each, so link 0 has 10 - 3 left for a flow there.
+  FairShare network({10, 6, 10});
+  const FairShare::Load loads[] = {{0, 1}, {1, 2}, {2, 0.5}};
+  const auto ring = network.add_coupled(loads, no_cap);
+  const FairShare::Link first[] = {0};
+  const auto other = network.add(first, no_cap);
+  CHECK(network.rate(ring) == 3);
+  CHECK(network.rate(other) == 7);
+  CHECK(network.load(1) == 6);
+  CHECK(network.load(2) == 1.5);
+  CHECK(network.bottleneck(ring) == 1);
+  CHECK(network.bottleneck(other) == 0);
+}
+
+TEST_CASE("k coupled flows get as much of a link beside another as k separate ones", "[fair share]") {
+  FairShare network({12});
+  const FairShare::Load loads[] = {{0, 3}};
+  const FairShare::Link link[] = {0};
+  const auto three = network.add_coupled(loads, no_cap);
+  const auto one = network.add(link, no_cap);
+  CHECK(network.rate(three) == 3);
+  CHECK(network.rate(one) == 3);
+  network.remove(one);
+  CHECK(network.rate(three) == 4);
+  network.remove(three);
+  CHECK(network.rate(network.add_coupled(loads, 1)) == 1);
+  CHECK_FALSE(network.bottleneck(0));
+}
+
 TEST_CASE("rates repaired after every change are those of plain filling from nothing", "[fair share]") {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Dice dice(seed);
@@ -174,8 +226,7 @@ TEST_CASE("rates repaired after every change are those of plain filling from not
       const std::size_t action = dice.below(10);
       if (action < 6 || flows.empty()) {
         flows.push_back(random_flow(dice, capacities.size()));
-        const Flow& flow = flows.back();
-        ids.push_back(network.add(flow.links, flow.cap, flow.weight, static_cast<std::int64_t>(flow.flows)));
+        ids.push_back(add(network, flows.back()));
       } else if (action < 9) {
         const std::size_t gone = dice.below(flows.size());
         network.remove(ids[gone]);

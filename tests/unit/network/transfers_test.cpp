@@ -48,6 +48,16 @@ TEST_CASE("two transfers on one link: the longer one has it alone once the short
   CHECK(end_times(network, transfers) == ends);  // the network is idle again
 }
 
+TEST_CASE("a coupled transfer ends when its slowest link has carried its part", "[transfers]") {
+  FairShare network({10, 6});
+  const std::vector<Transfer> transfers{{.links = {}, .bytes = 30, .loads = {{0, 1}, {1, 2}}}, {{0}, 35}};
+  const std::vector<double> ends = end_times(network, transfers);
+  CHECK(ends[0] == Approx(10));  // twice 30 bytes over 6 B/s
+  CHECK(ends[1] == Approx(5));   // at 10 - 3 B/s
+  const std::vector<Transfer> capped{{.links = {0}, .bytes = 30, .cap = 2}};
+  CHECK(end_times(network, capped)[0] == Approx(15));
+}
+
 TEST_CASE("no transfers take no time, and one without links is a bug", "[transfers]") {
   FairShare network({10});
   CHECK(end_times(network, {}).empty());
