@@ -90,6 +90,25 @@ Route ClusterLinks::route(DeviceId from, DeviceId to) const {
   return route;
 }
 
+std::optional<std::vector<LinkFlows>> ClusterLinks::all_pairs(std::span<const DeviceId> devices) const {
+  const std::size_t rails = unsigned_of(cluster_.nics_per_node);
+  const std::size_t rail = unsigned_of(cluster_.nic_of(devices.front())) % rails;
+  std::vector<std::size_t> nodes;
+  std::vector<LinkFlows> loads;
+  for (const DeviceId device : devices) {
+    const std::size_t nic = unsigned_of(cluster_.nic_of(device));
+    if (nic % rails != rail) return std::nullopt;
+    nodes.push_back(nic / rails);
+    const auto others = static_cast<double>(devices.size() - 1);
+    loads.push_back({LinkId(first_nic_link_ + 2 * nic), others});
+    loads.push_back({LinkId(first_nic_link_ + 2 * nic + 1), others});
+  }
+  const auto of_fabric = fabric_->all_pairs(nodes, rail);
+  if (!of_fabric) return std::nullopt;
+  for (const FabricLoad& load : *of_fabric) loads.push_back({LinkId(first_fabric_link_ + load.link), load.flows});
+  return loads;
+}
+
 void ClusterLinks::append_in_node(Route& route, DeviceId from, DeviceId to) const {
   route.latency += efficiency_.nvlink_latency + cluster_.nvlink_latency;
   append(route, 2 * from.index());

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,12 @@ struct LinkInfo {
   LinkId id;
   std::string name;  ///< `node 3 nic 2 out`
   Bandwidth rate;
+};
+
+/// So many flows over a link.
+struct LinkFlows {
+  LinkId link;
+  double flows = 0;
 };
 
 /// The links of a cluster that can ever bind: which there are, what they carry, and which of them a message takes. All
@@ -38,6 +46,9 @@ class ClusterLinks {
 
   /// Two different devices of the cluster (checked).
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
+  /// What one flow from each of these devices (ascending, no two of a node) to each other puts on the links, without a look
+  /// at every pair. Nothing where that takes one: see Fabric::all_pairs. Nothing either if they differ in rail.
+  [[nodiscard]] std::optional<std::vector<LinkFlows>> all_pairs(std::span<const DeviceId> devices) const;
   [[nodiscard]] Bandwidth rate(LinkId link) const;
   [[nodiscard]] std::string name(LinkId link) const;
   /// True if one device alone sends or receives over this link.

@@ -8,6 +8,11 @@ bool Fabric::joins_rails(std::size_t /*from*/, std::size_t /*to*/) const {
   return true;
 }
 
+std::optional<std::vector<FabricLoad>> Fabric::all_pairs(std::span<const std::size_t> /*nodes*/,
+                                                         std::size_t /*rail*/) const {
+  return std::nullopt;
+}
+
 std::unique_ptr<Fabric> make_fabric(const ClusterSpec& cluster, double efficiency) {
   if (const auto* torus = std::get_if<TorusSpec>(&cluster.fabric)) {
     return make_torus_fabric(*torus, cluster.nics_per_node, efficiency);

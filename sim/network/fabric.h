@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sim/cluster/cluster.h"
 
@@ -28,6 +30,12 @@ class FabricPath {
   std::size_t count_ = 0;
 };
 
+/// So many flows over a link of the fabric.
+struct FabricLoad {
+  std::size_t link = 0;
+  double flows = 0;
+};
+
 /// The switches between the NICs of different nodes and their links, each direction one; only those that can ever bind.
 /// Paths are computed or kept per switch, never per pair of devices. Deterministic: a path depends on its two ends.
 class Fabric {
@@ -41,6 +49,11 @@ class Fabric {
   [[nodiscard]] virtual FabricPath path(const Port& from, const Port& to) const = 0;
   /// False where a rail has no way to the other: the message changes rail inside the sender's node.
   [[nodiscard]] virtual bool joins_rails(std::size_t from, std::size_t to) const;
+
+  /// What the links carry when each of these nodes (ascending) sends one flow to each other on this rail, without a look at
+  /// every pair. Nothing where that takes one.
+  [[nodiscard]] virtual std::optional<std::vector<FabricLoad>> all_pairs(std::span<const std::size_t> nodes,
+                                                                         std::size_t rail) const;
 
   [[nodiscard]] virtual std::size_t link_count() const = 0;
   [[nodiscard]] virtual Bandwidth rate(std::size_t link) const = 0;

@@ -57,33 +57,6 @@ double correction_of_tree(Protocol protocol, double bytes) {
 
 }  // namespace
 
-std::string_view collective_name(CollectiveKind kind) {
-  constexpr std::array<std::string_view, collective_kinds> names = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                    "broadcast",  "alltoall",   "sendrecv"};
-  return names.at(static_cast<std::size_t>(kind));
-}
-
-double bus_factor(CollectiveKind kind, std::int64_t ranks) {
-  const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return 2 * share;
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-      return share;
-    case CollectiveKind::broadcast:
-    case CollectiveKind::send_recv:
-      return 1;
-  }
-  return 1;
-}
-
-std::string_view algorithm_name(CollectiveAlgorithm algorithm) {
-  constexpr std::array<std::string_view, 5> names = {"ring", "tree", "nvls", "pat", "direct"};
-  return names.at(static_cast<std::size_t>(algorithm));
-}
-
 std::string_view protocol_name(Protocol protocol) {
   constexpr std::array<std::string_view, 3> names = {"ll", "ll128", "simple"};
   return names.at(index_of(protocol));

@@ -4,20 +4,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/network/collective_kind.h"
+
 #include "sim/base/units.h"
 
 namespace hdpsim {
 
-enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, send_recv };
-inline constexpr std::size_t collective_kinds = 6;
-/// As nccl-tests calls its programs: all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv.
-[[nodiscard]] std::string_view collective_name(CollectiveKind kind);
-/// busbw / algbw as nccl-tests defines it: 2 (n-1)/n, (n-1)/n or 1.
-[[nodiscard]] double bus_factor(CollectiveKind kind, std::int64_t ranks);
-
-enum class CollectiveAlgorithm { ring, tree, nvls, pat, direct };  ///< direct: grouped send and receive
 enum class Protocol { ll, ll128, simple };
-[[nodiscard]] std::string_view algorithm_name(CollectiveAlgorithm algorithm);
 [[nodiscard]] std::string_view protocol_name(Protocol protocol);
 
 /// The ranks of a collective and the links between them, one rank a device.

@@ -75,6 +75,26 @@ class ClosFabric final : public Fabric {
     return path;
   }
 
+  // What the c of m nodes in a unit send to the m - c others goes up, and as much comes down.
+  [[nodiscard]] std::optional<std::vector<FabricLoad>> all_pairs(std::span<const std::size_t> nodes,
+                                                                 std::size_t rail) const override {
+    std::vector<FabricLoad> loads;
+    for (const TierLinks& links : links_) {
+      if (links.uplinks > 1) return std::nullopt;  // a hash spreads the pairs
+      for (std::size_t first = 0; first < nodes.size();) {
+        const std::size_t unit = nodes[first] / nodes_per_unit_[links.tier];
+        std::size_t last = first;
+        while (last < nodes.size() && nodes[last] / nodes_per_unit_[links.tier] == unit) ++last;
+        const double flows = static_cast<double>(last - first) * static_cast<double>(nodes.size() - (last - first));
+        first = last;
+        if (flows == 0) continue;
+        loads.push_back({links.id(unit, rail, 0, 0), flows});
+        loads.push_back({links.id(unit, rail, 0, 1), flows});
+      }
+    }
+    return loads;
+  }
+
   [[nodiscard]] std::size_t link_count() const override { return count_; }
 
   [[nodiscard]] Bandwidth rate(std::size_t link) const override {

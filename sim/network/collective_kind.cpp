@@ -1,0 +1,35 @@
+#include "sim/network/collective_kind.h"
+
+#include <array>
+
+namespace hdpsim {
+
+std::string_view collective_name(CollectiveKind kind) {
+  constexpr std::array<std::string_view, collective_kinds> names = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                    "broadcast",  "alltoall",   "sendrecv"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+double bus_factor(CollectiveKind kind, std::int64_t ranks) {
+  const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * share;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+      return share;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
+      return 1;
+  }
+  return 1;
+}
+
+std::string_view algorithm_name(CollectiveAlgorithm algorithm) {
+  constexpr std::array<std::string_view, 7> names = {"ring", "tree",   "nvls",        "nvls_tree",
+                                                     "pat",  "direct", "hierarchical"};
+  return names.at(static_cast<std::size_t>(algorithm));
+}
+
+}  // namespace hdpsim

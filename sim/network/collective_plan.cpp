@@ -1,0 +1,114 @@
+#include "sim/network/collective_plan.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/network/impl/collective_plans.h"
+
+namespace hdpsim {
+namespace {
+
+// Flows of all parts on each link, for a byte of the collective's size.
+template <class Visit>
+void for_each_load(const CollectivePlan& plan, const Visit& visit) {
+  for (const CollectivePlan::Part& part : plan.parts) {
+    for (const FairShare::Load& load : part) visit(load.link, load.flows * plan.bytes_per_flow);
+  }
+}
+
+CollectivePlan scaled_to(double bytes_per_flow, const CollectivePlan& plan) {
+  CollectivePlan result = plan;
+  for (CollectivePlan::Part& part : result.parts) {
+    for (FairShare::Load& load : part) load.flows *= plan.bytes_per_flow / bytes_per_flow;
+  }
+  return result;
+}
+
+}  // namespace
+
+CollectivePlan plan_collective(const ClusterLinks& links, CollectiveKind kind, CollectiveAlgorithm algorithm,
+                               std::span<const DeviceId> devices, PlanGrain grain) {
+  const MembersByNode members(links.cluster(), devices);
+  PlanBuilder builder(links, grain);
+  const bool reduces_all = kind == CollectiveKind::all_reduce;
+  const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  switch (algorithm) {
+    case CollectiveAlgorithm::ring:
+      return plan_ring(std::move(builder), kind, members);
+    case CollectiveAlgorithm::hierarchical:
+      return plan_hierarchical(std::move(builder), kind, members);
+    case CollectiveAlgorithm::tree:
+      HDPSIM_CHECK(reduces_all, "no tree does {}", collective_name(kind));
+      return plan_tree(std::move(builder), members);
+    case CollectiveAlgorithm::nvls:
+      return plan_nvls(std::move(builder), kind, members);
+    case CollectiveAlgorithm::nvls_tree:
+      HDPSIM_CHECK(reduces_all && members.nodes() > 1, "NVLS tree for {} on {} nodes", collective_name(kind),
+                   members.nodes());
+      return plan_nvls_tree(std::move(builder), members);
+    case CollectiveAlgorithm::pat:
+      HDPSIM_CHECK(gathers, "PAT does no {}", collective_name(kind));
+      return plan_pat(std::move(builder), members);
+    case CollectiveAlgorithm::direct:
+      if (kind == CollectiveKind::send_recv) return plan_send_recv(std::move(builder), devices);
+      HDPSIM_CHECK(kind == CollectiveKind::all_to_all, "direct messages do no {}", collective_name(kind));
+      return plan_all_to_all(std::move(builder), members);
+  }
+  HDPSIM_CHECK(false, "algorithm {}", static_cast<int>(algorithm));
+}
+
+std::vector<DeviceId> consecutive_devices(std::int64_t first, std::int64_t count) {
+  std::vector<DeviceId> devices;
+  devices.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) devices.emplace_back(static_cast<std::size_t>(first + i));
+  return devices;
+}
+
+CollectivePlan together(std::span<const CollectivePlan> plans) {
+  HDPSIM_CHECK(!plans.empty(), "no plans");
+  CollectivePlan all = plans.front();
+  for (const CollectivePlan& plan : plans.subspan(1)) {
+    CollectivePlan next = scaled_to(all.bytes_per_flow, plan);
+    std::move(next.parts.begin(), next.parts.end(), std::back_inserter(all.parts));
+    all.latency = std::max(all.latency, plan.latency);
+    all.devices += plan.devices;
+  }
+  return all;
+}
+
+std::vector<double> link_bytes(const CollectivePlan& plan, std::size_t link_count) {
+  std::vector<double> bytes(link_count);
+  for_each_load(plan, [&](FairShare::Link link, double amount) { bytes[link] += amount; });
+  return bytes;
+}
+
+double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links) {
+  const auto seconds = [&](std::size_t link, double amount) {
+    return amount / static_cast<double>(links.rate(LinkId(link)).bytes_per_second());
+  };
+  double longest = 0;
+  if (plan.parts.size() == 1) {
+    for_each_load(plan, [&](std::size_t link, double amount) { longest = std::max(longest, seconds(link, amount)); });
+    return longest;
+  }
+  const std::vector<double> bytes = link_bytes(plan, links.count());
+  for (std::size_t link = 0; link < bytes.size(); ++link) {
+    if (bytes[link] > 0) longest = std::max(longest, seconds(link, bytes[link]));
+  }
+  return longest;
+}
+
+Duration time_alone(const CollectivePlan& plan, const ClusterLinks& links, double bytes) {
+  return plan.latency + Duration::seconds(bytes * seconds_a_byte(plan, links));
+}
+
+std::vector<Transfer> transfers_of(const CollectivePlan& plan, double bytes, double most) {
+  std::vector<Transfer> transfers;
+  for (const CollectivePlan::Part& part : plan.parts) {
+    transfers.push_back(
+        {.links = {}, .bytes = bytes * plan.bytes_per_flow, .loads = part, .cap = most * plan.bytes_per_flow});
+  }
+  return transfers;
+}
+
+}  // namespace hdpsim

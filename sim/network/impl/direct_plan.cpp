@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <tuple>
+
+#include "sim/base/check.h"
+#include "sim/network/impl/collective_plans.h"
+
+namespace hdpsim {
+namespace {
+
+/// A uniform all-to-all. One device's data for one other count as one here; a flow between nodes is that of all devices of the
+/// sending node.
+class AllToAll {
+ public:
+  AllToAll(PlanBuilder& builder, const MembersByNode& members) : builder_(builder), members_(members) {
+    for (std::size_t node = 0; node < members.nodes(); ++node) {
+      if (holders_.size() < members.of(node).size()) holders_.resize(members.of(node).size());
+      for (std::size_t place = 0; place < members.of(node).size(); ++place) ++holders_[place];
+    }
+  }
+
+  /// What counts as one flow of the plan.
+  [[nodiscard]] double unit() const { return members_.nodes() > 1 ? static_cast<double>(members_.of(0).size()) : 1; }
+
+  void add() {
+    for (std::size_t node = 0; node < members_.nodes(); ++node) add_inside(node);
+    if (members_.nodes() == 1) return;
+    if (members_.is_even()) {
+      for (std::size_t place = 0; place < holders_.size(); ++place) add_plane(place);
+    } else {
+      add_pairs_of_nodes();
+    }
+  }
+
+ private:
+  // To each other member its own data, and those for the same place of all other nodes.
+  void add_inside(std::size_t node) {
+    const auto members = members_.of(node);
+    std::vector<double> through(members.size());
+    for (std::size_t place = 0; place < holders_.size(); ++place) {
+      const bool is_here = place < members.size();
+      through[place % members.size()] += static_cast<double>(holders_[place] - (is_here ? 1 : 0));
+    }
+    for (std::size_t from = 0; from < members.size(); ++from) {
+      for (std::size_t to = 0; to < members.size(); ++to) {
+        if (from == to) continue;
+        builder_.send(members[from], members[to], (1 + through[to]) / unit());
+        builder_.end_part();
+      }
+    }
+  }
+
+  // Between the same places of all nodes.
+  void add_plane(std::size_t place) {
+    plane_.clear();
+    for (std::size_t node = 0; node < members_.nodes(); ++node) plane_.push_back(members_.of(node)[place]);
+    builder_.send_all_pairs(plane_, 1);
+  }
+
+  void add_pairs_of_nodes() {
+    for (std::size_t from = 0; from < members_.nodes(); ++from) {
+      const auto senders = members_.of(from);
+      for (std::size_t to = 0; to < members_.nodes(); ++to) {
+        if (from == to) continue;
+        for (std::size_t place = 0; place < members_.of(to).size(); ++place) {
+          builder_.send(senders[place % senders.size()], members_.of(to)[place],
+                        static_cast<double>(senders.size()) / unit());
+          builder_.end_part();
+        }
+      }
+    }
+  }
+
+  PlanBuilder& builder_;
+  const MembersByNode& members_;
+  std::vector<std::size_t> holders_;  ///< By place: nodes that have a member there.
+  std::vector<DeviceId> plane_;
+};
+
+/// Where a message changes to the place of its receiver: the device of the sender's node.
+DeviceId stage(const ClusterSpec& cluster, const Message& message) {
+  const auto per_node = static_cast<std::size_t>(cluster.devices_per_node);
+  return DeviceId(message.from.index() / per_node * per_node + message.to.index() % per_node);
+}
+
+/// The sums of the messages between the same two devices, in the order of these.
+std::vector<Message> merged(std::vector<Message> messages) {
+  const auto ends = [](const Message& message) { return std::pair(message.from, message.to); };
+  std::sort(messages.begin(), messages.end(), [&](const Message& a, const Message& b) { return ends(a) < ends(b); });
+  std::vector<Message> sums;
+  for (const Message& message : messages) {
+    if (!sums.empty() && ends(sums.back()) == ends(message)) {
+      sums.back().bytes += message.bytes;
+    } else {
+      sums.push_back(message);
+    }
+  }
+  return sums;
+}
+
+/// Hops inside nodes and between the same places of nodes.
+std::vector<Message> hops_of(const ClusterSpec& cluster, std::span<const Message> messages) {
+  std::vector<Message> hops;
+  for (const Message& message : messages) {
+    HDPSIM_CHECK(message.bytes > 0 && message.from != message.to, "{} bytes from device {} to {}", message.bytes,
+                 message.from.index(), message.to.index());
+    const bool stays = cluster.node_of(message.from) == cluster.node_of(message.to);
+    const DeviceId last = stays ? message.from : stage(cluster, message);
+    if (last != message.from) hops.push_back({message.from, last, message.bytes});
+    hops.push_back({last, message.to, message.bytes});
+  }
+  return merged(std::move(hops));
+}
+
+}  // namespace
+
+CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members) {
+  AllToAll exchange(builder, members);
+  exchange.add();
+  const std::size_t several = members.nodes() > 1 ? 1 : 0;
+  const std::size_t inside = members.has_one_each() ? 0 : 1;
+  return builder.finish(exchange.unit() / static_cast<double>(members.devices()),
+                        {.inside = inside, .between = several}, members.devices());
+}
+
+CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> devices) {
+  const ClusterSpec& cluster = builder.links().cluster();
+  const bool stays = std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
+    return cluster.node_of(device) == cluster.node_of(devices.front());
+  });
+  for (std::size_t from = 0; from < devices.size(); ++from) {
+    builder.send(devices[from], devices[(from + 1) % devices.size()]);
+    builder.end_part();
+  }
+  return builder.finish(1, stays ? Steps{.inside = 1} : Steps{.between = 1}, devices.size());
+}
+
+CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message> messages, PlanGrain grain) {
+  const std::vector<Message> hops = hops_of(links.cluster(), messages);
+  double largest = 0;
+  for (const Message& hop : hops) largest = std::max(largest, hop.bytes);
+  PlanBuilder builder(links, grain);
+  for (const Message& hop : hops) {
+    builder.send(hop.from, hop.to, hop.bytes / largest);
+    builder.end_part();
+  }
+  return builder.finish(largest, {.inside = 1, .between = 1}, messages.size());
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/network/impl/collective_plans.h"
+
+namespace hdpsim {
+namespace {
+
+CollectivePlan in_one_node(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+  const auto devices = static_cast<double>(members.devices());
+  // all_gather: each sends its 1/g once, the switch copies; reduce_scatter the other way; all_reduce both.
+  const double shard = 1 / devices;
+  const double out = kind == CollectiveKind::all_gather       ? shard
+                     : kind == CollectiveKind::reduce_scatter ? 1
+                                                              : 1 + shard;
+  const double in = kind == CollectiveKind::all_gather ? 1 : kind == CollectiveKind::reduce_scatter ? shard : 1 + shard;
+  builder.pass_nvswitch(members.of(0), out, in);
+  const std::size_t passes = kind == CollectiveKind::all_reduce ? 2 : 1;
+  return builder.finish(1, {.inside = passes}, members.devices());
+}
+
+// The links between the ports of all nodes and that of the first, each once: switches add up on the way to it, and copy on
+// the way back.
+void add_switch_tree(PlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
+  std::vector<LinkId> used;
+  const DeviceId root = members.port(0, nic);
+  for (std::size_t node = 1; node < members.nodes(); ++node) {
+    const DeviceId port = members.port(node, nic);
+    for (const Route& route : {builder.watch(port, root), builder.watch(root, port)}) {
+      used.insert(used.end(), route.binding_links().begin(), route.binding_links().end());
+    }
+  }
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (const LinkId link : used) builder.load(link, 1);
+}
+
+}  // namespace
+
+CollectivePlan plan_nvls(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+  if (members.nodes() == 1) {
+    HDPSIM_CHECK(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+                     kind == CollectiveKind::reduce_scatter,
+                 "NVSwitches do no {}", collective_name(kind));
+    return in_one_node(std::move(builder), kind, members);
+  }
+  HDPSIM_CHECK(kind == CollectiveKind::all_reduce, "switches between nodes do no {}", collective_name(kind));
+  for (std::size_t nic = 0; nic < members.nics(); ++nic) {
+    for (std::size_t node = 0; node < members.nodes(); ++node) {
+      const double flows = 1 + 1 / static_cast<double>(members.of(node).size());
+      builder.pass_nvswitch(members.of(node), flows, flows);
+    }
+    add_switch_tree(builder, members, nic);
+    builder.end_part();
+  }
+  return builder.finish(1 / static_cast<double>(members.nics()), {.inside = 2, .between = 1}, members.devices());
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,82 @@
+#include "sim/network/impl/plan_builder.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+
+PlanBuilder::PlanBuilder(const ClusterLinks& links, PlanGrain grain)
+    : links_(links), grain_(grain), flows_(links.count()) {}
+
+void PlanBuilder::send(DeviceId from, DeviceId to, double flows) {
+  const Route route = watch(from, to);
+  for (const LinkId link : route.binding_links()) load(link, flows);
+}
+
+Route PlanBuilder::watch(DeviceId from, DeviceId to) {
+  const Route route = links_.route(from, to);
+  const bool stays = links_.cluster().node_of(from) == links_.cluster().node_of(to);
+  Duration& longest = stays ? inside_ : between_;
+  longest = std::max(longest, route.latency);
+  return route;
+}
+
+void PlanBuilder::pass_nvswitch(std::span<const DeviceId> members, double out, double in) {
+  HDPSIM_CHECK(links_.cluster().has_nvlink() && members.size() > 1, "an NVSwitch of {} devices", members.size());
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    const Route to_next = watch(members[place], members[(place + 1) % members.size()]);
+    load(to_next.links[0], out);
+    load(to_next.links[to_next.link_count - 1], in);
+  }
+}
+
+void PlanBuilder::load(LinkId link, double flows) {
+  double& sum = flows_[link.index()];
+  if (sum == 0) touched_.push_back(static_cast<FairShare::Link>(link.index()));
+  sum += flows;
+}
+
+void PlanBuilder::send_all_pairs(std::span<const DeviceId> devices, double flows) {
+  const auto loads = grain_ == PlanGrain::whole ? links_.all_pairs(devices) : std::nullopt;
+  if (loads) {
+    // The first and the last are as far from each other as any: tiers are numbered from end to end.
+    (void)watch(devices.front(), devices.back());
+    for (const LinkFlows& one : *loads) load(one.link, one.flows * flows);
+    return;
+  }
+  for (const DeviceId from : devices) {
+    for (const DeviceId to : devices) {
+      if (from == to) continue;
+      send(from, to, flows);
+      end_part();
+    }
+  }
+}
+
+void PlanBuilder::end_part() {
+  if (grain_ == PlanGrain::parts) emit();
+}
+
+void PlanBuilder::emit() {
+  if (touched_.empty()) return;
+  std::sort(touched_.begin(), touched_.end());
+  CollectivePlan::Part& part = plan_.parts.emplace_back();
+  part.reserve(touched_.size());
+  for (const FairShare::Link link : touched_) {
+    part.push_back({link, flows_[link]});
+    flows_[link] = 0;
+  }
+  touched_.clear();
+}
+
+CollectivePlan PlanBuilder::finish(double bytes_per_flow, const Steps& steps, std::size_t devices) {
+  emit();
+  plan_.bytes_per_flow = bytes_per_flow;
+  plan_.latency =
+      static_cast<std::int64_t>(steps.inside) * inside_ + static_cast<std::int64_t>(steps.between) * between_;
+  plan_.devices = static_cast<std::int64_t>(devices);
+  return std::move(plan_);
+}
+
+}  // namespace hdpsim
