@@ -5,6 +5,7 @@
 #include "sim/model/work.h"
 #include "sim/network/collective.h"
 #include "sim/network/fair_share_network.h"
+#include "sim/network/pool_collective.h"
 
 namespace hdpsim {
 namespace {
@@ -81,13 +82,14 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine.step_overhead = profile.overheads.per_step.time;
 
-  const Collectives gathers(cluster, collective_efficiency(profile, &LinkProfile::all_gather));
-  const Collectives reductions(cluster, collective_efficiency(profile, &LinkProfile::reduce_scatter));
-  const CollectiveGroup shards = tp_group(mesh);
-  const CollectiveGroup pool = pool_group(mesh, *parts->placement, cluster);
-  machine.tp_collective = [gathers, shards](Bytes bytes) { return gathers.all_gather(shards, bytes); };
-  machine.pool_reduce_scatter = [reductions, pool](Bytes bytes) { return reductions.reduce_scatter(pool, bytes); };
-  machine.pool_all_gather = [gathers, pool](Bytes bytes) { return gathers.all_gather(pool, bytes); };
+  const CollectiveEfficiency gather = collective_efficiency(profile, &LinkProfile::all_gather);
+  const CollectiveEfficiency reduction = collective_efficiency(profile, &LinkProfile::reduce_scatter);
+  machine.tp_collective = [gathers = Collectives(cluster, gather), shards = tp_group(mesh)](Bytes bytes) {
+    return gathers.all_gather(shards, bytes);
+  };
+  machine.pool_reduce_scatter =
+      PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, *parts->placement);
+  machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, *parts->placement);
   return std::unique_ptr<World>(new World(std::move(parts)));
 }
 

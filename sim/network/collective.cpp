@@ -26,17 +26,6 @@ CollectiveGroup tp_group(const Mesh& mesh) {
           .last = DeviceId(static_cast<std::size_t>(mesh.tp - 1))};
 }
 
-CollectiveGroup pool_group(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
-  CollectiveGroup group{.devices = mesh.hdp, .devices_per_node = ranks_per_node(placement, mesh, cluster)};
-  const HdpRank last_rank(static_cast<std::size_t>(mesh.hdp - 1));
-  for (std::int64_t stage = 0; stage < mesh.pp; ++stage) {
-    group.first = placement.device(HdpRank(0), stage, 0);
-    group.last = placement.device(last_rank, stage, 0);
-    if (cluster.node_of(group.first) != cluster.node_of(group.last)) break;
-  }
-  return group;
-}
-
 Collectives::Collectives(const ClusterSpec& cluster, const CollectiveEfficiency& efficiency)
     : efficiency_(efficiency),
       links_(cluster, efficiency.links),

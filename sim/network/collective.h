@@ -26,8 +26,6 @@ struct CollectiveEfficiency {
 
 /// The tp shards of one stage of an HDP rank.
 [[nodiscard]] CollectiveGroup tp_group(const Mesh& mesh);
-/// The devices of all HDP ranks that hold the same shard of the same stage: of a stage that spans nodes, if one does.
-[[nodiscard]] CollectiveGroup pool_group(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster);
 
 /// Durations of collectives in closed form: nothing else uses the links, except that all devices of a node take part in
 /// a collective of the same kind at the same time, so that devices behind one NIC divide it.
@@ -49,6 +47,8 @@ struct CollectiveEfficiency {
 /// Bytes are counted as nccl-tests does: `gathered` is what each device holds after an all-gather, `reduced` what each
 /// holds before a reduce-scatter or an all-reduce. A group of one device takes no time. Where a profile knows different
 /// efficiencies for different kinds, use one object a kind.
+///
+/// What uses links unevenly - devices of unlike nodes, degraded links, other traffic - has a CollectivePlan instead.
 class Collectives {
  public:
   explicit Collectives(const ClusterSpec& cluster, const CollectiveEfficiency& efficiency = {});

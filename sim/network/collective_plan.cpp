@@ -28,8 +28,15 @@ CollectivePlan scaled_to(double bytes_per_flow, const CollectivePlan& plan) {
 
 CollectivePlan plan_collective(const ClusterLinks& links, CollectiveKind kind, CollectiveAlgorithm algorithm,
                                std::span<const DeviceId> devices, PlanGrain grain) {
-  const MembersByNode members(links.cluster(), devices);
-  PlanBuilder builder(links, grain);
+  return CollectivePlanner(links).plan(kind, algorithm, devices, grain);
+}
+
+CollectivePlanner::CollectivePlanner(const ClusterLinks& links) : links_(links), flows_(links.count()) {}
+
+CollectivePlan CollectivePlanner::plan(CollectiveKind kind, CollectiveAlgorithm algorithm,
+                                       std::span<const DeviceId> devices, PlanGrain grain) {
+  const MembersByNode members(links_.cluster(), devices);
+  PlanBuilder builder(links_, grain, flows_);
   const bool reduces_all = kind == CollectiveKind::all_reduce;
   const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   switch (algorithm) {

@@ -58,6 +58,18 @@ enum class PlanGrain { whole, parts };
 ///   receiving node are one flow.
 ///
 /// Cost: O(n) routes; pat O(n log n); all_to_all O(n m) routes but on fabrics of tiers without ECMP, O(n g) there.
+class CollectivePlanner {
+ public:
+  /// Keeps a number a link, so that a plan costs no more than the links that it uses. The links must outlive it.
+  explicit CollectivePlanner(const ClusterLinks& links);
+  [[nodiscard]] CollectivePlan plan(CollectiveKind kind, CollectiveAlgorithm algorithm,
+                                    std::span<const DeviceId> devices, PlanGrain grain = PlanGrain::whole);
+
+ private:
+  const ClusterLinks& links_;
+  std::vector<double> flows_;
+};
+/// A single one. Costs O(links of the cluster) more.
 [[nodiscard]] CollectivePlan plan_collective(const ClusterLinks& links, CollectiveKind kind,
                                              CollectiveAlgorithm algorithm, std::span<const DeviceId> devices,
                                              PlanGrain grain = PlanGrain::whole);

@@ -138,7 +138,8 @@ CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message>
   const std::vector<Message> hops = hops_of(links.cluster(), messages);
   double largest = 0;
   for (const Message& hop : hops) largest = std::max(largest, hop.bytes);
-  PlanBuilder builder(links, grain);
+  std::vector<double> flows(links.count());
+  PlanBuilder builder(links, grain, flows);
   for (const Message& hop : hops) {
     builder.send(hop.from, hop.to, hop.bytes / largest);
     builder.end_part();

@@ -6,8 +6,8 @@
 
 namespace hdpsim {
 
-PlanBuilder::PlanBuilder(const ClusterLinks& links, PlanGrain grain)
-    : links_(links), grain_(grain), flows_(links.count()) {}
+PlanBuilder::PlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows)
+    : links_(links), grain_(grain), flows_(flows) {}
 
 void PlanBuilder::send(DeviceId from, DeviceId to, double flows) {
   const Route route = watch(from, to);

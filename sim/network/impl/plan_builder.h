@@ -15,7 +15,8 @@ struct Steps {
 /// Collects the flows of a plan part by part. Sums are kept by link: nothing is stored per message.
 class PlanBuilder {
  public:
-  PlanBuilder(const ClusterLinks& links, PlanGrain grain);
+  /// `flows`: a zero for each link, and so again when the plan is finished.
+  PlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows);
 
   /// Flows over the route from one device to another.
   void send(DeviceId from, DeviceId to, double flows = 1);
@@ -40,7 +41,7 @@ class PlanBuilder {
 
   const ClusterLinks& links_;
   PlanGrain grain_;
-  std::vector<double> flows_;  ///< By link, of the part that is being built.
+  std::vector<double>& flows_;  ///< By link, of the part that is being built.
   std::vector<FairShare::Link> touched_;
   CollectivePlan plan_;
   Duration inside_;  ///< The longest message.

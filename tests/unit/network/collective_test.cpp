@@ -142,34 +142,6 @@ TEST_CASE("links that software uses badly slow collectives in proportion", "[col
         Approx(2 * bare.all_gather(over_nodes(16, 8), 16_GiB).seconds()));
 }
 
-TEST_CASE("the groups of a mesh: tp inside a node, the pool over all of them", "[collective]") {
-  const Mesh mesh{.hdp = 64, .tp = 2, .pp = 1};
-  const ClusterSpec spec = rail_cluster(16);
-  Diagnostics diagnostics;
-  const auto placement = make_placement("contiguous", mesh, spec, diagnostics);
-  REQUIRE(placement);
-  CHECK(tp_group(mesh).devices == 2);
-  CHECK(tp_group(mesh).devices_per_node == 2);
-  const CollectiveGroup pool = pool_group(mesh, *placement, spec);
-  CHECK(pool.devices == 64);
-  CHECK(pool.devices_per_node == 8 / 2);
-  CHECK(pool.first == device_at(0, 0));
-  CHECK(pool.last == device_at(15, 6));
-}
-
-TEST_CASE("the pool stands for a stage that spans nodes", "[collective]") {
-  // Nodes of 4 devices, stages of 3: stage 0 has devices 0 to 2 of node 0, stage 1 devices 3 of node 0 to 5 of node 1.
-  const Mesh mesh{.hdp = 3, .tp = 1, .pp = 4};
-  ClusterSpec spec = rail_cluster(1);
-  spec.devices = 12;
-  spec.devices_per_node = spec.nics_per_node = 4;
-  Diagnostics diagnostics;
-  const CollectiveGroup pool = pool_group(mesh, *make_placement("strided", mesh, spec, diagnostics), spec);
-  CHECK(pool.devices_per_node == 1);
-  CHECK(pool.first == DeviceId(3));
-  CHECK(pool.last == DeviceId(5));
-}
-
 TEST_CASE("a group that does not divide into its nodes is a bug", "[collective]") {
   const Collectives collectives(rail_cluster(2));
   CHECK_THROWS_AS(collectives.all_gather({.devices = 9, .devices_per_node = 8}, 1_MiB), CheckFailure);
