@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/network/cluster_links.h"
+#include "sim/network/collective_plan.h"
 
 namespace hdpsim {
 
@@ -30,16 +31,10 @@ struct Traffic {
   std::uint64_t seed = 1;
 };
 
-/// One message, under way from time 0 on.
-struct Message {
-  DeviceId from;
-  DeviceId to;  ///< Another device.
-  double bytes = 0;
-};
 /// What the devices of a traffic send. Of an all-to-all, O(devices^2).
 [[nodiscard]] std::vector<Message> messages_of(const Traffic& traffic);
 /// Seconds at which each message has arrived, its latency included, when all begin together and share the links max-min
-/// fairly. Events: one an end of a message.
+/// fairly from time 0 on. Events: one an end of a message.
 [[nodiscard]] std::vector<double> arrival_times(const ClusterLinks& links, std::span<const Message> messages);
 
 /// What became of it.
