@@ -2,14 +2,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/kernel_slowdown.h"
 #include "sim/network/network_model.h"
+#include "sim/plan/connection_table.h"
 
 namespace hdpsim {
+
+/// What ranks pay in a cold step that never talked before. What the profile does not know costs nothing.
+struct SetUpCosts {
+  Communicators communicators = Communicators::one;
+  CommunicatorCost communicator;  ///< Those of all tensor-parallel shards of a group are made at the same time.
+  Duration first_contact;
+};
 
 /// The simulated cluster as the engine sees it. One machine serves one simulation at a time: the network holds its
 /// flows.
@@ -23,6 +33,8 @@ struct Machine {
   Bandwidth h2d;
   Duration micro_batch_overhead;
   Duration step_overhead;
+  std::optional<SetUpCosts> set_up{};                    ///< Of a cold step.
+  std::optional<KernelSlowdown> beside_communication{};  ///< Known ones only.
   /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes among the tp devices of
   /// a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the whole pool.
   std::function<Duration(Bytes)> tp_collective;

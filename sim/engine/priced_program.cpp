@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/engine/impl/beside_exchanges.h"
 
 namespace hdpsim {
 namespace {
@@ -120,11 +121,21 @@ bool depends_on_device_speed(Opcode opcode) {
   return opcode == Opcode::dense || opcode == Opcode::attention || opcode == Opcode::merge;
 }
 
+void PricedProgram::delay_start(Duration delay) {
+  HDPSIM_CHECK(program.blocks.front().body.front().opcode == Opcode::overhead, "a micro-batch begins with opcode {}",
+               static_cast<int>(program.blocks.front().body.front().opcode));
+  times.front().front() += delay;
+}
+
 PricedProgram price(const Program& program, MicroBatchId id, const Machine& machine) {
   PricedProgram priced;
   priced.program = program.micro_batch(id);
   priced.times.reserve(priced.program.blocks.size());
   Pricer(priced, machine).run();
+  if (machine.beside_communication) {
+    const std::vector<Hop> hops = ring_hops(program.plan().micro_batches[id.index()], machine);
+    slow_beside_exchanges(priced, hops, *machine.beside_communication);
+  }
   return priced;
 }
 

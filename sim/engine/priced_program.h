@@ -27,6 +27,8 @@ struct PricedProgram {
     const bool scaled = speed != 1 && depends_on_device_speed(program.blocks[block].body[instruction].opcode);
     return scaled ? nominal.scaled(1 / speed) : nominal;
   }
+  /// Before anything else all ranks spend `delay`, booked as overhead: the program must begin with that (checked).
+  void delay_start(Duration delay);
 };
 
 [[nodiscard]] PricedProgram price(const Program& program, MicroBatchId id, const Machine& machine);

@@ -35,6 +35,13 @@ Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> me
   return measured ? std::min(*measured, uplink) : uplink;
 }
 
+std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const ConnectionOptions& options) {
+  if (!options.cold || !profile.connections) return std::nullopt;
+  const ConnectionCosts& known = *profile.connections;
+  return SetUpCosts{options.communicators, known.communicator.value_or(CommunicatorCost{}),
+                    known.first_contact.value_or(Duration{})};
+}
+
 }  // namespace
 
 struct World::Parts {
@@ -53,7 +60,8 @@ World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 World::~World() = default;
 
 std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfile& profile, const Mesh& mesh,
-                                   std::string_view placement, Diagnostics& diagnostics) {
+                                   std::string_view placement, Diagnostics& diagnostics,
+                                   const ConnectionOptions& options) {
   auto parts = std::make_unique<Parts>();
   parts->placement = make_placement(placement, mesh, cluster, diagnostics);
   if (!parts->placement) return nullptr;
@@ -81,6 +89,8 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt);
   machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine.step_overhead = profile.overheads.per_step.time;
+  machine.set_up = set_up_costs(profile, options);
+  machine.beside_communication = kernel_slowdown(profile);
 
   const CollectiveEfficiency gather = collective_efficiency(profile, &LinkProfile::all_gather);
   const CollectiveEfficiency reduction = collective_efficiency(profile, &LinkProfile::reduce_scatter);

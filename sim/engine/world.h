@@ -10,6 +10,7 @@
 #include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
 #include "sim/model/transformer.h"
+#include "sim/plan/connection_table.h"
 #include "sim/plan/work_model.h"
 #include "sim/profile/device_profile.h"
 
@@ -23,7 +24,7 @@ class World {
   /// and the result is null.
   [[nodiscard]] static std::unique_ptr<World> make(const ClusterSpec& cluster, const DeviceProfile& profile,
                                                    const Mesh& mesh, std::string_view placement,
-                                                   Diagnostics& diagnostics);
+                                                   Diagnostics& diagnostics, const ConnectionOptions& options = {});
   ~World();
 
   [[nodiscard]] Machine& machine();

@@ -167,10 +167,18 @@ struct Overhead {
   friend bool operator==(const Overhead&, const Overhead&) = default;
 };
 
+/// How many times longer kernels take while messages of their rank are under way, of whatever kernel.
+struct Slowdown {
+  double factor = 1;  ///< At least 1.
+  std::string source;
+  friend bool operator==(const Slowdown&, const Slowdown&) = default;
+};
+
 struct Overheads {
   Overhead per_step;
   Overhead per_micro_batch;
   Overhead kernel_launch;  ///< From the end of one kernel of a stream to the start of the next.
+  std::optional<Slowdown> compute_beside_communication;
   friend bool operator==(const Overheads&, const Overheads&) = default;
 };
 
@@ -179,6 +187,22 @@ struct BackwardRing {
   std::int64_t dkv_bytes_per_element = 2;  ///< bf16 2, fp32 4.
   std::string source;
   friend bool operator==(const BackwardRing&, const BackwardRing&) = default;
+};
+
+/// Creation of a communicator among n ranks, during which all of them stand still: base + n x per_rank.
+struct CommunicatorCost {
+  Duration base;
+  Duration per_rank;
+  friend bool operator==(const CommunicatorCost&, const CommunicatorCost&) = default;
+};
+
+/// What it costs to talk to somebody for the first time. An absent figure is not known.
+struct ConnectionCosts {
+  std::optional<Duration> first_contact;  ///< Until the first message between two devices of a communicator can leave.
+  std::optional<Bytes> memory_per_peer;   ///< Of a device, for the channels to one other, both ways.
+  std::optional<CommunicatorCost> communicator;
+  std::string source;
+  friend bool operator==(const ConnectionCosts&, const ConnectionCosts&) = default;
 };
 
 /// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means
@@ -194,6 +218,7 @@ struct DeviceProfile {
   std::optional<LinkProfile> network;  ///< Between nodes.
   std::optional<HostCopies> host_copies;
   Overheads overheads;
+  std::optional<ConnectionCosts> connections;
   BackwardRing backward_ring;
   MeasuredSamples samples;  ///< These two only in a measured profile.
   ProfileFits fits;

@@ -138,6 +138,10 @@ Value to_value(const Overhead& o) {
   return MapWriter().quantity("time", o.time).text("source", o.source).done();
 }
 
+Value to_value(const Slowdown& s) {
+  return MapWriter().number("factor", s.factor).text("source", s.source).done();
+}
+
 // What was not measured is absent from a measured profile.
 Value to_value(const Overheads& overheads, ProfileLabel label) {
   MapWriter map;
@@ -148,7 +152,22 @@ Value to_value(const Overheads& overheads, ProfileLabel label) {
   add("per_step", overheads.per_step);
   add("per_micro_batch", overheads.per_micro_batch);
   add("kernel_launch", overheads.kernel_launch);
+  if (overheads.compute_beside_communication) {
+    map.add("compute_beside_communication", to_value(*overheads.compute_beside_communication));
+  }
   return map.done();
+}
+
+Value to_value(const ConnectionCosts& c) {
+  MapWriter map;
+  if (c.first_contact) map.quantity("first_contact", *c.first_contact);
+  if (c.memory_per_peer) map.quantity("memory_per_peer", *c.memory_per_peer);
+  if (c.communicator) {
+    map.add(
+        "communicator",
+        MapWriter().quantity("base", c.communicator->base).quantity("per_rank", c.communicator->per_rank).one_line());
+  }
+  return map.text("source", c.source).done();
 }
 
 Value to_value(const BackwardRing& r) {
@@ -172,8 +191,9 @@ std::string profile_text(const DeviceProfile& profile) {
   if (profile.network) links.add("network", to_value(*profile.network));
   if (profile.nvlink || profile.network) map.add("links", links.done());
   if (profile.host_copies) map.add("host_copies", to_value(*profile.host_copies));
-  map.add("overheads", to_value(profile.overheads, profile.provenance.label))
-      .add("backward_ring", to_value(profile.backward_ring));
+  map.add("overheads", to_value(profile.overheads, profile.provenance.label));
+  if (profile.connections) map.add("connections", to_value(*profile.connections));
+  map.add("backward_ring", to_value(profile.backward_ring));
   if (profile.samples != MeasuredSamples{}) map.add("samples", samples_value(profile.samples));
   if (!profile.fits.empty()) map.add("fits", fits_value(profile.fits));
   return to_yaml(map.done());

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/event_queue.h"
+#include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
 #include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/progress.h"
@@ -19,6 +20,7 @@ struct GroupProgram {
   std::vector<std::array<std::vector<std::uint32_t>, stream_count>> streams;  // by block: instructions of each stream
   std::vector<std::pair<HdpRank, std::size_t>> places;                        // in the group, by rank
   std::size_t ranks_left = 0;
+  bool starts_together = false;  // it has connections to make
   bool is_private = false;
   std::vector<Hop> hops{};        // of a private ring; the board has those of the others
   std::vector<Instant> begins{};  // of its ranks
@@ -68,6 +70,7 @@ class ExactSimulation {
         machine_(machine),
         queue_all_(queue_all),
         progress_(plan_),
+        set_up_(machine),
         board_(plan_, machine, queue_),
         groups_(plan_.micro_batches.size()),
         ranks_(plan_.schedule.size()),
@@ -114,14 +117,31 @@ class ExactSimulation {
     RankState& state = ranks_[rank];
     state.micro_batch = *next;
     state.index = group.place_of(HdpRank(rank));
-    if (group.is_private) {
-      group.begins[state.index] = queue_.now();
-      if (all_are_here) run_private(*next);
-      return;
-    }
     state.posted = 0;
     state.peer_wait = Duration{};
-    enter_block(rank, 0);
+    if (group.starts_together) {
+      if (all_are_here) start_together(*next);
+    } else if (group.is_private) {
+      group.begins[state.index] = queue_.now();
+      if (all_are_here) run_private(*next);
+    } else {
+      enter_block(rank, 0);
+    }
+  }
+
+  void start_together(MicroBatchId id) {
+    GroupProgram& group = *groups_[id.index()];
+    const std::vector<HdpRank>& ranks = plan_.micro_batches[id.index()].group;
+    group.priced.delay_start(set_up_.connect(ranks));
+    for (const HdpRank rank : ranks) {
+      timeline_.ranks[rank.index()][Activity::group_wait] += queue_.now() - finished_[rank.index()];
+    }
+    if (group.is_private) {
+      group.begins.assign(ranks.size(), queue_.now());
+      run_private(id);
+    } else {
+      for (const HdpRank rank : ranks) enter_block(rank.index(), 0);
+    }
   }
 
   void open_group(MicroBatchId id) {
@@ -130,6 +150,7 @@ class ExactSimulation {
     const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
     const std::size_t ranks = micro_batch.group.size();
     group = std::make_unique<GroupProgram>(price(program_, id, machine_), micro_batch.group);
+    group->starts_together = set_up_.is_due(micro_batch.group);
     for (std::size_t e = 0; e < evidence_kinds; ++e) {
       timeline_.evidence[e].add(group->priced.evidence[e], static_cast<std::int64_t>(ranks));
     }
@@ -310,6 +331,7 @@ class ExactSimulation {
   bool queue_all_;
   EventQueue queue_;
   Progress progress_;
+  ConnectionSetUp set_up_;
   ExchangeBoard board_;
   std::vector<std::unique_ptr<GroupProgram>> groups_;  // by micro-batch, while it runs
   std::vector<RankState> ranks_;

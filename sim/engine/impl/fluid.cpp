@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sim/engine/event_queue.h"
+#include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/group_run.h"
 #include "sim/engine/impl/progress.h"
 #include "sim/engine/impl/ring_traffic.h"
@@ -20,6 +21,7 @@ class FluidSimulation {
         machine_(machine),
         contention_(contention),
         progress_(plan_),
+        set_up_(machine),
         shared_(machine, queue_, plan_.micro_batches.size()),
         free_since_(plan_.schedule.size()) {
     timeline_.ranks.resize(plan_.schedule.size());
@@ -54,6 +56,7 @@ class FluidSimulation {
 
   void begin(MicroBatchId id) {
     PricedProgram priced = price(program_, id, machine_);
+    priced.delay_start(set_up_.connect(micro_batch(id).group));
     const auto ranks = static_cast<std::int64_t>(micro_batch(id).group.size());
     for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(priced.evidence[e], ranks);
     timeline_.micro_batches[id.index()].begin = queue_.now();
@@ -137,6 +140,7 @@ class FluidSimulation {
   bool any_shared_ = false;
   EventQueue queue_;
   Progress progress_;
+  ConnectionSetUp set_up_;
   SharedRings shared_;
   std::vector<Instant> free_since_;  // by rank: when it ended or began its last micro-batch
   Timeline timeline_;

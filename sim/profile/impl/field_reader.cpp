@@ -44,6 +44,13 @@ T FieldReader::positive(MapReader& map, std::string_view key) {
 }
 
 template <class T>
+std::optional<T> FieldReader::optional_positive(MapReader& map, std::string_view key) {
+  const auto read = map.optional<T>(key);
+  if (read) check_positive(*map.value().find(key), key, *read);
+  return read;
+}
+
+template <class T>
 void FieldReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
   if (quantity > T{}) return;
   diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be more than zero", key, value.text));
@@ -78,6 +85,8 @@ template FlopRate FieldReader::positive(MapReader&, std::string_view);
 template Bandwidth FieldReader::positive(MapReader&, std::string_view);
 template Bytes FieldReader::positive(MapReader&, std::string_view);
 template Duration FieldReader::positive(MapReader&, std::string_view);
+template std::optional<Bytes> FieldReader::optional_positive(MapReader&, std::string_view);
+template std::optional<Duration> FieldReader::optional_positive(MapReader&, std::string_view);
 template void FieldReader::check_positive(const Value&, std::string_view, const Duration&);
 template void FieldReader::check_positive(const Value&, std::string_view, const FlopRate&);
 template void FieldReader::check_positive(const Value&, std::string_view, const Bandwidth&);

@@ -29,6 +29,8 @@ class FieldReader {
   template <class T>
   T positive(MapReader& map, std::string_view key);
   template <class T>
+  std::optional<T> optional_positive(MapReader& map, std::string_view key);
+  template <class T>
   void check_positive(const Value& value, std::string_view key, const T& quantity);
   std::optional<Spread> spread(MapReader& map);
   /// The items of a list of at least one; none if the key is absent, which is reported where it is required.

@@ -29,6 +29,7 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   if (const Value* value = map.find("links")) links(*value, profile);
   if (const Value* value = map.find("host_copies")) profile.host_copies = host_copies(*value);
   if (const Value* value = part(map, "overheads")) profile.overheads = overheads(*value);
+  if (const Value* value = map.find("connections")) profile.connections = connections(*value);
   if (const Value* value = map.find("backward_ring")) profile.backward_ring = backward_ring(*value);
   measured_parts(map, profile);
   map.finish();
@@ -161,6 +162,9 @@ Overheads ProfileReader::overheads(const Value& value) {
   if (const Value* launch = part(map, "kernel_launch")) {
     overheads.kernel_launch = overhead(*launch, "'kernel_launch'");
   }
+  if (const Value* beside = map.find("compute_beside_communication")) {
+    overheads.compute_beside_communication = slowdown(*beside);
+  }
   map.finish();
   return overheads;
 }
@@ -172,6 +176,38 @@ Overhead ProfileReader::overhead(const Value& value, const std::string& what) {
   overhead.source = source(map);
   map.finish();
   return overhead;
+}
+
+Slowdown ProfileReader::slowdown(const Value& value) {
+  MapReader map(value, "'compute_beside_communication'", diagnostics_);
+  Slowdown slowdown;
+  slowdown.factor = map.required_in<double>("factor", positive_range).value_or(1);
+  slowdown.source = source(map);
+  map.finish();
+  return slowdown;
+}
+
+ConnectionCosts ProfileReader::connections(const Value& value) {
+  MapReader map(value, "'connections'", diagnostics_);
+  ConnectionCosts costs;
+  costs.first_contact = optional_positive<Duration>(map, "first_contact");
+  costs.memory_per_peer = optional_positive<Bytes>(map, "memory_per_peer");
+  if (const Value* communicator_cost = map.find("communicator")) costs.communicator = communicator(*communicator_cost);
+  costs.source = source(map);
+  if (!costs.first_contact && !costs.memory_per_peer && !costs.communicator) {
+    map.error("'connections' states no cost", "give 'first_contact', 'memory_per_peer' or 'communicator'");
+  }
+  map.finish();
+  return costs;
+}
+
+CommunicatorCost ProfileReader::communicator(const Value& value) {
+  MapReader map(value, "'communicator'", diagnostics_);
+  CommunicatorCost cost;
+  cost.base = time(map, "base");
+  cost.per_rank = time(map, "per_rank");
+  map.finish();
+  return cost;
 }
 
 BackwardRing ProfileReader::backward_ring(const Value& value) {

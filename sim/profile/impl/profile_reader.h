@@ -35,6 +35,9 @@ class ProfileReader : FieldReader {
   HostCopies host_copies(const Value& value);
   Overheads overheads(const Value& value);
   Overhead overhead(const Value& value, const std::string& what);
+  Slowdown slowdown(const Value& value);
+  ConnectionCosts connections(const Value& value);
+  CommunicatorCost communicator(const Value& value);
   BackwardRing backward_ring(const Value& value);
   void measured_parts(MapReader& map, DeviceProfile& profile);
 

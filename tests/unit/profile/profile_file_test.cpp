@@ -184,8 +184,70 @@ p.yaml:29:20: error: "5" has no unit
                            ^ did you mean 5 us, 5 ms or 5 s?
 p.yaml:31:1: error: the profile has no key 'extras'
    31 | extras: 1
-        ^ known: schema, provenance, datasheet, attention, gemm, memory_bound, links, host_copies, overheads, backward_ring, samples, fits
+        ^ known: schema, provenance, datasheet, attention, gemm, memory_bound, links, host_copies, overheads, connections, backward_ring, samples, fits
 )");
+}
+
+TEST_CASE("a profile says what a first contact costs as far as it knows", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head + R"(
+connections: {first_contact: 20 ms, communicator: {base: 1.5 s, per_rank: 80 ms}}
+)");
+  CHECK(problems.empty());
+  REQUIRE(profile.has_value());
+  REQUIRE(profile->connections.has_value());
+  CHECK(profile->connections->first_contact == 20_ms);
+  CHECK_FALSE(profile->connections->memory_per_peer);
+  REQUIRE(profile->connections->communicator);
+  CHECK(profile->connections->communicator->base == 1500_ms);
+  CHECK(profile->connections->communicator->per_rank == 80_ms);
+  Diagnostics diagnostics;
+  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
+  REQUIRE(again.has_value());
+  CHECK(*again == *profile);
+}
+
+TEST_CASE("a profile may state how much slower kernels are beside messages", "[profile]") {
+  std::string text = measured_head;
+  text += "  compute_beside_communication: {factor: 1.05, source: own measurement}\n";
+  text += "connections: {memory_per_peer: 12 MiB}\n";
+  const auto [profile, problems] = read_text(text);
+  CHECK(problems.empty());
+  REQUIRE(profile.has_value());
+  REQUIRE(profile->overheads.compute_beside_communication);
+  CHECK(profile->overheads.compute_beside_communication->factor == 1.05);
+  CHECK(profile->connections->memory_per_peer == 12_MiB);
+  Diagnostics diagnostics;
+  const auto again = read_profile(parse_document("w.yaml", profile_text(*profile), diagnostics), "p", diagnostics);
+  REQUIRE(again.has_value());
+  CHECK(*again == *profile);
+}
+
+TEST_CASE("every problem of a profile's connections is told", "[profile]") {
+  std::string text = measured_head;
+  text += "  compute_beside_communication: {factor: 0.9}\n";
+  text += "connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n";
+  const auto [profile, problems] = read_text(text);
+  CHECK_FALSE(profile.has_value());
+  CHECK(problems ==
+        "p.yaml:8:42: error: 'factor' is 0.9, it must be at least 1\n"
+        "    8 |   compute_beside_communication: {factor: 0.9}\n"
+        "                                                 ^\n"
+        "p.yaml:9:30: error: 'first_contact' is 0 ms, it must be more than zero\n"
+        "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
+        "                                     ^\n"
+        "p.yaml:9:50: error: 'communicator' needs 'per_rank'\n"
+        "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
+        "                                                         ^\n"
+        "p.yaml:9:57: error: 'base' is -1 s, it must not be negative\n"
+        "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
+        "                                                                ^\n");
+}
+
+TEST_CASE("connections without a cost are a mistake", "[profile]") {
+  const auto [profile, problems] = read_text(measured_head + "connections: {source: nobody}\n");
+  CHECK_FALSE(profile.has_value());
+  CHECK_THAT(problems, Catch::Contains("'connections' states no cost") &&
+                           Catch::Contains("give 'first_contact', 'memory_per_peer' or 'communicator'"));
 }
 
 TEST_CASE("a sample faster than the device is refused", "[profile]") {

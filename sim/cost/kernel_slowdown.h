@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/cost/cost_model.h"
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim {
+
+/// How many times longer the kernels of a ring take while a message of their device is under way: the kernels that move
+/// messages hold multiprocessors and memory bandwidth.
+struct KernelSlowdown {
+  double attention = 1;  ///< At least 1, as the next one.
+  double memory_bound = 1;
+  Evidence evidence = Evidence::formula;  ///< What the time that is lost rests on.
+};
+
+/// The factor that the profile states for all kernels; else, kernel by kernel, what was measured beside messages moved by
+/// the fewest thread blocks (a library takes few for a peer over the network; more slow more), where noise below 1
+/// counts as 1. Nothing if the profile has neither.
+[[nodiscard]] std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile);
+
+}  // namespace hdpsim

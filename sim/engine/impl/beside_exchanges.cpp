@@ -1,0 +1,77 @@
+#include "sim/engine/impl/beside_exchanges.h"
+
+#include <algorithm>
+
+#include "sim/engine/impl/group_run.h"
+
+namespace hdpsim {
+namespace {
+
+// The exchanges of one loop body that have been posted and that no kernel has waited for, in the order of their stream.
+class ExchangesUnderWay {
+ public:
+  void post(std::size_t instruction, Duration time) { open_.push_back({instruction, time}); }
+
+  // A kernel that needs an exchange finds all before it ended too.
+  void await(const Instruction& kernel) {
+    for (std::uint32_t d = 0; d < kernel.dependency_count; ++d) {
+      const Dependency& needed = kernel.dependencies[d];
+      if (needed.iterations_back > 0) continue;
+      const auto needs = [&](const Exchange& exchange) { return exchange.instruction == needed.instruction; };
+      const auto last = std::find_if(open_.begin(), open_.end(), needs);
+      if (last != open_.end()) open_.erase(open_.begin(), last + 1);
+    }
+  }
+
+  // Lets them go on for `most` at most; returns for how long they did.
+  Duration pass(Duration most) {
+    Duration passed;
+    while (!open_.empty() && passed < most) {
+      const Duration taken = std::min(open_.front().left, most - passed);
+      passed += taken;
+      open_.front().left -= taken;
+      if (open_.front().left == Duration{}) open_.erase(open_.begin());
+    }
+    return passed;
+  }
+
+ private:
+  struct Exchange {
+    std::size_t instruction;
+    Duration left;
+  };
+  std::vector<Exchange> open_;  // two at most: each kernel of a ring waits for the exchange before the newest
+};
+
+double factor_of(Opcode opcode, const KernelSlowdown& slowdown) {
+  if (opcode == Opcode::attention) return slowdown.attention;
+  return opcode == Opcode::merge ? slowdown.memory_bound : 1;
+}
+
+}  // namespace
+
+void slow_beside_exchanges(PricedProgram& priced, const std::vector<Hop>& hops, const KernelSlowdown& slowdown) {
+  RingPace pace;
+  for (const Hop& hop : hops) pace.add(hop, false);
+  for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
+    const Block& block = priced.program.blocks[b];
+    ExchangesUnderWay exchanges;
+    Duration lost;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      if (instruction.opcode == Opcode::exchange) {
+        exchanges.post(i, pace.transfer(priced.program.bytes[instruction.work]));
+      } else if (instruction.stream == Stream::compute) {
+        exchanges.await(instruction);
+        Duration& time = priced.times[b][i];
+        const double factor = factor_of(instruction.opcode, slowdown);
+        const Duration beside = exchanges.pass(time.scaled(factor));
+        lost += beside - beside.scaled(1 / factor);
+        time += beside - beside.scaled(1 / factor);
+      }
+    }
+    priced.evidence[static_cast<std::size_t>(slowdown.evidence)] += lost * block.iterations;
+  }
+}
+
+}  // namespace hdpsim
