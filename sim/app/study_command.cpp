@@ -7,6 +7,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/output_file.h"
+#include "sim/study/not_modelled.h"
 #include "sim/study/runner.h"
 #include "sim/study/study_coverage.h"
 #include "sim/study/study_output.h"
@@ -57,6 +58,7 @@ int run_command(const StudyOptions& options, const Session& session) {
                 .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); }});
   }
   if (!runs) return interrupted(options, study);
+  for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (!options.out.empty()) write_results(options.out, study, *runs, version);
   print(formatted(*runs, study.resolved, version, options.format));

@@ -78,4 +78,10 @@ std::int64_t ConnectionTable::most_connections() const {
   return largest(communicators_ == Communicators::one ? peers_ : connections_);
 }
 
+ConnectionTable connections_of(const Plan& plan, Communicators communicators) {
+  ConnectionTable table(communicators);
+  for (const MicroBatch& micro_batch : plan.micro_batches) table.connect(micro_batch.group);
+  return table;
+}
+
 }  // namespace hdpsim

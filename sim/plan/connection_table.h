@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/plan/plan.h"
 
 namespace hdpsim {
 
@@ -69,5 +70,8 @@ class ConnectionTable {
   std::vector<std::int64_t> peers_;             // by rank
   std::vector<std::int64_t> connections_;       // by rank; unused with one communicator
 };
+
+/// After all groups of a plan have talked, whatever the order. O(sum of the groups' sizes).
+[[nodiscard]] ConnectionTable connections_of(const Plan& plan, Communicators communicators);
 
 }  // namespace hdpsim

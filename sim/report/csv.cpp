@@ -90,6 +90,11 @@ Table& memory(Table& table, const MemoryUse& memory) {
   return table.number(memory.device.gigabytes()).number(memory.host.gigabytes());
 }
 
+Table& connections(Table& table, const ConnectionUse& use, const MemoryUse& memory) {
+  table.number(use.peers).number(use.groups);
+  return memory.connections ? table.number(memory.connections->gigabytes()) : table.empty();
+}
+
 }  // namespace
 
 std::string csv_field(std::string_view text) {
@@ -107,7 +112,7 @@ std::string runs_csv(const std::vector<Run>& runs) {
       .breakdown_names()
       .busy_names()
       .texts({"device_peak_gb", "host_peak_gb", "fits", "measured_share", "interpolated_share", "extrapolated_share",
-              "formula_share", "events"})
+              "formula_share", "events", "peers", "groups", "connections_gb"})
       .end_row();
   for (const Run& run : runs) {
     const RunMetrics& metrics = run.metrics;
@@ -118,7 +123,7 @@ std::string runs_csv(const std::vector<Run>& runs) {
     busy(speedup(table, metrics.speedup).breakdown(metrics.breakdown), metrics.busy);
     memory(table, metrics.memory).number(metrics.fits);
     for (const double share : metrics.evidence) table.number(share);
-    table.number(metrics.events).end_row();
+    connections(table.number(metrics.events), metrics.connections, metrics.memory).end_row();
   }
   return table.take();
 }
@@ -129,7 +134,7 @@ std::string steps_csv(const std::vector<Run>& runs) {
       .texts({"step", "sequences", "tokens", "micro_batches", "step_time_s"})
       .breakdown_names()
       .busy_names()
-      .texts({"device_peak_gb", "host_peak_gb", "events"})
+      .texts({"device_peak_gb", "host_peak_gb", "events", "peers", "groups", "connections_gb"})
       .end_row();
   for (const Run& run : runs) {
     for (const StepResult& step : run.result.steps) {
@@ -140,7 +145,8 @@ std::string steps_csv(const std::vector<Run>& runs) {
           .number(step.micro_batches)
           .seconds(step.time)
           .breakdown(step.mean);
-      memory(busy(table, step.busy), step.memory).number(step.events).end_row();
+      memory(busy(table, step.busy), step.memory).number(step.events);
+      connections(table, step.connections, step.memory).end_row();
     }
   }
   return table.take();

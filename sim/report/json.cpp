@@ -26,6 +26,11 @@ Json evidence_json(const std::array<double, evidence_kinds>& shares) {
   return json;
 }
 
+// null where it is not known.
+Json connection_memory_json(const MemoryUse& memory) {
+  return memory.connections ? Json(memory.connections->gigabytes()) : Json();
+}
+
 Json run_json(const Run& run) {
   const RunMetrics& metrics = run.metrics;
   Json point = Json::object();
@@ -56,7 +61,10 @@ Json run_json(const Run& run) {
               {"memory_gb",
                {{"device_peak", metrics.memory.device.gigabytes()},
                 {"host_peak", metrics.memory.host.gigabytes()},
+                {"connections", connection_memory_json(metrics.memory)},
                 {"fits", metrics.fits}}},
+              {"connections", {{"peers", metrics.connections.peers}, {"groups", metrics.connections.groups}}},
+              {"not_modelled", run.info.not_modelled},
               {"evidence", evidence_json(metrics.evidence)},
               {"events", metrics.events}};
 }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/model/transformer.h"
+#include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
 
 namespace hdpsim {
@@ -11,6 +14,8 @@ namespace hdpsim {
 struct MemoryUse {
   Bytes device;
   Bytes host;
+  /// Of `device` on the device with most of it: channels to others. Nothing if it is not known what they hold.
+  std::optional<Bytes> connections{};
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
@@ -21,9 +26,16 @@ inline constexpr std::int64_t weight_bytes = 2;
 inline constexpr std::int64_t gradient_bytes = 4;
 inline constexpr std::int64_t optimizer_bytes = 12;
 
-/// Weights, gradients, optimizer shard, and the activations of the largest micro-batch: activation_bytes() of every
-/// layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the allocator's
-/// gaps, communication buffers, the logits (the cross-entropy is fused). O(micro-batches).
-[[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh);
+/// Channels of rings: those of this step's own connections; in a real job those of earlier steps stay too.
+struct ChannelMemory {
+  const ConnectionTable* connections = nullptr;  ///< Of the plan; not null if `per_connection` is known.
+  std::optional<Bytes> per_connection{};
+};
+
+/// Weights, gradients, optimizer shard, channels, and the activations of the largest micro-batch: activation_bytes() of
+/// every layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the
+/// allocator's gaps, buffers of collectives, the logits (the cross-entropy is fused). O(sum of the groups' sizes).
+[[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh,
+                                   const ChannelMemory& channels = {});
 
 }  // namespace hdpsim

@@ -52,6 +52,9 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
   for (const StepResult& step : result.steps) {
     metrics.memory.device = std::max(metrics.memory.device, step.memory.device);
     metrics.memory.host = std::max(metrics.memory.host, step.memory.host);
+    metrics.memory.connections = std::max(metrics.memory.connections, step.memory.connections);
+    metrics.connections.peers = std::max(metrics.connections.peers, step.connections.peers);
+    metrics.connections.groups = std::max(metrics.connections.groups, step.connections.groups);
     metrics.events += step.events;
     metrics.wall.planner_s += step.wall.planner_s;
     metrics.wall.simulation_s += step.wall.simulation_s;

@@ -42,9 +42,10 @@ struct RunInfo {
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
   std::string profile;  ///< Its name and label.
   std::int64_t gpus = 0;
-  FlopRate peak;        ///< Of one device.
-  Bytes device_memory;  ///< Of one device.
-  Bytes host_memory;    ///< One device's share.
+  FlopRate peak;                            ///< Of one device.
+  Bytes device_memory;                      ///< Of one device.
+  Bytes host_memory;                        ///< One device's share.
+  std::vector<std::string> not_modelled{};  ///< Keys that the profile would need.
 };
 
 struct Speedup {
@@ -62,9 +63,10 @@ struct RunMetrics {
   double tokens_per_s_per_gpu = 0;
   double mfu = 0;  ///< model_flops over what the devices could do at their peak in the same time.
   std::optional<Speedup> speedup;
-  Breakdown breakdown;  ///< Mean over ranks and steps; sums to the mean step time.
-  BusyTimes busy;       ///< Mean over steps of the figures of each step.
-  MemoryUse memory;     ///< Of the fullest step.
+  Breakdown breakdown;        ///< Mean over ranks and steps; sums to the mean step time.
+  BusyTimes busy;             ///< Mean over steps of the figures of each step.
+  ConnectionUse connections;  ///< The most of any step.
+  MemoryUse memory;           ///< Of the fullest step.
   bool fits = true;
   std::array<double, evidence_kinds>
       evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.

@@ -25,6 +25,13 @@ struct WallClock {
   double simulation_s = 0;
 };
 
+/// Who exchanged keys and values with whom.
+struct ConnectionUse {
+  std::int64_t peers = 0;   ///< The largest number of others that one device talked to.
+  std::int64_t groups = 0;  ///< Distinct groups of at least two ranks.
+  friend bool operator==(const ConnectionUse&, const ConnectionUse&) = default;
+};
+
 /// What remains of one simulated step when its plan and its timeline are gone.
 struct StepResult {
   std::int64_t step = 0;
@@ -36,6 +43,7 @@ struct StepResult {
   Breakdown mean;  ///< Over ranks; sums to `time`.
   BusyTimes busy;
   EvidenceSums evidence{};  ///< Of the kernels, summed over ranks.
+  ConnectionUse connections;
   MemoryUse memory;
   std::uint64_t events = 0;
   WallClock wall;

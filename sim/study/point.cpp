@@ -104,6 +104,7 @@ class PointReader {
     if (const Value* placement = mesh.find("placement")) {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
+    read_connections(mesh);
     mesh.finish();
     if (!tp || !pp) return;
     if (*pp > 1) {
@@ -113,6 +114,17 @@ class PointReader {
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
     if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
+  }
+
+  void read_connections(MapReader& mesh) {
+    if (const Value* groups = mesh.find("groups")) {
+      const auto choice =
+          read_choice(*groups, "way to make groups", {"one_communicator", "communicators"}, diagnostics_);
+      point_.connections.communicators = choice == 1 ? Communicators::per_group : Communicators::one;
+    }
+    if (const Value* connections = mesh.find("connections")) {
+      point_.connections.cold = read_choice(*connections, "state of connections", {"warm", "cold"}, diagnostics_) == 1;
+    }
   }
 
   // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.
@@ -177,6 +189,8 @@ Value with_defaults(Value study) {
   set_default(mesh, "pp", "1");
   set_default(mesh, "capacity", "8Ki");
   set_default(mesh, "placement", "contiguous");
+  set_default(mesh, "groups", "one_communicator");
+  set_default(mesh, "connections", "warm");
   return study;
 }
 

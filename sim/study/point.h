@@ -12,6 +12,7 @@
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
 #include "sim/model/transformer.h"
+#include "sim/plan/connection_table.h"
 #include "sim/profile/device_profile.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/batch_source.h"
@@ -26,7 +27,8 @@ struct PointSpec {
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
   std::string placement = "contiguous";  ///< One of placement_names().
-  std::int64_t capacity = 0;             ///< Tokens that one rank holds per micro-batch.
+  ConnectionOptions connections;
+  std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;
@@ -38,7 +40,7 @@ struct PointSpec {
 };
 
 /// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
-/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous}`.
+/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.

@@ -63,6 +63,19 @@ EvidenceSums evidence_of(const Json& json) {
   return sums;
 }
 
+Json memory_json(const MemoryUse& memory) {
+  Json json = {memory.device.count(), memory.host.count()};
+  if (memory.connections) json.push_back(memory.connections->count());
+  return json;
+}
+
+MemoryUse memory_of(const Json& json) {
+  const auto bytes = [&](std::size_t i) { return Bytes(json.at(i).get<std::int64_t>()); };
+  MemoryUse memory{bytes(0), bytes(1)};
+  if (json.size() > 2) memory.connections = bytes(2);
+  return memory;
+}
+
 Json step_json(const StepResult& step) {
   const BusyTimes& busy = step.busy;
   return {{"step", step.step},
@@ -74,7 +87,8 @@ Json step_json(const StepResult& step) {
           {"mean_ps", breakdown_json(step.mean)},
           {"busy_ps", durations_json(std::array{busy.min, busy.mean, busy.max, busy.deviation})},
           {"evidence", evidence_json(step.evidence)},
-          {"memory", {step.memory.device.count(), step.memory.host.count()}},
+          {"connections", {step.connections.peers, step.connections.groups}},
+          {"memory", memory_json(step.memory)},
           {"events", step.events},
           {"wall_s", {step.wall.planner_s, step.wall.simulation_s}}};
 }
@@ -91,8 +105,8 @@ StepResult step_of(const Json& json) {
   const auto busy = durations_of<4>(json.at("busy_ps"));
   step.busy = {busy[0], busy[1], busy[2], busy[3]};
   step.evidence = evidence_of(json.at("evidence"));
-  step.memory = {Bytes(json.at("memory").at(0).get<std::int64_t>()),
-                 Bytes(json.at("memory").at(1).get<std::int64_t>())};
+  step.connections = {json.at("connections").at(0), json.at("connections").at(1)};
+  step.memory = memory_of(json.at("memory"));
   step.events = json.at("events");
   step.wall = {json.at("wall_s").at(0), json.at("wall_s").at(1)};
   return step;

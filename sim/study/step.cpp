@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -23,6 +24,10 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {
+  return profile.connections ? profile.connections->memory_per_peer : std::nullopt;
+}
 
 void require_sound(const Plan& plan) {
   const std::vector<std::string> problems = check_plan(plan);
@@ -50,6 +55,7 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   const Program program(made, lowering);
   Timeline timeline = simulate(program, world.machine(), spec.grain);
   const double simulation_s = simulating.seconds();
+  const ConnectionTable connections = connections_of(made, spec.connections.communicators);
 
   return {{.step = step,
            .sequences = static_cast<std::int64_t>(batch.sequences.size()),
@@ -60,7 +66,8 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
            .mean = timeline.mean(),
            .busy = busy_times(timeline),
            .evidence = timeline.evidence,
-           .memory = memory_use(made, spec.model, spec.mesh),
+           .connections = {connections.most_peers(), connections.groups()},
+           .memory = memory_use(made, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}),
            .events = timeline.events,
            .wall = {planner_s, simulation_s}},
           std::move(timeline.ranks),

@@ -13,6 +13,7 @@
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
 #include "sim/report/values.h"
+#include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_paths.h"
@@ -187,7 +188,8 @@ class PointMaker {
     point.world = number;
     if (is_new) {
       Diagnostics found;
-      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, point.spec.placement, found);
+      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, point.spec.placement, found,
+                          point.spec.connections);
       problems_.add(found, where);
     }
     return world.get();
@@ -205,7 +207,8 @@ class PointMaker {
 
 std::unique_ptr<World> StudyPoint::make_world() const {
   Diagnostics found;
-  std::unique_ptr<World> made = World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, found);
+  std::unique_ptr<World> made =
+      World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, found, spec.connections);
   HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
   return made;
 }
@@ -221,7 +224,8 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .gpus = spec.mesh.devices(),
           .peak = spec.profile->datasheet.peak,
           .device_memory = spec.cluster.device_memory,
-          .host_memory = spec.cluster.host_memory / spec.cluster.devices_per_node};
+          .host_memory = spec.cluster.host_memory / spec.cluster.devices_per_node,
+          .not_modelled = not_modelled(spec)};
 }
 
 Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {

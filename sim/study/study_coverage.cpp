@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/base/quantity_text.h"
+#include "sim/cost/kernel_slowdown.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {
@@ -24,6 +25,9 @@ class Traffic {
     const std::int64_t devices = spec_.mesh.hdp * spec_.mesh.tp * spec_.mesh.pp;
     if (devices > 1 && spec_.cluster.devices_per_node > 1) add_link(lines, LinkKind::nvlink, profile_.nvlink);
     if (devices > spec_.cluster.devices_per_node) add_link(lines, LinkKind::network, profile_.network);
+    if (spec_.mesh.hdp > 1 && !kernel_slowdown(profile_)) {
+      lines.insert("kernels beside messages: never measured, taken to be as fast as alone");
+    }
   }
 
  private:

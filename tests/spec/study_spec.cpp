@@ -41,6 +41,21 @@ TEST_CASE("results have the same bytes whatever the number of jobs", "[study]") 
   check_same_results(here, "one", "four");
 }
 
+TEST_CASE("cold steps have the same bytes whatever the number of jobs, and say what their set-up rests on", "[study]") {
+  const Workplace here;
+  const std::string cold = fmt::format("{} --set mesh.connections=cold --set mesh.groups=communicators", tiny);
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", cold)).code == 0);
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 3 --out three", cold)).code == 0);
+  check_same_results(here, "one", "three");
+  const auto result = nlohmann::json::parse(here.read("one/result.json"));
+  for (const auto& run : result.at("runs")) {
+    CHECK(run.at("not_modelled") == nlohmann::json::array({"memory_per_peer", "compute_beside_communication"}));
+    CHECK(run.at("memory_gb").at("connections").is_null());
+    CHECK(run.at("connections").at("groups") >= 1);
+    CHECK(run.at("breakdown_s").at("overhead") > 1);
+  }
+}
+
 TEST_CASE("a resumed study simulates only what is missing and gives the same bytes", "[study]") {
   const Workplace here;
   REQUIRE(here.hdpsim(fmt::format("{} --out whole", tiny)).code == 0);

@@ -50,6 +50,23 @@ TEST_CASE("activations are those of the largest share of a rank", "[memory]") {
   CHECK(use.device == states + 4 * layer);
 }
 
+TEST_CASE("channels count on the device whose activations stand beside them", "[memory]") {
+  const Transformer model = small_model();
+  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
+  // Ranks 0 and 1 hold 500 tokens and have one peer each; ranks 1 to 3 hold 100 tokens and have two, rank 1 three.
+  MicroBatch wide = micro_batch(300, 3);
+  for (HdpRank& rank : wide.group) rank = HdpRank(rank.index() + 1);
+  const Plan plan = plan_with({micro_batch(1000, 2), wide});
+  const ConnectionTable connections = connections_of(plan, Communicators::one);
+  const Bytes states = memory_use(plan_with({}), model, mesh).device;
+  const Bytes full = 4 * activation_bytes(model, 500, 1);
+  REQUIRE_FALSE(memory_use(plan, model, mesh).connections);
+  const MemoryUse use = memory_use(plan, model, mesh, {&connections, 1_MiB});
+  CHECK(use.connections == 3_MiB);
+  CHECK(use.device == states + full + 3_MiB);  // rank 1
+  CHECK(use.host == Bytes());
+}
+
 TEST_CASE("offload moves all but two layers to the host", "[memory]") {
   const Transformer model = small_model();
   const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};

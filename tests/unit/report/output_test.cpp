@@ -35,6 +35,7 @@ Run a_run(const std::string& plan, Duration time, std::size_t point = 0, const s
   step.mean[Activity::group_wait] = 250_ms;
   step.busy = {time - 500_ms, time - 250_ms, time, 125_ms};
   step.memory.device = Bytes(1'500'000'000);
+  step.connections = {.peers = 6, .groups = 5};
   step.events = 7;
   run.result.steps = {step};
   run.result.ranks = {step.mean, step.mean};
@@ -70,16 +71,16 @@ TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
       "tokens_per_s_per_gpu,mfu,versus,speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,"
       "offload_stall_s,bubble_s,group_wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
       "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
-      "formula_share,events");
+      "formula_share,events,peers,groups,connections_gb");
   CHECK(line_number(text, 2) ==
         "0,1Mi,\"hdp, "
         "wide\",2,1,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
-        "0,0,0,1,7");
+        "0,0,0,1,7,6,5,");
 }
 
 TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
   const std::string steps = steps_csv(two_runs());
-  CHECK(line_number(steps, 1) == "0,1Mi,static,0,3,1000,4,4,3.75,0,0,0,0,0,0.25,0,0,0,0,3.5,3.75,4,0.125,1.5,0,7");
+  CHECK(line_number(steps, 1) == "0,1Mi,static,0,3,1000,4,4,3.75,0,0,0,0,0,0.25,0,0,0,0,3.5,3.75,4,0.125,1.5,0,7,6,5,");
   const std::string ranks = ranks_csv(two_runs());
   CHECK(line_number(ranks, 0) ==
         "point,data.context,plan,rank,busy_s,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
@@ -87,6 +88,17 @@ TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
         "grad_sync_s,optimizer_s,data_wait_s,overhead_s");
   CHECK(line_number(ranks, 2) == "0,1Mi,static,1,3.75,3.75,0,0,0,0,0,0.25,0,0,0,0");
   CHECK(std::count(ranks.begin(), ranks.end(), '\n') == 1 + 2 * 2);
+}
+
+TEST_CASE("tables have the memory of connections where it is known", "[csv]") {
+  std::vector<Run> runs = {a_run("static", 4_s)};
+  runs[0].result.steps.push_back(runs[0].result.steps[0]);
+  runs[0].result.steps[0].memory.connections = Bytes(250'000'000);
+  runs[0].result.steps[1].memory.connections = Bytes(125'000'000);
+  runs[0].result.steps[1].connections = {.peers = 7, .groups = 4};
+  evaluate(runs, std::nullopt);
+  CHECK_THAT(steps_csv(runs), Catch::Contains(",6,5,0.25\n") && Catch::Contains(",7,4,0.125\n"));
+  CHECK_THAT(runs_csv(runs), Catch::EndsWith(",7,5,0.25\n"));  // the most of any step
 }
 
 TEST_CASE("links.csv has a row a link", "[csv]") {

@@ -36,7 +36,8 @@ RunResult a_result() {
   step.busy = {1_ps, 2_ps, 3_ps, 4_ps};
   step.evidence = {DurationSum::picoseconds(5), DurationSum::picoseconds(6), {}, {}};
   step.evidence[2].add(Duration::max(), 3);  // what many ranks do together
-  step.memory = {Bytes(9), Bytes(10)};
+  step.connections = {13, 14};
+  step.memory = {Bytes(9), Bytes(10), Bytes(15)};
   step.events = 11;
   step.wall = {0.1, 0.2};
   return {{step}, {step.mean, Breakdown{}}, {{"node 0 nic 0 out", 25_GBps, Bytes(12), 0.5}}};
@@ -55,6 +56,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   CHECK(step.busy == expected.busy);
   CHECK(step.evidence == expected.evidence);
   CHECK(step.memory == expected.memory);
+  CHECK(step.connections == expected.connections);
   CHECK(step.events == expected.events);
   CHECK(step.sequences == 17);
   CHECK(step.wall.simulation_s == 0.2);
@@ -79,7 +81,7 @@ TEST_CASE("a damaged run is simulated again", "[resume]") {
   store.save("this run", a_result());
   std::filesystem::resize_file(store.file_of("this run"), 100);
   CHECK_FALSE(store.load("this run"));
-  std::ofstream(store.file_of("this run")) << R"({"schema": "hdpsim.run/2", "identity": "this run", "steps": [{}]})";
+  std::ofstream(store.file_of("this run")) << R"({"schema": "hdpsim.run/3", "identity": "this run", "steps": [{}]})";
   CHECK_FALSE(store.load("this run"));
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK(point.batch.overlong == Overlong::split);
   CHECK(point.grain == Grain::fluid);
   CHECK_FALSE(study.compare_to);
-  CHECK(line_of(*study.resolved.find("mesh")) == "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous}");
+  CHECK(line_of(*study.resolved.find("mesh")) == "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}");
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
