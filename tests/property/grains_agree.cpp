@@ -1,11 +1,14 @@
-// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies.
+// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies, and no
+// worse in cold steps and with kernels that messages slow.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/base/random.h"
 #include "sim/engine/simulator.h"
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::uint64_t studies = 240;
 constexpr double tolerance = 0.02;
+constexpr double tolerance_of_mean_change = 0.001;
 
 template <std::size_t n>
 std::int64_t one_of(RandomStream& random, const std::int64_t (&values)[n]) {
@@ -76,13 +80,41 @@ std::string random_policy(RandomStream& random) {
   return policies[random.below(std::size(policies))];
 }
 
+// What a study may add to the plain ones.
+struct Communication {
+  ConnectionOptions connections;
+  std::optional<ConnectionCosts> costs;
+  std::optional<Slowdown> beside;
+
+  [[nodiscard]] std::string text() const {
+    const bool one = connections.communicators == Communicators::one;
+    const std::string cold = one ? "cold" : "cold with a communicator a group";
+    const std::string warm = connections.cold ? cold : "warm";
+    return beside ? fmt::format("{}, kernels up to {:.2f} times slower", warm, beside->factor) : warm;
+  }
+};
+
+// Cold steps in two studies of three, kernels that messages slow in two of three and wherever steps are warm.
+Communication random_communication(std::uint64_t seed) {
+  RandomStream random(seed, "communication");
+  Communication drawn;
+  drawn.connections.cold = random.below(3) > 0;
+  drawn.connections.communicators = random.below(2) == 0 ? Communicators::one : Communicators::per_group;
+  const CommunicatorCost communicator{100_ms * one_of(random, {1, 5, 20}), 1_ms * one_of(random, {0, 10, 80})};
+  drawn.costs = ConnectionCosts{1_ms * one_of(random, {1, 20, 200}), std::nullopt, communicator, "random"};
+  const bool slower = random.below(3) > 0 || !drawn.connections.cold;
+  if (slower) drawn.beside = Slowdown{1 + 0.5 * random.uniform(), "random"};
+  return drawn;
+}
+
 struct Times {
   Duration fluid;
   Duration exact;
   std::string setting;
+  [[nodiscard]] double difference() const { return fluid.seconds() / exact.seconds() - 1; }
 };
 
-Times simulate_random_study(std::uint64_t seed) {
+Times simulate_random_study(std::uint64_t seed, const Communication& communication = {}) {
   RandomStream random(seed, "grains agree");
   const ClusterSpec cluster = random_cluster(random);
   const Transformer model = random_model(random);
@@ -90,9 +122,11 @@ Times simulate_random_study(std::uint64_t seed) {
   const Mesh mesh{.hdp = cluster.devices / tp, .tp = tp, .pp = 1};
   const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
   Diagnostics problems;
-  const auto profile = load_profile(profiles[random.below(3)], HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+  auto profile = load_profile(profiles[random.below(3)], HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
   problems.throw_if_any();
-  const auto world = World::make(cluster, *profile, mesh, "contiguous", problems);
+  profile->connections = communication.costs;
+  profile->overheads.compute_beside_communication = communication.beside;
+  const auto world = World::make(cluster, *profile, mesh, "contiguous", problems, communication.connections);
   problems.throw_if_any();
 
   const std::int64_t capacity = one_of(random, {2048, 4096, 8192});
@@ -128,15 +162,20 @@ Times simulate_random_study(std::uint64_t seed) {
                   cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "")};
 }
 
-TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
-  // HDPSIM_SEED=n runs one study alone.
+// HDPSIM_SEED=n runs one study alone.
+std::pair<std::uint64_t, std::uint64_t> first_and_last_seed() {
   const char* const one_seed = std::getenv("HDPSIM_SEED");
-  const std::uint64_t first = one_seed != nullptr ? std::strtoull(one_seed, nullptr, 10) : 1;
-  const std::uint64_t last = one_seed != nullptr ? first : studies;
+  if (one_seed == nullptr) return {1, studies};
+  const std::uint64_t seed = std::strtoull(one_seed, nullptr, 10);
+  return {seed, seed};
+}
+
+TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
+  const auto [first, last] = first_and_last_seed();
   double worst = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const Times times = simulate_random_study(seed);
-    const double difference = times.fluid.seconds() / times.exact.seconds() - 1;
+    const double difference = times.difference();
     worst = std::max(worst, std::abs(difference));
     INFO(times.setting << ": fluid " << times.fluid.seconds() << " s, exact " << times.exact.seconds()
                        << " s, difference " << 100 * difference << " %");
@@ -144,6 +183,35 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
     CHECK(std::abs(difference) <= tolerance);
   }
   WARN("largest difference over " << last - first + 1 << " studies: " << 100 * worst << " %");
+}
+
+TEST_CASE("cold steps and kernels that messages slow part fluid and exact by less than 2 %, on average by 0.1 %",
+          "[grains]") {
+  const auto [first, last] = first_and_last_seed();
+  double worst = 0;
+  double sum = 0;
+  std::uint64_t slowed = 0;  // the others have rings of one rank alone
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const Communication communication = random_communication(seed);
+    const Times plain = simulate_random_study(seed);
+    const Times times = simulate_random_study(seed, communication);
+    const double change = times.difference() - plain.difference();
+    worst = std::max(worst, std::abs(change));
+    sum += std::abs(change);
+    INFO(times.setting << ", " << communication.text() << ": fluid " << plain.fluid.seconds() << " -> "
+                       << times.fluid.seconds() << " s, exact " << plain.exact.seconds() << " -> "
+                       << times.exact.seconds() << " s, the difference changes by " << 100 * change << " %");
+    INFO("replay: HDPSIM_SEED=" << seed << " test_property [grains]");
+    CHECK(std::abs(change) <= tolerance);
+    slowed += times.exact > plain.exact ? 1 : 0;
+  }
+  const double mean = sum / static_cast<double>(last - first + 1);
+  if (last > first) {
+    CHECK(slowed > studies / 2);
+    CHECK(mean <= tolerance_of_mean_change);
+  }
+  WARN("largest change over " << last - first + 1 << " studies: " << 100 * worst << " %, on average " << 100 * mean
+                              << " %; " << slowed << " are slower");
 }
 
 }  // namespace
