@@ -14,7 +14,7 @@
 
 namespace hdpsim {
 
-/// What ranks pay in a cold step that never talked before. What the profile does not know costs nothing.
+/// What ranks that never talked before pay in a cold step. What the profile does not know costs nothing.
 struct SetUpCosts {
   Communicators communicators = Communicators::one;
   CommunicatorCost communicator;  ///< Those of all tensor-parallel shards of a group are made at the same time.
@@ -33,8 +33,8 @@ struct Machine {
   Bandwidth h2d;
   Duration micro_batch_overhead;
   Duration step_overhead;
-  std::optional<SetUpCosts> set_up{};                    ///< Of a cold step.
-  std::optional<KernelSlowdown> beside_communication{};  ///< Known ones only.
+  std::optional<SetUpCosts> set_up{};                    ///< Of cold steps; none in warm ones.
+  std::optional<KernelSlowdown> beside_communication{};  ///< Nothing if it is not known: then there is none.
   /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes among the tp devices of
   /// a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the whole pool.
   std::function<Duration(Bytes)> tp_collective;

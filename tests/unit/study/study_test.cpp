@@ -85,8 +85,11 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK(point.batch.seed == 1);
   CHECK(point.batch.overlong == Overlong::split);
   CHECK(point.grain == Grain::fluid);
+  CHECK(point.connections.communicators == Communicators::one);
+  CHECK_FALSE(point.connections.cold);
   CHECK_FALSE(study.compare_to);
-  CHECK(line_of(*study.resolved.find("mesh")) == "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}");
+  CHECK(line_of(*study.resolved.find("mesh")) ==
+        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}");
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
@@ -119,6 +122,22 @@ TEST_CASE("points share a world as long as cluster, profile and mesh are the sam
   const Study clusters = file.load({"sweep={cluster.gpus: [32, 64]}"});
   CHECK(clusters.points[0].world != clusters.points[1].world);
   CHECK(clusters.points[1].spec.mesh.hdp == 32);
+}
+
+TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {
+  const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, groups: communicators, connections: cold}"));
+  const Study study = file.load();
+  CHECK(study.points[0].spec.connections.communicators == Communicators::per_group);
+  CHECK(study.points[0].spec.connections.cold);
+  const Study both = file.load({"sweep={mesh.connections: [cold, warm]}"});
+  CHECK(both.points[0].world != both.points[1].world);
+  CHECK(both.points[0].make_world()->machine().set_up.has_value());
+  CHECK_FALSE(both.points[1].make_world()->machine().set_up.has_value());
+  CHECK(both.points[0].identity == study.points[0].identity);
+  CHECK(both.points[1].identity != study.points[0].identity);
+  CHECK(problems_with("{tp: 2}", "{tp: 2, groups: comunicators, connections: lukewarm}") ==
+        Problems{"10:23: there is no way to make groups 'comunicators'",
+                 "10:50: there is no state of connections 'lukewarm'"});
 }
 
 TEST_CASE("a policy that stands twice is told apart by its options", "[study]") {
