@@ -114,13 +114,15 @@ NcclGroup group_of(const ClusterSpec& cluster, const LinkEfficiency& efficiency,
   }
   const Bandwidth inside = cluster.has_nvlink() ? cluster.nvlink : cluster.pcie;
   const double nic = bytes_per_second(cluster.nic) / static_cast<double>(cluster.devices_per_nic());
-  const bool is_ampere = cluster.device.find("A100") != std::string::npos;
   return {.ranks = ranks,
           .nodes = ranks / per_node,
           .nvlink_bytes_per_s = bytes_per_second(inside) * efficiency.nvlink,
           .network_bytes_per_s = nic * efficiency.network * share,
           .has_nvlink = cluster.has_nvlink(),
-          .compute_capability = is_ampere ? 80 : 90};
+          .compute_capability = cluster.compute_capability,
+          .has_amd_hosts = cluster.cpu == HostCpu::amd,
+          .in_network_reduction = cluster.in_network_reduction,
+          .channels = cluster.nics_per_node};
 }
 
 std::optional<CollectiveKind> collective_of(const std::string& name) {

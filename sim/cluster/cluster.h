@@ -23,6 +23,8 @@ struct SwitchTier {
   std::optional<std::int64_t> uplinks = {};
 };
 
+enum class HostCpu { intel, amd };
+
 enum class LinkDirection { out, in };  ///< Of a tier's link: out is up, in is down.
 
 /// A link that carries less than its kind: a cable that lost lanes, a port that flaps.
@@ -46,6 +48,8 @@ struct ClusterSpec {
   std::string device;        ///< Device type, the word that profiles use: "A100-80GB".
   std::int64_t devices = 0;  ///< In all.
   std::int64_t devices_per_node = 1;
+  int compute_capability = 80;   ///< Of the devices, in tenths: see device_facts.h.
+  HostCpu cpu = HostCpu::intel;  ///< Of the nodes.
   Bytes device_memory;
   Bytes host_memory;  ///< Per node.
   Bandwidth nvlink;   ///< Per device and direction, to the other devices of its node. 0: they talk over PCIe.
@@ -57,6 +61,7 @@ struct ClusterSpec {
   std::vector<SwitchTier> tiers;
   FabricSpec fabric;  ///< What joins the nodes instead of tiers.
   Routing routing;
+  bool in_network_reduction = false;  ///< The switches between nodes add up (NVIDIA SHARP).
   /// Devices that differ: index -> compute speed relative to nominal (0.8: slower).
   std::map<std::int64_t, double> speed;
   std::vector<DegradedLink> degraded;  ///< One direction each.

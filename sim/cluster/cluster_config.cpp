@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/fabric_reader.h"
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/speed_selector.h"
@@ -28,12 +29,14 @@ class ClusterReader {
     MapReader map(value_, "the cluster", problems_);
     spec_.name = map.optional<std::string>("name", "cluster");
     spec_.device = map.required<std::string>("device").value_or("");
+    read_compute_capability(map);
     gpus_ = map.required_in<std::int64_t>("gpus", {1, most_devices});
     node_ = map.require("node");
     tiers_ = map.find("tiers");
     const Value* speed = map.find("speed");
     const Value* links = map.find("links");
     const Value* routing = map.find("routing");
+    spec_.in_network_reduction = map.optional<bool>("in_network_reduction").value_or(false);
     const Fabrics fabrics{map.find("torus"), map.find("dragonfly"), map.find("graph")};
     map.finish();
 
@@ -76,12 +79,22 @@ class ClusterReader {
     if (fabrics.graph != nullptr) spec_.fabric = read_switch_graph(*fabrics.graph, extent, problems_);
   }
 
+  void read_compute_capability(MapReader& map) {
+    const auto written = map.optional_in<double>("compute_capability", {1, 100});
+    spec_.compute_capability =
+        written ? static_cast<int>(std::lround(10 * *written)) : compute_capability_of(spec_.device);
+  }
+
   void read_node() {
     MapReader node(*node_, "the node", problems_);
     node_gpus_ = node.required_in<std::int64_t>("gpus", {1, 65536});
     spec_.devices_per_node = node_gpus_.value_or(1);
     spec_.device_memory = positive<Bytes>(node, "gpu_memory");
     spec_.host_memory = positive<Bytes>(node, "host_memory");
+    if (const Value* cpu = node.find("cpu")) {
+      const auto chosen = read_choice(*cpu, "host processor", {"intel", "amd"}, problems_);
+      spec_.cpu = chosen == std::size_t{1} ? HostCpu::amd : HostCpu::intel;
+    }
     const Value* nvlink = node.find("nvlink");
     const bool several_nodes = gpus_ && node_gpus_ && *gpus_ > *node_gpus_;
     const Value* nics = needed_if(several_nodes, node, "nics", "more than one node");

@@ -14,11 +14,13 @@ namespace hdpsim {
 ///
 ///     name: two-nodes                # optional
 ///     device: A100-80GB              # the word that profiles use
+///     compute_capability: 9.0        # optional: of devices that device_facts.h does not know
 ///     gpus: 16                       # a whole number of nodes
 ///     node:
 ///       gpus: 8
 ///       gpu_memory: 80 GB
 ///       host_memory: 2 TB
+///       cpu: amd                     # optional: intel (default) or amd; NCCL's rates of small messages differ
 ///       nvlink: {bandwidth: 300 GB/s, latency: 0 us}       # per GPU and direction; not needed with one GPU a node
 ///       nics: {count: 8, bandwidth: 200 Gbit/s}            # per NIC and direction; not needed with one node
 ///       pcie: {bandwidth: 32 GB/s, gpus_per_uplink: 2}     # per uplink and direction
@@ -30,6 +32,7 @@ namespace hdpsim {
 ///       32-39: 0.9                   # GPUs 32 to 39
 ///       every 64: 0.95               # GPUs 0, 64, 128, ...
 ///       every 64 from 3: 0.95        # GPUs 3, 67, 131, ...
+///     in_network_reduction: true     # optional: the switches between nodes add up (NVIDIA SHARP)
 ///     routing: ecmp                  # optional: adaptive (default) or ecmp, also {policy: ecmp, seed: 7}; see Routing
 ///     links:                         # optional: links that carry less than their kind, by the names that links.csv uses;
 ///       node 3 nic 2: 0.5            # without a direction: both; later lines win

@@ -9,6 +9,7 @@
 
 #include "sim/base/id.h"
 #include "sim/base/units.h"
+#include "sim/network/fair_share.h"
 
 namespace hdpsim {
 
@@ -41,6 +42,10 @@ class NetworkModel {
   /// flow leaves goes to the others on its links: on each link the share x solves sum of min(cap, x) = rate of the
   /// link, and a flow gets the least of its cap and its links' shares. The id of a removed flow may be used again.
   virtual FlowId add(const Route& route, Bandwidth cap) = 0;
+  /// A part of a CollectivePlan starts: coupled flows that all move at one rate, which is that of the id. It has moved
+  /// everything when that rate has moved CollectivePlan::bytes_per_flow x the size. A plan is under way as one such flow a
+  /// part; each changes rate (take_changed) and ends (remove) as any other.
+  virtual FlowId add(std::span<const FairShare::Load> part) = 0;
   virtual void remove(FlowId flow) = 0;
   [[nodiscard]] virtual Bandwidth rate(FlowId flow) const = 0;
   /// Flows whose rate may have changed since the last call, in the order of their ids, each once; the list is emptied.

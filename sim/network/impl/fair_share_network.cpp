@@ -36,6 +36,10 @@ FlowId FairShareNetwork::add(const Route& route, Bandwidth cap) {
   return FlowId(shares_.add({links.data(), route.link_count}, limit));
 }
 
+FlowId FairShareNetwork::add(std::span<const FairShare::Load> part) {
+  return FlowId(shares_.add_coupled(part, std::numeric_limits<double>::infinity()));
+}
+
 void FairShareNetwork::remove(FlowId flow) {
   shares_.remove(static_cast<FairShare::Variable>(flow.index()));
 }

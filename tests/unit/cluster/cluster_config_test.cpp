@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "sim/cluster/device_facts.h"
 #include "tests/support/catch.h"
 #include "tests/unit/cluster/cluster_files.h"
 
@@ -48,6 +49,23 @@ TEST_CASE("a cluster written out in full is read key by key", "[cluster]") {
   CHECK(spec.tiers[0].latency == 1_us);
   CHECK(spec.tiers[1].oversubscription == 1);
   CHECK(spec.speed_of(DeviceId(3)) == 0.5);
+}
+
+TEST_CASE("what NCCL asks of a cluster has defaults by the device, and may be written", "[cluster]") {
+  const ClusterSpec spec = cluster_from(two_tiers);
+  CHECK(spec.compute_capability == 80);
+  CHECK(spec.cpu == HostCpu::intel);
+  CHECK_FALSE(spec.in_network_reduction);
+  CHECK(compute_capability_of("H200-141GB") == 90);
+  CHECK(compute_capability_of("B200") == 100);
+  CHECK(compute_capability_of("CPU") == 80);
+  const std::string amd = "host_memory: 1 TiB\n  cpu: amd";
+  std::string text = two_tiers + "compute_capability: 12.1\nin_network_reduction: true\n";
+  text.replace(text.find("host_memory: 1 TiB"), std::string("host_memory: 1 TiB").size(), amd);
+  const ClusterSpec written = cluster_from(text);
+  CHECK(written.compute_capability == 121);
+  CHECK(written.cpu == HostCpu::amd);
+  CHECK(written.in_network_reduction);
 }
 
 TEST_CASE("devices are numbered node by node and divided among the NICs in their order", "[cluster]") {
@@ -159,7 +177,7 @@ cluster.yaml:2:7: error: the tiers join at most 64 gpus, the cluster has 100
               ^ raise tiers.core.fan_in or add a tier
 cluster.yaml:3:1: error: the cluster has no key 'racks'
     3 | racks: 3
-        ^ known: name, device, gpus, node, tiers, speed, links, routing, torus, dragonfly, graph
+        ^ known: name, device, compute_capability, gpus, node, tiers, speed, links, routing, in_network_reduction, torus, dragonfly, graph
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?

@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 #include "sim/network/cluster_links.h"
+#include "sim/network/collective_plan.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
 
@@ -46,6 +47,29 @@ TEST_CASE("two flows out of one NIC get half each, a third elsewhere is not slow
   CHECK(network->rate(first) == 25_GBps / 2);
   CHECK(network->rate(second) == 25_GBps / 2);
   CHECK(network->rate(elsewhere) == 25_GBps);
+}
+
+TEST_CASE("a collective under way changes rate as flows come and go, and leaves what its slowest hop leaves",
+          "[network]") {
+  const ClusterSpec spec = rail_cluster(4);
+  const auto network = make_fair_share_network(spec);
+  const ClusterLinks links(spec, {});
+  const std::vector<DeviceId> devices{device_at(0, 0), device_at(1, 0), device_at(2, 0), device_at(3, 0)};
+  const CollectivePlan plan = plan_collective(links, CollectiveKind::all_gather, CollectiveAlgorithm::ring, devices);
+  const FlowId ring = network->add(plan.parts.front());
+  CHECK(network->rate(ring) == 25_GBps);
+  const FlowId other = add_flow(*network, device_at(1, 0), device_at(0, 0));
+  CHECK(changed_flows(*network) == Flows{ring, other});
+  CHECK(network->rate(ring) == 25_GBps / 2);
+  const FlowId third = add_flow(*network, device_at(1, 0), device_at(0, 0));
+  const FlowId elsewhere = add_flow(*network, device_at(3, 0), device_at(2, 0));
+  CHECK(network->rate(ring) == 25_GBps / 3);
+  // The ring's hop out of node 3 moves no faster than the one out of node 1.
+  CHECK(same_to_a_byte(network->rate(elsewhere), 25_GBps * 2 / 3));
+  for (const FlowId flow : {other, third, elsewhere}) network->remove(flow);
+  CHECK(network->rate(ring) == 25_GBps);
+  network->remove(ring);
+  CHECK(changed_flows(*network).empty());
 }
 
 TEST_CASE("a NIC sends and receives at full rate at once", "[network]") {
