@@ -5,6 +5,7 @@
 #include <map>
 
 #include "calib/measure/nccl_tests.h"
+#include "sim/app/comm_collective.h"
 #include "sim/app/command.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/network/fair_share_network.h"
@@ -59,7 +60,7 @@ Traffic background_of(const std::string& text) {
   if (at == std::string::npos || dash == std::string::npos) throw wrong;
   const std::vector<std::string> names = traffic_pattern_names();
   const std::string pattern = text.substr(0, at);
-  if (std::find(names.begin(), names.end(), pattern) == names.end() || pattern == "all_to_all") throw wrong;
+  if (std::find(names.begin(), names.end(), pattern) == names.end()) throw wrong;
   Traffic traffic{.pattern = traffic_pattern(pattern)};
   std::int64_t last = 0;
   const auto read = [&](std::size_t begin, std::size_t end, std::int64_t& number) {
@@ -94,35 +95,12 @@ ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& b
   return *wider;
 }
 
-LinkEfficiency efficiency_of(const CommOptions& options, Catalog& catalog) {
-  if (options.profile.empty()) return {};
+std::optional<DeviceProfile> profile_of(const CommOptions& options, Catalog& catalog) {
+  if (options.profile.empty()) return std::nullopt;
   Diagnostics diagnostics;
   const auto profile = catalog.profile(Value::scalar(options.profile), diagnostics);
   diagnostics.throw_if_any();
-  return message_efficiency(*profile);
-}
-
-double bytes_per_second(Bandwidth rate) {
-  return static_cast<double>(rate.bytes_per_second());
-}
-
-NcclGroup group_of(const ClusterSpec& cluster, const LinkEfficiency& efficiency, std::int64_t ranks, double share) {
-  const std::int64_t per_node = std::min(ranks, cluster.devices_per_node);
-  if (ranks % per_node != 0) {
-    throw InputError(fmt::format("{} gpus are not a whole number of nodes of {}", ranks, per_node),
-                     fmt::format("write -g {}", ranks / per_node * per_node));
-  }
-  const Bandwidth inside = cluster.has_nvlink() ? cluster.nvlink : cluster.pcie;
-  const double nic = bytes_per_second(cluster.nic) / static_cast<double>(cluster.devices_per_nic());
-  return {.ranks = ranks,
-          .nodes = ranks / per_node,
-          .nvlink_bytes_per_s = bytes_per_second(inside) * efficiency.nvlink,
-          .network_bytes_per_s = nic * efficiency.network * share,
-          .has_nvlink = cluster.has_nvlink(),
-          .compute_capability = cluster.compute_capability,
-          .has_amd_hosts = cluster.cpu == HostCpu::amd,
-          .in_network_reduction = cluster.in_network_reduction,
-          .channels = cluster.nics_per_node};
+  return *profile;
 }
 
 std::optional<CollectiveKind> collective_of(const std::string& name) {
@@ -130,17 +108,6 @@ std::optional<CollectiveKind> collective_of(const std::string& name) {
     if (collective_name(static_cast<CollectiveKind>(kind)) == name) return static_cast<CollectiveKind>(kind);
   }
   return std::nullopt;
-}
-
-// As NCCL_ALGO and NCCL_PROTO restrict the choice.
-CollectiveTime chosen(const NcclModel& model, CollectiveKind kind, std::int64_t bytes, const CommOptions& options) {
-  std::vector<CollectiveTime> ways = model.ways(kind, bytes);
-  std::erase_if(ways, [&](const CollectiveTime& way) {
-    return (!options.algorithm.empty() && algorithm_name(way.algorithm) != options.algorithm) ||
-           (!options.protocol.empty() && protocol_name(way.protocol) != options.protocol);
-  });
-  if (ways.empty()) throw InputError(fmt::format("{} has no such algorithm and protocol here", collective_name(kind)));
-  return *std::min_element(ways.begin(), ways.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
 }
 
 /// Medians by size, of the runs of this collective.
@@ -167,22 +134,22 @@ std::map<std::int64_t, double> measured_times(const CommOptions& options, Collec
   return times;
 }
 
-CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterLinks& links,
-                             const LinkEfficiency& efficiency, const std::vector<Traffic>& background) {
+CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterSpec& cluster,
+                             const std::optional<DeviceProfile>& profile, const std::vector<Traffic>& background) {
   const double least = size_of(options.least, "-b");
   const double most = size_of(options.most, "-e");
   if (!(options.factor > 1)) throw InputError("the factor -f must be above 1");
-  CommReport report;
-  report.kind = kind;
-  report.ranks = options.gpus;
-  report.cluster = links.cluster().name;
-  report.network_share = network_share(links, options.gpus, background);
-  const NcclGroup group = group_of(links.cluster(), efficiency, options.gpus, report.network_share);
-  report.nodes = group.nodes;
-  const NcclModel model(group);
+  CommCollective collective(cluster, profile, kind, options.gpus, background);
+  CommCollective alone(cluster, profile, kind, options.gpus, {});
+  CommReport report{
+      .kind = kind, .ranks = options.gpus, .nodes = collective.nodes(), .cluster = cluster.name, .rows = {}};
   const auto measured = measured_times(options, kind);
   const auto add_row = [&](std::int64_t bytes, std::optional<double> seconds) {
-    report.rows.push_back({bytes, chosen(model, kind, bytes, options), seconds});
+    const NcclChoice choice{options.algorithm, options.protocol};
+    CommRow row = collective.row(bytes, choice);
+    if (!background.empty()) row.alone_s = alone.row(bytes, choice).time.seconds;
+    row.measured_s = seconds;
+    report.rows.push_back(std::move(row));
   };
   for (const auto& [bytes, seconds] : measured) add_row(bytes, seconds);
   for (double bytes = least; measured.empty() && bytes <= most; bytes *= options.factor) {
@@ -191,20 +158,21 @@ CommReport collective_report(const CommOptions& options, CollectiveKind kind, co
   return report;
 }
 
-TrafficReport traffic_report(const CommOptions& options, const ClusterLinks& links, const ClusterSpec& cluster,
-                             const LinkEfficiency& efficiency, const std::vector<Traffic>& background) {
+LinkEfficiency efficiency_of(const std::optional<DeviceProfile>& profile) {
+  return profile ? message_efficiency(*profile) : LinkEfficiency{};
+}
+
+TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& cluster,
+                             const std::optional<DeviceProfile>& profile, const std::vector<Traffic>& background) {
   constexpr std::size_t shown = 10;
+  const LinkEfficiency efficiency = efficiency_of(profile);
+  const ClusterLinks links(cluster, efficiency);
   TrafficReport report;
   report.cluster = cluster.name;
   report.traffic = {.pattern = traffic_pattern(options.what),
                     .devices = options.gpus,
                     .bytes = size_of(options.size, "--size"),
                     .seed = static_cast<std::uint64_t>(options.seed)};
-  if (report.traffic.pattern == TrafficPattern::all_to_all && options.gpus > cluster.devices_per_node &&
-      options.gpus % cluster.devices_per_node != 0) {
-    throw InputError(
-        fmt::format("{} gpus are not a whole number of nodes of {}", options.gpus, cluster.devices_per_node));
-  }
   report.result = simulate_traffic(links, report.traffic, background);
   const auto network = make_fair_share_network(cluster, efficiency);
   report.busiest = busiest_links(report.result.link_bytes, Duration::seconds(report.result.last_s), *network, shown);
@@ -240,15 +208,14 @@ int run_command(const CommOptions& options, const Session& session) {
   std::vector<Traffic> background;
   for (const std::string& text : options.background) background.push_back(background_of(text));
   const ClusterSpec cluster = cluster_of(options, background, catalog);
-  const LinkEfficiency efficiency = efficiency_of(options, catalog);
-  const ClusterLinks links(cluster, efficiency);
+  const std::optional<DeviceProfile> profile = profile_of(options, catalog);
   const bool as_json = options.format == Format::json;
   if (const auto kind = collective_of(options.what)) {
-    const CommReport report = collective_report(options, *kind, links, efficiency, background);
+    const CommReport report = collective_report(options, *kind, cluster, profile, background);
     print(as_json ? comm_json(report, version) : comm_table(report));
   } else {
-    const TrafficReport report = traffic_report(options, links, cluster, efficiency, background);
-    if (!options.simgrid.empty()) write_simgrid(options.simgrid, links, report);
+    const TrafficReport report = traffic_report(options, cluster, profile, background);
+    if (!options.simgrid.empty()) write_simgrid(options.simgrid, ClusterLinks(cluster, efficiency_of(profile)), report);
     print(as_json ? traffic_json(report, version) : traffic_table(report));
   }
   return 0;
@@ -273,7 +240,9 @@ void add_comm_command(CLI::App& app, Session& session) {
       ->check(CLI::IsMember(what_names()));
   command->add_option("--cluster", options.cluster, "A shipped cluster or a cluster file (default: h100-rail)")
       ->type_name("NAME|FILE");
-  command->add_option("--profile", options.profile, "What software gets of the links (default: all of it)")
+  command
+      ->add_option("--profile", options.profile,
+                   "What software gets of the links, and its own lines of collectives (default: all, and NCCL's model)")
       ->type_name("NAME|FILE");
   add_count(*command, "-g,--gpus", options.gpus, "GPUs that take part, from the first one on (default: 8)", 2);
   command->add_option("-b,--minbytes", options.least, "Smallest size (default: 8)")->type_name("SIZE");
@@ -281,7 +250,8 @@ void add_comm_command(CLI::App& app, Session& session) {
   command->add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
   command->add_option("--size", options.size, "Of each message of a pattern (default: 64M)")->type_name("SIZE");
   add_count(*command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
-  command->add_option("--algo", options.algorithm, "Only this algorithm: ring, tree, nvls, pat")->type_name("NAME");
+  command->add_option("--algo", options.algorithm, "Only this algorithm: ring, tree, nvls, nvls_tree, pat")
+      ->type_name("NAME");
   command->add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple")->type_name("NAME");
   command
       ->add_option("--background", options.background,

@@ -16,12 +16,11 @@ void for_each_load(const CollectivePlan& plan, const Visit& visit) {
   }
 }
 
-CollectivePlan scaled_to(double bytes_per_flow, const CollectivePlan& plan) {
-  CollectivePlan result = plan;
-  for (CollectivePlan::Part& part : result.parts) {
-    for (FairShare::Load& load : part) load.flows *= plan.bytes_per_flow / bytes_per_flow;
+CollectivePlan with_flows_times(double factor, CollectivePlan plan) {
+  for (CollectivePlan::Part& part : plan.parts) {
+    for (FairShare::Load& load : part) load.flows *= factor;
   }
-  return result;
+  return plan;
 }
 
 }  // namespace
@@ -75,12 +74,17 @@ CollectivePlan together(std::span<const CollectivePlan> plans) {
   HDPSIM_CHECK(!plans.empty(), "no plans");
   CollectivePlan all = plans.front();
   for (const CollectivePlan& plan : plans.subspan(1)) {
-    CollectivePlan next = scaled_to(all.bytes_per_flow, plan);
+    CollectivePlan next = with_flows_times(plan.bytes_per_flow / all.bytes_per_flow, plan);
     std::move(next.parts.begin(), next.parts.end(), std::back_inserter(all.parts));
     all.latency = std::max(all.latency, plan.latency);
     all.devices += plan.devices;
   }
   return all;
+}
+
+CollectivePlan with_overhead(CollectivePlan plan, double wire_bytes) {
+  plan.bytes_per_flow *= wire_bytes;
+  return plan;
 }
 
 std::vector<double> link_bytes(const CollectivePlan& plan, std::size_t link_count) {

@@ -89,6 +89,8 @@ struct Message {
 
 /// Plans that start together, each of them of the same size. The latency is the longest.
 [[nodiscard]] CollectivePlan together(std::span<const CollectivePlan> plans);
+/// The plan with so many bytes on the wire for each of its data, as a protocol has that sends flags along.
+[[nodiscard]] CollectivePlan with_overhead(CollectivePlan plan, double wire_bytes);
 
 /// Bytes on each link for a byte of the collective's size, by LinkId.
 [[nodiscard]] std::vector<double> link_bytes(const CollectivePlan& plan, std::size_t link_count);

@@ -8,6 +8,8 @@
 
 #include "sim/network/cluster_links.h"
 #include "sim/network/collective_plan.h"
+#include "sim/network/fair_share.h"
+#include "sim/network/transfers.h"
 
 namespace hdpsim {
 
@@ -48,15 +50,15 @@ struct TrafficResult {
   std::vector<double> arrivals_s;
 };
 
+/// Traffic that repeats itself for ever. An all-to-all is one coupled transfer: see collective_plan.h.
+[[nodiscard]] std::vector<Transfer> endless_transfers(const ClusterLinks& links,
+                                                      const std::vector<Traffic>& background);
+/// The links of a cluster, idle.
+[[nodiscard]] FairShare idle_network(const ClusterLinks& links);
+
 /// Simulates `traffic` while each of `background` repeats itself for ever, all sharing the links max-min fairly. Events: one an
-/// end of a message. An all-to-all is taken to keep every link evenly busy: it ends when its busiest link has carried its
-/// share, with whatever the background leaves of each; O(nodes^2 x NICs of a node).
+/// end of a message. An all-to-all goes at the pace of its fullest link, all its messages ending together.
 [[nodiscard]] TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic,
                                              const std::vector<Traffic>& background);
-
-/// The share of its rate that a ring over the NICs of `devices` from the first on keeps beside the background: its slowest
-/// hop's. 1 without background or within a node.
-[[nodiscard]] double network_share(const ClusterLinks& links, std::int64_t devices,
-                                   const std::vector<Traffic>& background);
 
 }  // namespace hdpsim

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace hdpsim {
@@ -38,9 +40,56 @@ double average_bus_bandwidth(const CommReport& report) {
   return report.rows.empty() ? 0 : sum / static_cast<double>(report.rows.size());
 }
 
-bool has_measured(const CommReport& report) {
-  return std::any_of(report.rows.begin(), report.rows.end(),
-                     [](const CommRow& row) { return row.measured_s.has_value(); });
+/// Columns that only some tables have.
+class Columns {
+ public:
+  explicit Columns(const CommReport& report)
+      : alone_(any(report, [](const CommRow& row) { return row.alone_s.has_value(); })),
+        basis_(any(report, [](const CommRow& row) { return row.basis != CommBasis::nccl_model; })),
+        measured_(any(report, [](const CommRow& row) { return row.measured_s.has_value(); })) {}
+
+  [[nodiscard]] std::string first_heads() const {
+    return fmt::format("{}{}{}", alone_ ? fmt::format(" {:>10}", "alone") : "",
+                       basis_ ? fmt::format(" {:>12}", "rests on") : "", measured_ ? "   measured    error" : "");
+  }
+  [[nodiscard]] std::string second_heads() const {
+    return fmt::format("{}{}{}", alone_ ? fmt::format(" {:>10}", "(us)") : "", basis_ ? std::string(13, ' ') : "",
+                       measured_ ? "       (us)" : "");
+  }
+  [[nodiscard]] std::string cells(const CommRow& row) const {
+    std::string text;
+    if (alone_) text += fmt::format(" {:>10.2f}", row.alone_s.value_or(row.time.seconds) * 1e6);
+    if (basis_) text += fmt::format(" {:>12}", comm_basis_name(row.basis));
+    if (row.measured_s) {
+      text +=
+          fmt::format(" {:>10.2f} {:>+7.1f}%", *row.measured_s * 1e6, 100 * (row.time.seconds / *row.measured_s - 1));
+    }
+    return text;
+  }
+
+ private:
+  template <class Predicate>
+  static bool any(const CommReport& report, const Predicate& predicate) {
+    return std::any_of(report.rows.begin(), report.rows.end(), predicate);
+  }
+
+  bool alone_;
+  bool basis_;
+  bool measured_;
+};
+
+// The last row of each algorithm: the largest, where links matter most.
+std::string bottleneck_lines(const CommReport& report) {
+  std::map<std::string_view, const Bottleneck*> of_algorithm;
+  for (const CommRow& row : report.rows) of_algorithm[algorithm_name(row.time.algorithm)] = &row.bottleneck;
+  std::string text;
+  for (const auto& [algorithm, found] : of_algorithm) {
+    if (found->first.empty()) continue;
+    const std::string more = found->links > 1 ? fmt::format(" and {} more", found->links - 1) : "";
+    text += fmt::format("# Fullest links, {:<8}: {}{}, {:.0f} % used\n", algorithm, found->first.front(), more,
+                        100 * found->used);
+  }
+  return text;
 }
 
 // Three significant digits and a unit.
@@ -56,31 +105,31 @@ std::string_view pattern_name(TrafficPattern pattern) {
 
 }  // namespace
 
+std::string_view comm_basis_name(CommBasis basis) {
+  constexpr std::array<std::string_view, 3> names = {"NCCL's model", "profile", "measured"};
+  return names.at(static_cast<std::size_t>(basis));
+}
+
 std::string comm_table(const CommReport& report) {
-  const bool measured = has_measured(report);
+  const Columns columns(report);
   std::string text = fmt::format("# {} of {} ranks on {} nodes of {}, simulated\n", collective_name(report.kind),
                                  report.ranks, report.nodes, report.cluster);
-  if (report.network_share < 1) {
-    text += fmt::format("# other traffic leaves {:.1f} % of the network\n", 100 * report.network_share);
-  }
-  text +=
-      fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>6} {:>7}{}\n", "size", "count", "type",
-                  "redop", "root", "time", "algbw", "busbw", "algo", "proto", measured ? "   measured    error" : "");
-  text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>6} {:>7}{}\n", "(B)", "(elements)", "",
-                      "", "", "(us)", "(GB/s)", "(GB/s)", "", "", measured ? "       (us)" : "");
+  text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>9} {:>7}", "size", "count", "type",
+                      "redop", "root", "time", "algbw", "busbw", "algo", "proto");
+  text += columns.first_heads() + "\n";
+  text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>9} {:>7}", "(B)", "(elements)", "", "",
+                      "", "(us)", "(GB/s)", "(GB/s)", "", "");
+  text += columns.second_heads() + "\n";
   for (const CommRow& row : report.rows) {
     const double algbw = algorithm_bandwidth(row);
-    text += fmt::format(" {:>13} {:>13} {:>7} {:>7} {:>6} {:>10.2f} {:>8.2f} {:>8.2f}  {:>6} {:>7}", row.bytes,
+    text += fmt::format(" {:>13} {:>13} {:>7} {:>7} {:>6} {:>10.2f} {:>8.2f} {:>8.2f}  {:>9} {:>7}", row.bytes,
                         count_of(report.kind, row.bytes, report.ranks), "float", redop(report.kind), root(report.kind),
                         row.time.seconds * 1e6, algbw, algbw * bus_factor(report.kind, report.ranks),
                         algorithm_name(row.time.algorithm), protocol_name(row.time.protocol));
-    if (row.measured_s) {
-      text +=
-          fmt::format(" {:>10.2f} {:>+7.1f}%", *row.measured_s * 1e6, 100 * (row.time.seconds / *row.measured_s - 1));
-    }
-    text += "\n";
+    text += columns.cells(row) + "\n";
   }
-  return text + fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
+  return text + bottleneck_lines(report) +
+         fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
 }
 
 std::string comm_json(const CommReport& report, std::string_view version) {
@@ -88,7 +137,6 @@ std::string comm_json(const CommReport& report, std::string_view version) {
                {"simulated", true},
                {"args", {fmt::format("{}_perf", collective_name(report.kind))}},
                {"config", {{"ranks", report.ranks}, {"nodes", report.nodes}, {"cluster", report.cluster}}},
-               {"network_share", report.network_share},
                {"results", Json::array()}};
   for (const CommRow& row : report.rows) {
     const double algbw = algorithm_bandwidth(row);
@@ -104,6 +152,10 @@ std::string comm_json(const CommReport& report, std::string_view version) {
                     {"alg_bw", algbw},
                     {"bus_bw", algbw * bus_factor(report.kind, report.ranks)},
                     {"nwrong", 0}}}};
+    entry["rests_on"] = comm_basis_name(row.basis);
+    entry["bottleneck"] = {
+        {"used", row.bottleneck.used}, {"links", row.bottleneck.links}, {"first", row.bottleneck.first}};
+    if (row.alone_s) entry["alone_us"] = *row.alone_s * 1e6;
     if (row.measured_s) entry["measured_us"] = *row.measured_s * 1e6;
     json["results"].push_back(std::move(entry));
   }

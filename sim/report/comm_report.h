@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/network/nccl_model.h"
@@ -10,11 +11,25 @@
 
 namespace hdpsim {
 
+/// What start-up and rate of a simulated collective rest on.
+enum class CommBasis { nccl_model, profile, measured };
+[[nodiscard]] std::string_view comm_basis_name(CommBasis basis);
+
+/// The links that hold a collective back, or the fullest ones where its own protocol does.
+struct Bottleneck {
+  double used = 0;                 ///< Of their rate, while the bytes move.
+  std::int64_t links = 0;          ///< How many are so.
+  std::vector<std::string> first;  ///< The names of some.
+};
+
 /// A collective of one size, simulated and, where somebody has measured it, measured.
 struct CommRow {
   std::int64_t bytes = 0;  ///< As nccl-tests counts them.
   CollectiveTime time;
   std::optional<double> measured_s;
+  CommBasis basis = CommBasis::nccl_model;
+  Bottleneck bottleneck = {};
+  std::optional<double> alone_s = {};  ///< Where there is other traffic: without it.
 };
 
 struct CommReport {
@@ -22,14 +37,14 @@ struct CommReport {
   std::int64_t ranks = 0;
   std::int64_t nodes = 0;
   std::string cluster;
-  double network_share = 1;  ///< What background traffic leaves of the network.
   std::vector<CommRow> rows;
 };
 
 /// The columns of nccl-tests (out of place, floats), then algorithm and protocol and, if there is any, the measured time
-/// with the error of the simulated one; a last line with the average bus bandwidth.
+/// with the error of the simulated one; then the links that hold each algorithm back and the average bus bandwidth. Beside
+/// other traffic the time without it; what a row rests on where that is not NCCL's model everywhere.
 [[nodiscard]] std::string comm_table(const CommReport& report);
-/// The JSON that nccl-tests writes, with `simulated: true`.
+/// The JSON that nccl-tests writes, with `simulated: true` and for each size the bottleneck links.
 [[nodiscard]] std::string comm_json(const CommReport& report, std::string_view version);
 
 struct TrafficReport {

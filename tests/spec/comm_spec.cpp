@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -11,6 +12,20 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
+std::size_t lines_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) count += line.find(part) != std::string::npos ? 1 : 0;
+  return count;
+}
+
+nlohmann::json rows_of(const Workplace& here, const std::string& arguments) {
+  const Outcome outcome = here.hdpsim("comm " + arguments + " --format json");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return nlohmann::json::parse(outcome.out).at("results");
+}
+
 TEST_CASE("comm prints what nccl-tests prints", "[comm]") {
   const Workplace here;
   const Outcome outcome = here.hdpsim("comm all_reduce --cluster h100-rail -g 1024 -b 8 -e 8G -f 2");
@@ -20,8 +35,10 @@ TEST_CASE("comm prints what nccl-tests prints", "[comm]") {
   for (const char* column : {"size", "count", "type", "redop", "root", "time", "algbw", "busbw"}) {
     CHECK_THAT(outcome.out, Contains(column));
   }
-  // 8 B to 8 GiB by doubling: 31 sizes, besides three lines above and one below.
-  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 31 + 4);
+  // 8 B to 8 GiB by doubling: 31 sizes; all other lines are comments.
+  CHECK(lines_with(outcome.out, "float     sum     -1") == 31);
+  CHECK(lines_with(outcome.out, "") == 31 + lines_with(outcome.out, "#"));
+  CHECK_THAT(outcome.out, Contains("# Fullest links, tree") && Contains("nic"));
   CHECK_THAT(outcome.out, Contains("# Avg bus bandwidth"));
 }
 
@@ -75,11 +92,68 @@ TEST_CASE("a pattern names the links that hold it back", "[comm]") {
   CHECK_THAT(outcome.out, Contains("node 0 nic 0 in") && Contains("100.0%"));
 }
 
-TEST_CASE("other traffic slows what shares links with it", "[comm]") {
+TEST_CASE("other traffic slows what shares links with it, by what it takes of the fullest", "[comm]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim("comm all_reduce -g 1024 -b 1G -e 1G --background permutation@0-1023");
-  REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.out, Contains("# other traffic leaves"));
+  // GPUs 7 and 8, of two nodes, send to each other for ever: the rings of their NICs keep half of 50 GB/s.
+  const auto row = rows_of(here, "all_gather -g 16 --algo ring --proto simple -b 1G -e 1G --background ring@7-8")[0];
+  const double over_a_nic_us = 1073741824.0 * 15 / 16 / 8 / 50e9 * 1e6;
+  CHECK(row.at("out_of_place").at("time").get<double>() - row.at("alone_us").get<double>() == Approx(over_a_nic_us));
+  CHECK(row.at("bottleneck").at("used") == 1.0);
+  CHECK_THAT(row["bottleneck"].at("first")[0].get<std::string>(), Contains("nic 0") || Contains("nic 7"));
+  const Outcome table = here.hdpsim("comm all_reduce -g 1024 -b 1G -e 1G --background permutation@0-1023");
+  REQUIRE(table.code == 0);
+  CHECK_THAT(table.out, Contains("alone") && Contains("100 % used"));
+  // What runs elsewhere slows nothing.
+  const auto apart = rows_of(here, "all_gather -g 16 -b 1G -e 1G --background incast@16-63")[0];
+  CHECK(apart.at("out_of_place").at("time") == apart.at("alone_us"));
+}
+
+TEST_CASE("a narrow link holds collectives back and is named", "[comm]") {
+  const Workplace here;
+  std::ofstream(here.folder() / "cluster.yaml") << R"(device: H100-80GB
+gpus: 32
+node:
+  gpus: 8
+  gpu_memory: 80 GB
+  host_memory: 2 TB
+  nvlink: {bandwidth: 450 GB/s}
+  nics: {count: 8, bandwidth: 400 Gbit/s}
+  pcie: {bandwidth: 64 GB/s}
+tiers:
+  leaf: {fan_in: 32, latency: 0.3 us}
+links: {node 1 nic 3 in: 0.25}
+)";
+  const std::string ring = " -g 32 --algo ring --proto simple -b 1G -e 1G";
+  const auto narrow = rows_of(here, "all_gather --cluster cluster.yaml" + ring)[0];
+  const auto whole = rows_of(here, "all_gather" + ring)[0];
+  CHECK(narrow.at("bottleneck").at("links") == 1);
+  CHECK(narrow["bottleneck"].at("first")[0] == "node 1 nic 3 in");
+  // Three quarters of its rate are missing: three times the bytes over a NIC more.
+  CHECK(narrow.at("out_of_place").at("time").get<double>() - whole.at("out_of_place").at("time").get<double>() ==
+        Approx(3 * 1073741824.0 * 31 / 32 / 8 / 50e9 * 1e6));
+}
+
+TEST_CASE("with a profile its own lines come first, and every row says what it rests on", "[comm]") {
+  const Workplace here;
+  const std::string node = " --cluster h200-rail -g 8 -b 1G -e 1G";
+  const auto row = rows_of(here, "all_gather --profile h200-published" + node)[0];
+  CHECK(row.at("rests_on") == "profile");
+  // 21.2 us, seven steps of 3.4 us, 7/8 of the data at 357 GB/s.
+  CHECK(row.at("out_of_place").at("time").get<double>() ==
+        Approx(21.2 + 7 * 3.4 + 7.0 / 8 * 1073741824.0 / 357e9 * 1e6));
+  CHECK(rows_of(here, "broadcast --profile h200-published" + node)[0].at("rests_on") == "NCCL's model");
+  CHECK(rows_of(here, "all_gather --profile h200-published --algo ring" + node)[0].at("rests_on") == "NCCL's model");
+  CHECK(rows_of(here, "all_reduce --cluster laptop-cpu -g 2 --profile epyc-cpu -b 1M -e 1M")[0].at("rests_on") ==
+        "measured");
+}
+
+TEST_CASE("the device of a cluster decides what NCCL may do on it", "[comm]") {
+  const Workplace here;
+  const std::string nvls = "all_reduce --algo nvls -g 8 -b 1G -e 1G";
+  CHECK(rows_of(here, nvls + " --cluster h100-rail")[0].at("algorithm") == "nvls");
+  const Outcome ampere = here.hdpsim("comm " + nvls + " --cluster a100-rail-3tier");
+  CHECK(ampere.code == 2);
+  CHECK_THAT(ampere.err, Contains("no such algorithm"));
 }
 
 TEST_CASE("a pattern is written for SimGrid: its links, its messages and when they arrive here", "[comm]") {

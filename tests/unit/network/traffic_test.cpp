@@ -73,15 +73,16 @@ TEST_CASE("traffic that goes on for ever takes half of what it shares", "[traffi
   const Traffic other{.pattern = TrafficPattern::ring, .first = 0, .devices = 64, .bytes = 0, .seed = 1};
   const double alone = simulate_traffic(links, first_half, {}).last_s;
   CHECK(simulate_traffic(links, first_half, {other}).last_s == Approx(2 * alone));
-  CHECK(network_share(links, 64, {}) == 1);
-  CHECK(network_share(links, 64,
-                      {{.pattern = TrafficPattern::ring, .first = 64, .devices = 64, .bytes = 0, .seed = 1}}) == 1);
 }
 
-TEST_CASE("a collective keeps of the network what its slowest hop keeps beside other traffic", "[traffic]") {
+TEST_CASE("an all-to-all beside other traffic gets its fair share of each link", "[traffic]") {
   const ClusterLinks links(without_latency(rail_cluster(4)), {});
-  // Device 8 is on rail 0 of node 1, and so is the ring's hop from node 1 to node 2.
-  const Traffic incast{.pattern = TrafficPattern::incast, .first = 8, .devices = 16, .bytes = 0, .seed = 1};
-  CHECK(network_share(links, 32, {incast}) == Approx(1.0 / 9));  // 8 senders from node 2 into the NIC of device 8
-  CHECK(network_share(links, 8, {incast}) == 1);                 // a collective in a node uses no NIC
+  // Devices 7 and 8, of nodes 0 and 1, send to each other. Their NICs have three flows of the all-to-all, one for each other
+  // node, and that message: the all-to-all keeps three quarters.
+  const Traffic exchange = traffic(TrafficPattern::all_to_all, 32);
+  const double alone = simulate_traffic(links, exchange, {}).last_s;
+  const Traffic ring{.pattern = TrafficPattern::ring, .first = 7, .devices = 2, .bytes = 0, .seed = 1};
+  CHECK(simulate_traffic(links, exchange, {ring}).last_s == Approx(alone * 4 / 3));
+  // And two at once take twice as long.
+  CHECK(simulate_traffic(links, exchange, {exchange}).last_s == Approx(2 * alone));
 }
