@@ -1,125 +1,117 @@
-// Fair sharing: many flows that are coupled through the links of a fat tree, each with its own end. And collectives of
-// whole clusters.
+// Fair sharing: routes and ends of many flows that are coupled through the links of a fabric. Where SimGrid is installed, it
+// simulates the same messages: simgrid_ms, and times_simgrid, the ratio to our median; both of processor time.
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <ctime>
 
-#include "sim/network/collective_plan.h"
 #include "sim/network/transfers.h"
-#include "tests/support/fat_tree.h"
+#include "tests/support/network_cases.h"
+#ifdef HDPSIM_WITH_SIMGRID
+#include "tests/oracle/simgrid.h"
+#endif
 
 namespace hdpsim {
 namespace {
 
-std::vector<Transfer> permutations(const tests::FatTree& tree, int count, bool equal_sizes) {
-  RandomStream random(1, "permutations");
+using tests::fat_tree;
+using tests::pattern;
+using tests::permutations_of_distinct_sizes;
+using tests::star;
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+void add_simgrid(benchmark::State& state, const ClusterLinks& links, const std::vector<Message>& messages,
+                 const std::vector<double>& arrivals, double seconds) {
+#ifdef HDPSIM_WITH_SIMGRID
+  const tests::SimgridReplay replay = tests::replay_in_simgrid(simgrid_traffic(links, messages, arrivals));
+  state.counters["simgrid_ms"] = 1e3 * replay.seconds;
+  state.counters["times_simgrid"] = replay.seconds / seconds;
+#else
+  (void)state, (void)links, (void)messages, (void)arrivals, (void)seconds;
+#endif
+}
+
+enum class Beside { nothing, simgrid };
+
+/// All messages at once, from their routes to their ends.
+void run(benchmark::State& state, const ClusterSpec& cluster, const std::vector<Message>& messages, Beside beside) {
+  const ClusterLinks links(cluster, {});
+  std::vector<double> arrivals;
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    const std::clock_t begin = std::clock();
+    arrivals = arrival_times(links, messages);
+    seconds.push_back(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+  state.counters["flows"] = static_cast<double>(messages.size());
+  state.counters["median_ms"] = 1e3 * median(seconds);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(messages.size()));
+  if (beside == Beside::simgrid) add_simgrid(state, links, messages, arrivals, median(seconds));
+}
+
+// Fixed numbers of iterations: SimGrid runs once for all of them.
+
+void ring_over_a_star(benchmark::State& state) {
+  run(state, star(12288), pattern("ring", 12288), Beside::simgrid);
+}
+BENCHMARK(ring_over_a_star)->Iterations(51)->Unit(benchmark::kMillisecond);
+
+void ring_over_a_fat_tree(benchmark::State& state) {
+  run(state, fat_tree(16, 32, 24), pattern("ring", 12288), Beside::simgrid);
+}
+BENCHMARK(ring_over_a_fat_tree)->Iterations(51)->Unit(benchmark::kMillisecond);
+
+void permutation_over_a_fat_tree(benchmark::State& state) {
+  run(state, fat_tree(16, 32, 24), pattern("permutation", 12288), Beside::simgrid);
+}
+BENCHMARK(permutation_over_a_fat_tree)->Iterations(21)->Unit(benchmark::kMillisecond);
+
+void four_permutations_of_1024_hosts(benchmark::State& state) {
+  run(state, fat_tree(8, 16, 8), permutations_of_distinct_sizes(4, 1024), Beside::simgrid);
+}
+BENCHMARK(four_permutations_of_1024_hosts)->Iterations(11)->Unit(benchmark::kMillisecond);
+
+// SimGrid takes minutes.
+void four_permutations_of_4096_hosts(benchmark::State& state) {
+  run(state, fat_tree(16, 16, 16), permutations_of_distinct_sizes(4, 4096), Beside::nothing);
+}
+BENCHMARK(four_permutations_of_4096_hosts)->Iterations(3)->Unit(benchmark::kMillisecond);
+
+// What links that never bind cost. The fabric leaves out those of which it can be sure, such as the uplinks of a fat tree
+// whose switches spread every message over all of them.
+void ring_over_links_that_cannot_bind(benchmark::State& state) {
+  ClusterSpec cluster = fat_tree(16, 32, 24);
+  cluster.routing.policy = Routing::Policy::adaptive;
+  run(state, cluster, pattern("ring", 12288), Beside::nothing);
+}
+BENCHMARK(ring_over_links_that_cannot_bind)->Iterations(51)->Unit(benchmark::kMillisecond);
+
+// The solver alone: every flow over its two NICs and so many links of its own that are wider.
+void flows_with_wide_links(benchmark::State& state) {
+  const auto wide = static_cast<FairShare::Link>(state.range(0));
+  constexpr FairShare::Link hosts = 4096;
+  std::vector<double> capacities(2 * hosts, 50e9);
+  capacities.resize((2 + wide) * hosts, 400e9);
+  RandomStream random(1, "wide links");
   std::vector<Transfer> transfers;
-  for (int i = 0; i < count; ++i) {
-    const std::vector<std::uint32_t> partner = tests::random_partners(tree.hosts(), random);
-    for (std::uint32_t host = 0; host < tree.hosts(); ++host) {
-      const double mebibytes = equal_sizes ? 8 : 1 + 15 * random.uniform();
-      transfers.push_back({tree.route(host, partner[host], random), mebibytes * 1048576});
-    }
-  }
-  return transfers;
-}
-
-void run(benchmark::State& state, int count, bool equal_sizes) {
-  const tests::FatTree tree(static_cast<std::uint32_t>(state.range(0)));
-  const std::vector<Transfer> transfers = permutations(tree, count, equal_sizes);
-  double seconds = 0;
-  for (auto _ : state) {
-    FairShare network(std::vector<double>(tree.links(), 50e9));
-    const std::vector<double> ends = end_times(network, transfers);
-    seconds = *std::max_element(ends.begin(), ends.end());
-    benchmark::DoNotOptimize(seconds);
-  }
-  state.counters["hosts"] = tree.hosts();
-  state.counters["flows"] = static_cast<double>(transfers.size());
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(transfers.size()));
-}
-
-void four_permutations_of_distinct_sizes(benchmark::State& state) {
-  run(state, 4, false);
-}
-BENCHMARK(four_permutations_of_distinct_sizes)->Arg(8)->Arg(16)->Arg(26)->Unit(benchmark::kMillisecond);
-
-void one_permutation_of_equal_sizes(benchmark::State& state) {
-  run(state, 1, true);
-}
-BENCHMARK(one_permutation_of_equal_sizes)->Arg(16)->Arg(36)->Unit(benchmark::kMillisecond);
-
-/// Rails of 8 under three tiers, oversubscribed by two at the first, so that every link of the fabric is there.
-ClusterSpec rails_of(std::int64_t devices) {
-  ClusterSpec spec;
-  spec.devices = devices;
-  spec.devices_per_node = 8;
-  spec.nvlink = 300_GBps;
-  spec.nics_per_node = 8;
-  spec.nic = 25_GBps;
-  spec.tiers = {{.name = "tor", .fan_in = 64, .oversubscription = 2, .latency = 1_us},
-                {.name = "aggregation", .fan_in = 32, .latency = 2_us},
-                {.name = "core", .fan_in = 64, .latency = 4_us}};
-  return spec;
-}
-
-/// From the cluster's description to the time of a gigabyte, nothing else on the links.
-void all_reduce_alone(benchmark::State& state, CollectiveAlgorithm algorithm) {
-  const ClusterSpec spec = rails_of(state.range(0));
-  const std::vector<DeviceId> devices = consecutive_devices(0, spec.devices);
-  for (auto _ : state) {
-    const ClusterLinks links(spec, {});
-    const CollectivePlan plan = plan_collective(links, CollectiveKind::all_reduce, algorithm, devices);
-    benchmark::DoNotOptimize(time_alone(plan, links, 1e9));
-    state.counters["links"] = static_cast<double>(plan.parts.front().size());
-  }
-}
-
-void hierarchical_all_reduce(benchmark::State& state) {
-  all_reduce_alone(state, CollectiveAlgorithm::hierarchical);
-}
-BENCHMARK(hierarchical_all_reduce)->Arg(1024)->Arg(12288)->Arg(131072)->Arg(1048576)->Unit(benchmark::kMillisecond);
-
-void tree_all_reduce(benchmark::State& state) {
-  all_reduce_alone(state, CollectiveAlgorithm::tree);
-}
-BENCHMARK(tree_all_reduce)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
-
-/// The same as a variable of FairShare beside a message that crosses its links.
-void hierarchical_all_reduce_beside_a_message(benchmark::State& state) {
-  const ClusterSpec spec = rails_of(state.range(0));
-  const ClusterLinks links(spec, {});
-  const std::vector<DeviceId> devices = consecutive_devices(0, spec.devices);
-  std::vector<double> rates(links.count());
-  for (std::size_t link = 0; link < rates.size(); ++link) {
-    rates[link] = static_cast<double>(links.rate(LinkId(link)).bytes_per_second());
-  }
-  FairShare network(rates);
-  std::vector<FairShare::Link> across;
-  for (const LinkId link : links.route(DeviceId(0), DeviceId(devices.size() - 1)).binding_links()) {
-    across.push_back(static_cast<FairShare::Link>(link.index()));
+  for (const Message& message : permutations_of_distinct_sizes(4, hosts)) {
+    const auto from = static_cast<FairShare::Link>(message.from.index());
+    Transfer& transfer = transfers.emplace_back(Transfer{{}, message.bytes});
+    transfer.links = {from, hosts + static_cast<FairShare::Link>(message.to.index())};
+    for (FairShare::Link k = 0; k < wide; ++k) transfer.links.push_back((2 + k) * hosts + from);
   }
   for (auto _ : state) {
-    std::vector<Transfer> transfers = transfers_of(
-        plan_collective(links, CollectiveKind::all_reduce, CollectiveAlgorithm::hierarchical, devices), 1e9);
-    transfers.push_back({across, std::numeric_limits<double>::infinity()});
+    FairShare network(capacities);
     benchmark::DoNotOptimize(end_times(network, transfers));
   }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(transfers.size()));
 }
-BENCHMARK(hierarchical_all_reduce_beside_a_message)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
-
-void uniform_all_to_all(benchmark::State& state) {
-  const ClusterSpec spec = rails_of(state.range(0));
-  const std::vector<DeviceId> devices = consecutive_devices(0, spec.devices);
-  for (auto _ : state) {
-    const ClusterLinks links(spec, {});
-    const CollectivePlan plan =
-        plan_collective(links, CollectiveKind::all_to_all, CollectiveAlgorithm::direct, devices);
-    benchmark::DoNotOptimize(time_alone(plan, links, 1e9));
-  }
-}
-BENCHMARK(uniform_all_to_all)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
+BENCHMARK(flows_with_wide_links)->Arg(0)->Arg(1)->Arg(4)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace hdpsim

@@ -9,7 +9,7 @@ namespace hdpsim::tests {
 /// What SimGrid says of some traffic.
 struct SimgridReplay {
   std::size_t messages = 0;
-  double seconds = 0;             ///< That SimGrid's simulation took, without reading the platform.
+  double seconds = 0;             ///< Of the processor, for the simulation without reading the platform.
   double largest_difference = 0;  ///< Relative, of its arrivals to ours.
 };
 
