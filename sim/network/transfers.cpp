@@ -10,11 +10,61 @@
 namespace hdpsim {
 namespace {
 
+/// The links that can hold their transfers back. Not those that could carry all of them even if each had its narrowest link
+/// for itself; and of the links that a transfer has for itself only the narrowest. No transfer is left without a link.
+/// Coupled ones keep all of theirs.
+class BindingLinks {
+ public:
+  BindingLinks(const FairShare& network, std::span<const Transfer> transfers)
+      : network_(network), spare_(network.link_count()), users_(network.link_count()) {
+    // Sums round: what is as good as full counts as full.
+    constexpr double nearly_full = 1 - 1e-9;
+    for (FairShare::Link link = 0; link < spare_.size(); ++link) spare_[link] = nearly_full * network.capacity(link);
+    for (const Transfer& transfer : transfers) {
+      double narrowest = std::numeric_limits<double>::infinity();
+      for (const FairShare::Link link : transfer.links) narrowest = std::min(narrowest, network.capacity(link));
+      for (const FairShare::Link link : transfer.links) use(link, narrowest);
+      double slowest = std::numeric_limits<double>::infinity();
+      for (const FairShare::Load& load : transfer.loads) {
+        slowest = std::min(slowest, network.capacity(load.link) / load.flows);
+      }
+      for (const FairShare::Load& load : transfer.loads) use(load.link, load.flows * slowest);
+    }
+  }
+
+  /// Of a transfer that is not coupled. Valid until the next call.
+  [[nodiscard]] std::span<const FairShare::Link> of(const Transfer& transfer) {
+    links_.clear();
+    const FairShare::Link* own = nullptr;
+    for (const FairShare::Link& link : transfer.links) {
+      if (users_[link] > 1) {
+        if (spare_[link] < 0) links_.push_back(link);
+      } else if (own == nullptr || network_.capacity(link) < network_.capacity(*own)) {
+        own = &link;
+      }
+    }
+    if (own != nullptr && spare_[*own] < 0) links_.push_back(*own);
+    return links_;
+  }
+
+ private:
+  void use(FairShare::Link link, double most) {
+    spare_[link] -= most;
+    ++users_[link];
+  }
+
+  const FairShare& network_;
+  std::vector<double> spare_;  // B/s by link
+  std::vector<std::uint32_t> users_;
+  std::vector<FairShare::Link> links_;
+};
+
 class Drain {
  public:
   Drain(FairShare& network, std::span<const Transfer> transfers) : network_(network), ends_(transfers.size()) {
+    BindingLinks binding(network, transfers);
     for (std::size_t i = 0; i < transfers.size(); ++i) {
-      const FairShare::Variable flow = start(transfers[i]);
+      const FairShare::Variable flow = start(transfers[i], binding);
       if (flow >= flows_.size()) flows_.resize(flow + 1);
       flows_[flow] = {.transfer = i, .left = transfers[i].bytes};
       if (std::isinf(transfers[i].bytes)) {
@@ -49,11 +99,12 @@ class Drain {
     bool operator<(const End& other) const { return time != other.time ? time > other.time : flow > other.flow; }
   };
 
-  FairShare::Variable start(const Transfer& transfer) {
+  FairShare::Variable start(const Transfer& transfer, BindingLinks& binding) {
     const bool is_coupled = !transfer.loads.empty();
     HDPSIM_CHECK(is_coupled != !transfer.links.empty(), "a transfer over {} links and {} loads", transfer.links.size(),
                  transfer.loads.size());
-    return is_coupled ? network_.add_coupled(transfer.loads, transfer.cap) : network_.add(transfer.links, transfer.cap);
+    return is_coupled ? network_.add_coupled(transfer.loads, transfer.cap)
+                      : network_.add(binding.of(transfer), transfer.cap);
   }
 
   void follow_rate_changes() {
