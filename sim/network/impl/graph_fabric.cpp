@@ -50,19 +50,13 @@ class GraphFabric final : public Fabric {
     return island_[switch_of({0, from})] == island_[switch_of({0, to})];
   }
 
-  [[nodiscard]] std::size_t link_count() const override { return rates_.size(); }
-  [[nodiscard]] Bandwidth rate(std::size_t link) const override { return rates_[link]; }
+  [[nodiscard]] std::size_t link_count() const override { return ends_.size(); }
+  [[nodiscard]] Bandwidth rate(std::size_t link) const override { return ends_[link].rate; }
 
   [[nodiscard]] std::string name(std::size_t link) const override {
-    for (std::size_t from = 0; from < arcs_.size(); ++from) {
-      for (const Link& arc : arcs_[from]) {
-        if (arc.id == link) {
-          const std::string which = arc.parallel > 0 ? fmt::format(" {}", arc.parallel) : "";
-          return fmt::format("{} to {}{}", graph_.switches[from].name, graph_.switches[arc.to].name, which);
-        }
-      }
-    }
-    HDPSIM_CHECK(false, "link {} of {}", link, rates_.size());
+    const Ends& ends = ends_.at(link);
+    const std::string which = ends.parallel > 0 ? fmt::format(" {}", ends.parallel) : "";
+    return fmt::format("{} to {}{}", graph_.switches[ends.from].name, graph_.switches[ends.to].name, which);
   }
 
   [[nodiscard]] Bandwidth slowest(std::size_t /*first*/, std::size_t /*last*/, Bandwidth nic) const override {
@@ -73,14 +67,19 @@ class GraphFabric final : public Fabric {
   struct Link {
     std::size_t id;
     std::size_t to;
+  };
+  struct Ends {
+    std::size_t from;
+    std::size_t to;
     std::size_t parallel;  ///< Number among the links between these two.
+    Bandwidth rate;
   };
 
   void add_link(std::size_t from, std::size_t to, Bandwidth rate) {
     const auto parallel =
         std::count_if(arcs_[from].begin(), arcs_[from].end(), [&](const Link& l) { return l.to == to; });
-    arcs_[from].push_back({rates_.size(), to, static_cast<std::size_t>(parallel)});
-    rates_.push_back(rate);
+    arcs_[from].push_back({ends_.size(), to});
+    ends_.push_back({from, to, static_cast<std::size_t>(parallel), rate});
   }
 
   // Switches that have a way to each other have the same island.
@@ -110,7 +109,7 @@ class GraphFabric final : public Fabric {
     for (std::size_t node = 0; node < nodes && nodes > 1; ++node) {
       for (std::size_t rail = 0; rail < rails_; ++rail) {
         const FabricPath hop = path({node, rail}, {(node + 1) % nodes, rail});
-        for (const std::uint32_t link : hop.links()) slowest_ = std::min(slowest_, rates_[link]);
+        for (const std::uint32_t link : hop.links()) slowest_ = std::min(slowest_, ends_[link].rate);
       }
     }
   }
@@ -156,7 +155,7 @@ class GraphFabric final : public Fabric {
   std::size_t rails_;
   std::uint64_t seed_;
   std::vector<std::vector<Link>> arcs_;  ///< By switch.
-  std::vector<Bandwidth> rates_;         ///< By link.
+  std::vector<Ends> ends_;               ///< By link.
   std::vector<std::size_t> island_;      ///< By switch.
   Bandwidth slowest_;
   mutable std::unordered_map<std::size_t, std::vector<std::uint16_t>> distances_;  ///< By target switch.
