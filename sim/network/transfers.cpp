@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <queue>
+#include <limits>
 
 #include "sim/base/check.h"
 
@@ -96,6 +96,7 @@ class Drain {
     double time;
     FairShare::Variable flow;
     std::uint32_t version;
+    // The standard heaps keep the greatest in front.
     bool operator<(const End& other) const { return time != other.time ? time > other.time : flow > other.flow; }
   };
 
@@ -109,13 +110,29 @@ class Drain {
 
   void follow_rate_changes() {
     network_.take_changed(changed_);
+    const std::size_t ordered = expected_.size();
     for (const FairShare::Variable variable : changed_) {
       Flow& flow = flows_[variable];
       if (std::isinf(flow.left)) continue;
       flow.left = std::max(0.0, flow.left - flow.rate * (now_ - flow.since));
       flow.since = now_;
       flow.rate = network_.rate(variable);
-      expected_.push({now_ + flow.left / flow.rate, variable, ++flow.version});
+      expected_.push_back({now_ + flow.left / flow.rate, variable, ++flow.version});
+    }
+    order_from(ordered);
+  }
+
+  // Puts the ends from this one on in their places. Where they are many, or too many others are outdated, all are ordered anew:
+  // that keeps memory O(transfers) however often rates change.
+  void order_from(std::size_t ordered) {
+    constexpr std::size_t many = 8;
+    if ((expected_.size() - ordered) * many > ordered || expected_.size() > 2 * left_) {
+      std::erase_if(expected_, [&](const End& end) { return is_outdated(end); });
+      return std::make_heap(expected_.begin(), expected_.end());
+    }
+    while (ordered < expected_.size()) {
+      ++ordered;
+      std::push_heap(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(ordered));
     }
   }
 
@@ -123,25 +140,30 @@ class Drain {
   void end_next() {
     constexpr double rounding = 1e-12;
     skip_outdated();
-    now_ = expected_.top().time;
+    now_ = expected_.front().time;
     const double together = now_ * (1 + rounding);
-    for (skip_outdated(); !expected_.empty() && expected_.top().time <= together; skip_outdated()) {
-      const FairShare::Variable variable = expected_.top().flow;
-      ends_[flows_[variable].transfer] = expected_.top().time;
+    for (skip_outdated(); !expected_.empty() && expected_.front().time <= together; skip_outdated()) {
+      const FairShare::Variable variable = expected_.front().flow;
+      ends_[flows_[variable].transfer] = expected_.front().time;
       ++flows_[variable].version;
       network_.remove(variable);
       --left_;
     }
   }
 
+  [[nodiscard]] bool is_outdated(const End& end) const { return end.version != flows_[end.flow].version; }
+
   void skip_outdated() {
-    while (!expected_.empty() && expected_.top().version != flows_[expected_.top().flow].version) expected_.pop();
+    while (!expected_.empty() && is_outdated(expected_.front())) {
+      std::pop_heap(expected_.begin(), expected_.end());
+      expected_.pop_back();
+    }
   }
 
   FairShare& network_;
   std::vector<Flow> flows_;  // by variable
   std::vector<double> ends_;
-  std::priority_queue<End> expected_;
+  std::vector<End> expected_;  // a heap, the next end in front; some are outdated
   std::vector<FairShare::Variable> changed_;
   std::vector<FairShare::Variable> endless_;
   double now_ = 0;

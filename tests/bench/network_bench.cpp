@@ -82,6 +82,15 @@ void four_permutations_of_4096_hosts(benchmark::State& state) {
 }
 BENCHMARK(four_permutations_of_4096_hosts)->Iterations(3)->Unit(benchmark::kMillisecond);
 
+// Every end changes the rates of all that are left.
+void incast_of_distinct_sizes(benchmark::State& state) {
+  std::vector<Message> messages = pattern("incast", 1024);
+  RandomStream random(1, "incast of distinct sizes");
+  for (Message& message : messages) message.bytes = static_cast<double>(1048576 + random.below(15 * 1048576));
+  run(state, star(1024), messages, Beside::simgrid);
+}
+BENCHMARK(incast_of_distinct_sizes)->Iterations(11)->Unit(benchmark::kMillisecond);
+
 // What links that never bind cost. The fabric leaves out those of which it can be sure, such as the uplinks of a fat tree
 // whose switches spread every message over all of them.
 void ring_over_links_that_cannot_bind(benchmark::State& state) {
