@@ -11,8 +11,8 @@ namespace hdpsim {
 namespace {
 
 /// The links that can hold their transfers back. Not those that could carry all of them even if each had its narrowest link
-/// for itself; and of the links that a transfer has for itself only the narrowest. No transfer is left without a link.
-/// Coupled ones keep all of theirs.
+/// for itself; and of the links that a transfer has for itself only the narrowest, if it is narrower than those that it
+/// shares. No transfer is left without a link. Coupled ones keep all of theirs.
 class BindingLinks {
  public:
   BindingLinks(const FairShare& network, std::span<const Transfer> transfers)
@@ -35,15 +35,19 @@ class BindingLinks {
   /// Of a transfer that is not coupled. Valid until the next call.
   [[nodiscard]] std::span<const FairShare::Link> of(const Transfer& transfer) {
     links_.clear();
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (const FairShare::Link link : transfer.links) {
+      if (users_[link] == 1 || spare_[link] >= 0) continue;
+      links_.push_back(link);
+      narrowest = std::min(narrowest, network_.capacity(link));
+    }
     const FairShare::Link* own = nullptr;
     for (const FairShare::Link& link : transfer.links) {
-      if (users_[link] > 1) {
-        if (spare_[link] < 0) links_.push_back(link);
-      } else if (own == nullptr || network_.capacity(link) < network_.capacity(*own)) {
-        own = &link;
-      }
+      if (users_[link] > 1 || network_.capacity(link) >= narrowest) continue;
+      own = &link;
+      narrowest = network_.capacity(link);
     }
-    if (own != nullptr && spare_[*own] < 0) links_.push_back(*own);
+    if (own != nullptr) links_.push_back(*own);
     return links_;
   }
 
