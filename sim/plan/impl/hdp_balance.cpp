@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "sim/plan/impl/buckets.h"
 #include "sim/plan/impl/policies.h"
@@ -30,24 +32,42 @@ struct Outcome {
 
 // Steps within 1 % of the shortest are the same to this model. Of those the shortest whose ranks end together, within 3
 // %; if there is none, the one whose ranks end the closest. The first among equals.
-Outcome& best_of(std::vector<Outcome>& outcomes) {
-  constexpr double same_step = 1.01;
-  constexpr double together = 0.03;
-  const auto shorter = [](const Outcome& a, const Outcome& b) { return a.step < b.step; };
-  const double shortest = std::min_element(outcomes.begin(), outcomes.end(), shorter)->step;
-  const auto better = [&](const Outcome& a, const Outcome& b) {
-    if ((a.step <= same_step * shortest) != (b.step <= same_step * shortest)) return a.step < b.step;
+class BestOutcome {
+ public:
+  // Plans of large pools are large: keeps only those that may still turn out the best. One that is no shorter and no
+  // better than another one never does.
+  void add(Outcome made) {
+    const auto excludes = [](const Outcome& a, const Outcome& b) { return a.step <= b.step && !is_better(b, a); };
+    if (std::any_of(kept_.begin(), kept_.end(), [&](const Outcome& kept) { return excludes(kept, made); })) return;
+    std::erase_if(kept_, [&](const Outcome& kept) { return excludes(made, kept); });
+    kept_.push_back(std::move(made));
+  }
+
+  Plan take() {
+    constexpr double same_step = 1.01;
+    const auto shorter = [](const Outcome& a, const Outcome& b) { return a.step < b.step; };
+    const double shortest = std::min_element(kept_.begin(), kept_.end(), shorter)->step;
+    std::erase_if(kept_, [&](const Outcome& kept) { return kept.step > same_step * shortest; });
+    return std::move(std::min_element(kept_.begin(), kept_.end(), is_better)->plan);
+  }
+
+ private:
+  // Of two whose steps are the same.
+  static bool is_better(const Outcome& a, const Outcome& b) {
+    constexpr double together = 0.03;
     if (a.spread <= together && b.spread <= together) return a.step < b.step;
     return a.spread < b.spread;
-  };
-  return *std::min_element(outcomes.begin(), outcomes.end(), better);
-}
+  }
+
+  std::vector<Outcome> kept_;
+};
 
 // The planning of one step in one way.
 class Balancing {
  public:
+  // `order`: longest_first().
   Balancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
-            const Candidate& candidate, std::int64_t step)
+            const SequenceList& order, const Candidate& candidate, std::int64_t step)
       : context_(context),
         options_(options),
         batch_(batch),
@@ -56,17 +76,15 @@ class Balancing {
         candidate_(candidate),
         loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
                candidate.share > 0 ? options.delta * candidate.share : 1),
-        short_(batch) {}
+        long_(order.begin(), first_short(order, batch, context.capacity)),
+        short_(batch, std::span(order).subspan(long_.size())) {}
 
   Outcome run() {
     std::vector<Ring> rings;
-    for (const std::size_t sequence : longest_first(batch_)) {
-      if (tokens(sequence) < context_.capacity) {
-        short_.add(sequence);
-      } else {
-        const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
-        rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
-      }
+    rings.reserve(long_.size());
+    for (const std::size_t sequence : long_) {
+      const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
+      rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
     }
     Buckets buckets(rings, options_.buckets);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
@@ -74,6 +92,12 @@ class Balancing {
   }
 
  private:
+  static SequenceList::const_iterator first_short(const SequenceList& order, const Batch& batch,
+                                                  std::int64_t capacity) {
+    return std::partition_point(order.begin(), order.end(),
+                                [&](std::size_t sequence) { return batch.sequences[sequence].tokens >= capacity; });
+  }
+
   std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
 
   void place(const Ring& ring) {
@@ -122,16 +146,20 @@ class Balancing {
     double pairs = causal_pairs(sum);
     double seconds = context_.work.seconds(pairs, sum, size.degree);
     if (!options_.pack_groups || size.degree == 1 || size.offload > 0) return seconds;
-    while (const auto candidate = short_.longest_within(size.degree * context_.capacity - sum)) {
-      const std::int64_t count = tokens(*candidate);
-      const double joined = context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
-      const double cost = (joined - seconds) * static_cast<double>(size.degree);
-      if (count < least_joined_tokens_per_rank * size.degree || cost > seconds_alone(count)) break;
-      short_.remove(*candidate);
-      members.push_back(*candidate);
+    const auto seconds_with = [&](std::int64_t count) {
+      return context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
+    };
+    const auto worth_it = [&](std::size_t sequence) {
+      const std::int64_t count = tokens(sequence);
+      const double cost = (seconds_with(count) - seconds) * static_cast<double>(size.degree);
+      return count >= least_joined_tokens_per_rank * size.degree && cost <= seconds_alone(count);
+    };
+    while (const auto joins = short_.take_longest_within(size.degree * context_.capacity - sum, worth_it)) {
+      const std::int64_t count = tokens(*joins);
+      seconds = seconds_with(count);
+      members.push_back(*joins);
       sum += count;
       pairs += causal_pairs(count);
-      seconds = joined;
     }
     return seconds;
   }
@@ -159,6 +187,7 @@ class Balancing {
   RingSizing sizing_;
   Candidate candidate_;
   RankLoads loads_;
+  SequenceList long_;
   ShortSequences short_;
 };
 
@@ -168,11 +197,12 @@ class HdpBalance final : public Planner {
   HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {}
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
-    std::vector<Outcome> outcomes;
+    const SequenceList order = longest_first(batch);
+    BestOutcome best;
     for (const Candidate& candidate : candidates(batch)) {
-      outcomes.push_back(Balancing(context_, options_, batch, candidate, step).run());
+      best.add(Balancing(context_, options_, batch, order, candidate, step).run());
     }
-    return std::move(best_of(outcomes).plan);
+    return best.take();
   }
 
  private:

@@ -2,21 +2,47 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
-#include <limits>
+#include <numeric>
 #include <queue>
+#include <utility>
 
 namespace hdpsim {
 
-std::optional<std::size_t> ShortSequences::longest_within(std::int64_t most) const {
-  const auto beyond = left_.upper_bound({most, std::numeric_limits<std::size_t>::max()});
-  if (beyond == left_.begin()) return std::nullopt;
-  return std::prev(beyond)->second;
+ShortSequences::ShortSequences(const Batch& batch, std::span<const std::size_t> longest_first)
+    : batch_(batch), ascending_(longest_first.rbegin(), longest_first.rend()), last_left_(ascending_.size() + 1) {
+  const auto tokens = [&](std::size_t sequence) { return batch_.sequences[sequence].tokens; };
+  for (auto first = ascending_.begin(); first != ascending_.end();) {
+    const auto longer = [&](std::size_t sequence) { return tokens(sequence) > tokens(*first); };
+    const auto end = std::find_if(first, ascending_.end(), longer);
+    std::reverse(first, end);
+    first = end;
+  }
+  std::iota(last_left_.begin(), last_left_.end(), 0U);
+}
+
+std::size_t ShortSequences::last_left(std::size_t end) {
+  while (last_left_[end] != end) {
+    last_left_[end] = last_left_[last_left_[end]];
+    end = last_left_[end];
+  }
+  return end;
+}
+
+std::optional<std::size_t> ShortSequences::take_longest_within(
+    std::int64_t most, const std::function<bool(std::size_t sequence)>& wanted) {
+  const auto fits = [&](std::size_t sequence) { return batch_.sequences[sequence].tokens <= most; };
+  const auto beyond = std::partition_point(ascending_.begin(), ascending_.end(), fits);
+  const std::size_t place = last_left(static_cast<std::size_t>(beyond - ascending_.begin()));
+  if (place == 0 || !wanted(ascending_[place - 1])) return std::nullopt;
+  last_left_[place] = static_cast<std::uint32_t>(place - 1);
+  return ascending_[place - 1];
 }
 
 SequenceList ShortSequences::rest() const {
-  SequenceList sequences(left_.size());
-  std::transform(left_.rbegin(), left_.rend(), sequences.begin(), [](const auto& entry) { return entry.second; });
+  SequenceList sequences;
+  for (std::size_t place = ascending_.size(); place > 0; --place) {
+    if (last_left_[place] == place) sequences.push_back(ascending_[place - 1]);
+  }
   return sequences;
 }
 

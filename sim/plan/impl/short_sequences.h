@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <set>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
@@ -12,21 +12,26 @@
 
 namespace hdpsim {
 
-/// The sequences shorter than C that no micro-batch has taken yet.
+/// The sequences shorter than C that no micro-batch has taken yet. Of equal ones the last of the data goes first.
 class ShortSequences {
  public:
-  explicit ShortSequences(const Batch& batch) : batch_(batch) {}
+  /// `longest_first`: the tail of longest_first(), from the first sequence shorter than C on. O(n).
+  ShortSequences(const Batch& batch, std::span<const std::size_t> longest_first);
 
-  void add(std::size_t sequence) { left_.insert({batch_.sequences[sequence].tokens, sequence}); }
-  /// The longest of at most `most` tokens.
-  [[nodiscard]] std::optional<std::size_t> longest_within(std::int64_t most) const;
-  void remove(std::size_t sequence) { left_.erase({batch_.sequences[sequence].tokens, sequence}); }
+  /// Takes the longest of at most `most` tokens if `wanted` says so of it. Amortised O(log n).
+  std::optional<std::size_t> take_longest_within(std::int64_t most,
+                                                 const std::function<bool(std::size_t sequence)>& wanted);
   /// All that are left, longest first.
   [[nodiscard]] SequenceList rest() const;
 
  private:
+  [[nodiscard]] std::size_t last_left(std::size_t end);
+
   const Batch& batch_;
-  std::set<std::pair<std::int64_t, std::size_t>> left_;  // (tokens, sequence)
+  SequenceList ascending_;  // by (tokens, sequence)
+  // Of the first i sequences: j where the last one that is left is the j-th of them, or a larger one from where to
+  // look on. A forest of disjoint sets (Tarjan 1975), so that the way gets shorter each time it is gone.
+  std::vector<std::uint32_t> last_left_;
 };
 
 /// One rank's micro-batches of short sequences, at most C tokens each, while they are being filled by best fit.
