@@ -183,9 +183,16 @@ std::string links_csv(const std::vector<Run>& runs) {
 
 std::string timing_csv(const std::vector<Run>& runs) {
   Table table;
-  key_names(table, runs).texts({"planner_s", "simulation_s"}).end_row();
+  key_names(table, runs).texts({"batch_s", "planner_s", "check_s", "simulation_s", "summary_s"}).end_row();
   for (const Run& run : runs) {
-    key(table, run.info).number(run.metrics.wall.planner_s).number(run.metrics.wall.simulation_s).end_row();
+    const PhaseTimes& phases = run.metrics.phases;
+    key(table, run.info)
+        .number(phases.batch_s)
+        .number(phases.planner_s)
+        .number(phases.check_s)
+        .number(phases.simulation_s)
+        .number(phases.summary_s)
+        .end_row();
   }
   return table.take();
 }

@@ -56,8 +56,7 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
     metrics.connections.peers = std::max(metrics.connections.peers, step.connections.peers);
     metrics.connections.groups = std::max(metrics.connections.groups, step.connections.groups);
     metrics.events += step.events;
-    metrics.wall.planner_s += step.wall.planner_s;
-    metrics.wall.simulation_s += step.wall.simulation_s;
+    metrics.phases += step.phases;
   }
 }
 

@@ -71,7 +71,7 @@ struct RunMetrics {
   std::array<double, evidence_kinds>
       evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.
   std::uint64_t events = 0;
-  WallClock wall;
+  PhaseTimes phases;
 };
 
 [[nodiscard]] RunMetrics metrics_of(const RunInfo& info, const RunResult& result);

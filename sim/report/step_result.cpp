@@ -27,6 +27,15 @@ BusyTimes busy_times(const Timeline& timeline) {
   return times;
 }
 
+PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
+  batch_s += other.batch_s;
+  planner_s += other.planner_s;
+  check_s += other.check_s;
+  simulation_s += other.simulation_s;
+  summary_s += other.summary_s;
+  return *this;
+}
+
 void BreakdownMean::add(const Breakdown& breakdown) {
   for (std::size_t i = 0; i < activity_count; ++i) sums_[i] += breakdown[static_cast<Activity>(i)].picoseconds();
   ++count_;

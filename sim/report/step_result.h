@@ -19,10 +19,14 @@ struct BusyTimes {
 };
 [[nodiscard]] BusyTimes busy_times(const Timeline& timeline);
 
-/// Seconds of the simulating machine, not of the simulated one.
-struct WallClock {
+/// Processor seconds of the simulating machine, phase by phase.
+struct PhaseTimes {
+  double batch_s = 0;  ///< Drawing the sequences.
   double planner_s = 0;
-  double simulation_s = 0;
+  double check_s = 0;       ///< Of the plan.
+  double simulation_s = 0;  ///< With lowering, which goes micro-batch by micro-batch.
+  double summary_s = 0;     ///< Figures of the step.
+  PhaseTimes& operator+=(const PhaseTimes& other);
 };
 
 /// Who exchanged keys and values with whom.
@@ -46,7 +50,7 @@ struct StepResult {
   ConnectionUse connections;
   MemoryUse memory;
   std::uint64_t events = 0;
-  WallClock wall;
+  PhaseTimes phases;
 };
 
 /// What remains of one run.

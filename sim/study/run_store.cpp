@@ -90,7 +90,9 @@ Json step_json(const StepResult& step) {
           {"connections", {step.connections.peers, step.connections.groups}},
           {"memory", memory_json(step.memory)},
           {"events", step.events},
-          {"wall_s", {step.wall.planner_s, step.wall.simulation_s}}};
+          {"phases_s",
+           {step.phases.batch_s, step.phases.planner_s, step.phases.check_s, step.phases.simulation_s,
+            step.phases.summary_s}}};
 }
 
 StepResult step_of(const Json& json) {
@@ -108,7 +110,8 @@ StepResult step_of(const Json& json) {
   step.connections = {json.at("connections").at(0), json.at("connections").at(1)};
   step.memory = memory_of(json.at("memory"));
   step.events = json.at("events");
-  step.wall = {json.at("wall_s").at(0), json.at("wall_s").at(1)};
+  const Json& phases = json.at("phases_s");
+  step.phases = {phases.at(0), phases.at(1), phases.at(2), phases.at(3), phases.at(4)};
   return step;
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <chrono>
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -14,15 +14,22 @@
 namespace hdpsim {
 namespace {
 
-/// Seconds of this machine since it was made.
+/// Processor seconds of this thread since it was made or since the last lap: what others do on the machine shows little.
 class Stopwatch {
  public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  double lap() {
+    const double now = seconds();
+    return now - std::exchange(start_, now);
   }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  static double seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  double start_ = seconds();
 };
 
 std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {
@@ -32,6 +39,23 @@ std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {
 void require_sound(const Plan& plan) {
   const std::vector<std::string> problems = check_plan(plan);
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
+}
+
+StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
+  const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
+  return {.step = plan.step,
+          .sequences = static_cast<std::int64_t>(batch.sequences.size()),
+          .tokens = batch.tokens(),
+          .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
+          .model_flops = model_flops(spec.model, batch).count(),
+          .time = timeline.step_time,
+          .mean = timeline.mean(),
+          .busy = busy_times(timeline),
+          .evidence = timeline.evidence,
+          .connections = {connections.most_peers(), connections.groups()},
+          .memory = memory_use(plan, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}),
+          .events = timeline.events,
+          .phases = {}};
 }
 
 }  // namespace
@@ -44,34 +68,24 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
 
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world) {
   const PointSpec& spec = point.spec;
+  Stopwatch watch;
+  PhaseTimes phases;
   const Batch batch = point.batches->step(step);
-  const Stopwatch planning;
+  phases.batch_s = watch.lap();
   const Plan made = point.planners.at(plan)->plan(batch, step);
-  const double planner_s = planning.seconds();
+  phases.planner_s = watch.lap();
   require_sound(made);
+  phases.check_s = watch.lap();
 
-  const Stopwatch simulating;
   const LoweringOptions lowering{spec.model, spec.mesh, spec.profile->backward_ring.dkv_bytes_per_element};
   const Program program(made, lowering);
   Timeline timeline = simulate(program, world.machine(), spec.grain);
-  const double simulation_s = simulating.seconds();
-  const ConnectionTable connections = connections_of(made, spec.connections.communicators);
+  phases.simulation_s = watch.lap();
 
-  return {{.step = step,
-           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
-           .tokens = batch.tokens(),
-           .micro_batches = static_cast<std::int64_t>(made.micro_batches.size()),
-           .model_flops = model_flops(spec.model, batch).count(),
-           .time = timeline.step_time,
-           .mean = timeline.mean(),
-           .busy = busy_times(timeline),
-           .evidence = timeline.evidence,
-           .connections = {connections.most_peers(), connections.groups()},
-           .memory = memory_use(made, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}),
-           .events = timeline.events,
-           .wall = {planner_s, simulation_s}},
-          std::move(timeline.ranks),
-          std::move(timeline.link_bytes)};
+  StepResult result = summary(made, batch, spec, timeline);
+  phases.summary_s = watch.lap();
+  result.phases = phases;
+  return {std::move(result), std::move(timeline.ranks), std::move(timeline.link_bytes)};
 }
 
 }  // namespace hdpsim

@@ -39,7 +39,7 @@ RunResult a_result() {
   step.connections = {13, 14};
   step.memory = {Bytes(9), Bytes(10), Bytes(15)};
   step.events = 11;
-  step.wall = {0.1, 0.2};
+  step.phases = {0.1, 0.2, 0.3, 0.4, 0.5};
   return {{step}, {step.mean, Breakdown{}}, {{"node 0 nic 0 out", 25_GBps, Bytes(12), 0.5}}};
 }
 
@@ -59,7 +59,8 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   CHECK(step.connections == expected.connections);
   CHECK(step.events == expected.events);
   CHECK(step.sequences == 17);
-  CHECK(step.wall.simulation_s == 0.2);
+  CHECK(step.phases.simulation_s == 0.4);
+  CHECK(step.phases.summary_s == 0.5);
   CHECK(kept->ranks.size() == 2);
   CHECK(kept->ranks[0][Activity::attention] == expected.time);
   CHECK(kept->links == a_result().links);
