@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
@@ -20,12 +22,7 @@ class GraphFabric final : public Fabric {
  public:
   GraphFabric(const SwitchGraphSpec& graph, std::int64_t rails, std::uint64_t seed, double efficiency)
       : graph_(graph), rails_(static_cast<std::size_t>(rails)), seed_(seed), arcs_(graph.switches.size()) {
-    for (const SwitchGraphSpec::Cable& cable : graph.cables) {
-      for (std::int64_t i = 0; i < cable.count; ++i) {
-        add_link(cable.from, cable.to, cable.bandwidth.scaled(efficiency));
-        add_link(cable.to, cable.from, cable.bandwidth.scaled(efficiency));
-      }
-    }
+    for (const SwitchGraphSpec::Cable& cable : graph.cables) add_bundle(cable, cable.bandwidth.scaled(efficiency));
     find_islands();
     find_slowest();
   }
@@ -38,8 +35,8 @@ class GraphFabric final : public Fabric {
     std::size_t at = switch_of(from);
     path.latency = graph_.switches[at].latency;
     while (at != target) {
-      const Link& next = next_link(at, distance, hash);
-      path.append(next.id);
+      const Hop next = next_hop(at, distance, hash);
+      path.append(next.link);
       at = next.to;
       path.latency += graph_.switches[at].latency;
     }
@@ -50,13 +47,17 @@ class GraphFabric final : public Fabric {
     return island_[switch_of({0, from})] == island_[switch_of({0, to})];
   }
 
-  [[nodiscard]] std::size_t link_count() const override { return ends_.size(); }
-  [[nodiscard]] Bandwidth rate(std::size_t link) const override { return ends_[link].rate; }
+  [[nodiscard]] std::size_t link_count() const override { return link_count_; }
+  [[nodiscard]] Bandwidth rate(std::size_t link) const override { return bundle_of(link).rate; }
 
   [[nodiscard]] std::string name(std::size_t link) const override {
-    const Ends& ends = ends_.at(link);
-    const std::string which = ends.parallel > 0 ? fmt::format(" {}", ends.parallel) : "";
-    return fmt::format("{} to {}{}", graph_.switches[ends.from].name, graph_.switches[ends.to].name, which);
+    const Bundle& bundle = bundle_of(link);
+    const std::size_t within = link - bundle.first_link;
+    const std::size_t parallel = bundle.first_parallel + within / 2;
+    const auto& [from, to] = bundle.ends;
+    const std::string which = parallel > 0 ? fmt::format(" {}", parallel) : "";
+    return fmt::format("{} to {}{}", graph_.switches[within % 2 == 0 ? from : to].name,
+                       graph_.switches[within % 2 == 0 ? to : from].name, which);
   }
 
   [[nodiscard]] Bandwidth slowest(std::size_t /*first*/, std::size_t /*last*/, Bandwidth nic) const override {
@@ -64,22 +65,40 @@ class GraphFabric final : public Fabric {
   }
 
  private:
-  struct Link {
-    std::size_t id;
-    std::size_t to;
-  };
-  struct Ends {
-    std::size_t from;
-    std::size_t to;
-    std::size_t parallel;  ///< Number among the links between these two.
+  /// Equal cables between two switches: two links each, there and back.
+  struct Bundle {
+    std::size_t first_link;
+    std::pair<std::size_t, std::size_t> ends;
+    std::size_t cables;
+    std::size_t first_parallel;  ///< Cables between the two that other bundles have before these.
     Bandwidth rate;
   };
+  /// A bundle as one of its ends sees it.
+  struct Arc {
+    std::size_t bundle;
+    std::size_t to;
+    std::size_t direction;  ///< 0: as the cable was written. 1: back.
+  };
+  struct Hop {
+    std::size_t link;
+    std::size_t to;
+  };
 
-  void add_link(std::size_t from, std::size_t to, Bandwidth rate) {
-    const auto parallel =
-        std::count_if(arcs_[from].begin(), arcs_[from].end(), [&](const Link& l) { return l.to == to; });
-    arcs_[from].push_back({ends_.size(), to});
-    ends_.push_back({from, to, static_cast<std::size_t>(parallel), rate});
+  void add_bundle(const SwitchGraphSpec::Cable& cable, Bandwidth rate) {
+    const auto cables = static_cast<std::size_t>(cable.count);
+    std::size_t& parallel = parallel_[std::minmax(cable.from, cable.to)];
+    arcs_[cable.from].push_back({bundles_.size(), cable.to, 0});
+    arcs_[cable.to].push_back({bundles_.size(), cable.from, 1});
+    bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, rate});
+    parallel += cables;
+    link_count_ += 2 * cables;
+  }
+
+  [[nodiscard]] const Bundle& bundle_of(std::size_t link) const {
+    HDPSIM_CHECK(link < link_count_, "link {} of {}", link, link_count_);
+    const auto after = std::upper_bound(bundles_.begin(), bundles_.end(), link,
+                                        [](std::size_t id, const Bundle& bundle) { return id < bundle.first_link; });
+    return *std::prev(after);
   }
 
   // Switches that have a way to each other have the same island.
@@ -93,7 +112,7 @@ class GraphFabric final : public Fabric {
       while (!open.empty()) {
         const std::size_t at = open.back();
         open.pop_back();
-        for (const Link& link : arcs_[at]) {
+        for (const Arc& link : arcs_[at]) {
           if (island_[link.to] != none) continue;
           island_[link.to] = start;
           open.push_back(link.to);
@@ -109,7 +128,7 @@ class GraphFabric final : public Fabric {
     for (std::size_t node = 0; node < nodes && nodes > 1; ++node) {
       for (std::size_t rail = 0; rail < rails_; ++rail) {
         const FabricPath hop = path({node, rail}, {(node + 1) % nodes, rail});
-        for (const std::uint32_t link : hop.links()) slowest_ = std::min(slowest_, ends_[link].rate);
+        for (const std::uint32_t link : hop.links()) slowest_ = std::min(slowest_, rate(link));
       }
     }
   }
@@ -128,7 +147,7 @@ class GraphFabric final : public Fabric {
     while (!open.empty()) {
       const std::size_t at = open.front();
       open.pop();
-      for (const Link& link : arcs_[at]) {  // cables go both ways
+      for (const Arc& link : arcs_[at]) {  // cables go both ways
         if (distance[link.to] != unreachable) continue;
         distance[link.to] = static_cast<std::uint16_t>(distance[at] + 1);
         open.push(link.to);
@@ -137,14 +156,17 @@ class GraphFabric final : public Fabric {
     return distance;
   }
 
-  [[nodiscard]] const Link& next_link(std::size_t at, const std::vector<std::uint16_t>& distance,
-                                      FlowHash& hash) const {
+  [[nodiscard]] Hop next_hop(std::size_t at, const std::vector<std::uint16_t>& distance, FlowHash& hash) const {
     HDPSIM_CHECK(distance[at] != unreachable, "no way from switch '{}'", graph_.switches[at].name);
-    const auto is_nearer = [&](const Link& link) { return distance[link.to] + 1 == distance[at]; };
-    const auto ways = std::count_if(arcs_[at].begin(), arcs_[at].end(), is_nearer);
-    std::size_t skip = hash.choose(static_cast<std::size_t>(ways));
-    for (const Link& link : arcs_[at]) {
-      if (is_nearer(link) && skip-- == 0) return link;
+    const auto is_nearer = [&](const Arc& arc) { return distance[arc.to] + 1 == distance[at]; };
+    std::size_t ways = 0;
+    for (const Arc& arc : arcs_[at]) ways += is_nearer(arc) ? bundles_[arc.bundle].cables : 0;
+    std::size_t chosen = hash.choose(ways);
+    for (const Arc& arc : arcs_[at]) {
+      if (!is_nearer(arc)) continue;
+      const Bundle& bundle = bundles_[arc.bundle];
+      if (chosen < bundle.cables) return {bundle.first_link + 2 * chosen + arc.direction, arc.to};
+      chosen -= bundle.cables;
     }
     HDPSIM_CHECK(false, "switch '{}' has no nearer neighbour", graph_.switches[at].name);
   }
@@ -154,9 +176,11 @@ class GraphFabric final : public Fabric {
   SwitchGraphSpec graph_;
   std::size_t rails_;
   std::uint64_t seed_;
-  std::vector<std::vector<Link>> arcs_;  ///< By switch.
-  std::vector<Ends> ends_;               ///< By link.
-  std::vector<std::size_t> island_;      ///< By switch.
+  std::vector<std::vector<Arc>> arcs_;                                   ///< By switch.
+  std::vector<Bundle> bundles_;                                          ///< In the order of their links.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> parallel_;  ///< Cables between two switches so far.
+  std::size_t link_count_ = 0;
+  std::vector<std::size_t> island_;  ///< By switch.
   Bandwidth slowest_;
   mutable std::unordered_map<std::size_t, std::vector<std::uint16_t>> distances_;  ///< By target switch.
 };

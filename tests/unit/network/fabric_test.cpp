@@ -202,6 +202,37 @@ TEST_CASE("a graph's ways are the shortest, over cables that a hash chooses", "[
   CHECK(used == std::set<std::string>{"left to right", "left to right 1"});
 }
 
+TEST_CASE("parallel cables have numbers of their own, however they were written down", "[fabric]") {
+  ClusterSpec spec = single_devices(2);
+  SwitchGraphSpec graph;
+  graph.switches = {{"left", {}}, {"right", {}}, {"other", {}}};
+  graph.cables = {{0, 1, 10_GBps, 2}, {1, 2, 10_GBps, 1}, {1, 0, 20_GBps, 1}};
+  graph.attached = {0, 1};
+  spec.fabric = graph;
+  const ClusterLinks links(spec, {});
+  Names names;
+  for (const LinkInfo& link : links.list()) names.push_back(link.name);
+  names.erase(names.begin(), names.begin() + 4);  // the NICs'
+  CHECK(names == Names{"left to right", "right to left", "left to right 1", "right to left 1", "right to other",
+                       "other to right", "right to left 2", "left to right 2"});
+  CHECK(links.rate(LinkId(links.count() - 1)) == 20_GBps);
+}
+
+TEST_CASE("a hash spreads flows evenly over a bundle of 65,536 cables", "[fabric]") {
+  ClusterSpec spec = single_devices(512);
+  SwitchGraphSpec graph;
+  graph.switches = {{"left", {}}, {"right", {}}};
+  graph.cables = {{0, 1, 1_GBps, 65536}};
+  graph.attached.assign(256, 0);
+  graph.attached.resize(512, 1);
+  spec.fabric = graph;
+  const ClusterLinks links(spec, {});
+  CHECK(links.count() == 2 * 512 + 2 * 65536);
+  std::set<LinkId> used;
+  for (std::size_t n = 0; n < 256; ++n) used.insert(links.route(node(n), node(n + 256)).links[1]);
+  CHECK(used.size() > 250);  // 256 balls in 65,536 bins: one pair meets with a chance of 0.4
+}
+
 TEST_CASE("rails that have no way to each other are changed inside the sender's node", "[fabric]") {
   ClusterSpec spec = rail_cluster(2);
   SwitchGraphSpec graph;
