@@ -2,7 +2,7 @@
 # The one list of distribution packages that the project needs and the one way to install them. To be sourced.
 
 # shellcheck disable=SC2034  # read by the scripts that source this file
-readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
+readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpugixml-dev nlohmann-json3-dev libcli11-dev
                          libeigen3-dev libopenblas-pthread-dev libopenmpi-dev openmpi-bin catch2 libbenchmark-dev)
 # shellcheck disable=SC2034
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone

@@ -8,8 +8,11 @@
 
 #include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/fabric_reader.h"
+#include "sim/cluster/impl/keys.h"
 #include "sim/cluster/impl/link_selector.h"
+#include "sim/cluster/impl/node_reader.h"
 #include "sim/cluster/impl/speed_selector.h"
+#include "sim/cluster/link_shares.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
@@ -18,7 +21,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double most_devices = 16 * 1024 * 1024;
 constexpr double most_fan_in = 1024 * 1024;
-constexpr auto highest_bandwidth = Bandwidth::bytes_per_second(1'000'000'000'000'000);
+constexpr std::size_t most_links_down = 1024;
 
 /// Reads one cluster map. Problems go to its own list, so that the caller can tell whether there were any.
 class ClusterReader {
@@ -31,22 +34,26 @@ class ClusterReader {
     spec_.device = map.required<std::string>("device").value_or("");
     read_compute_capability(map);
     gpus_ = map.required_in<std::int64_t>("gpus", {1, most_devices});
-    node_ = map.require("node");
+    const Value* node = map.require("node");
+    const Value* kinds = map.find("node_kinds");
     tiers_ = map.find("tiers");
     const Value* speed = map.find("speed");
     const Value* links = map.find("links");
     const Value* routing = map.find("routing");
     spec_.in_network_reduction = map.optional<bool>("in_network_reduction").value_or(false);
     const Fabrics fabrics{map.find("torus"), map.find("dragonfly"), map.find("graph")};
+    const Value* notes = map.find("notes");
     map.finish();
 
     spec_.devices = gpus_.value_or(0);
-    if (node_ != nullptr) read_node();
+    if (node != nullptr) read_node(*node, kinds);
+    if (notes != nullptr) read_notes(*notes);
     if (tiers_ != nullptr) read_tiers();
     if (speed != nullptr) read_speed(*speed);
     if (routing != nullptr) spec_.routing = read_routing(*routing, problems_);
     check_whole_nodes();
     if (problems_.empty()) read_fabric(fabrics);
+    if (fabrics.any() && node != nullptr) check_ports(*node);
     if (!fabrics.any()) check_reach();
     if (links != nullptr && problems_.empty()) read_links(*links);
     return spec_;
@@ -61,6 +68,23 @@ class ClusterReader {
     const Value* graph;
     [[nodiscard]] bool any() const { return torus != nullptr || dragonfly != nullptr || graph != nullptr; }
   };
+
+  void read_node(const Value& node, const Value* kinds) {
+    NodeReader reader(spec_, gpus_, problems_);
+    reader.read_node(node);
+    node_gpus_ = reader.gpus_per_node();
+    if (kinds != nullptr) reader.read_kinds(*kinds);
+  }
+
+  void read_notes(const Value& value) {
+    if (!value.is_sequence()) {
+      problems_.error(value.position, fmt::format("notes must be a list, found {}", kind_name(value.kind)));
+      return;
+    }
+    for (const Value& item : value.items) {
+      spec_.notes.push_back(hdpsim::read<std::string>(item, problems_).value_or(""));
+    }
+  }
 
   void read_fabric(const Fabrics& fabrics) {
     const Value* only = tiers_;
@@ -85,53 +109,9 @@ class ClusterReader {
         written ? static_cast<int>(std::lround(10 * *written)) : compute_capability_of(spec_.device);
   }
 
-  void read_node() {
-    MapReader node(*node_, "the node", problems_);
-    node_gpus_ = node.required_in<std::int64_t>("gpus", {1, 65536});
-    spec_.devices_per_node = node_gpus_.value_or(1);
-    spec_.device_memory = positive<Bytes>(node, "gpu_memory");
-    spec_.host_memory = positive<Bytes>(node, "host_memory");
-    if (const Value* cpu = node.find("cpu")) {
-      const auto chosen = read_choice(*cpu, "host processor", {"intel", "amd"}, problems_);
-      spec_.cpu = chosen == std::size_t{1} ? HostCpu::amd : HostCpu::intel;
-    }
-    const Value* nvlink = node.find("nvlink");
-    const bool several_nodes = gpus_ && node_gpus_ && *gpus_ > *node_gpus_;
-    const Value* nics = needed_if(several_nodes, node, "nics", "more than one node");
-    const Value* pcie = node.require("pcie");
-    node.finish();
-    if (nvlink != nullptr) read_nvlink(*nvlink);
-    if (nics != nullptr) read_nics(*nics);
-    if (pcie != nullptr) read_pcie(*pcie);
-  }
-
-  void read_nvlink(const Value& value) {
-    MapReader map(value, "nvlink", problems_);
-    spec_.nvlink = positive<Bandwidth>(map, "bandwidth");
-    spec_.nvlink_latency = latency(map);
-    map.finish();
-  }
-
-  void read_nics(const Value& value) {
-    MapReader map(value, "nics", problems_);
-    spec_.nics_per_node = map.required_in<std::int64_t>("count", {1, 65536}).value_or(1);
-    spec_.nic = positive<Bandwidth>(map, "bandwidth");
-    map.finish();
-    check_divides_node(map, "count", "nics", spec_.nics_per_node);
-  }
-
-  void read_pcie(const Value& value) {
-    MapReader map(value, "pcie", problems_);
-    spec_.pcie = positive<Bandwidth>(map, "bandwidth");
-    spec_.devices_per_pcie_uplink = map.optional_in<std::int64_t>("gpus_per_uplink", {1, 65536}).value_or(1);
-    map.finish();
-    check_divides_node(map, "gpus_per_uplink", "gpus per PCIe uplink", spec_.devices_per_pcie_uplink);
-  }
-
   void read_tiers() {
-    if (!tiers_->is_map()) {
-      problems_.error(tiers_->position, fmt::format("the tiers must be a map, found {}", kind_name(tiers_->kind)),
-                      "write one line a tier, from the nodes up: tor: {fan_in: 64, latency: 0.8 us}");
+    if (!require_map(*tiers_, "the tiers", "one line a tier, from the nodes up: tor: {fan_in: 64, latency: 0.8 us}",
+                     problems_)) {
       return;
     }
     for (const auto& entry : tiers_->entries) read_tier(entry);
@@ -154,18 +134,14 @@ class ClusterReader {
     tiers_readable_ = tiers_readable_ && fan_in.has_value();
     tier.fan_in = fan_in.value_or(1);
     tier.oversubscription = map.optional_in<double>("oversubscription", {1, infinity}).value_or(1);
-    tier.latency = latency(map);
+    tier.latency = hdpsim::latency(map);
     tier.uplinks = map.optional_in<std::int64_t>("uplinks", {1, most_fan_in});
     map.finish();
     spec_.tiers.push_back(std::move(tier));
   }
 
   void read_speed(const Value& value) {
-    if (!value.is_map()) {
-      problems_.error(value.position, fmt::format("speed must be a map, found {}", kind_name(value.kind)),
-                      "write gpu: factor, for example 17: 0.8");
-      return;
-    }
+    if (!require_map(value, "speed", "gpu: factor, for example 17: 0.8", problems_)) return;
     for (const auto& entry : value.entries) read_speed_entry(entry);
   }
 
@@ -195,60 +171,47 @@ class ClusterReader {
   }
 
   void read_links(const Value& value) {
-    if (!value.is_map()) {
-      problems_.error(value.position, fmt::format("links must be a map, found {}", kind_name(value.kind)),
-                      "write link: share of its rate, for example node 3 nic 2: 0.5");
+    if (!require_map(value, "links", "link: share of its rate, for example node 3 nic 2: 0.5", problems_)) return;
+    for (const auto& entry : value.entries) read_link(entry);
+    const auto is_down = [](const DegradedLink& link) { return link.factor == 0; };
+    const auto down = std::count_if(spec_.degraded.begin(), spec_.degraded.end(), is_down);
+    if (static_cast<std::size_t>(down) > most_links_down) {
+      problems_.error(value.position, fmt::format("{} links are down, at most {} are possible", down, most_links_down),
+                      "leave broken nodes out of the job by lowering 'gpus'");
       return;
     }
-    for (const auto& entry : value.entries) {
-      const auto factor = hdpsim::read<double>(entry.value, problems_);
-      if (factor && !(*factor > 0 && *factor <= 1)) {
-        problems_.error(entry.value.position,
-                        fmt::format("a share of {} is not above 0 and at most 1", entry.value.text),
-                        "0.5 carries half; leave a node out of the job by lowering 'gpus'");
-      }
-      for (DegradedLink link : parse_link_selector(entry.key, spec_, entry.position, problems_)) {
-        link.factor = factor.value_or(1);
-        spec_.degraded.push_back(link);
-      }
+    if (!problems_.empty()) return;
+    if (const auto cut_off = find_cut_off(spec_)) {
+      problems_.error(
+          value.position,
+          fmt::format("node {} has no way to node {}: on no rail is a plane up at both", cut_off->from, cut_off->to),
+          "leave a node out of the job by lowering 'gpus'");
     }
   }
 
-  template <class T>
-  T positive(MapReader& map, std::string_view key) {
-    const std::optional<T> amount = map.required<T>(key);
-    if (!amount) return T{};
-    const Value& written = *map.value().find(key);
-    if (*amount <= T{}) {
-      problems_.error(written.position, fmt::format("'{}' is {}, it must be above zero", key, written.text));
+  void read_link(const Value::Entry& entry) {
+    const auto factor = hdpsim::read<double>(entry.value, problems_);
+    if (factor && !(*factor >= 0 && *factor <= 1)) {
+      problems_.error(entry.value.position, fmt::format("a share of {} is not between 0 and 1", entry.value.text),
+                      "0.5 carries half, 0 is down");
     }
-    if constexpr (std::is_same_v<T, Bandwidth>) {
-      if (*amount > highest_bandwidth) {
-        problems_.error(written.position, fmt::format("'{}' is {}, at most 1000 TB/s are possible", key, written.text));
+    for (DegradedLink link : parse_link_selector(entry.key, spec_, entry.position, problems_)) {
+      if (factor == 0 && link.kind == DegradedLink::Kind::nvlink) {
+        problems_.error(entry.value.position, "a gpu whose NVLink is down has no way to the others of its node",
+                        "write what is left of it, above 0");
+        return;
       }
+      link.factor = factor.value_or(1);
+      spec_.degraded.push_back(link);
     }
-    return *amount;
   }
 
-  Duration latency(MapReader& map) {
-    const auto time = map.optional<Duration>("latency");
-    if (!time || *time >= Duration{}) return time.value_or(Duration{});
-    const Value& written = *map.value().find("latency");
-    problems_.error(written.position, fmt::format("'latency' is {}, it must not be negative", written.text));
-    return Duration{};
-  }
-
-  const Value* needed_if(bool needed, MapReader& map, std::string_view key, std::string_view why) {
-    const Value* found = map.find(key);
-    if (found == nullptr && needed) map.error(fmt::format("the node needs '{}': there is {}", key, why));
-    return found;
-  }
-
-  void check_divides_node(MapReader& map, std::string_view key, std::string_view what, std::int64_t count) {
-    if (!node_gpus_ || count < 1 || *node_gpus_ % count == 0) return;
-    problems_.error(map.value().find(key)->position,
-                    fmt::format("{} {} do not divide the node's {} gpus", count, what, *node_gpus_),
-                    fmt::format("write a divisor of {}", *node_gpus_));
+  // A fabric other than tiers says itself where every NIC hangs: on one switch.
+  void check_ports(const Value& node) {
+    if (spec_.ports_per_nic == 1) return;
+    problems_.error(node.find("nics")->position,
+                    "NICs of several ports need tiers: the planes of other fabrics are unknown",
+                    "remove ports, or give each port a NIC of its own");
   }
 
   void check_whole_nodes() {
@@ -276,7 +239,6 @@ class ClusterReader {
   }
 
   const Value& value_;
-  const Value* node_ = nullptr;
   const Value* tiers_ = nullptr;
   std::optional<std::int64_t> gpus_;
   std::optional<std::int64_t> node_gpus_;
@@ -284,43 +246,6 @@ class ClusterReader {
   ClusterSpec spec_;
   Diagnostics problems_;
 };
-
-// Maps are merged key by key, anything else is replaced.
-void overlay(Value& base, const Value& overrides) {
-  if (!base.is_map() || !overrides.is_map()) {
-    base = overrides;
-    return;
-  }
-  for (const auto& entry : overrides.entries) {
-    if (Value* existing = base.find(entry.key)) {
-      overlay(*existing, entry.value);
-    } else {
-      base.entries.push_back(entry);
-    }
-  }
-}
-
-Value without(const Value& map, std::string_view key) {
-  Value rest = map;
-  std::erase_if(rest.entries, [&](const Value::Entry& entry) { return entry.key == key; });
-  return rest;
-}
-
-Value load_preset(const Value& name, const std::filesystem::path& directory, Diagnostics& diagnostics) {
-  const auto chosen = read_choice(name, "cluster preset", cluster_preset_names(directory), diagnostics);
-  if (!chosen) return {};
-  return load_document((directory / (name.text + ".yaml")).string(), diagnostics);
-}
-
-Value load_file(const Value& path, Diagnostics& diagnostics) {
-  const auto text = read<std::string>(path, diagnostics);
-  if (!text) return {};
-  const auto file = std::filesystem::path(path.position.file).parent_path() / *text;
-  if (std::filesystem::exists(file)) return load_document(file.string(), diagnostics);
-  diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()),
-                    "for a shipped cluster write {preset: name}");
-  return {};
-}
 
 }  // namespace
 
@@ -337,30 +262,6 @@ std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesyste
   const Value full = expand_cluster(value, preset_directory, diagnostics);
   if (full.is_null()) return std::nullopt;
   return read_cluster(full, diagnostics);
-}
-
-Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
-  if (value.is_scalar()) return load_file(value, diagnostics);
-  const Value* preset = value.find("preset");
-  const Value* file = value.find("file");
-  if (preset == nullptr && file == nullptr) return value;
-  if (preset != nullptr && file != nullptr) {
-    diagnostics.error(file->position, "a cluster is either a preset or a file", "remove one of them");
-    return {};
-  }
-  Value base = preset != nullptr ? load_preset(*preset, preset_directory, diagnostics) : load_file(*file, diagnostics);
-  if (base.is_map()) overlay(base, without(value, preset != nullptr ? "preset" : "file"));
-  return base;
-}
-
-std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory) {
-  std::vector<std::string> names;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(preset_directory, missing)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace hdpsim

@@ -22,8 +22,12 @@ namespace hdpsim {
 ///       host_memory: 2 TB
 ///       cpu: amd                     # optional: intel (default) or amd; NCCL's rates of small messages differ
 ///       nvlink: {bandwidth: 300 GB/s, latency: 0 us}       # per GPU and direction; not needed with one GPU a node
-///       nics: {count: 8, bandwidth: 200 Gbit/s}            # per NIC and direction; not needed with one node
+///       nics: {count: 8, bandwidth: 200 Gbit/s, ports: 2}  # per NIC and direction, its ports together (1 unless told)
+///                                                          # not needed with one node
 ///       pcie: {bandwidth: 32 GB/s, gpus_per_uplink: 2}     # per uplink and direction
+///     node_kinds:                    # optional: nodes that differ from `node`, in the keys that stand here alone
+///       old: {nodes: [8-15, 31], speed: 0.4, device: V100-32GB, gpu_memory: 32 GB, host_memory: 1 TB,
+///             nvlink: {bandwidth: 150 GB/s}, nics: {bandwidth: 100 Gbit/s}}
 ///     tiers:                         # from the nodes up; not needed with one node
 ///       tor:  {fan_in: 64, oversubscription: 2, latency: 0.8 us}   # uplinks: 32 gives their number for ECMP
 ///       core: {fan_in: 32, latency: 2.4 us}                # the last tier has no uplinks to oversubscribe
@@ -38,6 +42,9 @@ namespace hdpsim {
 ///       node 3 nic 2: 0.5            # without a direction: both; later lines win
 ///       node 3 gpu 1 nvlink out: 0.8
 ///       tor 1 rail 0 up: 0.25        # the uplink of unit 1 of tier 'tor' on rail 0
+///       node 3 nic 4 port 1: 0       # 0: down, for NICs and tiers; messages take what is left
+///       tor 1 rail 2 plane 1: 0      # what the ports 1 of rail 2 lead to
+///     notes: [...]                   # optional: shown by `hdpsim check`
 ///
 /// Without `nvlink` the GPUs of a node talk over PCIe. Instead of `tiers` there may be one of the fabrics of fabric_spec.h:
 ///
@@ -62,10 +69,13 @@ namespace hdpsim {
 ///
 ///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
 ///     2}}}
+///
+/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from a file that NCCL wrote where
+/// NCCL_TOPO_DUMP_FILE said, beside the file that names it; keys that stand beside it win. Only here, not in the first form.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                                       Diagnostics& diagnostics);
 
-/// The same cluster written out in full, for the resolved study. Nothing (null) if a preset or file is missing, which
+/// The same cluster written out in full, without presets, files and topologies, for the resolved study. Nothing (null) if a preset or file is missing, which
 /// is reported.
 [[nodiscard]] Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                    Diagnostics& diagnostics);

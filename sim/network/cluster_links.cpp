@@ -9,6 +9,9 @@
 namespace hdpsim {
 namespace {
 
+// Of a link that is down: solvers want a rate above zero.
+constexpr auto down = Bandwidth::bytes_per_second(1);
+
 std::size_t unsigned_of(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
@@ -16,10 +19,7 @@ std::size_t unsigned_of(std::int64_t count) {
 }  // namespace
 
 ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency)
-    : cluster_(cluster),
-      efficiency_(efficiency),
-      device_rate_((cluster.has_nvlink() ? cluster.nvlink : cluster.pcie).scaled(efficiency.nvlink)),
-      nic_rate_(cluster.nic.scaled(efficiency.network)) {
+    : cluster_(cluster), efficiency_(efficiency), shares_(cluster) {
   HDPSIM_CHECK(cluster.devices > 0 && cluster.devices % cluster.devices_per_node == 0, "{} devices in nodes of {}",
                cluster.devices, cluster.devices_per_node);
   HDPSIM_CHECK(efficiency.nvlink > 0 && efficiency.network > 0, "efficiencies {} and {}", efficiency.nvlink,
@@ -36,12 +36,23 @@ ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& eff
     fabric_ = make_fabric(cluster, efficiency.network);
   }
   first_fabric_link_ = count_;
-  if (fabric_ != nullptr) count_ += fabric_->link_count();
+  if (fabric_ != nullptr) {
+    count_ += fabric_->link_count();
+    passes_other_devices_ = !shares_.all_up() || has_rails_apart();
+  }
   degrade();
 }
 
+bool ClusterLinks::has_rails_apart() const {
+  const std::size_t rails = unsigned_of(cluster_.nics_per_node);
+  for (std::size_t rail = 1; rail < rails; ++rail) {
+    if (!fabric_->joins_rails(0, rail)) return true;
+  }
+  return false;
+}
+
 void ClusterLinks::degrade() {
-  for (const DegradedLink& link : cluster_.degraded) {
+  for (const auto& [link, ports] : shares_.named()) {
     std::size_t id = link.direction == LinkDirection::out ? 0 : 1;
     switch (link.kind) {
       case DegradedLink::Kind::nvlink:
@@ -53,28 +64,34 @@ void ClusterLinks::degrade() {
       case DegradedLink::Kind::tier:
         continue;  // the fabric's affair
     }
-    degraded_.insert_or_assign(LinkId(id), nominal_rate(parts(LinkId(id))).scaled(link.factor));
+    degraded_.emplace(LinkId(id), std::max(down, nominal_rate(parts(LinkId(id))).scaled(shares_.share(link))));
   }
+}
+
+// The least rate of the links of this kind in the nodes that are named and up.
+Bandwidth ClusterLinks::least_named(Kind kind, NodeId first, NodeId last, Bandwidth nominal) const {
+  Bandwidth slowest = nominal;
+  for (const auto& [link, rate] : degraded_) {
+    const Parts part = parts(link);
+    const std::size_t node = node_of(part);
+    if (part.kind == kind && node >= first.index() && node <= last.index() && rate > down) {
+      slowest = std::min(slowest, rate);
+    }
+  }
+  return slowest;
 }
 
 Bandwidth ClusterLinks::slowest_between_nodes(NodeId first, NodeId last) const {
-  Bandwidth slowest = fabric_ == nullptr ? nic_rate_ : fabric_->slowest(first.index(), last.index(), nic_rate_);
-  for (const auto& [link, rate] : degraded_) {
-    const Parts part = parts(link);
-    const std::size_t node = node_of(part);
-    if (part.kind == Kind::nic && node >= first.index() && node <= last.index()) slowest = std::min(slowest, rate);
-  }
-  return slowest;
+  const Bandwidth nic = cluster_.slowest_nic(first, last).scaled(efficiency_.network);
+  Bandwidth slowest = fabric_ == nullptr ? nic : fabric_->slowest(first.index(), last.index(), nic);
+  slowest = least_named(Kind::nic, first, last, slowest);
+  // The NICs that are left carry what those that are down do not; at worst one of them carries it all.
+  return slowest / (1 + shares_.most_nics_down(first, last));
 }
 
 Bandwidth ClusterLinks::slowest_in_nodes(NodeId first, NodeId last) const {
-  Bandwidth slowest = device_rate_;
-  for (const auto& [link, rate] : degraded_) {
-    const Parts part = parts(link);
-    const std::size_t node = node_of(part);
-    if (part.kind == Kind::device && node >= first.index() && node <= last.index()) slowest = std::min(slowest, rate);
-  }
-  return slowest;
+  const Bandwidth nominal = cluster_.has_nvlink() ? cluster_.slowest_nvlink(first, last) : cluster_.pcie;
+  return least_named(Kind::device, first, last, nominal.scaled(efficiency_.nvlink));
 }
 
 Route ClusterLinks::route(DeviceId from, DeviceId to) const {
@@ -124,18 +141,43 @@ void ClusterLinks::append_in_node(Route& route, DeviceId from, DeviceId to) cons
 }
 
 void ClusterLinks::append_between_nodes(Route& route, DeviceId from, DeviceId to) const {
-  const std::size_t rails = unsigned_of(cluster_.nics_per_node);
-  std::size_t from_nic = unsigned_of(cluster_.nic_of(from));
-  const std::size_t to_nic = unsigned_of(cluster_.nic_of(to));
-  if (!fabric_->joins_rails(from_nic % rails, to_nic % rails)) {
-    from_nic = from_nic / rails * rails + to_nic % rails;
-    append_in_node(route, from, DeviceId(from_nic * unsigned_of(cluster_.devices_per_nic())));
-  }
-  const FabricPath path = fabric_->path({from_nic / rails, from_nic % rails}, {to_nic / rails, to_nic % rails});
+  const std::size_t nics = unsigned_of(cluster_.nics_per_node);
+  const std::size_t from_node = cluster_.node_of(from).index();
+  const std::size_t to_node = cluster_.node_of(to).index();
+  const Rails rails = rails_between(unsigned_of(cluster_.nic_of(from)), unsigned_of(cluster_.nic_of(to)));
+  const DeviceId first = device_at(from_node, rails.from, from);
+  const DeviceId last = device_at(to_node, rails.to, to);
+  if (first != from) append_in_node(route, from, first);
+  const FabricPath path = fabric_->path({from_node, rails.from}, {to_node, rails.to});
   route.latency += efficiency_.network_latency + path.latency;
-  append(route, first_nic_link_ + 2 * from_nic);
+  append(route, first_nic_link_ + 2 * (from_node * nics + rails.from));
   for (const std::uint32_t link : path.links()) append(route, first_fabric_link_ + link);
-  append(route, first_nic_link_ + 2 * to_nic + 1);
+  append(route, first_nic_link_ + 2 * (to_node * nics + rails.to) + 1);
+  if (last != to) append_in_node(route, last, to);
+}
+
+ClusterLinks::Rails ClusterLinks::rails_between(std::size_t from_nic, std::size_t to_nic) const {
+  const std::size_t nics = unsigned_of(cluster_.nics_per_node);
+  Rails rails{from_nic % nics, to_nic % nics};
+  if (!fabric_->joins_rails(rails.from, rails.to)) rails.from = rails.to;
+  if (shares_.all_up()) return rails;
+  const auto is_up = [&](const Rails& way) {
+    const NicPlace from{static_cast<std::int64_t>(from_nic / nics), static_cast<std::int64_t>(way.from)};
+    const NicPlace to{static_cast<std::int64_t>(to_nic / nics), static_cast<std::int64_t>(way.to)};
+    return shares_.planes_between(from, to) != 0;
+  };
+  if (is_up(rails)) return rails;
+  for (std::size_t next = 0; next < nics; ++next) {
+    const std::size_t rail = (to_nic + next) % nics;
+    if (is_up({rail, rail})) return {rail, rail};
+  }
+  HDPSIM_CHECK(false, "no rail is up between nodes {} and {}", from_nic / nics, to_nic / nics);
+}
+
+// Itself, or the first device of the node on that rail if it hangs on another one.
+DeviceId ClusterLinks::device_at(std::size_t node, std::size_t rail, DeviceId own) const {
+  const std::size_t nic = node * unsigned_of(cluster_.nics_per_node) + rail;
+  return unsigned_of(cluster_.nic_of(own)) == nic ? own : DeviceId(nic * unsigned_of(cluster_.devices_per_nic()));
 }
 
 void ClusterLinks::append(Route& route, std::size_t link) const {
@@ -175,7 +217,10 @@ Bandwidth ClusterLinks::rate(LinkId link) const {
 
 Bandwidth ClusterLinks::nominal_rate(const Parts& part) const {
   if (part.kind == Kind::fabric) return fabric_->rate(part.unit);
-  return part.kind == Kind::nic ? nic_rate_ : device_rate_;
+  if (part.kind == Kind::pcie_switch) return cluster_.pcie.scaled(efficiency_.nvlink);
+  const NodeId node(node_of(part));
+  if (part.kind == Kind::nic) return cluster_.nic_rate_of(node).scaled(efficiency_.network);
+  return (cluster_.has_nvlink() ? cluster_.nvlink_of(node) : cluster_.pcie).scaled(efficiency_.nvlink);
 }
 
 std::string ClusterLinks::name(LinkId link) const {
@@ -195,6 +240,7 @@ std::string ClusterLinks::name(LinkId link) const {
 }
 
 bool ClusterLinks::has_one_owner(LinkId link) const {
+  if (passes_other_devices_) return false;
   const Kind kind = parts(link).kind;
   return kind == Kind::device || (kind == Kind::nic && cluster_.devices_per_nic() == 1);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/link_shares.h"
 #include "sim/network/fabric.h"
 #include "sim/network/link_efficiency.h"
 #include "sim/network/network_model.h"
@@ -38,8 +39,12 @@ struct LinkFlows {
 /// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. One between
 ///   nodes goes out by the sender's NIC and in by the receiver's; if these have no way to each other, it goes to the
 ///   device of the sender's node that has the receiver's rail first.
+/// * Where a NIC or an uplink on this way is down, the message takes the next rail that is up at both ends, through the
+///   devices that have it. A NIC of several ports is one link that carries what its ports that are up carry together: a
+///   message is striped over them. (Exact for messages that may use the same ports; several that share but one port of a
+///   NIC get together what all its ports carry.)
 ///
-/// Rates are physical rates x efficiency.
+/// Rates are physical rates x efficiency. A link that is down, which no route has, tells 1 B/s.
 class ClusterLinks {
  public:
   ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency);
@@ -51,7 +56,7 @@ class ClusterLinks {
   [[nodiscard]] std::optional<std::vector<LinkFlows>> all_pairs(std::span<const DeviceId> devices) const;
   [[nodiscard]] Bandwidth rate(LinkId link) const;
   [[nodiscard]] std::string name(LinkId link) const;
-  /// True if one device alone sends or receives over this link.
+  /// True if one device alone sends or receives over this link, for itself or for others.
   [[nodiscard]] bool has_one_owner(LinkId link) const;
   /// The least that a link carries that a ring over all nodes from `first` to `last` crosses on the way between two
   /// nodes, and between two devices of a node.
@@ -64,6 +69,11 @@ class ClusterLinks {
 
  private:
   enum class Kind { device, pcie_switch, nic, fabric };
+  /// How a message gets from one node to another.
+  struct Rails {
+    std::size_t from;
+    std::size_t to;
+  };
   /// What an id stands for. Ids are ordered by kind; within one by unit, then direction.
   struct Parts {
     Kind kind;
@@ -72,21 +82,25 @@ class ClusterLinks {
   };
 
   void degrade();
+  [[nodiscard]] bool has_rails_apart() const;
   [[nodiscard]] Bandwidth nominal_rate(const Parts& part) const;
   [[nodiscard]] Parts parts(LinkId link) const;
   [[nodiscard]] std::size_t node_of(const Parts& part) const;
+  [[nodiscard]] Rails rails_between(std::size_t from_nic, std::size_t to_nic) const;
+  [[nodiscard]] DeviceId device_at(std::size_t node, std::size_t rail, DeviceId own) const;
+  [[nodiscard]] Bandwidth least_named(Kind kind, NodeId first, NodeId last, Bandwidth nominal) const;
   void append_in_node(Route& route, DeviceId from, DeviceId to) const;
   void append_between_nodes(Route& route, DeviceId from, DeviceId to) const;
   void append(Route& route, std::size_t link) const;
 
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;
-  Bandwidth device_rate_;
-  Bandwidth nic_rate_;
+  LinkShares shares_;
   std::shared_ptr<const Fabric> fabric_;  ///< Nothing in a cluster of one node.
   std::size_t first_pcie_switch_link_ = 0;
   std::size_t first_nic_link_ = 0;
   std::size_t first_fabric_link_ = 0;
+  bool passes_other_devices_ = false;     ///< A message may go through devices that are neither sender nor receiver.
   std::map<LinkId, Bandwidth> degraded_;  ///< Rates of the devices' and NICs' links that differ from their kind.
   std::size_t count_ = 0;
 };

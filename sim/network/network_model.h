@@ -9,6 +9,7 @@
 
 #include "sim/base/id.h"
 #include "sim/base/units.h"
+#include "sim/cluster/fabric_spec.h"
 #include "sim/network/fair_share.h"
 
 namespace hdpsim {
@@ -17,7 +18,8 @@ using FlowId = Id<struct FlowTag>;
 
 /// The links that a message passes, only those that can ever bind, and the rate that it gets when it is alone on them.
 struct Route {
-  static constexpr std::size_t most_links = 32;
+  /// The fabric's, two NICs, and on either side four links to the NIC of another device over PCIe switches.
+  static constexpr std::size_t most_links = most_fabric_hops + 2 + 8;
   std::array<LinkId, most_links> links{};
   std::size_t link_count = 0;
   Duration latency;  ///< Message start-up and hops, paid once a message.

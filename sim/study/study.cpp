@@ -92,7 +92,7 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
 
 // A device's share of the host's memory, in tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
-  const Bytes share = spec.cluster.host_memory / spec.cluster.devices_per_node;
+  const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
   const Bytes activations = activation_bytes(spec.model, spec.capacity, spec.mesh.tp) * spec.model.layers;
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
@@ -223,8 +223,8 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .profile = fmt::format("{} ({})", spec.profile->name, profile_label_name(spec.profile->provenance.label)),
           .gpus = spec.mesh.devices(),
           .peak = spec.profile->datasheet.peak,
-          .device_memory = spec.cluster.device_memory,
-          .host_memory = spec.cluster.host_memory / spec.cluster.devices_per_node,
+          .device_memory = spec.cluster.least_device_memory(),
+          .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
           .not_modelled = not_modelled(spec)};
 }
 

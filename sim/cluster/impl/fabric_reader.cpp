@@ -3,53 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
 #include <queue>
 
+#include "sim/cluster/impl/keys.h"
+
 namespace hdpsim {
 namespace {
 
 constexpr double most_nodes = 16 * 1024 * 1024;
-
-Bandwidth rate(MapReader& map, std::string_view key) {
-  const auto rate = map.required<Bandwidth>(key);
-  if (rate && *rate <= Bandwidth{}) {
-    const Value& written = *map.value().find(key);
-    map.diagnostics().error(written.position, fmt::format("'{}' is {}, it must be above zero", key, written.text));
-  }
-  return rate.value_or(Bandwidth{});
-}
-
-Duration latency(MapReader& map, std::string_view key) {
-  const auto time = map.optional<Duration>(key).value_or(Duration{});
-  if (time < Duration{}) {
-    const Value& written = *map.value().find(key);
-    map.diagnostics().error(written.position, fmt::format("'{}' is {}, it must not be negative", key, written.text));
-  }
-  return time;
-}
-
-/// `12` or `0-31`, of `count` things; without an end the last one there is.
-struct NumberRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-std::optional<NumberRange> parse_range(std::string_view text) {
-  NumberRange range;
-  const char* end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, range.first);
-  if (first.ec != std::errc{}) return std::nullopt;
-  range.last = range.first;
-  if (first.ptr == end) return range;
-  if (*first.ptr != '-') return std::nullopt;
-  const auto last = std::from_chars(first.ptr + 1, end, range.last);
-  if (last.ec != std::errc{} || last.ptr != end || range.last < range.first) return std::nullopt;
-  return range;
-}
 
 /// Reads switches, cables and what hangs where; then looks whether all NICs of a rail have a way to each other.
 class GraphReader {
@@ -74,15 +38,8 @@ class GraphReader {
  private:
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
-  bool require_map(const Value& value, std::string_view what, std::string_view example) {
-    if (value.is_map()) return true;
-    diagnostics_.error(value.position, fmt::format("{} must be a map, found {}", what, kind_name(value.kind)),
-                       fmt::format("write {}", example));
-    return false;
-  }
-
   void read_switches(const Value& value) {
-    if (!require_map(value, "switches", "leaf0: {latency: 0.5 us}")) return;
+    if (!require_map(value, "switches", "leaf0: {latency: 0.5 us}", diagnostics_)) return;
     for (const auto& entry : value.entries) {
       MapReader map(entry.value, fmt::format("the switch '{}'", entry.key), diagnostics_);
       numbers_.emplace(entry.key, graph_.switches.size());
@@ -113,7 +70,7 @@ class GraphReader {
       MapReader map(item, "a cable", diagnostics_);
       const auto from = required_switch(map, "from");
       const auto to = required_switch(map, "to");
-      const Bandwidth bandwidth = rate(map, "bandwidth");
+      const Bandwidth bandwidth = positive<Bandwidth>(map, "bandwidth");
       const std::int64_t count = map.optional_in<std::int64_t>("count", {1, 65536}).value_or(1);
       map.finish();
       if (!from || !to) continue;
@@ -127,7 +84,7 @@ class GraphReader {
 
   // `0-3 nic 0: leaf0`, `4-7: leaf1` (all NICs).
   void read_nodes(const Value& value) {
-    if (!require_map(value, "nodes", "0-3 nic 0: leaf0")) return;
+    if (!require_map(value, "nodes", "0-3 nic 0: leaf0", diagnostics_)) return;
     for (const auto& entry : value.entries) {
       const auto name = hdpsim::read<std::string>(entry.value, diagnostics_);
       const auto which = name ? find_switch(*name, entry.value.position) : std::nullopt;
@@ -145,10 +102,10 @@ class GraphReader {
     const std::string_view text = entry.key;
     const std::size_t space = std::min(text.find(' '), text.size());
     const std::string_view rest = text.substr(space);
-    const auto nodes = parse_range(text.substr(0, space));
+    const auto nodes = parse_number_range(text.substr(0, space));
     NumberRange all_nics{0, extent_.nics_per_node - 1};
     const auto nics = rest.empty()                ? std::optional(all_nics)
-                      : rest.starts_with(" nic ") ? parse_range(rest.substr(5))
+                      : rest.starts_with(" nic ") ? parse_number_range(rest.substr(5))
                                                   : std::nullopt;
     if (!nodes || !nics) {
       diagnostics_.error(entry.position, fmt::format("'{}' names no nodes", text),
@@ -242,7 +199,7 @@ TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics
   MapReader map(value, "the torus", diagnostics);
   TorusSpec torus;
   const Value* shape = map.require("shape");
-  torus.bandwidth = rate(map, "bandwidth");
+  torus.bandwidth = positive<Bandwidth>(map, "bandwidth");
   torus.latency = latency(map, "latency");
   map.finish();
   if (shape == nullptr) return torus;
@@ -284,8 +241,8 @@ DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Dia
   spec.spines = count("spines");
   spec.nodes_per_leaf = count("nodes_per_leaf");
   spec.global_links = map.optional_in<std::int64_t>("global_links", {1, 65536}).value_or(1);
-  spec.local = rate(map, "bandwidth");
-  spec.global = map.find("global_bandwidth") != nullptr ? rate(map, "global_bandwidth") : spec.local;
+  spec.local = positive<Bandwidth>(map, "bandwidth");
+  spec.global = map.find("global_bandwidth") != nullptr ? positive<Bandwidth>(map, "global_bandwidth") : spec.local;
   spec.latency = latency(map, "latency");
   spec.global_latency = latency(map, "global_latency");
   map.finish();

@@ -11,7 +11,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::string_view forms =
-    "write node 3 nic 2, node 3 gpu 1 nvlink out or TIER 1 rail 0 up, as links.csv names them";
+    "write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1";
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -36,30 +36,44 @@ struct Words {
   std::string_view direction;  ///< Empty: both.
 };
 
+// Fills in `kind` and `tier`; false if words 0 and 2 go together in no way.
+bool name_kind(const std::vector<std::string_view>& words, const ClusterSpec& cluster, DegradedLink& link) {
+  if (words[0] == "node") {
+    link.kind = words[2] == "gpu" ? DegradedLink::Kind::nvlink : DegradedLink::Kind::nic;
+    return words[2] == "nic" || words[2] == "gpu";
+  }
+  const auto tier = std::find_if(cluster.tiers.begin(), cluster.tiers.end(),
+                                 [&](const SwitchTier& known) { return known.name == words[0]; });
+  link.kind = DegradedLink::Kind::tier;
+  link.tier = static_cast<std::size_t>(tier - cluster.tiers.begin());
+  return words[2] == "rail" && tier != cluster.tiers.end();
+}
+
+// What may stand behind the first four words, but for the direction: `nvlink` (`pcie` in nodes without), `port 1` or `plane 1`. The number of words.
+std::optional<std::size_t> take_rest(const std::vector<std::string_view>& words, const ClusterSpec& cluster,
+                                     DegradedLink& link) {
+  if (link.kind == DegradedLink::Kind::nvlink) {
+    const std::string_view way = cluster.has_nvlink() ? "nvlink" : "pcie";
+    return words.size() > 4 && words[4] == way ? std::optional<std::size_t>(1) : std::nullopt;
+  }
+  const std::string_view part = link.kind == DegradedLink::Kind::nic ? "port" : "plane";
+  if (words.size() < 5 || words[4] != part) return 0;
+  if (words.size() > 5) link.port = number_of(words[5]);
+  return link.port ? std::optional<std::size_t>(2) : std::nullopt;
+}
+
 std::optional<Words> take_apart(std::string_view text, const ClusterSpec& cluster) {
   const std::vector<std::string_view> words = words_of(text);
   if (words.size() < 4) return std::nullopt;
   const auto unit = number_of(words[1]);
   const auto index = number_of(words[3]);
-  if (!unit || !index) return std::nullopt;
   Words parts;
+  if (!unit || !index || !name_kind(words, cluster, parts.link)) return std::nullopt;
   parts.link.unit = *unit;
   parts.link.index = *index;
-  std::size_t used = 4;
-  if (words[0] == "node" && words[2] == "nic") {
-    parts.link.kind = DegradedLink::Kind::nic;
-  } else if (words[0] == "node" && words[2] == "gpu" && words.size() > 4 && words[4] == "nvlink") {
-    parts.link.kind = DegradedLink::Kind::nvlink;
-    used = 5;
-  } else if (words[2] == "rail") {
-    const auto tier = std::find_if(cluster.tiers.begin(), cluster.tiers.end(),
-                                   [&](const SwitchTier& known) { return known.name == words[0]; });
-    if (tier == cluster.tiers.end()) return std::nullopt;
-    parts.link.kind = DegradedLink::Kind::tier;
-    parts.link.tier = static_cast<std::size_t>(tier - cluster.tiers.begin());
-  } else {
-    return std::nullopt;
-  }
+  const auto rest = take_rest(words, cluster, parts.link);
+  if (!rest) return std::nullopt;
+  const std::size_t used = 4 + *rest;
   if (words.size() > used) parts.direction = words[used];
   return words.size() <= used + 1 ? std::optional(parts) : std::nullopt;
 }
@@ -82,6 +96,9 @@ std::string why_not(const DegradedLink& link, const ClusterSpec& cluster) {
   }
   if (link.unit >= units) return fmt::format("{} is too high, they are 0 to {}", link.unit, units - 1);
   if (link.index >= indices) return fmt::format("{} is too high, they are 0 to {}", link.index, indices - 1);
+  if (link.port && *link.port >= cluster.ports_per_nic) {
+    return fmt::format("{} is too high, ports are 0 to {}", *link.port, cluster.ports_per_nic - 1);
+  }
   return "";
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/cluster/link_shares.h"
 #include "sim/network/impl/fabrics.h"
 #include "sim/network/impl/flow_hash.h"
 
@@ -15,6 +16,8 @@ namespace {
 std::size_t unsigned_of(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
+
+constexpr auto down = Bandwidth::bytes_per_second(1);
 
 // Far above any real rate, and low enough that sums of two do not overflow.
 constexpr std::int64_t highest_rate = INT64_MAX / 2;
@@ -38,20 +41,22 @@ std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
 /// to the last tier. A unit of a tier (a ToR, ...) has for each rail uplinks and downlinks of together
 /// fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one, which is there only if
 /// the unit can send more, or where one is degraded. With ECMP there are as many as have the rate of a NIC (or as the tier
-/// says), and a flow takes one of them: the way up fixes the switches of the way down.
+/// says), and a flow takes one of them: the way up fixes the switches of the way down. Where NICs have several ports, a link
+/// stands for its equals in all planes.
 class ClosFabric final : public Fabric {
  public:
   ClosFabric(const ClusterSpec& cluster, double efficiency)
       : tiers_(cluster.tiers),
         routing_(cluster.routing),
         rails_(unsigned_of(cluster.nics_per_node)),
-        nic_(cluster.nic.scaled(efficiency)) {
+        nic_(cluster.fastest_nic().scaled(efficiency)) {
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
       nodes_per_unit_.push_back(unsigned_of(cluster.nodes_per_unit(tier)));
     }
     add_links(cluster);
-    for (const DegradedLink& link : cluster.degraded) {
-      if (link.kind == DegradedLink::Kind::tier) degrade(link);
+    const LinkShares shares(cluster);
+    for (const auto& [link, planes] : shares.named()) {
+      if (link.kind == DegradedLink::Kind::tier) degrade(link, shares.share(link));
     }
   }
 
@@ -124,7 +129,9 @@ class ClosFabric final : public Fabric {
     for (const auto& [link, rate] : degraded_) {
       const Parts part = parts(link);
       const std::size_t nodes = nodes_per_unit_[links_[part.links].tier];
-      if (part.unit >= first / nodes && part.unit <= last / nodes) slowest = std::min(slowest, rate);
+      if (part.unit < first / nodes || part.unit > last / nodes) continue;
+      // The messages of a rail whose uplinks are down share another one.
+      slowest = std::min(slowest, rate > down ? rate : nic / 2);
     }
     return slowest;
   }
@@ -181,14 +188,15 @@ class ClosFabric final : public Fabric {
     });
   }
 
-  void degrade(const DegradedLink& link) {
+  // What is down is on no route; the solver wants a rate above zero all the same.
+  void degrade(const LinkShares::Link& link, double share) {
     const auto found =
         std::find_if(links_.begin(), links_.end(), [&](const TierLinks& l) { return l.tier == link.tier; });
     HDPSIM_CHECK(found != links_.end(), "tier {} has no links to degrade", link.tier);
     for (std::size_t uplink = 0; uplink < found->uplinks; ++uplink) {
       const std::size_t id = found->id(unsigned_of(link.unit), unsigned_of(link.index), uplink,
                                        link.direction == LinkDirection::out ? 0 : 1);
-      degraded_.insert_or_assign(id, found->rate.scaled(link.factor));
+      degraded_.emplace(id, std::max(down, found->rate.scaled(share)));
     }
   }
 

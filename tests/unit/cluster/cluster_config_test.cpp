@@ -141,13 +141,13 @@ cluster.yaml:17:3: error: there is no link 'core 0 rail 0': tier 'core' joins al
           ^
 cluster.yaml:18:3: error: 'node 0 nic 0 up' names no link
    18 |   node 0 nic 0 up: 0.5
-          ^ write node 3 nic 2, node 3 gpu 1 nvlink out or TIER 1 rail 0 up, as links.csv names them
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1
 cluster.yaml:19:3: error: 'node 0' names no link
    19 |   node 0: 0.5
-          ^ write node 3 nic 2, node 3 gpu 1 nvlink out or TIER 1 rail 0 up, as links.csv names them
-cluster.yaml:20:17: error: a share of 1.5 is not above 0 and at most 1
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1
+cluster.yaml:20:17: error: a share of 1.5 is not between 0 and 1
    20 |   node 0 nic 1: 1.5
-                        ^ 0.5 carries half; leave a node out of the job by lowering 'gpus'
+                        ^ 0.5 carries half, 0 is down
 )");
 }
 
@@ -177,7 +177,7 @@ cluster.yaml:2:7: error: the tiers join at most 64 gpus, the cluster has 100
               ^ raise tiers.core.fan_in or add a tier
 cluster.yaml:3:1: error: the cluster has no key 'racks'
     3 | racks: 3
-        ^ known: name, device, compute_capability, gpus, node, tiers, speed, links, routing, in_network_reduction, torus, dragonfly, graph
+        ^ known: name, device, compute_capability, gpus, node, node_kinds, tiers, speed, links, routing, in_network_reduction, torus, dragonfly, graph, notes
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?
@@ -312,7 +312,8 @@ TEST_CASE("an expanded cluster reads back as the same cluster", "[cluster]") {
 
 TEST_CASE("every shipped cluster is accepted and named after its file", "[cluster][preset]") {
   const auto names = cluster_preset_names(shipped_clusters());
-  CHECK(names == std::vector<std::string>{"a100-rail-3tier", "b200-rail", "h100-rail", "h200-rail", "laptop-cpu"});
+  CHECK(names == std::vector<std::string>{"a100-rail-3tier", "b200-rail", "gb200-nvl72", "h100-rail", "h200-rail",
+                                          "laptop-cpu"});
   for (const std::string& name : names) CHECK(cluster_from("{preset: " + name + "}").name == name);
 }
 

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/cluster/cluster_config.h"
+#include "sim/cluster/impl/nccl_node.h"
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+// Maps are merged key by key, anything else is replaced.
+void overlay(Value& base, const Value& overrides) {
+  if (!base.is_map() || !overrides.is_map()) {
+    base = overrides;
+    return;
+  }
+  for (const auto& entry : overrides.entries) {
+    if (Value* existing = base.find(entry.key)) {
+      overlay(*existing, entry.value);
+    } else {
+      base.entries.push_back(entry);
+    }
+  }
+}
+
+Value without(const Value& map, std::string_view key) {
+  Value rest = map;
+  std::erase_if(rest.entries, [&](const Value::Entry& entry) { return entry.key == key; });
+  return rest;
+}
+
+Value load_preset(const Value& name, const std::filesystem::path& directory, Diagnostics& diagnostics) {
+  const auto chosen = read_choice(name, "cluster preset", cluster_preset_names(directory), diagnostics);
+  if (!chosen) return {};
+  return load_document((directory / (name.text + ".yaml")).string(), diagnostics);
+}
+
+std::filesystem::path beside(const Value& naming, const std::string& path) {
+  return std::filesystem::path(naming.position.file).parent_path() / path;
+}
+
+Value load_file(const Value& path, Diagnostics& diagnostics) {
+  const auto text = read<std::string>(path, diagnostics);
+  if (!text) return {};
+  const auto file = beside(path, *text);
+  if (std::filesystem::exists(file)) return load_document(file.string(), diagnostics);
+  diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()),
+                    "for a shipped cluster write {preset: name}");
+  return {};
+}
+
+// `preset` or `file` with everything beside it laid over.
+Value load_base(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
+  if (value.is_scalar()) return load_file(value, diagnostics);
+  const Value* preset = value.find("preset");
+  const Value* file = value.find("file");
+  if (preset == nullptr && file == nullptr) return value;
+  if (preset != nullptr && file != nullptr) {
+    diagnostics.error(file->position, "a cluster is either a preset or a file", "remove one of them");
+    return {};
+  }
+  Value base = preset != nullptr ? load_preset(*preset, preset_directory, diagnostics) : load_file(*file, diagnostics);
+  if (base.is_map()) overlay(base, without(value, preset != nullptr ? "preset" : "file"));
+  return base;
+}
+
+std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagnostics) {
+  const auto text = read<std::string>(path, diagnostics);
+  if (!text) return std::nullopt;
+  const auto file = beside(path, *text);
+  if (!std::filesystem::exists(file)) {
+    diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
+    return std::nullopt;
+  }
+  const auto xml = read_text_file(file.string(), diagnostics);
+  return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
+}
+
+// More gpus than one node of the topology has, as far as that can be told here.
+bool has_several_nodes(const Value& cluster, const NcclTopology& topology) {
+  const Value* gpus = cluster.find("gpus");
+  if (gpus == nullptr) return true;
+  Diagnostics told_later;
+  const auto count = read<std::int64_t>(*gpus, told_later);
+  return !count || *count > static_cast<std::int64_t>(topology.gpus.size());
+}
+
+void add_notes(Value& cluster, const std::vector<std::string>& notes) {
+  Value list = Value::sequence();
+  if (const Value* written = cluster.find("notes"); written != nullptr && written->is_sequence()) list = *written;
+  for (const std::string& note : notes) {
+    list.items.push_back(Value::scalar(note));
+    list.items.back().quoted = true;
+  }
+  cluster.set("notes", std::move(list));
+}
+
+// Replaces `node.nccl_topology` by what it says. False if it says nothing that could be used.
+bool import_topology(Value& cluster, Diagnostics& diagnostics) {
+  Value* node = cluster.find("node");
+  const Value* path = node == nullptr ? nullptr : node->find("nccl_topology");
+  if (path == nullptr) return true;
+  const auto topology = load_topology(*path, diagnostics);
+  if (!topology) return false;
+  Diagnostics problems;
+  NcclNode imported = node_of_topology(*topology, *node, has_several_nodes(cluster, *topology), problems);
+  diagnostics.append(problems);
+  *node = without(*node, "nccl_topology");
+  for (const auto& entry : imported.keys.entries) node->entries.push_back(entry);
+  add_notes(cluster, imported.notes);
+  return problems.empty();
+}
+
+}  // namespace
+
+Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
+  Value cluster = load_base(value, preset_directory, diagnostics);
+  return import_topology(cluster, diagnostics) ? cluster : Value{};
+}
+
+std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory) {
+  std::vector<std::string> names;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(preset_directory, missing)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,210 @@
+#include "sim/cluster/impl/nccl_node.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sim/cluster/impl/nic_assignment.h"
+
+namespace hdpsim {
+namespace {
+
+/// One NVLink, per direction: data sheets of P100 (160 GB/s over 4 links, both directions together), V100 (300 over 6),
+/// A100 (600 over 12), H100 (900 over 18) and B200 (1,800 over 18); NVIDIA's white paper on GA102 (4 links of 14.0625).
+struct NvlinkGeneration {
+  std::int64_t compute_capability;
+  double gigabytes_per_second;
+};
+constexpr NvlinkGeneration nvlink_generations[] = {{60, 20},      {70, 25}, {72, 25},  {75, 25}, {80, 25},
+                                                   {86, 14.0625}, {90, 25}, {100, 50}, {103, 50}};
+
+std::optional<Bandwidth> nvlink_rate(std::int64_t compute_capability) {
+  for (const NvlinkGeneration& known : nvlink_generations) {
+    if (known.compute_capability != compute_capability) continue;
+    return Bandwidth::bytes_per_second(static_cast<std::int64_t>(known.gigabytes_per_second * 1e9));
+  }
+  return std::nullopt;
+}
+
+std::string text_of(Bandwidth rate) {
+  return fmt::format("{:.9g} GB/s", rate.gigabytes_per_second());
+}
+
+std::string network_text_of(Bandwidth rate) {
+  return fmt::format("{:.9g} Gbit/s", rate.gigabytes_per_second() * 8);
+}
+
+Value count_value(std::int64_t count, const Position& position) {
+  return Value::scalar(fmt::format("{}", count), position);
+}
+
+class NodeMaker {
+ public:
+  NodeMaker(const NcclTopology& topology, const Value& written, bool needs_nics, Diagnostics& diagnostics)
+      : topology_(topology), written_(written), needs_nics_(needs_nics), diagnostics_(diagnostics) {}
+
+  NcclNode make() {
+    note(fmt::format("{}: {} gpus of sm {} on {} NUMA nodes", topology_.position.file, topology_.gpus.size(),
+                     first().compute_capability, topology_.numa_nodes));
+    if (topology_.hosts > 1) {
+      note(fmt::format("the gpus of {} hosts are one NVLink domain: together they are a node here", topology_.hosts));
+    }
+    check_equal();
+    if (wants("gpus")) set("gpus", count_value(gpus(), topology_.position));
+    if (wants("nvlink")) add_nvlink();
+    if (wants("pcie")) add_pcie();
+    if (wants("nics")) add_nics();
+    return std::move(node_);
+  }
+
+ private:
+  [[nodiscard]] const NcclGpu& first() const { return topology_.gpus.front(); }
+  [[nodiscard]] std::int64_t gpus() const { return static_cast<std::int64_t>(topology_.gpus.size()); }
+  [[nodiscard]] bool wants(std::string_view key) const { return written_.find(key) == nullptr; }
+  void note(std::string text) { node_.notes.push_back(std::move(text)); }
+  void set(std::string_view key, Value value) { node_.keys.set(key, std::move(value)); }
+
+  void check_equal() {
+    for (const NcclGpu& gpu : topology_.gpus) {
+      if (gpu.compute_capability != first().compute_capability) {
+        diagnostics_.error(gpu.position, fmt::format("unequal gpus: gpu {} is of sm {}, gpu {} of sm {}", gpu.dev,
+                                                     gpu.compute_capability, first().dev, first().compute_capability));
+      }
+      if (wants("nvlink") && gpu.nvlinks() != first().nvlinks()) {
+        diagnostics_.error(gpu.position,
+                           fmt::format("unequal gpus: gpu {} has {} NVLinks, gpu {} has {}", gpu.dev, gpu.nvlinks(),
+                                       first().dev, first().nvlinks()),
+                           "mend the machine, or write node.nvlink for all");
+      }
+    }
+  }
+
+  void add_nvlink() {
+    const std::int64_t links = first().nvlinks();
+    if (first().nvlinks_to_cpus > 0) {
+      note(fmt::format("left out: {} NVLinks from every gpu to a CPU", first().nvlinks_to_cpus));
+    }
+    if (links == 0) {
+      note("no NVLink: the gpus talk over PCIe");
+      return;
+    }
+    const auto rate = nvlink_rate(first().compute_capability);
+    if (!rate) {
+      diagnostics_.error(first().position,
+                         fmt::format("no rate is known for the NVLinks of sm {}", first().compute_capability),
+                         "known: 60, 70, 72, 75, 80, 86, 90, 100, 103; or write node.nvlink");
+      return;
+    }
+    if (first().nvlinks_to_switches < links) check_full_mesh();
+    const std::string_view over = first().nvlinks_to_switches < links ? "directly" : "over NVSwitch";
+    note(fmt::format("NVLink: {} links of {} a gpu, {}", links, text_of(*rate), over));
+    Value map = Value::map(first().position);
+    map.set("bandwidth", Value::scalar(text_of(*rate * links), first().position));
+    set("nvlink", std::move(map));
+  }
+
+  // A node of the model has a switch: links between gpus come near only where all pairs have them.
+  void check_full_mesh() {
+    for (const NcclGpu& gpu : topology_.gpus) {
+      for (const NcclGpu& other : topology_.gpus) {
+        if (gpu.bus == other.bus || gpu.nvlinks_to_gpus.count(other.bus) > 0) continue;
+        diagnostics_.error(gpu.position,
+                           fmt::format("gpu {} has no NVLink to gpu {}: a node without NVSwitch must join all pairs",
+                                       gpu.dev, other.dev),
+                           "write node.nvlink with what a pair gets");
+        return;
+      }
+    }
+    note("no NVSwitch: a message gets all NVLinks of its gpus here, on the machine those between the two");
+  }
+
+  void add_pcie() {
+    if (std::all_of(topology_.gpus.begin(), topology_.gpus.end(), [](auto& gpu) { return gpu.chip_to_chip; })) {
+      note("host memory: over NVLink-C2C, which stands under pcie");
+      set_pcie(*first().chip_to_chip, 1);
+      return;
+    }
+    std::map<std::size_t, std::int64_t> below;  // gpus by the topmost bridge
+    for (const NcclGpu& gpu : topology_.gpus) ++below[gpu.path.size() > 1 ? gpu.path[1] : gpu.path[0]];
+    const std::int64_t sharing = below.begin()->second;
+    const auto uneven =
+        std::find_if(below.begin(), below.end(), [&](auto& uplink) { return uplink.second != sharing; });
+    if (uneven != below.end()) {
+      diagnostics_.error(topology_.position,
+                         fmt::format("PCIe uplinks with {} and with {} gpus: a node must have the same everywhere",
+                                     sharing, uneven->second),
+                         "write node.pcie");
+      return;
+    }
+    set_pcie(slowest_pci_link(), sharing);
+  }
+
+  // One rate stands for the whole way from the CPU down.
+  Bandwidth slowest_pci_link() {
+    PciLink slowest = first().pci.front();
+    bool all_equal = true;
+    bool all_known = true;
+    for (const NcclGpu& gpu : topology_.gpus) {
+      for (const PciLink& link : gpu.pci) {
+        all_equal = all_equal && link.rate == slowest.rate;
+        all_known = all_known && link.is_known;
+        if (link.rate < slowest.rate) slowest = link;
+      }
+    }
+    if (!all_known) note("PCIe links without a speed: taken for Gen3, as NCCL does");
+    if (!all_equal) {
+      note(
+          fmt::format("PCIe links to the gpus differ: the slowest, {}, stands for all. Virtual machines report too "
+                      "little; if so, write node.pcie",
+                      text_of(slowest.rate)));
+    }
+    return slowest.rate;
+  }
+
+  void set_pcie(Bandwidth rate, std::int64_t sharing) {
+    note(fmt::format("to host memory: {}, {} gpus an uplink", text_of(rate), sharing));
+    Value map = Value::map(first().position);
+    map.set("bandwidth", Value::scalar(text_of(rate), first().position));
+    map.set("gpus_per_uplink", count_value(sharing, first().position));
+    set("pcie", std::move(map));
+  }
+
+  void add_nics() {
+    if (topology_.nics.empty()) {
+      if (needs_nics_) {
+        diagnostics_.error(topology_.position, "the topology has no NIC",
+                           "NCCL lists those that it uses: dump it in a run over several nodes, or write node.nics");
+      }
+      return;
+    }
+    const auto assignment = assign_nics(topology_, diagnostics_);
+    if (!assignment) return;
+    for (const std::string& text : assignment->notes) note(text);
+    const Position& position = topology_.nics.front().position;
+    note(fmt::format("{} NICs of {}{}", assignment->count, network_text_of(assignment->rate),
+                     assignment->ports > 1 ? fmt::format(" over {} ports", assignment->ports) : ""));
+    Value map = Value::map(position);
+    map.set("count", count_value(assignment->count, position));
+    map.set("bandwidth", Value::scalar(network_text_of(assignment->rate), position));
+    if (assignment->ports > 1) map.set("ports", count_value(assignment->ports, position));
+    set("nics", std::move(map));
+  }
+
+  const NcclTopology& topology_;
+  const Value& written_;
+  bool needs_nics_;
+  Diagnostics& diagnostics_;
+  NcclNode node_;
+};
+
+}  // namespace
+
+NcclNode node_of_topology(const NcclTopology& topology, const Value& written, bool needs_nics,
+                          Diagnostics& diagnostics) {
+  return NodeMaker(topology, written, needs_nics, diagnostics).make();
+}
+
+}  // namespace hdpsim

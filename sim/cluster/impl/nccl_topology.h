@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/units.h"
+
+namespace hdpsim {
+
+/// Where a device hangs: the CPU (NUMA node), then the PCIe bridges down to it, each by its number in the file.
+using PciPath = std::vector<std::size_t>;
+
+/// A PCIe link as the file gives it, at its line rate.
+struct PciLink {
+  Bandwidth rate;
+  bool is_known = true;  ///< False if the file gives no speed: then Gen3, as NCCL takes it.
+};
+
+struct NcclGpu {
+  Position position = {};
+  std::int64_t dev = 0;
+  std::int64_t compute_capability = 0;  ///< `sm`: 80, 90, 100
+  std::string bus = {};
+  std::int64_t nvlinks_to_switches = 0;
+  std::map<std::string, std::int64_t> nvlinks_to_gpus = {};  ///< By their bus id.
+  std::int64_t nvlinks_to_cpus = 0;
+  std::optional<Bandwidth> chip_to_chip = {};  ///< NVLink-C2C to its CPU.
+  PciPath path = {};
+  std::vector<PciLink> pci = {};  ///< From the CPU down.
+
+  /// Those that lead to other GPUs.
+  [[nodiscard]] std::int64_t nvlinks() const;
+};
+
+struct NcclNic {
+  Position position = {};
+  std::string name = {};
+  std::int64_t dev = 0;
+  std::vector<Bandwidth> ports = {};
+  PciPath path = {};
+  std::vector<PciLink> pci = {};
+
+  [[nodiscard]] Bandwidth rate() const;
+};
+
+/// What NCCL knows of a node: the file that it writes where NCCL_TOPO_DUMP_FILE says (src/graph/xml.cc and topo.cc of NCCL).
+struct NcclTopology {
+  Position position = {};
+  std::vector<NcclGpu> gpus = {};  ///< In the order of `dev`.
+  std::vector<NcclNic> nics = {};  ///< In the order of `dev`.
+  std::int64_t numa_nodes = 0;
+  std::int64_t hosts = 1;  ///< More than one where NVLink joins several.
+};
+
+/// Reads it. What is not XML, not NCCL's, or makes no sense is reported with its place, and the result is then empty.
+[[nodiscard]] std::optional<NcclTopology> read_nccl_topology(const std::string& file, const std::string& text,
+                                                             Diagnostics& diagnostics);
+
+}  // namespace hdpsim

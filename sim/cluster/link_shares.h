@@ -1,0 +1,65 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+
+namespace hdpsim {
+
+/// A NIC by its place.
+struct NicPlace {
+  std::int64_t node = 0;
+  std::int64_t rail = 0;
+};
+
+/// What is left of the links that carry less than their kind, and which planes still carry messages. All of it is said by
+/// ClusterSpec::degraded; links that nobody named are whole and cost nothing.
+class LinkShares {
+ public:
+  explicit LinkShares(const ClusterSpec& cluster);
+
+  struct Link {
+    DegradedLink::Kind kind = DegradedLink::Kind::nic;
+    std::size_t tier = 0;
+    std::int64_t unit = 0;
+    std::int64_t index = 0;
+    LinkDirection direction = LinkDirection::out;
+    friend auto operator<=>(const Link&, const Link&) = default;
+  };
+
+  /// The links that somebody named.
+  [[nodiscard]] const std::map<Link, std::vector<double>>& named() const { return shares_; }
+  /// Share of its rate that is left, over all ports or planes: in [0, 1].
+  [[nodiscard]] double share(const Link& link) const;
+  /// True while no link and no plane of one is down.
+  [[nodiscard]] bool all_up() const { return all_up_; }
+  /// One bit a plane: those on which a message gets from one NIC to another, past the uplinks between their nodes. O(tiers
+  /// log n) in the number n of named links.
+  [[nodiscard]] std::uint32_t planes_between(const NicPlace& from, const NicPlace& to) const;
+  /// NICs that are down, in either direction, of that node from `first` to `last` that has most of them.
+  [[nodiscard]] std::int64_t most_nics_down(NodeId first, NodeId last) const;
+
+ private:
+  [[nodiscard]] std::uint32_t planes(const Link& link) const;
+
+  ClusterSpec cluster_;
+  std::map<Link, std::vector<double>> shares_;                ///< By port or plane.
+  std::map<std::int64_t, std::set<std::int64_t>> nics_down_;  ///< By node.
+  bool all_up_ = true;
+};
+
+/// Two nodes that cannot talk although the cluster joins them: no rail has a plane that is up at both.
+struct CutOff {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
+/// The first such pair, if links that are down leave one. O((n + tiers)^2 x NICs of a node) for n links that are down.
+[[nodiscard]] std::optional<CutOff> find_cut_off(const ClusterSpec& cluster);
+
+}  // namespace hdpsim
