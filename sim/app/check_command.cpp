@@ -19,7 +19,10 @@ int run_command(const CheckOptions& options, const Session& session) {
   const auto named = std::find(names.begin(), names.end(), options.kind);
   if (named != names.end()) kind = static_cast<FileKind>(named - names.begin());
   Catalog catalog(session.data_folder);
-  print(fmt::format("{}: {}: fine\n", options.file, check_file(options.file, kind, catalog)));
+  const CheckedFile checked = check_file(options.file, kind, catalog);
+  std::string text = fmt::format("{}: {}: fine\n", options.file, checked.summary);
+  for (const std::string& line : checked.notes) text += fmt::format("  note: {}\n", line);
+  print(text);
   return 0;
 }
 

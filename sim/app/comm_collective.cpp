@@ -29,10 +29,14 @@ std::int64_t whole_nodes(const ClusterSpec& cluster, std::int64_t ranks) {
 }
 
 NcclGroup group_of(const ClusterSpec& cluster, const LinkEfficiency& efficiency, std::int64_t ranks) {
-  const Bandwidth inside = cluster.has_nvlink() ? cluster.nvlink : cluster.pcie;
-  const double nic = bytes_per_second(cluster.nic) / static_cast<double>(cluster.devices_per_nic());
+  const std::int64_t nodes = whole_nodes(cluster, ranks);
+  const NodeId first(0);
+  const NodeId last(static_cast<std::size_t>(nodes - 1));
+  const Bandwidth inside = cluster.has_nvlink() ? cluster.slowest_nvlink(first, last) : cluster.pcie;
+  const double nic =
+      bytes_per_second(cluster.slowest_nic(first, last)) / static_cast<double>(cluster.devices_per_nic());
   return {.ranks = ranks,
-          .nodes = whole_nodes(cluster, ranks),
+          .nodes = nodes,
           .nvlink_bytes_per_s = bytes_per_second(inside) * efficiency.nvlink,
           .network_bytes_per_s = nic * efficiency.network,
           .has_nvlink = cluster.has_nvlink(),

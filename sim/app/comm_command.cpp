@@ -7,7 +7,7 @@
 #include "calib/measure/nccl_tests.h"
 #include "sim/app/comm_collective.h"
 #include "sim/app/command.h"
-#include "sim/cluster/cluster_config.h"
+#include "sim/app/named_cluster.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
 #include "sim/report/output_file.h"
@@ -16,8 +16,6 @@
 
 namespace hdpsim::app {
 namespace {
-
-constexpr char command_line[] = "the command line";
 
 struct CommOptions {
   std::string what;
@@ -78,21 +76,10 @@ Traffic background_of(const std::string& text) {
 ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& background, const Catalog& catalog) {
   std::int64_t needed = options.gpus;
   for (const Traffic& traffic : background) needed = std::max(needed, traffic.first + traffic.devices);
-  Diagnostics diagnostics;
-  const std::vector<std::string> presets = cluster_preset_names(catalog.clusters());
-  const bool is_preset = std::find(presets.begin(), presets.end(), options.cluster) != presets.end();
-  Value value = Value::map();
-  value.position.file = command_line;
-  value.set(is_preset ? "preset" : "file", Value::scalar(options.cluster));
-  const auto as_written = catalog.cluster(value, diagnostics);
-  diagnostics.throw_if_any();
-  if (as_written->devices >= needed) return *as_written;
-  const std::int64_t per_node = as_written->devices_per_node;
-  const std::int64_t nodes = (needed + per_node - 1) / per_node;
-  value.set("gpus", Value::scalar(fmt::format("{}", nodes * per_node)));
-  const auto wider = catalog.cluster(value, diagnostics);
-  diagnostics.throw_if_any();
-  return *wider;
+  const ClusterSpec as_written = named_cluster(options.cluster, {}, catalog);
+  if (as_written.devices >= needed) return as_written;
+  const std::int64_t per_node = as_written.devices_per_node;
+  return named_cluster(options.cluster, (needed + per_node - 1) / per_node * per_node, catalog);
 }
 
 std::optional<DeviceProfile> profile_of(const CommOptions& options, Catalog& catalog) {

@@ -182,4 +182,16 @@ TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic
   return {static_cast<std::int64_t>(arrivals.size()), *first, mean, *last, whole_bytes(bytes), std::move(arrivals)};
 }
 
+double bisection_rate(const ClusterLinks& links) {
+  FairShare network = idle_network(links);
+  std::vector<FairShare::Variable> flows;
+  const Traffic traffic{.pattern = TrafficPattern::bisection, .devices = links.cluster().devices};
+  for (const Message& message : messages_of(traffic)) {
+    flows.push_back(network.add(transfer(links.route(message.from, message.to), for_ever).links, for_ever));
+  }
+  double sum = 0;
+  for (const FairShare::Variable flow : flows) sum += network.rate(flow);
+  return sum;
+}
+
 }  // namespace hdpsim

@@ -61,4 +61,8 @@ struct TrafficResult {
 [[nodiscard]] TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic,
                                              const std::vector<Traffic>& background);
 
+/// B/s of all devices of a cluster together, latencies aside, when each sends to the one half the cluster away (an
+/// odd last one to nobody). At least two devices. O(devices).
+[[nodiscard]] double bisection_rate(const ClusterLinks& links);
+
 }  // namespace hdpsim

@@ -50,10 +50,11 @@ std::string check_plan_file(const std::string& path) {
                      plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);
 }
 
-std::string check_cluster(const Value& document, const Catalog& catalog, Diagnostics& diagnostics) {
+CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnostics& diagnostics) {
   const auto cluster = catalog.cluster(document, diagnostics);
   diagnostics.throw_if_any();
-  return fmt::format("a cluster of {} x {}, {} a node", cluster->devices, cluster->device, cluster->devices_per_node);
+  return {fmt::format("a cluster of {} x {}, {} a node", cluster->devices, cluster->device, cluster->devices_per_node),
+          cluster->notes};
 }
 
 std::string check_model(const std::string& path, Diagnostics& diagnostics) {
@@ -87,25 +88,25 @@ FileKind told_or_found(const std::string& path, std::optional<FileKind> kind, co
                    fmt::format("say it with --kind {}", fmt::join(file_kind_names(), "|")));
 }
 
-std::string check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
+CheckedFile check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
   Diagnostics diagnostics;
   const Value outline = load_outline(path, diagnostics);
   if (outline.is_null()) diagnostics.throw_if_any();
   switch (told_or_found(path, told, outline)) {
     case FileKind::study:
-      return check_study(path, catalog);
+      return {check_study(path, catalog), {}};
     case FileKind::plan:
-      return check_plan_file(path);
+      return {check_plan_file(path), {}};
     case FileKind::cluster:
       return check_cluster(load_document(path, diagnostics), catalog, diagnostics);
     case FileKind::model:
-      return check_model(path, diagnostics);
+      return {check_model(path, diagnostics), {}};
     case FileKind::profile:
-      return check_profile(load_document(path, diagnostics), path, diagnostics);
+      return {check_profile(load_document(path, diagnostics), path, diagnostics), {}};
     case FileKind::lengths:
       break;
   }
-  return check_lengths(path);
+  return {check_lengths(path), {}};
 }
 
 }  // namespace
@@ -128,9 +129,9 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
   return std::nullopt;
 }
 
-std::string check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
+CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
   const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
-  return lengths ? check_lengths(path) : check_document(path, kind, catalog);
+  return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);
 }
 
 }  // namespace hdpsim

@@ -18,8 +18,13 @@ enum class FileKind { study, plan, cluster, model, profile, lengths };
 /// By the extension, by `schema`, or by the keys that only one kind has. Nothing if none of these tells.
 [[nodiscard]] std::optional<FileKind> kind_of_file(const std::string& path, const Value& document);
 
-/// Reads a file as a user's command would, and says in a line what is in it. InputError with every problem. Without
-/// `kind` the file tells what it is.
-[[nodiscard]] std::string check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog);
+/// What is in a file.
+struct CheckedFile {
+  std::string summary;             ///< One line.
+  std::vector<std::string> notes;  ///< Of a cluster: how it was read, as far as that is not plain.
+};
+
+/// Reads a file as a user's command would. InputError with every problem. Without `kind` the file tells what it is.
+[[nodiscard]] CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog);
 
 }  // namespace hdpsim

@@ -44,6 +44,12 @@ TEST_CASE("oversubscription slows the bisection by its factor and a ring only wh
   CHECK(simulate_traffic(links, traffic(TrafficPattern::ring, 128), {}).last_s == Approx(gigabyte / nic));
 }
 
+TEST_CASE("the bisection rate is what the NICs carry, divided by the oversubscription", "[traffic]") {
+  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 1, 1), {})) == Approx(128 * nic));
+  CHECK(bisection_rate(ClusterLinks(three_tiers(16, 4, 1), {})) == Approx(128 * nic / 4));
+  CHECK(bisection_rate(ClusterLinks(rail_cluster(1), {})) == Approx(8 * 300e9));  // over NVLink
+}
+
 TEST_CASE("a permutation sends once to everybody", "[traffic]") {
   const ClusterLinks links(rail_cluster(8), {});
   const TrafficResult result = simulate_traffic(links, traffic(TrafficPattern::permutation, 64), {});

@@ -1,0 +1,35 @@
+#include "sim/app/command.h"
+#include "sim/app/named_cluster.h"
+#include "sim/report/cluster_report.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct ShowOptions {
+  std::string cluster;
+  std::string format = "table";
+};
+
+int run_show(const ShowOptions& options, const Session& session) {
+  const ClusterReport report = report_cluster(named_cluster(options.cluster, {}, Catalog(session.data_folder)));
+  print(options.format == "json" ? cluster_json(report, version) : cluster_table(report));
+  return 0;
+}
+
+}  // namespace
+
+void add_cluster_command(CLI::App& app, Session& session) {
+  CLI::App* cluster = app.add_subcommand("cluster", "Look at a cluster as it will be simulated");
+  cluster->require_subcommand(1);
+  CLI::App* show = cluster->add_subcommand("show", "Nodes, NICs, tiers, links with their rates, bisection bandwidth");
+  ShowOptions& options = add_command(*show, session, run_show);
+  show->add_option("CLUSTER", options.cluster, "A shipped cluster or a cluster file")
+      ->required()
+      ->type_name("NAME|FILE");
+  show->add_option("--format", options.format, "What to print: table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->type_name("FORMAT");
+  show->footer("Example:\n  hdpsim cluster show h100-rail");
+}
+
+}  // namespace hdpsim::app
