@@ -53,7 +53,7 @@ class ClusterReader {
     if (routing != nullptr) spec_.routing = read_routing(*routing, problems_);
     check_whole_nodes();
     if (problems_.empty()) read_fabric(fabrics);
-    if (fabrics.any() && node != nullptr) check_ports(*node);
+    if (node != nullptr && fabrics.any()) check_ports(*node);
     if (!fabrics.any()) check_reach();
     if (links != nullptr && problems_.empty()) read_links(*links);
     return spec_;

@@ -19,7 +19,11 @@ std::size_t unsigned_of(std::int64_t count) {
 }  // namespace
 
 ClusterLinks::ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency)
-    : cluster_(cluster), efficiency_(efficiency), shares_(cluster) {
+    : cluster_(cluster),
+      efficiency_(efficiency),
+      shares_(cluster),
+      device_rate_((cluster.has_nvlink() ? cluster.nvlink : cluster.pcie).scaled(efficiency.nvlink)),
+      nic_rate_(cluster.nic.scaled(efficiency.network)) {
   HDPSIM_CHECK(cluster.devices > 0 && cluster.devices % cluster.devices_per_node == 0, "{} devices in nodes of {}",
                cluster.devices, cluster.devices_per_node);
   HDPSIM_CHECK(efficiency.nvlink > 0 && efficiency.network > 0, "efficiencies {} and {}", efficiency.nvlink,
@@ -217,10 +221,10 @@ Bandwidth ClusterLinks::rate(LinkId link) const {
 
 Bandwidth ClusterLinks::nominal_rate(const Parts& part) const {
   if (part.kind == Kind::fabric) return fabric_->rate(part.unit);
-  if (part.kind == Kind::pcie_switch) return cluster_.pcie.scaled(efficiency_.nvlink);
-  const NodeId node(node_of(part));
-  if (part.kind == Kind::nic) return cluster_.nic_rate_of(node).scaled(efficiency_.network);
-  return (cluster_.has_nvlink() ? cluster_.nvlink_of(node) : cluster_.pcie).scaled(efficiency_.nvlink);
+  const NodeKind* kind = cluster_.kinds.empty() ? nullptr : cluster_.kind_of(NodeId(node_of(part)));
+  if (part.kind == Kind::nic) return kind == nullptr ? nic_rate_ : kind->nic.scaled(efficiency_.network);
+  const bool is_own = kind != nullptr && part.kind == Kind::device && cluster_.has_nvlink();
+  return is_own ? kind->nvlink.scaled(efficiency_.nvlink) : device_rate_;
 }
 
 std::string ClusterLinks::name(LinkId link) const {

@@ -96,6 +96,8 @@ class ClusterLinks {
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;
   LinkShares shares_;
+  Bandwidth device_rate_;  ///< Of nodes of no kind, as the next.
+  Bandwidth nic_rate_;
   std::shared_ptr<const Fabric> fabric_;  ///< Nothing in a cluster of one node.
   std::size_t first_pcie_switch_link_ = 0;
   std::size_t first_nic_link_ = 0;

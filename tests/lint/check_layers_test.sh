@@ -98,6 +98,7 @@ home() {
   expect "$1 in $3" "$3:1: <$1> belongs in $4 only"
 }
 home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
+home pugixml.hpp sim/cluster/a.cpp sim/study/a.cpp 'sim/cluster/'
 home CLI/CLI.hpp sim/app/a.cpp sim/study/a.cpp 'sim/app/'
 home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/trace/ sim/plan/ sim/report/ sim/study/ calib/measure/ tests/'
 home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'

@@ -31,7 +31,7 @@ class GraphReader {
     if (switches != nullptr) read_switches(*switches);
     if (cables != nullptr) read_cables(*cables);
     if (nodes != nullptr) read_nodes(*nodes);
-    if (diagnostics_.empty()) check_ways(*nodes);
+    if (nodes != nullptr && diagnostics_.empty()) check_ways(*nodes);
     return std::move(graph_);
   }
 

@@ -165,7 +165,7 @@ class NodeMaker {
   }
 
   void set_pcie(Bandwidth rate, std::int64_t sharing) {
-    note(fmt::format("to host memory: {}, {} gpus an uplink", text_of(rate), sharing));
+    note(fmt::format("to host memory: {} an uplink of {} gpu{}", text_of(rate), sharing, sharing == 1 ? "" : "s"));
     Value map = Value::map(first().position);
     map.set("bandwidth", Value::scalar(text_of(rate), first().position));
     map.set("gpus_per_uplink", count_value(sharing, first().position));
