@@ -8,10 +8,10 @@
 
 #include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/fabric_reader.h"
+#include "sim/cluster/impl/index_range.h"
 #include "sim/cluster/impl/keys.h"
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/node_reader.h"
-#include "sim/cluster/impl/speed_selector.h"
 #include "sim/cluster/link_shares.h"
 #include "sim/document/reader.h"
 
@@ -151,7 +151,7 @@ class ClusterReader {
       problems_.error(entry.value.position, fmt::format("a speed of {} is not above zero", entry.value.text),
                       "1 is nominal, 0.8 takes a quarter longer; leave a gpu out of the job by lowering 'gpus'");
     }
-    const auto selector = parse_speed_selector(entry.key);
+    const auto selector = parse_index_range(entry.key);
     if (!selector) {
       problems_.error(entry.position, fmt::format("'{}' names no gpus", entry.key),
                       "write 17, 32-39, every 64 or every 64 from 3");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/cluster/impl/contiguous.h"
+#include "sim/cluster/impl/on_nodes.h"
 #include "sim/cluster/impl/strided.h"
 
 namespace hdpsim {
@@ -17,18 +18,19 @@ bool has_positive_axes(const Mesh& mesh, Diagnostics& diagnostics, const Positio
   return false;
 }
 
-bool fills_cluster(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics& diagnostics, const Position& position) {
+bool fills_nodes(const Mesh& mesh, std::int64_t devices, std::string_view what, Diagnostics& diagnostics,
+                 const Position& position) {
   // In double first: three absurd axes would overflow the exact product.
   const double about = static_cast<double>(mesh.hdp) * static_cast<double>(mesh.tp) * static_cast<double>(mesh.pp);
   const bool countable = about < 1e18;
-  if (countable && mesh.devices() == cluster.devices) return true;
+  if (countable && mesh.devices() == devices) return true;
   const std::int64_t slice = countable ? mesh.tp * mesh.pp : 0;
   diagnostics.error(
       position,
-      fmt::format("a mesh of hdp {} x tp {} x pp {} has {} gpus, the cluster has {}", mesh.hdp, mesh.tp, mesh.pp,
-                  countable ? fmt::format("{}", mesh.devices()) : fmt::format("{:.3g}", about), cluster.devices),
-      slice > 0 && cluster.devices % slice == 0 ? fmt::format("write hdp {}", cluster.devices / slice)
-                                                : "make hdp x tp x pp the number of gpus");
+      fmt::format("a mesh of hdp {} x tp {} x pp {} has {} gpus, {} {}", mesh.hdp, mesh.tp, mesh.pp,
+                  countable ? fmt::format("{}", mesh.devices()) : fmt::format("{:.3g}", about), what, devices),
+      slice > 0 && devices % slice == 0 ? fmt::format("write hdp {}", devices / slice)
+                                        : "make hdp x tp x pp the number of gpus");
   return false;
 }
 
@@ -62,16 +64,24 @@ std::vector<std::string> placement_names() {
 }
 
 std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh, const ClusterSpec& cluster,
-                                          Diagnostics& diagnostics, const Position& position) {
+                                          Diagnostics& diagnostics, const Position& position, const NodeList& nodes) {
   const std::vector<std::string> names = placement_names();
   const bool known = std::find(names.begin(), names.end(), name) != names.end();
   if (!known) diagnostics.error(position, fmt::format("there is no placement '{}'", name), suggestion(name, names));
   if (!has_positive_axes(mesh, diagnostics, position)) return nullptr;
-  const bool fills = fills_cluster(mesh, cluster, diagnostics, position);
+  const bool everywhere = nodes.count(cluster) == cluster.nodes();
+  const char* what = everywhere ? "the cluster has" : "its nodes have";
+  const bool fills = fills_nodes(mesh, nodes.devices(cluster), what, diagnostics, position);
   const bool shares = tp_shares_a_node(mesh, cluster, diagnostics, position);
   if (!known || !fills || !shares) return nullptr;
-  if (name == "strided") return std::make_unique<Strided>(mesh);
-  return std::make_unique<Contiguous>(mesh);
+  std::unique_ptr<Placement> placement;
+  if (name == "strided") {
+    placement = std::make_unique<Strided>(mesh);
+  } else {
+    placement = std::make_unique<Contiguous>(mesh);
+  }
+  if (everywhere) return placement;
+  return std::make_unique<OnNodes>(std::move(placement), nodes, cluster.devices_per_node);
 }
 
 std::int64_t ranks_per_node(const Placement& placement, const Mesh& mesh, const ClusterSpec& cluster) {

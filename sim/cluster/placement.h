@@ -9,6 +9,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/id.h"
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/node_list.h"
 
 namespace hdpsim {
 
@@ -20,8 +21,8 @@ struct Mesh {
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
 };
 
-/// Which device runs which part of which HDP rank. A bijection: every device of the cluster runs exactly one part. The
-/// tp shards of a stage always share a node.
+/// Which device runs which part of which HDP rank. A bijection: every device of the job's nodes runs exactly one part.
+/// The tp shards of a stage always share a node.
 class Placement {
  public:
   virtual ~Placement() = default;
@@ -33,11 +34,12 @@ class Placement {
 /// Megatron-LM (`--use-tp-pp-dp-mapping` off).
 [[nodiscard]] std::vector<std::string> placement_names();
 
-/// Null, with every problem reported at `position`, if there is no placement of this name, the mesh does not have as
-/// many devices as the cluster, or the tp shards of a stage cannot share a node.
+/// On `nodes` as if they were the whole cluster. Null, with every problem reported at `position`, if there is no
+/// placement of this name, the mesh does not have as many devices as the nodes, or the tp shards of a stage cannot
+/// share a node.
 [[nodiscard]] std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh,
                                                         const ClusterSpec& cluster, Diagnostics& diagnostics,
-                                                        const Position& position = {});
+                                                        const Position& position = {}, const NodeList& nodes = {});
 
 /// The largest n such that each block of HDP ranks kn ... kn + n - 1 shares a node, stage by stage; at least 1, and a
 /// divisor of mesh.hdp.

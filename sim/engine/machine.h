@@ -9,6 +9,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/kernel_slowdown.h"
+#include "sim/network/collective_plan.h"
 #include "sim/network/network_model.h"
 #include "sim/plan/connection_table.h"
 
@@ -21,8 +22,8 @@ struct SetUpCosts {
   Duration first_contact;
 };
 
-/// The simulated cluster as the engine sees it. One machine serves one simulation at a time: the network holds its
-/// flows.
+/// The simulated cluster as one job sees it. The machines of jobs that run beside each other have one network in
+/// common, which serves one simulation at a time: it holds the flows.
 struct Machine {
   const CostModel* cost = nullptr;
   NetworkModel* network = nullptr;
@@ -40,6 +41,8 @@ struct Machine {
   std::function<Duration(Bytes)> tp_collective;
   std::function<Duration(Bytes)> pool_reduce_scatter;
   std::function<Duration(Bytes)> pool_all_gather;
+  /// How the pool's collectives load the network. Asked for only where jobs share it; nothing: they do not.
+  std::function<CollectivePlan()> pool_plan;
 };
 
 }  // namespace hdpsim

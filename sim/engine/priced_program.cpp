@@ -95,6 +95,10 @@ Hop hop_between(HdpRank from, HdpRank to, const Machine& machine) {
   return hop;
 }
 
+Duration on_slowest(Duration nominal, const Machine& machine) {
+  return nominal.scaled(1 / *std::min_element(machine.speed.begin(), machine.speed.end()));
+}
+
 }  // namespace
 
 Activity activity_of(Opcode opcode) {
@@ -150,22 +154,26 @@ std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine
   return hops;
 }
 
-void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished,
-                 Timeline& timeline) {
-  const StepEnd end = program.step_end();
-  const Instant last = *std::max_element(finished.begin(), finished.end());
+Duration pool_sync(const StepEnd& end, const Machine& machine) {
+  return machine.pool_reduce_scatter(end.gradient) + machine.pool_all_gather(end.parameters);
+}
+
+Duration slowest_optimizer(const StepEnd& end, const Machine& machine) {
+  return on_slowest(machine.cost->memory_bound(end.optimizer).time, machine);
+}
+
+void finish_step(const StepEnd& end, const Machine& machine, const StepTimes& times, Timeline& timeline) {
+  const Instant last = *std::max_element(times.finished.begin(), times.finished.end());
   const Estimate optimizer = machine.cost->memory_bound(end.optimizer);
-  const double slowest_speed = *std::min_element(machine.speed.begin(), machine.speed.end());
-  const Duration slowest_optimizer = optimizer.time.scaled(1 / slowest_speed);
-  const Duration sync = machine.pool_reduce_scatter(end.gradient) + machine.pool_all_gather(end.parameters);
-  timeline.step_time = (last - Instant{}) + sync + slowest_optimizer + machine.step_overhead;
+  const Duration slowest = on_slowest(optimizer.time, machine);
+  timeline.step_time = (last - times.begin) + times.sync + slowest + machine.step_overhead;
   for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
     Breakdown& rank = timeline.ranks[r];
     const Duration own_optimizer = optimizer.time.scaled(1 / machine.speed[r]);
-    rank[Activity::grad_sync] += sync;
+    rank[Activity::grad_sync] += times.sync;
     rank[Activity::optimizer] += own_optimizer;
     rank[Activity::overhead] += machine.step_overhead;
-    rank[Activity::group_wait] += (last - finished[r]) + (slowest_optimizer - own_optimizer);
+    rank[Activity::group_wait] += (last - times.finished[r]) + (slowest - own_optimizer);
     timeline.evidence[static_cast<std::size_t>(optimizer.evidence)] += own_optimizer;
     HDPSIM_CHECK(rank.total() == timeline.step_time, "rank {} accounts for {} ps of a step of {} ps", r,
                  rank.total().picoseconds(), timeline.step_time.picoseconds());

@@ -47,9 +47,20 @@ struct Hop {
 /// Hop i leads from group[i] to group[(i + 1) % N]. No hops for a group of one.
 [[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine);
 
+/// The collectives over the pool at the end of a step when nobody else uses the links: gradients, then parameters.
+[[nodiscard]] Duration pool_sync(const StepEnd& end, const Machine& machine);
+/// Of the rank with the slowest device.
+[[nodiscard]] Duration slowest_optimizer(const StepEnd& end, const Machine& machine);
+
+/// When the micro-batches of a step ran, and what its collectives took.
+struct StepTimes {
+  Instant begin;
+  const std::vector<Instant>& finished;  ///< By rank: when it ended its last micro-batch.
+  Duration sync;
+};
+
 /// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest
-/// rank, gradient sync, optimizer, fixed cost. `finished[r]` is when rank r ended its last micro-batch. Sets step_time.
-void finish_step(const Program& program, const Machine& machine, const std::vector<Instant>& finished,
-                 Timeline& timeline);
+/// rank, gradient sync, optimizer, fixed cost. Sets step_time.
+void finish_step(const StepEnd& end, const Machine& machine, const StepTimes& times, Timeline& timeline);
 
 }  // namespace hdpsim

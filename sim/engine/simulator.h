@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/engine/background.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
@@ -18,6 +19,10 @@ enum class Grain {
 ///
 /// Events, for m = sum of group sizes, L layers and N the largest group: fluid O(micro-batches), with contended links
 /// O(L x contended micro-batches); exact O(L N m).
-[[nodiscard]] Timeline simulate(const Program& program, Machine& machine, Grain grain);
+///
+/// With a background the step runs beside it on the same network; what a step of a background job costs comes on top,
+/// as often as it runs. The closed form knows no neighbours: a background is then a CheckFailure.
+[[nodiscard]] Timeline simulate(const Program& program, Machine& machine, Grain grain,
+                                const Background& background = {});
 
 }  // namespace hdpsim

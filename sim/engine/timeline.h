@@ -59,7 +59,8 @@ struct Timeline {
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
   EvidenceSums evidence{};                        ///< Of the kernels, summed over ranks.
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
-  std::uint64_t events = 0;
+  std::vector<Bytes> other_link_bytes;            ///< What other jobs sent meanwhile, all of it; empty without any.
+  std::uint64_t events = 0;                       ///< Of all jobs.
 
   /// Mean over ranks, rounded so that the activities still sum to step_time.
   [[nodiscard]] Breakdown mean() const;

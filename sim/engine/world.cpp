@@ -44,15 +44,39 @@ std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const Conne
 
 }  // namespace
 
-struct World::Parts {
+namespace {
+
+// What the jobs of a cluster have in common.
+struct Site {
   ClusterSpec cluster;
   DeviceProfile profile;
-  Mesh mesh;
   std::unique_ptr<CostModel> cost;
   std::unique_ptr<WatchedCostModel> watched_cost;
   std::unique_ptr<NetworkModel> network;
+};
+
+std::vector<double> rank_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
+  std::vector<double> speeds;
+  speeds.reserve(static_cast<std::size_t>(mesh.hdp));
+  for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
+    double slowest = cluster.speed_of(placement.device(HdpRank(rank), 0, 0));
+    for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
+      slowest = std::min(slowest, cluster.speed_of(placement.device(HdpRank(rank), 0, shard)));
+    }
+    speeds.push_back(slowest);
+  }
+  return speeds;
+}
+
+}  // namespace
+
+struct World::Parts {
+  std::shared_ptr<Site> site;
+  Mesh mesh;
+  ConnectionOptions connections;
   std::unique_ptr<Placement> placement;
   Machine machine;
+  std::vector<std::unique_ptr<World>> jobs;
 };
 
 World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -61,35 +85,53 @@ World::~World() = default;
 
 std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfile& profile, const Mesh& mesh,
                                    std::string_view placement, Diagnostics& diagnostics,
-                                   const ConnectionOptions& options) {
+                                   const ConnectionOptions& options, const NodeList& nodes) {
   auto parts = std::make_unique<Parts>();
-  parts->placement = make_placement(placement, mesh, cluster, diagnostics);
-  if (!parts->placement) return nullptr;
-  parts->cluster = cluster;
-  parts->profile = profile;
   parts->mesh = mesh;
-  parts->cost = make_cost_model(profile);
-  parts->watched_cost = std::make_unique<WatchedCostModel>(*parts->cost);
-  parts->network = make_fair_share_network(cluster, message_efficiency(profile));
+  parts->site = std::make_shared<Site>();
+  Site& site = *parts->site;
+  site.cluster = cluster;
+  site.profile = profile;
+  site.cost = make_cost_model(profile);
+  site.watched_cost = std::make_unique<WatchedCostModel>(*site.cost);
+  site.network = make_fair_share_network(cluster, message_efficiency(profile));
+  parts->connections = options;
+  return place(std::move(parts), placement, nodes, diagnostics);
+}
+
+World* World::add_job(const Mesh& mesh, std::string_view placement, const NodeList& nodes, Diagnostics& diagnostics) {
+  auto parts = std::make_unique<Parts>();
+  parts->mesh = mesh;
+  parts->site = parts_->site;
+  std::unique_ptr<World> job = place(std::move(parts), placement, nodes, diagnostics);
+  if (job == nullptr) return nullptr;
+  return parts_->jobs.emplace_back(std::move(job)).get();
+}
+
+World& World::job(std::size_t index) {
+  return *parts_->jobs.at(index);
+}
+
+std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_view name, const NodeList& nodes,
+                                    Diagnostics& diagnostics) {
+  const ClusterSpec& cluster = parts->site->cluster;
+  const DeviceProfile& profile = parts->site->profile;
+  const Mesh& mesh = parts->mesh;
+  parts->placement = make_placement(name, mesh, cluster, diagnostics, {}, nodes);
+  if (!parts->placement) return nullptr;
 
   Machine& machine = parts->machine;
-  machine.cost = parts->watched_cost.get();
-  machine.network = parts->network.get();
+  machine.cost = parts->site->watched_cost.get();
+  machine.network = parts->site->network.get();
   machine.placement = parts->placement.get();
   machine.tp = mesh.tp;
-  for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
-    double slowest = cluster.speed_of(machine.placement->device(HdpRank(rank), 0, 0));
-    for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
-      slowest = std::min(slowest, cluster.speed_of(machine.placement->device(HdpRank(rank), 0, shard)));
-    }
-    machine.speed.push_back(slowest);
-  }
+  machine.speed = rank_speeds(mesh, *parts->placement, cluster);
   const auto& copies = profile.host_copies;
   machine.d2h = host_copy_rate(cluster, copies ? std::optional(copies->d2h) : std::nullopt);
   machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt);
   machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine.step_overhead = profile.overheads.per_step.time;
-  machine.set_up = set_up_costs(profile, options);
+  machine.set_up = set_up_costs(profile, parts->connections);
   machine.beside_communication = kernel_slowdown(profile);
 
   const CollectiveEfficiency gather = collective_efficiency(profile, &LinkProfile::all_gather);
@@ -100,6 +142,10 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   machine.pool_reduce_scatter =
       PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, *parts->placement);
   machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, *parts->placement);
+  const Site* site = parts->site.get();
+  machine.pool_plan = [site, mesh, placement = machine.placement] {
+    return pool_plan(ClusterLinks(site->cluster, {}), mesh, *placement);
+  };
   return std::unique_ptr<World>(new World(std::move(parts)));
 }
 
@@ -108,16 +154,16 @@ Machine& World::machine() {
 }
 
 const Coverage& World::coverage() const {
-  return parts_->watched_cost->coverage();
+  return parts_->site->watched_cost->coverage();
 }
 
 std::int64_t World::ranks_per_node() const {
-  return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->cluster);
+  return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->site->cluster);
 }
 
 WorkModel World::work_model(const Transformer& model, std::int64_t capacity) const {
   const Machine& machine = parts_->machine;
-  const CostModel& cost = *parts_->cost;
+  const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
   const auto layers = static_cast<double>(model.layers);
   const auto tokens = static_cast<double>(capacity);
@@ -149,7 +195,7 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
     // The widest hop of the pool: from the last rank to the first.
     const Route route = machine.network->route(machine.placement->device(HdpRank(parts_->mesh.hdp - 1), 0, 0),
                                                machine.placement->device(HdpRank(0), 0, 0));
-    const std::int64_t dkv = parts_->profile.backward_ring.dkv_bytes_per_element;
+    const std::int64_t dkv = parts_->site->profile.backward_ring.dkv_bytes_per_element;
     const auto kv = static_cast<double>(kv_bytes(model, capacity, tp).count()) / tokens;
     const double both_ways = kv * (2 + static_cast<double>(dkv) / 2);  // forward KV; backward KV and dKV
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());

@@ -16,19 +16,26 @@
 
 namespace hdpsim {
 
-/// One simulated cluster with everything that a machine points to: cost model, network, placement. Worlds share
-/// nothing, so each thread has its own.
+/// One simulated cluster with everything that a machine points to: cost model, network, placement. Worlds that were
+/// made share nothing, so each thread has its own; jobs that were added to one share its network and costs.
 class World {
  public:
-  /// `placement` is one of placement_names(). The mesh must fit the cluster and tp a node: what does not is reported,
+  /// `placement` is one of placement_names(). The mesh must fit the nodes and tp a node: what does not is reported,
   /// and the result is null.
   [[nodiscard]] static std::unique_ptr<World> make(const ClusterSpec& cluster, const DeviceProfile& profile,
                                                    const Mesh& mesh, std::string_view placement,
-                                                   Diagnostics& diagnostics, const ConnectionOptions& options = {});
+                                                   Diagnostics& diagnostics, const ConnectionOptions& options = {},
+                                                   const NodeList& nodes = {});
   ~World();
 
+  /// The same cluster as another job sees it, which runs beside the first one on nodes of its own. It lives as long as
+  /// this world; its connections are warm. Null, with what does not fit reported, as make().
+  World* add_job(const Mesh& mesh, std::string_view placement, const NodeList& nodes, Diagnostics& diagnostics);
+  /// The `index`-th job that was added.
+  [[nodiscard]] World& job(std::size_t index);
+
   [[nodiscard]] Machine& machine();
-  /// What simulations on this machine asked of the profile so far.
+  /// What simulations asked of the profile so far, all jobs together.
   [[nodiscard]] const Coverage& coverage() const;
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
@@ -37,6 +44,8 @@ class World {
 
  private:
   struct Parts;
+  [[nodiscard]] static std::unique_ptr<World> place(std::unique_ptr<Parts> parts, std::string_view placement,
+                                                    const NodeList& nodes, Diagnostics& diagnostics);
   explicit World(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

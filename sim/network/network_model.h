@@ -46,8 +46,8 @@ class NetworkModel {
   virtual FlowId add(const Route& route, Bandwidth cap) = 0;
   /// A part of a CollectivePlan starts: coupled flows that all move at one rate, which is that of the id. It has moved
   /// everything when that rate has moved CollectivePlan::bytes_per_flow x the size. A plan is under way as one such flow a
-  /// part; each changes rate (take_changed) and ends (remove) as any other.
-  virtual FlowId add(std::span<const FairShare::Load> part) = 0;
+  /// part; each changes rate (take_changed) and ends (remove) as any other. Each of them never wants more than `cap`.
+  virtual FlowId add(std::span<const FairShare::Load> part, Bandwidth cap) = 0;
   virtual void remove(FlowId flow) = 0;
   [[nodiscard]] virtual Bandwidth rate(FlowId flow) const = 0;
   /// Flows whose rate may have changed since the last call, in the order of their ids, each once; the list is emptied.

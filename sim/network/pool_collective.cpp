@@ -5,9 +5,13 @@
 namespace hdpsim {
 namespace {
 
-bool spans_nodes(const ClusterSpec& cluster, const std::vector<DeviceId>& devices) {
-  return std::any_of(devices.begin(), devices.end(),
-                     [&](DeviceId device) { return cluster.node_of(device) != cluster.node_of(devices.front()); });
+bool any_spans_nodes(const ClusterSpec& cluster, const Mesh& mesh, const Placement& placement) {
+  const auto spans_nodes = [&](const std::vector<DeviceId>& devices) {
+    const NodeId first = cluster.node_of(devices.front());
+    return std::any_of(devices.begin(), devices.end(), [&](DeviceId d) { return cluster.node_of(d) != first; });
+  };
+  const std::vector<std::vector<DeviceId>> all = pools(mesh, placement);
+  return std::any_of(all.begin(), all.end(), spans_nodes);
 }
 
 }  // namespace
@@ -25,19 +29,23 @@ std::vector<std::vector<DeviceId>> pools(const Mesh& mesh, const Placement& plac
   return all;
 }
 
+CollectivePlan pool_plan(const ClusterLinks& links, const Mesh& mesh, const Placement& placement) {
+  if (mesh.hdp == 1) return {};
+  CollectivePlanner planner(links);
+  std::vector<CollectivePlan> plans;
+  for (const std::vector<DeviceId>& devices : pools(mesh, placement)) {
+    plans.push_back(planner.plan(CollectiveKind::all_gather, CollectiveAlgorithm::hierarchical, devices));
+  }
+  return together(plans);
+}
+
 PoolCollective::PoolCollective(const ClusterLinks& links, const CollectiveEfficiency& efficiency, const Mesh& mesh,
                                const Placement& placement) {
   if (mesh.hdp == 1) return;
-  CollectivePlanner planner(links);
-  std::vector<CollectivePlan> plans;
-  bool any_spans_nodes = false;
-  for (const std::vector<DeviceId>& devices : pools(mesh, placement)) {
-    plans.push_back(planner.plan(CollectiveKind::all_gather, CollectiveAlgorithm::hierarchical, devices));
-    any_spans_nodes = any_spans_nodes || spans_nodes(links.cluster(), devices);
-  }
-  const CollectivePlan all = together(plans);
-  fixed_ = (any_spans_nodes ? efficiency.network_start : efficiency.nvlink_start) + all.latency;
-  seconds_a_byte_ = hdpsim::seconds_a_byte(all, links);
+  const CollectivePlan plan = pool_plan(links, mesh, placement);
+  fixed_ = (any_spans_nodes(links.cluster(), mesh, placement) ? efficiency.network_start : efficiency.nvlink_start) +
+           plan.latency;
+  seconds_a_byte_ = hdpsim::seconds_a_byte(plan, links);
 }
 
 Duration PoolCollective::operator()(Bytes bytes) const {

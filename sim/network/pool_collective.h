@@ -12,9 +12,12 @@ namespace hdpsim {
 /// The devices of all HDP ranks that hold the same shard of the same stage: one set for each of them, stage by stage.
 [[nodiscard]] std::vector<std::vector<DeviceId>> pools(const Mesh& mesh, const Placement& placement);
 
+/// A reduce-scatter or an all-gather in all of them at once, hierarchical: see collective_plan.h.
+[[nodiscard]] CollectivePlan pool_plan(const ClusterLinks& links, const Mesh& mesh, const Placement& placement);
+
 /// A reduce-scatter or an all-gather in all pools of a mesh at once, as at the end of a step, on the devices where the
 /// placement has them: so devices behind one NIC divide it, and the slowest link that any of them needs, degraded or not,
-/// holds all back. Hierarchical, see collective_plan.h; nothing else uses the links.
+/// holds all back. Nothing else uses the links.
 class PoolCollective {
  public:
   /// `links`: with the efficiency of this kind of collective.

@@ -20,7 +20,7 @@ std::vector<Message> permutation(const Traffic& traffic) {
   std::iota(order.begin(), order.end(), traffic.first);
   RandomStream random(traffic.seed, "permutation");
   for (std::size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
-  std::vector<Pair> messages;
+  std::vector<Message> messages;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto device = [&](std::size_t place) {
       return DeviceId(static_cast<std::size_t>(order[place % order.size()]));

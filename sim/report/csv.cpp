@@ -167,7 +167,7 @@ std::string ranks_csv(const std::vector<Run>& runs) {
 
 std::string links_csv(const std::vector<Run>& runs) {
   Table table;
-  key_names(table, runs).texts({"link", "gb_per_s", "gb", "utilisation"}).end_row();
+  key_names(table, runs).texts({"link", "gb_per_s", "gb", "utilisation", "other_gb", "other_utilisation"}).end_row();
   for (const Run& run : runs) {
     for (const LinkUse& link : run.result.links) {
       key(table, run.info)
@@ -175,6 +175,8 @@ std::string links_csv(const std::vector<Run>& runs) {
           .number(static_cast<double>(link.rate.bytes_per_second()) / 1e9)
           .number(static_cast<double>(link.bytes.count()) / 1e9)
           .number(link.utilisation)
+          .number(static_cast<double>(link.other_bytes.count()) / 1e9)
+          .number(link.other_utilisation)
           .end_row();
     }
   }

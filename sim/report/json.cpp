@@ -35,6 +35,10 @@ Json run_json(const Run& run) {
   const RunMetrics& metrics = run.metrics;
   Json point = Json::object();
   for (const auto& coordinate : run.info.coordinates) point[coordinate.path] = json_of(coordinate.value);
+  Json background = Json::array();
+  for (const auto& other : run.info.background) {
+    background.push_back({{"name", other.name}, {"what", other.what}, {"gpus", other.gpus}});
+  }
   Json speedup;
   if (metrics.speedup) {
     const Speedup& ratio = *metrics.speedup;
@@ -46,6 +50,7 @@ Json run_json(const Run& run) {
               {"plan", run.info.plan},
               {"profile", run.info.profile},
               {"gpus", run.info.gpus},
+              {"background", background},
               {"steps", metrics.steps},
               {"step_time_s", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
               {"tokens_per_s", metrics.tokens_per_s},

@@ -41,6 +41,13 @@ struct RunInfo {
   std::string plan;
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
   std::string profile;  ///< Its name and label.
+  /// What ran beside it all the time.
+  struct Neighbour {
+    std::string name;
+    std::string what;  ///< In a few words.
+    std::int64_t gpus = 0;
+  };
+  std::vector<Neighbour> background;
   std::int64_t gpus = 0;
   FlopRate peak;                            ///< Of one device.
   Bytes device_memory;                      ///< Of one device.

@@ -1,12 +1,15 @@
 #include "sim/study/point.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/profile/profile_file.h"
+#include "sim/report/values.h"
+#include "sim/study/background.h"
 #include "sim/study/fingerprint.h"
 #include "sim/study/lengths.h"
 
@@ -46,7 +49,7 @@ class PointReader {
       point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
     }
     for (const std::string_view key : whole_study_keys) (void)study.find(key);
-    (void)study.find("sweep");
+    for (const std::string_view key : {"sweep", "background"}) (void)study.find(key);
     study.finish();
     return std::move(point_);
   }
@@ -100,12 +103,14 @@ class PointReader {
     const auto tp = mesh.required_in<std::int64_t>("tp", degree);
     const auto pp = mesh.required_in<std::int64_t>("pp", degree);
     const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
+    const Value* nodes = mesh.find("nodes");
     point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
     if (const Value* placement = mesh.find("placement")) {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
     read_connections(mesh);
     mesh.finish();
+    if (nodes != nullptr && !take_nodes(*nodes)) return;
     if (!tp || !pp) return;
     if (*pp > 1) {
       diagnostics_.error(value.find("pp")->position, fmt::format("pipelines cannot be simulated yet, 'pp' is {}", *pp),
@@ -127,6 +132,14 @@ class PointReader {
     }
   }
 
+  // False if nothing can be said of the mesh.
+  bool take_nodes(const Value& value) {
+    if (point_.cluster.devices == 0) return false;
+    auto nodes = read_nodes(value, point_.cluster, diagnostics_);
+    if (nodes) point_.nodes = std::move(*nodes);
+    return nodes.has_value();
+  }
+
   // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.
   void check_split(const Value& where, std::int64_t tp) {
     const Transformer& model = point_.model;
@@ -141,7 +154,7 @@ class PointReader {
   }
 
   void fit_mesh(const Value& where, std::int64_t tp, std::int64_t pp, std::optional<std::int64_t> hdp) {
-    const std::int64_t gpus = point_.cluster.devices;
+    const std::int64_t gpus = point_.nodes.devices(point_.cluster);
     const std::int64_t replica = tp * pp;
     const bool divides = gpus % replica == 0;
     point_.mesh = {hdp.value_or(std::max<std::int64_t>(1, gpus / replica)), tp, pp};
@@ -149,10 +162,11 @@ class PointReader {
     const std::string help = divides ? fmt::format("leave 'hdp' out, or make it {}", gpus / replica)
                                      : "the GPUs must be a multiple of tp x pp";
     const Position& position = hdp ? where.find("hdp")->position : where.position;
-    diagnostics_.error(position,
-                       fmt::format("tp x hdp x pp = {} x {} x {} = {}, but the cluster has {} GPUs", tp,
-                                   point_.mesh.hdp, pp, point_.mesh.devices(), gpus),
-                       help);
+    diagnostics_.error(
+        position,
+        fmt::format("tp x hdp x pp = {} x {} x {} = {}, but {} {} GPUs", tp, point_.mesh.hdp, pp, point_.mesh.devices(),
+                    where.find("nodes") == nullptr ? "the cluster has" : "its nodes have", gpus),
+        help);
   }
 
   const Value& study_;
@@ -170,10 +184,22 @@ std::string text_of(const Transformer& model) {
 
 }  // namespace
 
+std::string BackgroundSpec::what() const {
+  if (job == nullptr) return traffic_pattern_names().at(static_cast<std::size_t>(traffic.pattern));
+  return fmt::format("{} with {}", job->model.name, line_of(plan));
+}
+
 std::string PointSpec::setting() const {
-  return fmt::format("{} on {} x {}, hdp {} x tp {}, capacity {}, {} {} of {} tokens", model.name, cluster.devices,
+  const std::int64_t own = mesh.devices();
+  const std::string gpus =
+      own == cluster.devices ? fmt::format("{}", own) : fmt::format("{} of {}", own, cluster.devices);
+  std::vector<std::string> beside;
+  for (const BackgroundSpec& other : background) {
+    beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
+  }
+  return fmt::format("{} on {} x {}, hdp {} x tp {}, capacity {}, {} {} of {} tokens{}{}", model.name, gpus,
                      cluster.device, mesh.hdp, mesh.tp, count_text(capacity), steps, steps == 1 ? "step" : "steps",
-                     count_text(batch.tokens_per_step));
+                     count_text(batch.tokens_per_step), beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
 }
 
 Value with_defaults(Value study) {
@@ -197,11 +223,16 @@ Value with_defaults(Value study) {
 std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {
   Diagnostics found;
   PointSpec point = PointReader(study, catalog, found).read();
+  point.background = read_background(study, point, catalog, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());
   point.fingerprint = fingerprint(profile_text(*point.profile), point.fingerprint);
   point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
+  for (const BackgroundSpec& other : point.background) {
+    if (other.job == nullptr) continue;
+    point.fingerprint = fingerprint(fmt::format("{:016x}", other.job->fingerprint), point.fingerprint);
+  }
   return point;
 }
 

@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/node_list.h"
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
 #include "sim/model/transformer.h"
+#include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
 #include "sim/profile/device_profile.h"
 #include "sim/study/catalog.h"
@@ -20,12 +23,28 @@
 
 namespace hdpsim {
 
+struct PointSpec;
+
+/// What runs beside the main job on nodes of its own: another job that trains, or traffic without end.
+struct BackgroundSpec {
+  std::string name;
+  NodeList nodes;
+  std::shared_ptr<const PointSpec> job;  ///< Nothing: traffic.
+  Value plan;                            ///< Of the job: the planner's entry.
+  Traffic traffic = {};                  ///< Among the devices of the nodes, the first of which is 0 here.
+
+  [[nodiscard]] std::int64_t gpus(const ClusterSpec& cluster) const { return nodes.devices(cluster); }
+  /// "llama-7b with static", "permutation".
+  [[nodiscard]] std::string what() const;
+};
+
 /// The checked values of one point of a study.
 struct PointSpec {
   ClusterSpec cluster;
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
+  NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
   std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
@@ -33,9 +52,10 @@ struct PointSpec {
   BatchOptions batch;
   std::int64_t steps = 0;
   Grain grain = Grain::fluid;
-  std::uint64_t fingerprint = 0;  ///< Of the profile, the model and the lengths.
+  std::vector<BackgroundSpec> background;
+  std::uint64_t fingerprint = 0;  ///< Of the profile, the models and the lengths.
 
-  /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens".
+  /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
 

@@ -119,12 +119,18 @@ Json link_json(const LinkUse& link) {
   return {{"name", link.name},
           {"rate", link.rate.bytes_per_second()},
           {"bytes", link.bytes.count()},
-          {"utilisation", link.utilisation}};
+          {"utilisation", link.utilisation},
+          {"other_bytes", link.other_bytes.count()},
+          {"other_utilisation", link.other_utilisation}};
 }
 
 LinkUse link_of(const Json& json) {
-  return {json.at("name"), Bandwidth::bytes_per_second(json.at("rate").get<std::int64_t>()),
-          Bytes(json.at("bytes").get<std::int64_t>()), json.at("utilisation")};
+  return {json.at("name"),
+          Bandwidth::bytes_per_second(json.at("rate").get<std::int64_t>()),
+          Bytes(json.at("bytes").get<std::int64_t>()),
+          json.at("utilisation"),
+          Bytes(json.at("other_bytes").get<std::int64_t>()),
+          json.at("other_utilisation")};
 }
 
 }  // namespace

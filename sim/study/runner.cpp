@@ -40,6 +40,11 @@ class ThreadWorld {
   const StudyPoint* point_ = nullptr;  // for which the world was made
 };
 
+void add_bytes(const std::vector<Bytes>& more, std::vector<Bytes>& sum) {
+  sum.resize(more.size());
+  for (std::size_t link = 0; link < sum.size(); ++link) sum[link] += more[link];
+}
+
 /// One run while its steps are simulated, in whatever order.
 class RunInProgress {
  public:
@@ -54,8 +59,8 @@ class RunInProgress {
   bool add(const SimulatedStep& step, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
-    link_bytes_.resize(step.link_bytes.size());
-    for (std::size_t link = 0; link < link_bytes_.size(); ++link) link_bytes_[link] += step.link_bytes[link];
+    add_bytes(step.links.main, links_.main);
+    add_bytes(step.links.others, links_.others);
     time_ += step.result.time;
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
@@ -63,8 +68,8 @@ class RunInProgress {
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     ranks_ = {};
-    result_.links = busiest_links(link_bytes_, time_, network, reported_links);
-    link_bytes_ = {};
+    result_.links = busiest_links(links_, time_, network, reported_links);
+    links_ = {};
     return true;
   }
 
@@ -79,7 +84,7 @@ class RunInProgress {
   std::size_t plan_;
   std::int64_t left_;
   std::vector<BreakdownMean> ranks_;
-  std::vector<Bytes> link_bytes_;
+  LinkBytes links_;
   Duration time_;
   RunResult result_;
 };

@@ -58,6 +58,32 @@ StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, 
           .phases = {}};
 }
 
+// What runs beside a step of the main job: each job from its own step of the same number on.
+Background background_of(const StudyPoint& point, std::int64_t step, World& world) {
+  Background background;
+  for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
+    const StudyNeighbour& job = point.neighbours[i];
+    const LoweringOptions lowering{job.spec->model, job.spec->mesh,
+                                   job.spec->profile->backward_ring.dkv_bytes_per_element};
+    background.jobs.push_back({job.name, &world.job(i).machine(), lowering, [&job, step](std::int64_t n) {
+                                 Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
+                                 require_sound(plan);
+                                 return plan;
+                               }});
+  }
+  for (const BackgroundSpec& other : point.spec.background) {
+    if (other.job != nullptr) continue;
+    BackgroundTraffic traffic{other.name, messages_of(other.traffic)};
+    const std::int64_t per_node = point.spec.cluster.devices_per_node;
+    for (Message& message : traffic.messages) {
+      message.from = other.nodes.device(message.from.index(), per_node);
+      message.to = other.nodes.device(message.to.index(), per_node);
+    }
+    background.traffic.push_back(std::move(traffic));
+  }
+  return background;
+}
+
 }  // namespace
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
@@ -79,13 +105,13 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
 
   const LoweringOptions lowering{spec.model, spec.mesh, spec.profile->backward_ring.dkv_bytes_per_element};
   const Program program(made, lowering);
-  Timeline timeline = simulate(program, world.machine(), spec.grain);
+  Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
   phases.simulation_s = watch.lap();
 
   StepResult result = summary(made, batch, spec, timeline);
   phases.summary_s = watch.lap();
   result.phases = phases;
-  return {std::move(result), std::move(timeline.ranks), std::move(timeline.link_bytes)};
+  return {std::move(result), std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};
 }
 
 }  // namespace hdpsim

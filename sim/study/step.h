@@ -13,7 +13,7 @@ namespace hdpsim {
 struct SimulatedStep {
   StepResult result;
   std::vector<Breakdown> ranks;
-  std::vector<Bytes> link_bytes;  ///< By LinkId.
+  LinkBytes links;
 };
 
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.

@@ -109,12 +109,29 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .host_tokens = host_tokens(spec)};
 }
 
+// The cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
+std::unique_ptr<World> world_of(const PointSpec& spec, Diagnostics& diagnostics) {
+  auto world = World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, diagnostics, spec.connections,
+                           spec.nodes);
+  if (world == nullptr) return nullptr;
+  for (const BackgroundSpec& other : spec.background) {
+    if (other.job == nullptr) continue;
+    const PointSpec& job = *other.job;
+    if (world->add_job(job.mesh, job.placement, job.nodes, diagnostics) == nullptr) return nullptr;
+  }
+  return world;
+}
+
 // The order of keys means nothing: two studies that differ only in it have the same runs.
 void sort_keys(Value& value) {
   std::sort(value.entries.begin(), value.entries.end(),
             [](const Value::Entry& a, const Value::Entry& b) { return a.key < b.key; });
   for (auto& entry : value.entries) sort_keys(entry.value);
   for (Value& item : value.items) sort_keys(item);
+}
+
+void remove_key(Value& map, std::string_view key) {
+  std::erase_if(map.entries, [&](const Value::Entry& entry) { return entry.key == key; });
 }
 
 bool sweeps_over_clusters(const Value& study) {
@@ -149,7 +166,7 @@ class PointMaker {
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
     point.identity = identity_of(std::move(sweep_point.study), point.spec);
-    const World* world = world_of(point, mesh_position_);
+    World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return check_options();
     const PlanningContext context = planning_context(point.spec, *world);
     Diagnostics problems_of_plans;
@@ -157,11 +174,23 @@ class PointMaker {
       point.planners.push_back(make_planner(plan.entry, context, problems_of_plans));
     }
     problems_.add(problems_of_plans, mesh_position_);
+    add_neighbours(point, *world);
     point.batches = make_batches(point.spec.lengths, point.spec.batch);
     study_.points.push_back(std::move(point));
   }
 
  private:
+  void add_neighbours(StudyPoint& point, World& world) {
+    for (const BackgroundSpec& other : point.spec.background) {
+      if (other.job == nullptr) continue;
+      Diagnostics found;
+      const PlanningContext context = planning_context(*other.job, world.job(point.neighbours.size()));
+      point.neighbours.push_back({other.name, other.job, make_batches(other.job->lengths, other.job->batch),
+                                  make_planner(other.plan, context, found)});
+      problems_.add(found, other.plan.position);
+    }
+  }
+
   // Planners are made only for points without a problem; what is wrong with a plan in itself is told in any case.
   void check_options() {
     Diagnostics found;
@@ -176,20 +205,22 @@ class PointMaker {
     std::erase_if(study.entries, [](const Value::Entry& entry) {
       return std::find(whole_study_keys.begin(), whole_study_keys.end(), entry.key) != whole_study_keys.end();
     });
-    world_key_ = fmt::format("{} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
-                             line_of(*study.find("mesh")));
+    Value* background = study.find("background");
+    if (background != nullptr && background->items.empty()) remove_key(study, "background");
+    background = study.find("background");
+    world_key_ = fmt::format("{} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
+                             line_of(*study.find("mesh")), background == nullptr ? "" : line_of(*background));
     sort_keys(study);
     return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
   }
 
-  const World* world_of(StudyPoint& point, const Position& where) {
+  World* shared_world(StudyPoint& point, const Position& where) {
     const auto [known, is_new] = worlds_.try_emplace(world_key_, worlds_.size(), nullptr);
     auto& [number, world] = known->second;
     point.world = number;
     if (is_new) {
       Diagnostics found;
-      world = World::make(point.spec.cluster, *point.spec.profile, point.spec.mesh, point.spec.placement, found,
-                          point.spec.connections);
+      world = world_of(point.spec, found);
       problems_.add(found, where);
     }
     return world.get();
@@ -207,8 +238,7 @@ class PointMaker {
 
 std::unique_ptr<World> StudyPoint::make_world() const {
   Diagnostics found;
-  std::unique_ptr<World> made =
-      World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, found, spec.connections);
+  std::unique_ptr<World> made = world_of(spec, found);
   HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
   return made;
 }
@@ -216,11 +246,16 @@ std::unique_ptr<World> StudyPoint::make_world() const {
 RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
   const StudyPoint& at = points.at(point);
   const PointSpec& spec = at.spec;
+  std::vector<RunInfo::Neighbour> background;
+  for (const BackgroundSpec& other : spec.background) {
+    background.push_back({other.name, other.what(), other.gpus(spec.cluster)});
+  }
   return {.point = point,
           .coordinates = at.coordinates,
           .plan = plans.at(plan).name,
           .setting = spec.setting(),
           .profile = fmt::format("{} ({})", spec.profile->name, profile_label_name(spec.profile->provenance.label)),
+          .background = std::move(background),
           .gpus = spec.mesh.devices(),
           .peak = spec.profile->datasheet.peak,
           .device_memory = spec.cluster.least_device_memory(),

@@ -14,6 +14,14 @@
 
 namespace hdpsim {
 
+/// A job that trains beside the main one, ready to run.
+struct StudyNeighbour {
+  std::string name;
+  std::shared_ptr<const PointSpec> spec;
+  BatchSourcePtr batches;
+  std::unique_ptr<Planner> planner;
+};
+
 /// One point of a study, ready to run. All plans see the same batches.
 struct StudyPoint {
   std::vector<RunInfo::Coordinate> coordinates;
@@ -22,9 +30,10 @@ struct StudyPoint {
   std::size_t world = 0;
   BatchSourcePtr batches;
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
+  std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
   std::string identity;                            ///< YAML of all values that its steps depend on.
 
-  /// Of the simulated cluster; each thread needs its own.
+  /// Of the simulated cluster and all jobs that train on it; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;
 };
 

@@ -17,9 +17,9 @@ bool is_measured(const DeviceProfile& profile) {
 }
 
 /// What a profile lacks of the traffic of one point.
-class Traffic {
+class TrafficGaps {
  public:
-  Traffic(const PointSpec& spec, const DeviceProfile& profile) : spec_(spec), profile_(profile) {}
+  TrafficGaps(const PointSpec& spec, const DeviceProfile& profile) : spec_(spec), profile_(profile) {}
 
   void add_problems(std::set<std::string>& lines) const {
     const std::int64_t devices = spec_.mesh.hdp * spec_.mesh.tp * spec_.mesh.pp;
@@ -73,7 +73,7 @@ std::vector<std::string> StudyCoverage::warnings(const Study& study, const std::
     std::vector<std::string> lines = asked.coverage.warnings(*asked.profile);
     std::set<std::string> traffic;
     for (const StudyPoint& point : study.points) {
-      if (point.spec.profile->name == name) Traffic(point.spec, *asked.profile).add_problems(traffic);
+      if (point.spec.profile->name == name) TrafficGaps(point.spec, *asked.profile).add_problems(traffic);
     }
     lines.insert(lines.end(), traffic.begin(), traffic.end());
     const bool offloads = std::any_of(runs.begin(), runs.end(), [&](const Run& run) {

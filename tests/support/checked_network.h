@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ class CheckedNetwork final : public NetworkModel {
     if (cap < route.alone) flow.cap = static_cast<double>(cap.bytes_per_second());
     flows_[id] = {std::move(flow), Bandwidth{}};
     return id;
+  }
+  FlowId add(std::span<const FairShare::Load>, Bandwidth) override {
+    throw std::logic_error("coupled flows cannot be watched");
   }
   void remove(FlowId flow) override {
     network_.remove(flow);

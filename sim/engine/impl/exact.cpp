@@ -2,14 +2,11 @@
 #include <array>
 #include <memory>
 
-#include "sim/base/check.h"
-#include "sim/engine/event_queue.h"
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
 #include "sim/engine/impl/private_ring.h"
-#include "sim/engine/impl/progress.h"
 #include "sim/engine/impl/ring_traffic.h"
-#include "sim/engine/impl/simulations.h"
+#include "sim/engine/impl/step_run.h"
 
 namespace hdpsim {
 namespace {
@@ -24,6 +21,8 @@ struct GroupProgram {
   bool is_private = false;
   std::vector<Hop> hops{};        // of a private ring; the board has those of the others
   std::vector<Instant> begins{};  // of its ranks
+  Instant began{};                // and once all its ranks have, when it did
+  Instant ends{};                 // and will end
 
   GroupProgram(PricedProgram program, const std::vector<HdpRank>& group)
       : priced(std::move(program)), ranks_left(group.size()) {
@@ -38,6 +37,10 @@ struct GroupProgram {
     }
   }
 
+  // Of a private ring, by its time.
+  [[nodiscard]] double share_done(Instant now) const {
+    return ends > began ? (now - began).seconds() / (ends - began).seconds() : 0;
+  }
   [[nodiscard]] std::size_t place_of(HdpRank rank) const {
     return std::lower_bound(places.begin(), places.end(), std::pair(rank, std::size_t{0}))->second;
   }
@@ -62,46 +65,57 @@ struct RankState {
   Duration peer_wait;                   // while compute stands still: for ranks that had not posted their side
 };
 
-class ExactSimulation {
+class ExactStep final : public StepRun {
  public:
-  ExactSimulation(const Program& program, Machine& machine, bool queue_all)
-      : program_(program),
-        plan_(program.plan()),
-        machine_(machine),
+  ExactStep(const StepSetting& setting, bool queue_all)
+      : StepRun(setting),
         queue_all_(queue_all),
-        progress_(plan_),
-        set_up_(machine),
-        board_(plan_, machine, queue_),
+        set_up_(machine_),
+        board_(plan_, flows_, queue_),
         groups_(plan_.micro_batches.size()),
-        ranks_(plan_.schedule.size()),
-        finished_(plan_.schedule.size()) {
-    timeline_.ranks.resize(plan_.schedule.size());
-    timeline_.micro_batches.resize(plan_.micro_batches.size());
-    timeline_.link_bytes.resize(machine_.network->link_count());
+        ranks_(plan_.schedule.size()) {}
+
+  void begin() override {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) begin_next(rank);
   }
 
-  Timeline run() {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) begin_next(rank);
-    while (!queue_.empty()) {
-      const Event event = queue_.pop();
-      if (event.tag == rank_ended) {
-        end_micro_batch(event.actor);
-      } else if (event.tag < ExchangeBoard::first_tag) {
-        instruction_ended(event.actor, event.tag);
-      } else {
-        for (const auto& member : board_.handle(event)) exchange_may_have_ended(member);
-      }
-      board_.follow_rate_changes();
+  void handle(const Event& event) override {
+    if (event.tag == rank_ended) {
+      end_micro_batch(event.actor);
+    } else if (event.tag < ExchangeBoard::first_tag) {
+      instruction_ended(event.actor, event.tag);
+    } else {
+      for (const auto& member : board_.handle(event)) exchange_may_have_ended(member);
     }
-    progress_.check_all_ended();
-    timeline_.events = queue_.executed() - rank_ends_ + events_beside_queue_;
-    finish_step(program_, machine_, finished_, timeline_);
-    return std::move(timeline_);
+  }
+
+  void rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
+
+  // By the kernels of one rank that is in it: ranks of a ring stay close together.
+  [[nodiscard]] double share_done(MicroBatchId id) const override {
+    const auto& group = groups_[id.index()];
+    if (group == nullptr) return 1;
+    if (group->is_private) return group->share_done(queue_.now());
+    for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
+      const RankState& state = ranks_[rank.index()];
+      if (progress_.current(rank) == id && state.micro_batch == id) return layers_done(state, group->priced.program);
+    }
+    return 1;
   }
 
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
   static constexpr std::uint32_t rank_ended = stream_count;  // lower tags: an instruction of that stream ended
+
+  static double layers_done(const RankState& state, const MicroBatchProgram& program) {
+    std::int64_t all = 0;
+    std::int64_t behind = state.streams[compute].iteration;
+    for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+      all += program.blocks[b].iterations;
+      if (b < state.block) behind += program.blocks[b].iterations;
+    }
+    return static_cast<double>(behind) / static_cast<double>(all);
+  }
 
   const Block& block_of(const RankState& state) const {
     return groups_[state.micro_batch.index()]->priced.program.blocks[state.block];
@@ -134,7 +148,7 @@ class ExactSimulation {
     const std::vector<HdpRank>& ranks = plan_.micro_batches[id.index()].group;
     group.priced.delay_start(set_up_.connect(ranks));
     for (const HdpRank rank : ranks) {
-      timeline_.ranks[rank.index()][Activity::group_wait] += queue_.now() - finished_[rank.index()];
+      timeline_.ranks[rank.index()][Activity::group_wait] += queue_.now() - free_since_[rank.index()];
     }
     if (group.is_private) {
       group.begins.assign(ranks.size(), queue_.now());
@@ -155,7 +169,7 @@ class ExactSimulation {
       timeline_.evidence[e].add(group->priced.evidence[e], static_cast<std::int64_t>(ranks));
     }
     std::vector<Hop> hops = ring_hops(micro_batch, machine_);
-    add_ring_traffic(group->priced.program, hops, timeline_.link_bytes);
+    add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
     timeline_.micro_batches[id.index()].begin = queue_.now();
     group->is_private =
         !queue_all_ && std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
@@ -177,10 +191,12 @@ class ExactSimulation {
     const PrivateRing::Outcome outcome = PrivateRing(group.priced, group.hops, speeds).run(std::move(group.begins));
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       timeline_.ranks[ranks[i].index()] += outcome.booked[i];
-      queue_.schedule(outcome.ends[i], static_cast<std::uint32_t>(ranks[i].index()), rank_ended);
+      const auto rank = static_cast<std::uint32_t>(ranks[i].index());
+      queue_.schedule_after(outcome.ends[i] - queue_.now(), rank, rank_ended);
     }
-    rank_ends_ += ranks.size();
-    events_beside_queue_ += outcome.events;
+    group.began = timeline_.micro_batches[id.index()].begin;
+    group.ends = *std::max_element(outcome.ends.begin(), outcome.ends.end());
+    timeline_.events += outcome.events - ranks.size();  // the ends of ranks are counted with the queue's
   }
 
   void enter_block(std::size_t rank, std::size_t block) {
@@ -320,31 +336,22 @@ class ExactSimulation {
       board_.close(id);
       group.reset();
     }
-    finished_[rank] = queue_.now();
+    free_since_[rank] = queue_.now();
     progress_.advance(HdpRank(rank));
     begin_next(rank);
   }
 
-  const Program& program_;
-  const Plan& plan_;
-  Machine& machine_;
   bool queue_all_;
-  EventQueue queue_;
-  Progress progress_;
   ConnectionSetUp set_up_;
   ExchangeBoard board_;
   std::vector<std::unique_ptr<GroupProgram>> groups_;  // by micro-batch, while it runs
   std::vector<RankState> ranks_;
-  std::vector<Instant> finished_;
-  std::uint64_t events_beside_queue_ = 0;
-  std::uint64_t rank_ends_ = 0;  // events that stand for others
-  Timeline timeline_;
 };
 
 }  // namespace
 
-Timeline simulate_exact(const Program& program, Machine& machine, bool queue_all) {
-  return ExactSimulation(program, machine, queue_all).run();
+std::unique_ptr<StepRun> make_exact_step(const StepSetting& setting, bool queue_all) {
+  return std::make_unique<ExactStep>(setting, queue_all);
 }
 
 }  // namespace hdpsim

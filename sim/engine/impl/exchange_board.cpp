@@ -9,7 +9,7 @@ namespace {
 
 // Two kinds of events; the rest of the tag is the version of a message's arrival.
 enum Kind : std::uint32_t { latency_over = 0, arrived = 1 };
-constexpr std::uint32_t version_mask = (1U << 28) - 1;
+constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
 
 constexpr std::uint32_t tag_of(Kind kind, std::uint32_t version) {
   return ExchangeBoard::first_tag | (kind << 28) | version;
@@ -33,8 +33,8 @@ struct ExchangeBoard::Lane {
   std::uint32_t version = 0;
 };
 
-ExchangeBoard::ExchangeBoard(const Plan& plan, Machine& machine, EventQueue& queue)
-    : plan_(plan), machine_(machine), queue_(queue) {
+ExchangeBoard::ExchangeBoard(const Plan& plan, JobFlows& flows, JobQueue& queue)
+    : plan_(plan), flows_(flows), queue_(queue) {
   for (std::size_t m = 0; m < plan.micro_batches.size(); ++m) {
     first_slot_.push_back(static_cast<std::uint32_t>(places_.size()));
     const std::size_t ranks = plan.micro_batches[m].group.size();
@@ -98,12 +98,8 @@ void ExchangeBoard::try_start(MicroBatchId id, std::size_t index) {
 void ExchangeBoard::begin_flow(std::uint32_t slot) {
   Lane& hop = lanes_[slot];
   for (const Route& route : hop.hop.routes) {
-    const FlowId flow = machine_.network->add(route, route.alone);
-    if (owners_.size() <= flow.index()) owners_.resize(flow.index() + 1);
-    owners_[flow.index()] = slot;
-    hop.flows.push_back(flow);
+    hop.flows.push_back(flows_.add(route, route.alone, slot));
   }
-  any_flow_ = true;
   hop.remaining = static_cast<double>(hop.posted.count());
   hop.rate = Bandwidth{};
   hop.since = queue_.now();
@@ -113,20 +109,21 @@ void ExchangeBoard::begin_flow(std::uint32_t slot) {
 // The slowest shard's flow decides when the message is complete.
 void ExchangeBoard::set_rate(std::uint32_t slot) {
   Lane& hop = lanes_[slot];
-  Bandwidth slowest = machine_.network->rate(hop.flows.front());
-  for (const FlowId flow : hop.flows) slowest = std::min(slowest, machine_.network->rate(flow));
+  Bandwidth slowest = flows_.rate(hop.flows.front());
+  for (const FlowId flow : hop.flows) slowest = std::min(slowest, flows_.rate(flow));
   if (slowest == hop.rate) return;
   const double elapsed = (queue_.now() - hop.since).seconds();
   hop.remaining -= elapsed * static_cast<double>(hop.rate.bytes_per_second());
   hop.rate = slowest;
   hop.since = queue_.now();
-  hop.version = (hop.version + 1) & version_mask;
+  hop.version = queue_.fresh_version();
   const double rest = std::max(0.0, hop.remaining) / static_cast<double>(slowest.bytes_per_second());
   queue_.schedule_after(Duration::seconds(rest), slot, tag_of(arrived, hop.version));
 }
 
 std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
   const std::uint32_t slot = event.actor;
+  if (slot >= lanes_.size()) return {};  // outdated, of an earlier step
   Lane& hop = lanes_[slot];
   if ((event.tag & version_mask) != hop.version) return {};
   const bool is_latency = ((event.tag - first_tag) >> 28) == latency_over;
@@ -141,17 +138,10 @@ std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
 }
 
 void ExchangeBoard::arrive(Lane& hop) {
-  for (const FlowId flow : hop.flows) machine_.network->remove(flow);
+  for (const FlowId flow : hop.flows) flows_.remove(flow);
   hop.flows.clear();
   ++hop.finished;
-  hop.version = (hop.version + 1) & version_mask;
-}
-
-void ExchangeBoard::follow_rate_changes() {
-  if (!any_flow_) return;
-  changed_.clear();
-  machine_.network->take_changed(changed_);
-  for (const FlowId flow : changed_) set_rate(owners_[flow.index()]);
+  hop.version = queue_.fresh_version();
 }
 
 }  // namespace hdpsim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/event_queue.h"
+#include "sim/engine/impl/job_port.h"
 #include "sim/engine/priced_program.h"
 
 namespace hdpsim {
@@ -15,7 +16,7 @@ namespace hdpsim {
 /// are flows.
 class ExchangeBoard {
  public:
-  ExchangeBoard(const Plan& plan, Machine& machine, EventQueue& queue);
+  ExchangeBoard(const Plan& plan, JobFlows& flows, JobQueue& queue);
   ~ExchangeBoard();
   ExchangeBoard(const ExchangeBoard&) = delete;
   ExchangeBoard& operator=(const ExchangeBoard&) = delete;
@@ -40,8 +41,8 @@ class ExchangeBoard {
   [[nodiscard]] std::vector<Member> handle(const Event& event);
   /// Events of the board have a tag from this on.
   static constexpr std::uint32_t first_tag = 1U << 30;
-  /// Call after every event: messages whose rate has changed arrive at another time.
-  void follow_rate_changes();
+  /// A flow that was added with this key has another rate: its message arrives at another time.
+  void rate_changed(std::uint32_t key) { set_rate(key); }
 
  private:
   struct Lane;
@@ -58,14 +59,11 @@ class ExchangeBoard {
   void arrive(Lane& hop);
 
   const Plan& plan_;
-  Machine& machine_;
-  EventQueue& queue_;
+  JobFlows& flows_;
+  JobQueue& queue_;
   std::vector<std::uint32_t> first_slot_;  // by micro-batch: its lanes follow each other
   std::vector<Place> places_;              // by slot
   std::vector<Lane> lanes_;                // by slot
-  std::vector<std::uint32_t> owners_;      // by flow: slot
-  std::vector<FlowId> changed_;
-  bool any_flow_ = false;
 };
 
 }  // namespace hdpsim

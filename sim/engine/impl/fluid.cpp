@@ -1,54 +1,48 @@
 #include <algorithm>
 
-#include "sim/engine/event_queue.h"
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/group_run.h"
-#include "sim/engine/impl/progress.h"
 #include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/shared_rings.h"
-#include "sim/engine/impl/simulations.h"
+#include "sim/engine/impl/step_run.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::uint32_t group_ended = 0;  // other tags are those of SharedRings
 
-class FluidSimulation {
+class FluidStep final : public StepRun {
  public:
-  FluidSimulation(const Program& program, Machine& machine, bool contention)
-      : program_(program),
-        plan_(program.plan()),
-        machine_(machine),
+  FluidStep(const StepSetting& setting, bool contention)
+      : StepRun(setting),
         contention_(contention),
-        progress_(plan_),
-        set_up_(machine),
-        shared_(machine, queue_, plan_.micro_batches.size()),
-        free_since_(plan_.schedule.size()) {
-    timeline_.ranks.resize(plan_.schedule.size());
-    timeline_.micro_batches.resize(plan_.micro_batches.size());
-    timeline_.link_bytes.resize(machine_.network->link_count());
+        set_up_(machine_),
+        shared_(flows_, queue_, plan_.micro_batches.size()) {}
+
+  void begin() override {
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) arrive(HdpRank(rank));
   }
 
-  Timeline run() {
-    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) arrive(HdpRank(rank));
-    while (!queue_.empty()) {
-      const Event event = queue_.pop();
-      const MicroBatchId id(event.actor);
-      if (event.tag == group_ended) {
-        end(id);
-      } else if (shared_.handle(event)) {
-        end_shared(id);
-      }
-      if (any_shared_) shared_.follow_rate_changes();
+  void handle(const Event& event) override {
+    const MicroBatchId id(event.actor);
+    if (event.tag == group_ended) {
+      end(id);
+    } else if (shared_.handle(event)) {
+      end_shared(id);
     }
-    progress_.check_all_ended();
-    timeline_.events = queue_.executed();
-    finish_step(program_, machine_, free_since_, timeline_);
-    return std::move(timeline_);
+  }
+
+  void rate_changed(std::uint32_t key) override { shared_.rate_changed(MicroBatchId(key)); }
+
+  [[nodiscard]] double share_done(MicroBatchId id) const override {
+    if (const auto share = shared_.share_done(id)) return *share;
+    const auto& [begun, ends] = timeline_.micro_batches[id.index()];
+    if (ends <= queue_.now()) return 1;  // or not begun
+    return (queue_.now() - begun).seconds() / (ends - begun).seconds();
   }
 
  private:
-  const MicroBatch& micro_batch(MicroBatchId id) const { return plan_.micro_batches[id.index()]; }
+  [[nodiscard]] const MicroBatch& micro_batch(MicroBatchId id) const { return plan_.micro_batches[id.index()]; }
 
   void arrive(HdpRank rank) {
     if (const auto ready = progress_.arrive(rank)) begin(*ready);
@@ -66,13 +60,14 @@ class FluidSimulation {
       free_since = queue_.now();
     }
     std::vector<Hop> hops = ring_hops(micro_batch(id), machine_);
-    add_ring_traffic(priced.program, hops, timeline_.link_bytes);
+    add_ring_traffic(priced.program, hops, 1, link_bytes_);
     GroupPace pace = group_pace(micro_batch(id), hops, machine_, contention_);
     if (!pace.all.is_contended()) {
-      queue_.schedule_after(private_time(id, priced, pace), static_cast<std::uint32_t>(id.index()), group_ended);
+      const Duration time = private_time(id, priced, pace);
+      timeline_.micro_batches[id.index()].end = queue_.now() + time;
+      queue_.schedule_after(time, static_cast<std::uint32_t>(id.index()), group_ended);
       return;
     }
-    any_shared_ = true;
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
     shared_.begin(id, std::move(priced), std::move(pace), std::move(hops));
   }
@@ -133,23 +128,15 @@ class FluidSimulation {
     end(id);
   }
 
-  const Program& program_;
-  const Plan& plan_;
-  Machine& machine_;
   bool contention_;
-  bool any_shared_ = false;
-  EventQueue queue_;
-  Progress progress_;
   ConnectionSetUp set_up_;
   SharedRings shared_;
-  std::vector<Instant> free_since_;  // by rank: when it ended or began its last micro-batch
-  Timeline timeline_;
 };
 
 }  // namespace
 
-Timeline simulate_fluid(const Program& program, Machine& machine, bool contention) {
-  return FluidSimulation(program, machine, contention).run();
+std::unique_ptr<StepRun> make_fluid_step(const StepSetting& setting, bool contention) {
+  return std::make_unique<FluidStep>(setting, contention);
 }
 
 }  // namespace hdpsim

@@ -1,5 +1,7 @@
 #include "sim/engine/impl/progress.h"
 
+#include <string>
+
 #include "sim/base/check.h"
 
 namespace hdpsim {
@@ -7,6 +9,7 @@ namespace hdpsim {
 Progress::Progress(const Plan& plan) : plan_(plan), position_(plan.schedule.size()) {
   still_absent_.reserve(plan.micro_batches.size());
   for (const MicroBatch& micro_batch : plan.micro_batches) still_absent_.push_back(micro_batch.group.size());
+  for (const auto& schedule : plan.schedule) unfinished_ += schedule.empty() ? 0 : 1;
 }
 
 std::optional<MicroBatchId> Progress::current(HdpRank rank) const {
@@ -22,7 +25,7 @@ std::optional<MicroBatchId> Progress::arrive(HdpRank rank) {
   return next;
 }
 
-void Progress::check_all_ended() const {
+void Progress::check_all_ended(std::string_view whose) const {
   constexpr std::size_t most_told = 8;
   std::string waiting;
   std::size_t told = 0;
@@ -33,7 +36,8 @@ void Progress::check_all_ended() const {
                            still_absent_[next->index()], plan_.micro_batches[next->index()].group.size());
     ++told;
   }
-  HDPSIM_CHECK(told == 0, "the simulated program is deadlocked{}", waiting);
+  HDPSIM_CHECK(told == 0, "the simulated program{} is deadlocked{}",
+               whose.empty() ? "" : fmt::format(" of '{}'", whose), waiting);
 }
 
 }  // namespace hdpsim

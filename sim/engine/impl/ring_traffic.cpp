@@ -21,9 +21,11 @@ Bytes bytes_of_shard(const MicroBatchProgram& program) {
 
 }  // namespace
 
-void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, std::vector<Bytes>& link_bytes) {
+void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,
+                      std::vector<Bytes>& link_bytes) {
   if (hops.empty()) return;
-  const Bytes bytes = bytes_of_shard(program);
+  const Bytes whole = bytes_of_shard(program);
+  const Bytes bytes = share == 1 ? whole : whole.scaled(share);
   for (const Hop& hop : hops) {
     for (const Route& route : hop.routes) {
       for (const LinkId link : route.binding_links()) link_bytes[link.index()] += bytes;

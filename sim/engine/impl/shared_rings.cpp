@@ -41,6 +41,7 @@ struct SharedRings::Run {
   Instant earliest_end{};       // of the ring: its kernels
   double done = 0;              // share of the ring
   std::uint32_t version = 0;
+  std::uint64_t round = 0;  // of the rates that it has seen
 
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
@@ -61,8 +62,8 @@ struct SharedRings::Run {
   }
 };
 
-SharedRings::SharedRings(Machine& machine, EventQueue& queue, std::size_t micro_batches)
-    : machine_(machine), queue_(queue), runs_(micro_batches) {}
+SharedRings::SharedRings(JobFlows& flows, JobQueue& queue, std::size_t micro_batches)
+    : flows_(flows), queue_(queue), runs_(micro_batches) {}
 
 SharedRings::~SharedRings() = default;
 
@@ -79,7 +80,7 @@ bool SharedRings::handle(const Event& event) {
       return false;
     case ring_ended:
       // The end at a pace that has changed since, or of a micro-batch that has ended, means nothing.
-      if (runs_[id.index()] != nullptr && event.tag >> tag_bits == runs_[id.index()]->version) leave_ring(id);
+      if (is_running(id) && event.tag >> tag_bits == runs_[id.index()]->version) leave_ring(id);
       return false;
     default:
       return end_pass(id);
@@ -111,10 +112,7 @@ void SharedRings::enter_ring(MicroBatchId id) {
   const Bandwidth demand = ring_demand(run.priced, run.block, run.pass.ring, run.slowest_speed());
   for (const Hop& hop : run.hops) {
     for (const Route& route : hop.routes) {
-      const FlowId flow = machine_.network->add(route, demand);
-      if (owners_.size() <= flow.index()) owners_.resize(flow.index() + 1);
-      owners_[flow.index()] = id;
-      run.flows.push_back(flow);
+      run.flows.push_back(flows_.add(route, demand, static_cast<std::uint32_t>(id.index())));
     }
   }
   run.earliest_end = queue_.now() + run.ring_alone;
@@ -126,9 +124,9 @@ void SharedRings::enter_ring(MicroBatchId id) {
 
 void SharedRings::leave_ring(MicroBatchId id) {
   Run& run = *runs_[id.index()];
-  for (const FlowId flow : run.flows) machine_.network->remove(flow);
+  for (const FlowId flow : run.flows) flows_.remove(flow);
   run.flows.clear();
-  run.version = (run.version + 1) & (UINT32_MAX >> tag_bits);
+  run.version = queue_.fresh_version();
   // A layer's copy hides behind the whole pass of another layer; two layers have none to wait for.
   const Duration pass = queue_.now() + run.behind - run.pass_began;
   const bool waits = run.iteration > 0 && run.iteration + 1 < run.iterations();
@@ -148,8 +146,8 @@ bool SharedRings::end_pass(MicroBatchId id) {
 }
 
 Bandwidth SharedRings::slowest_share(const Run& run) const {
-  Bandwidth share = machine_.network->rate(run.flows.front());
-  for (const FlowId flow : run.flows) share = std::min(share, machine_.network->rate(flow));
+  Bandwidth share = flows_.rate(run.flows.front());
+  for (const FlowId flow : run.flows) share = std::min(share, flows_.rate(flow));
   return share;
 }
 
@@ -159,7 +157,7 @@ void SharedRings::set_pace(MicroBatchId id, Bandwidth share) {
   run.share = share;
   run.since = queue_.now();
   run.whole = run.ring(share);
-  run.version = (run.version + 1) & (UINT32_MAX >> tag_bits);
+  run.version = queue_.fresh_version();
   const Instant end = queue_.now() + run.whole.scaled(std::max(0.0, 1 - run.done));
   schedule(id, std::max(end, run.earliest_end) - queue_.now(), ring_ended | (run.version << tag_bits));
 }
@@ -168,14 +166,29 @@ void SharedRings::schedule(MicroBatchId id, Duration delay, std::uint32_t tag) {
   queue_.schedule_after(delay, static_cast<std::uint32_t>(id.index()), tag);
 }
 
-void SharedRings::follow_rate_changes() {
-  changed_.clear();
-  machine_.network->take_changed(changed_);
-  for (const FlowId flow : changed_) {
-    const MicroBatchId id = owners_[flow.index()];
-    const Bandwidth share = slowest_share(*runs_[id.index()]);
-    if (share != runs_[id.index()]->share) set_pace(id, share);
+void SharedRings::rate_changed(MicroBatchId id) {
+  Run& run = *runs_[id.index()];
+  if (run.round == flows_.round()) return;
+  run.round = flows_.round();
+  const Bandwidth share = slowest_share(run);
+  if (share != run.share) set_pace(id, share);
+}
+
+bool SharedRings::is_running(MicroBatchId id) const {
+  return id.index() < runs_.size() && runs_[id.index()] != nullptr;
+}
+
+std::optional<double> SharedRings::share_done(MicroBatchId id) const {
+  if (!is_running(id)) return std::nullopt;
+  const Run& run = *runs_[id.index()];
+  std::int64_t all = 0;
+  std::int64_t behind = 0;
+  for (std::size_t b = 0; b < run.priced.program.blocks.size(); ++b) {
+    const std::int64_t layers = run.priced.program.blocks[b].iterations;
+    all += layers;
+    behind += b < run.block ? layers : b == run.block ? run.iteration : 0;
   }
+  return static_cast<double>(behind) / static_cast<double>(all);
 }
 
 const PricedProgram& SharedRings::priced(MicroBatchId id) const {

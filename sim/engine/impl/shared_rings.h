@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/group_run.h"
+#include "sim/engine/impl/job_port.h"
 
 namespace hdpsim {
 
@@ -14,7 +16,7 @@ namespace hdpsim {
 /// another rate. A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
 class SharedRings {
  public:
-  SharedRings(Machine& machine, EventQueue& queue, std::size_t micro_batches);
+  SharedRings(JobFlows& flows, JobQueue& queue, std::size_t micro_batches);
   ~SharedRings();
   SharedRings(const SharedRings&) = delete;
   SharedRings& operator=(const SharedRings&) = delete;
@@ -23,8 +25,10 @@ class SharedRings {
   void begin(MicroBatchId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops);
   /// Events of this class carry a tag other than 0 and their micro-batch as actor. Returns true if it has ended.
   bool handle(const Event& event);
-  /// Call after every event: rings whose share has changed go on at their new pace.
-  void follow_rate_changes();
+  /// A flow of this ring has another rate: the ring goes on at its new pace.
+  void rate_changed(MicroBatchId id);
+  /// Of the layers of a micro-batch, those that it has behind it; nothing if it does not run here.
+  [[nodiscard]] std::optional<double> share_done(MicroBatchId id) const;
 
   /// From begin until forget.
   [[nodiscard]] const PricedProgram& priced(MicroBatchId id) const;
@@ -33,6 +37,7 @@ class SharedRings {
  private:
   struct Run;
 
+  [[nodiscard]] bool is_running(MicroBatchId id) const;
   void enter_block(MicroBatchId id);
   void enter_pass(MicroBatchId id);
   void enter_ring(MicroBatchId id);
@@ -42,11 +47,9 @@ class SharedRings {
   void schedule(MicroBatchId id, Duration delay, std::uint32_t tag);
   [[nodiscard]] Bandwidth slowest_share(const Run& run) const;
 
-  Machine& machine_;
-  EventQueue& queue_;
+  JobFlows& flows_;
+  JobQueue& queue_;
   std::vector<std::unique_ptr<Run>> runs_;  // by micro-batch
-  std::vector<MicroBatchId> owners_;        // by flow
-  std::vector<FlowId> changed_;
 };
 
 }  // namespace hdpsim

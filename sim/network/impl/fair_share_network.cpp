@@ -36,8 +36,8 @@ FlowId FairShareNetwork::add(const Route& route, Bandwidth cap) {
   return FlowId(shares_.add({links.data(), route.link_count}, limit));
 }
 
-FlowId FairShareNetwork::add(std::span<const FairShare::Load> part) {
-  return FlowId(shares_.add_coupled(part, std::numeric_limits<double>::infinity()));
+FlowId FairShareNetwork::add(std::span<const FairShare::Load> part, Bandwidth cap) {
+  return FlowId(shares_.add_coupled(part, static_cast<double>(cap.bytes_per_second())));
 }
 
 void FairShareNetwork::remove(FlowId flow) {

@@ -16,7 +16,7 @@ class FairShareNetwork final : public NetworkModel {
 
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const override { return links_.route(from, to); }
   FlowId add(const Route& route, Bandwidth cap) override;
-  FlowId add(std::span<const FairShare::Load> part) override;
+  FlowId add(std::span<const FairShare::Load> part, Bandwidth cap) override;
   void remove(FlowId flow) override;
   [[nodiscard]] Bandwidth rate(FlowId flow) const override;
   void take_changed(std::vector<FlowId>& changed) override;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
-#include "sim/engine/impl/simulations.h"
+#include "sim/engine/impl/simulation.h"
 #include "sim/plan/plan_check.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -80,7 +80,10 @@ TEST_CASE("a ring without shared links takes the same time to the picosecond wit
     REQUIRE(check_plan(plan).empty());
     const LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = ranks}, 4};
     const Program program(plan, lowering);
-    check_equal(simulate_exact(program, world.machine), simulate_exact(program, world.machine, true));
+    const auto exact = [&](bool queue_all) {
+      return Simulation(program, world.machine, Grain::exact, {}, queue_all).run();
+    };
+    check_equal(exact(false), exact(true));
   }
 }
 

@@ -56,7 +56,10 @@ TEST_CASE("a collective under way changes rate as flows come and go, and leaves 
   const ClusterLinks links(spec, {});
   const std::vector<DeviceId> devices{device_at(0, 0), device_at(1, 0), device_at(2, 0), device_at(3, 0)};
   const CollectivePlan plan = plan_collective(links, CollectiveKind::all_gather, CollectiveAlgorithm::ring, devices);
-  const FlowId ring = network->add(plan.parts.front());
+  const FlowId slow = network->add(plan.parts.front(), 10_GBps);
+  CHECK(network->rate(slow) == 10_GBps);
+  network->remove(slow);
+  const FlowId ring = network->add(plan.parts.front(), 1000_GBps);
   CHECK(network->rate(ring) == 25_GBps);
   const FlowId other = add_flow(*network, device_at(1, 0), device_at(0, 0));
   CHECK(changed_flows(*network) == Flows{ring, other});

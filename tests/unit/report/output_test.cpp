@@ -39,7 +39,7 @@ Run a_run(const std::string& plan, Duration time, std::size_t point = 0, const s
   step.events = 7;
   run.result.steps = {step};
   run.result.ranks = {step.mean, step.mean};
-  run.result.links = {{"node 0 nic 3 out", 25_GBps, Bytes(50'000'000'000), 0.5}};
+  run.result.links = {{"node 0 nic 3 out", 25_GBps, Bytes(50'000'000'000), 0.5, Bytes(30'000'000'000), 0.3}};
   return run;
 }
 
@@ -103,8 +103,8 @@ TEST_CASE("tables have the memory of connections where it is known", "[csv]") {
 
 TEST_CASE("links.csv has a row a link", "[csv]") {
   const std::string links = links_csv(two_runs());
-  CHECK(line_number(links, 0) == "point,data.context,plan,link,gb_per_s,gb,utilisation");
-  CHECK(line_number(links, 1) == "0,1Mi,static,node 0 nic 3 out,25,50,0.5");
+  CHECK(line_number(links, 0) == "point,data.context,plan,link,gb_per_s,gb,utilisation,other_gb,other_utilisation");
+  CHECK(line_number(links, 1) == "0,1Mi,static,node 0 nic 3 out,25,50,0.5,30,0.3");
 }
 
 TEST_CASE("the busiest links come first, those of equal use by their place, unused ones not at all", "[report]") {
@@ -116,14 +116,45 @@ TEST_CASE("the busiest links come first, those of equal use by their place, unus
   const auto network = make_fair_share_network(spec);
   std::vector<Bytes> bytes(network->link_count());
   bytes[0] = bytes[2] = bytes[4] = Bytes(10'000'000'000);  // out of gpus 0, 1 and 2, of which 2 has half the rate
-  const std::vector<LinkUse> links = busiest_links(bytes, 1_s, *network, 2);
+  const std::vector<LinkUse> links = busiest_links({bytes, {}}, 1_s, *network, 2);
   REQUIRE(links.size() == 2);
   CHECK(links[0].name == "node 0 gpu 2 nvlink out");
   CHECK(links[0].rate == 50_GBps);
   CHECK(links[0].utilisation == Approx(0.2));
   CHECK(links[1].name == "node 0 gpu 0 nvlink out");
   CHECK(links[1].utilisation == Approx(0.1));
-  CHECK(busiest_links(bytes, 1_s, *network, 64).size() == 3);
+  CHECK(busiest_links({bytes, {}}, 1_s, *network, 64).size() == 3);
+}
+
+TEST_CASE("links that others load too come before those that the main job alone loads more", "[report]") {
+  ClusterSpec spec;
+  spec.devices = 4;
+  spec.devices_per_node = 4;
+  spec.nvlink = 100_GBps;
+  const auto network = make_fair_share_network(spec);
+  LinkBytes bytes{std::vector<Bytes>(network->link_count()), std::vector<Bytes>(network->link_count())};
+  bytes.main[0] = Bytes(20'000'000'000);
+  bytes.main[2] = Bytes(10'000'000'000);
+  bytes.others[2] = Bytes(30'000'000'000);
+  bytes.others[4] = Bytes(90'000'000'000);  // not a link of the main job
+  const std::vector<LinkUse> links = busiest_links(bytes, 1_s, *network, 64);
+  REQUIRE(links.size() == 2);
+  CHECK(links[0].name == "node 0 gpu 1 nvlink out");
+  CHECK(links[0].utilisation == Approx(0.1));
+  CHECK(links[0].other_bytes == Bytes(30'000'000'000));
+  CHECK(links[0].other_utilisation == Approx(0.3));
+  CHECK(links[1].utilisation == Approx(0.2));
+  CHECK(links[1].other_bytes == Bytes{});
+}
+
+TEST_CASE("result.json names what runs beside the main job", "[json]") {
+  std::vector<Run> runs = two_runs();
+  runs[1].info.background = {{"neighbour", "small with static", 4}};
+  const auto json = nlohmann::json::parse(result_json(Value::map(), "0.1.0", runs));
+  CHECK(json["runs"][0]["background"].empty());
+  CHECK(json["runs"][1]["background"][0]["name"] == "neighbour");
+  CHECK(json["runs"][1]["background"][0]["what"] == "small with static");
+  CHECK(json["runs"][1]["background"][0]["gpus"] == 4);
 }
 
 TEST_CASE("result.json holds the study, the point as numbers and parts that sum to the step time", "[json]") {

@@ -1,4 +1,4 @@
-#include "sim/cluster/impl/speed_selector.h"
+#include "sim/cluster/impl/index_range.h"
 
 #include <charconv>
 
@@ -12,33 +12,33 @@ std::optional<std::int64_t> index_of(std::string_view text) {
   return index;
 }
 
-std::optional<SpeedSelector> parse_every(std::string_view text) {
+std::optional<IndexRange> parse_every(std::string_view text) {
   constexpr std::string_view from_word = " from ";
   const auto from = text.find(from_word);
   const auto step = index_of(text.substr(0, from));
   const auto first =
       from == std::string_view::npos ? std::optional<std::int64_t>{0} : index_of(text.substr(from + from_word.size()));
   if (!step || *step < 1 || !first) return std::nullopt;
-  return SpeedSelector{.first = *first, .step = *step};
+  return IndexRange{.first = *first, .step = *step};
 }
 
-std::optional<SpeedSelector> parse_range(std::string_view text, std::size_t dash) {
+std::optional<IndexRange> parse_range(std::string_view text, std::size_t dash) {
   const auto first = index_of(text.substr(0, dash));
   const auto last = index_of(text.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
-  return SpeedSelector{.first = *first, .last = last};
+  return IndexRange{.first = *first, .last = last};
 }
 
 }  // namespace
 
-std::optional<SpeedSelector> parse_speed_selector(std::string_view text) {
+std::optional<IndexRange> parse_index_range(std::string_view text) {
   constexpr std::string_view every = "every ";
   if (text.substr(0, every.size()) == every) return parse_every(text.substr(every.size()));
   const auto dash = text.find('-');
   if (dash != std::string_view::npos) return parse_range(text, dash);
   const auto index = index_of(text);
   if (!index) return std::nullopt;
-  return SpeedSelector{.first = *index, .last = index};
+  return IndexRange{.first = *index, .last = index};
 }
 
 }  // namespace hdpsim

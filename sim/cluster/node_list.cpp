@@ -1,0 +1,93 @@
+#include "sim/cluster/node_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/base/check.h"
+#include "sim/cluster/impl/index_range.h"
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+/// Collects the nodes that one value, or each of a list, names.
+class NodesReader {
+ public:
+  NodesReader(std::int64_t nodes, Diagnostics& diagnostics) : nodes_(nodes), diagnostics_(diagnostics) {}
+
+  bool add(const Value& value) {
+    const auto text = hdpsim::read<std::string>(value, diagnostics_);
+    if (!text) return false;
+    const auto range = parse_index_range(*text);
+    if (!range)
+      return refuse(value, fmt::format("'{}' names no nodes", *text), "write 17, 32-39, every 2 or every 2 from 1");
+    const std::int64_t last = range->last.value_or(nodes_ - 1);
+    const std::int64_t highest = std::max(range->first, last);
+    if (highest >= nodes_) {
+      return refuse(value, fmt::format("there is no node {}", highest),
+                    fmt::format("the cluster has nodes 0 to {}", nodes_ - 1));
+    }
+    for (std::int64_t node = range->first; node <= last; node += range->step) {
+      if (found_.insert(node).second) continue;
+      return refuse(value, fmt::format("node {} stands here a second time", node), "name every node once");
+    }
+    return true;
+  }
+
+  [[nodiscard]] NodeList take() const {
+    std::vector<NodeId> nodes;
+    nodes.reserve(found_.size());
+    for (const std::int64_t node : found_) nodes.emplace_back(static_cast<std::size_t>(node));
+    return NodeList(std::move(nodes));
+  }
+
+ private:
+  bool refuse(const Value& value, const std::string& problem, const std::string& help) {
+    diagnostics_.error(value.position, problem, help);
+    return false;
+  }
+
+  std::int64_t nodes_;
+  Diagnostics& diagnostics_;
+  std::set<std::int64_t> found_;
+};
+
+}  // namespace
+
+NodeList::NodeList(std::vector<NodeId> nodes) : nodes_(std::move(nodes)) {
+  const auto repeated = std::adjacent_find(nodes_.begin(), nodes_.end(), [](NodeId a, NodeId b) { return b <= a; });
+  HDPSIM_CHECK(!nodes_.empty() && repeated == nodes_.end(), "{} nodes of a job, or out of order", nodes_.size());
+}
+
+std::int64_t NodeList::count(const ClusterSpec& cluster) const {
+  return nodes_.empty() ? cluster.nodes() : static_cast<std::int64_t>(nodes_.size());
+}
+
+std::int64_t NodeList::devices(const ClusterSpec& cluster) const {
+  return count(cluster) * cluster.devices_per_node;
+}
+
+DeviceId NodeList::device(std::size_t place, std::int64_t devices_per_node) const {
+  const auto per_node = static_cast<std::size_t>(devices_per_node);
+  return DeviceId(node(place / per_node).index() * per_node + place % per_node);
+}
+
+NodeId NodeList::node(std::size_t place) const {
+  return nodes_.empty() ? NodeId(place) : nodes_.at(place);
+}
+
+std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluster, Diagnostics& diagnostics) {
+  NodesReader reader(cluster.nodes(), diagnostics);
+  if (!value.is_sequence()) return reader.add(value) ? std::optional(reader.take()) : std::nullopt;
+  if (value.items.empty()) {
+    diagnostics.error(value.position, "a job needs at least one node", "leave the key out for all nodes");
+    return std::nullopt;
+  }
+  bool fine = true;
+  for (const Value& item : value.items) fine = reader.add(item) && fine;
+  return fine ? std::optional(reader.take()) : std::nullopt;
+}
+
+}  // namespace hdpsim

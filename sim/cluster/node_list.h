@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/id.h"
+#include "sim/cluster/cluster.h"
+#include "sim/document/document.h"
+
+namespace hdpsim {
+
+/// The nodes on which a job runs, in ascending order.
+class NodeList {
+ public:
+  /// Every node of the cluster, however many there are.
+  NodeList() = default;
+  /// At least one, ascending, each once (checked).
+  explicit NodeList(std::vector<NodeId> nodes);
+
+  [[nodiscard]] std::int64_t count(const ClusterSpec& cluster) const;
+  [[nodiscard]] std::int64_t devices(const ClusterSpec& cluster) const;
+  /// The `place`-th device of the job: node by node, in the order of the nodes.
+  [[nodiscard]] DeviceId device(std::size_t place, std::int64_t devices_per_node) const;
+  [[nodiscard]] NodeId node(std::size_t place) const;
+
+ private:
+  std::vector<NodeId> nodes_;  // none: all
+};
+
+/// Reads `17`, `32-39`, `every 2` or `every 2 from 1` (up to the last node), or a list of these. Nodes that do not
+/// exist or stand there twice are reported, and then nothing is returned.
+[[nodiscard]] std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluster,
+                                                 Diagnostics& diagnostics);
+
+}  // namespace hdpsim

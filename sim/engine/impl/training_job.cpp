@@ -1,0 +1,120 @@
+#include "sim/engine/impl/training_job.h"
+
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+TrainingJob::TrainingJob(const Setting& setting, const StepEnd& end, JobPort& port, std::size_t links)
+    : setting_(setting), end_(end), port_(port), ring_bytes_(links) {
+  if (setting_.alone) return;
+  const Machine& machine = setting_.machine;
+  if (machine.pool_plan) pool_plan_ = machine.pool_plan();
+  const auto collective = [&](Duration alone, Bytes bytes) {
+    return std::make_unique<PoolTraffic>(alone, bytes, pool_plan_, port_);
+  };
+  reduce_scatter_ = collective(machine.pool_reduce_scatter(end.gradient), end.gradient);
+  all_gather_ = collective(machine.pool_all_gather(end.parameters), end.parameters);
+  collective_bytes_.resize(links);
+}
+
+void TrainingJob::begin_step(const Program& program) {
+  HDPSIM_CHECK(step_ended(), "a step of '{}' begins before the last one has ended", setting_.name);
+  phase_ = Phase::micro_batches;
+  step_began_ = port_.queue.now();
+  sync_ = Duration{};
+  micro_batches_ = make_step({program, setting_.machine, port_, ring_bytes_}, setting_.grain, setting_.queue_all);
+  micro_batches_->begin();
+  if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
+}
+
+void TrainingJob::handle(const Event& event) {
+  if (event.actor == own_actor) {
+    PoolTraffic* collective = running_collective();
+    const bool ended = collective != nullptr ? collective->handle(event) : event.tag == phase_ended;
+    if (ended) next_phase();
+    return;
+  }
+  if (phase_ != Phase::micro_batches) return;  // outdated
+  micro_batches_->handle(event);
+  if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
+}
+
+void TrainingJob::rate_changed(std::uint32_t key) {
+  if (key != own_actor) {
+    micro_batches_->rate_changed(key);
+  } else if (PoolTraffic* collective = running_collective()) {
+    collective->rate_changed();
+  }
+}
+
+void TrainingJob::run_out() {
+  micro_batches_->progress().check_all_ended(setting_.name);
+  HDPSIM_CHECK(setting_.alone, "nothing wakes '{}' in phase {} of its step", setting_.name, static_cast<int>(phase_));
+  end_step(pool_sync(end_, setting_.machine));
+}
+
+void TrainingJob::next_phase() {
+  switch (phase_) {
+    case Phase::micro_batches:
+      phase_ = Phase::reduce_scatter;
+      return begin_collective(*reduce_scatter_);
+    case Phase::reduce_scatter:
+      end_collective(*reduce_scatter_);
+      phase_ = Phase::optimizer;
+      return wait(slowest_optimizer(end_, setting_.machine));
+    case Phase::optimizer:
+      phase_ = Phase::all_gather;
+      return begin_collective(*all_gather_);
+    case Phase::all_gather:
+      end_collective(*all_gather_);
+      phase_ = Phase::overhead;
+      return wait(setting_.machine.step_overhead);
+    case Phase::overhead:
+      return end_step(sync_);
+    case Phase::ended:
+      break;
+  }
+}
+
+void TrainingJob::wait(Duration time) {
+  port_.queue.schedule_after(time, own_actor, phase_ended);
+}
+
+void TrainingJob::begin_collective(PoolTraffic& collective) {
+  sync_began_ = port_.queue.now();
+  collective.begin(own_actor);
+}
+
+void TrainingJob::end_collective(const PoolTraffic& collective) {
+  sync_ += port_.queue.now() - sync_began_;
+  collective.add_traffic(collective_bytes_);
+}
+
+void TrainingJob::end_step(Duration sync) {
+  timeline_ = micro_batches_->take_timeline();
+  finish_step(end_, setting_.machine, {step_began_, micro_batches_->finished(), sync}, timeline_);
+  phase_ = Phase::ended;
+}
+
+PoolTraffic* TrainingJob::running_collective() {
+  if (phase_ == Phase::reduce_scatter) return reduce_scatter_.get();
+  return phase_ == Phase::all_gather ? all_gather_.get() : nullptr;
+}
+
+Timeline TrainingJob::take_timeline() {
+  timeline_.link_bytes = std::move(ring_bytes_);
+  return std::move(timeline_);
+}
+
+std::vector<Bytes> TrainingJob::all_bytes() {
+  if (phase_ == Phase::micro_batches) micro_batches_->take_back_unsent();
+  if (const PoolTraffic* collective = running_collective()) collective->add_traffic(collective_bytes_);
+  std::vector<Bytes> sum = std::move(ring_bytes_);
+  for (std::size_t link = 0; link < collective_bytes_.size(); ++link) sum[link] += collective_bytes_[link];
+  return sum;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,210 @@
+#include "sim/study/background.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "sim/base/quantity_text.h"
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+// Every pattern whose messages are flows; an all-to-all is none.
+std::vector<std::string> endless_patterns() {
+  std::vector<std::string> names = traffic_pattern_names();
+  std::erase(names, traffic_pattern_names().at(static_cast<std::size_t>(TrafficPattern::all_to_all)));
+  return names;
+}
+
+// The study's map with the entry's keys over it, at the place of the entry's.
+Value overlaid(const Value& study, const Value& entry, std::string_view key) {
+  const Value* theirs = entry.find(key);
+  const Value* base = study.find(key);
+  if (theirs != nullptr && !theirs->is_map()) return *theirs;
+  Value merged = base == nullptr ? Value::map() : *base;
+  merged.position = theirs == nullptr ? entry.position : theirs->position;
+  if (theirs == nullptr) return merged;
+  for (const auto& [name, position, value] : theirs->entries) merged.set(name, value);
+  return merged;
+}
+
+void remove(Value& map, std::string_view key) {
+  std::erase_if(map.entries, [&](const Value::Entry& entry) { return entry.key == key; });
+}
+
+/// Reads one entry.
+class EntryReader {
+ public:
+  EntryReader(const Value& entry, std::size_t index, const Value& study, const PointSpec& main)
+      : entry_(entry), index_(index), study_(study), main_(main) {}
+
+  BackgroundSpec read(Catalog& catalog, Diagnostics& diagnostics) {
+    MapReader map(entry_, "the background job", diagnostics);
+    spec_.name = map.required<std::string>("name").value_or("");
+    const Value* nodes = map.require("nodes");
+    const Value* traffic = map.find("traffic");
+    const Value* plan = traffic == nullptr ? map.require("plan") : map.find("plan");
+    for (const char* key : {"model", "data", "mesh"}) (void)map.find(key);
+    map.finish();
+    if (nodes != nullptr && main_.cluster.devices > 0) {
+      if (auto read = read_nodes(*nodes, main_.cluster, diagnostics)) spec_.nodes = std::move(*read);
+    }
+    if (traffic != nullptr) {
+      read_traffic(*traffic, diagnostics);
+    } else if (nodes != nullptr && plan != nullptr) {
+      spec_.plan = *plan;
+      read_job(*nodes, catalog, diagnostics);
+    }
+    return std::move(spec_);
+  }
+
+ private:
+  void read_traffic(const Value& value, Diagnostics& diagnostics) {
+    for (const char* key : {"plan", "model", "data", "mesh"}) {
+      if (const Value* trains = entry_.find(key)) {
+        diagnostics.error(trains->position, fmt::format("traffic has no '{}'", key), "remove it, or 'traffic'");
+      }
+    }
+    MapReader map(value, "the traffic", diagnostics);
+    const Value* pattern = map.require("pattern");
+    const auto seed = map.optional_in<std::int64_t>("seed", {0, 9e15});
+    map.finish();
+    const auto choice =
+        pattern == nullptr ? std::nullopt : read_choice(*pattern, "endless pattern", endless_patterns(), diagnostics);
+    if (!choice || main_.cluster.devices == 0) return;
+    spec_.traffic = {.pattern = traffic_pattern(endless_patterns()[*choice]),
+                     .devices = spec_.gpus(main_.cluster),
+                     .seed = static_cast<std::uint64_t>(seed.value_or(1))};
+    if (spec_.traffic.devices < 2) {
+      diagnostics.error(entry_.find("nodes")->position, "a GPU alone sends nothing", "name more nodes");
+    }
+  }
+
+  void read_job(const Value& nodes, Catalog& catalog, Diagnostics& diagnostics) {
+    check_own_keys(diagnostics);
+    const Value study = study_of_job(nodes);
+    // What the study itself lacks is told there.
+    for (const char* key : {"cluster", "model", "profile", "data"}) {
+      if (study.find(key) == nullptr) return;
+    }
+    if (auto job = read_point(study, catalog, diagnostics)) spec_.job = std::make_shared<PointSpec>(std::move(*job));
+  }
+
+  // What the entry could say, but means nothing there.
+  void check_own_keys(Diagnostics& diagnostics) const {
+    const Value* data = entry_.find("data");
+    const Value* mesh = entry_.find("mesh");
+    if (const Value* steps = data == nullptr ? nullptr : data->find("steps")) {
+      diagnostics.error(steps->position, "a background job has no 'steps'", "it goes on as long as the main job");
+    }
+    if (const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes")) {
+      diagnostics.error(nodes->position, "the nodes of a background job stand beside its mesh",
+                        "write it one level up");
+    }
+  }
+
+  // A study in which this job is the main one and alone.
+  [[nodiscard]] Value study_of_job(const Value& nodes) const {
+    Value study = Value::map(entry_.position);
+    for (const char* key : {"cluster", "profile", "grain"}) {
+      if (const Value* value = study_.find(key)) study.set(key, *value);
+    }
+    const Value* own_model = entry_.find("model");
+    if (const Value* model = own_model != nullptr ? own_model : study_.find("model")) study.set("model", *model);
+    if (study_.find("data") != nullptr) study.set("data", data_of_job());
+    Value base = study_;
+    if (Value* mesh = base.find("mesh")) remove(*mesh, "hdp");
+    Value mesh = overlaid(base, entry_, "mesh");
+    if (mesh.is_map()) mesh.set("nodes", nodes);
+    study.set("mesh", std::move(mesh));
+    return study;
+  }
+
+  // Two jobs of the same seed would draw the same documents.
+  [[nodiscard]] Value data_of_job() const {
+    Value data = overlaid(study_, entry_, "data");
+    const Value* own = entry_.find("data");
+    Value* seed = data.find("seed");
+    if (seed == nullptr || (own != nullptr && own->find("seed") != nullptr)) return data;
+    if (const auto number = parse_count(seed->text).value)
+      seed->text = fmt::format("{}", *number + 1 + std::int64_t(index_));
+    return data;
+  }
+
+  const Value& entry_;
+  std::size_t index_;
+  const Value& study_;
+  const PointSpec& main_;
+  BackgroundSpec spec_;
+};
+
+/// Tells nodes that two jobs have, and names that two have.
+class Overlaps {
+ public:
+  explicit Overlaps(const PointSpec& main)
+      : cluster_(main.cluster), owners_(static_cast<std::size_t>(cluster_.nodes())) {
+    (void)take(main.nodes, "the main job");
+  }
+
+  void add(const BackgroundSpec& spec, const Value& entry, Diagnostics& diagnostics) {
+    if (!spec.name.empty() && !names_.insert(spec.name).second) {
+      diagnostics.error(entry.find("name")->position, fmt::format("there is another '{}'", spec.name), "rename one");
+    }
+    const std::string other = take(spec.nodes, fmt::format("'{}'", spec.name));
+    if (other.empty()) return;
+    diagnostics.error(entry.find("nodes")->position, other,
+                      "give every job nodes of its own; those of the main job are mesh.nodes");
+  }
+
+ private:
+  // What is wrong with it, if anything.
+  std::string take(const NodeList& nodes, const std::string& name) {
+    std::string problem;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(nodes.count(cluster_)); ++i) {
+      std::string& owner = owners_[nodes.node(i).index()];
+      if (!owner.empty() && problem.empty()) {
+        problem = fmt::format("node {} is taken by {} already", nodes.node(i).index(), owner);
+      }
+      owner = name;
+    }
+    return problem;
+  }
+
+  const ClusterSpec& cluster_;
+  std::vector<std::string> owners_;  // by node
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec& main, Catalog& catalog,
+                                            Diagnostics& diagnostics) {
+  const Value* background = study.find("background");
+  if (background == nullptr || background->is_null()) return {};
+  if (!background->is_sequence() || background->items.size() > most_background) {
+    diagnostics.error(background->position,
+                      fmt::format("the background must be a list of at most {} jobs", most_background),
+                      "write background: [{name: neighbour, nodes: every 2 from 1, plan: static}]");
+    return {};
+  }
+  if (main.grain == Grain::closed_form && !background->items.empty()) {
+    diagnostics.error(study.find("grain")->position, "the closed form knows no jobs beside the main one",
+                      "write fluid or exact, or remove 'background'");
+  }
+  std::vector<BackgroundSpec> read;
+  Diagnostics found;
+  for (std::size_t i = 0; i < background->items.size(); ++i) {
+    read.push_back(EntryReader(background->items[i], i, study, main).read(catalog, found));
+  }
+  if (found.empty() && main.cluster.devices > 0) {
+    Overlaps overlaps(main);
+    for (std::size_t i = 0; i < read.size(); ++i) overlaps.add(read[i], background->items[i], found);
+  }
+  diagnostics.append(found);
+  return read;
+}
+
+}  // namespace hdpsim
