@@ -8,6 +8,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
+#include "sim/study/plan_entry.h"
 
 namespace hdpsim {
 namespace {
@@ -56,6 +57,7 @@ class EntryReader {
       read_traffic(*traffic, diagnostics);
     } else if (nodes != nullptr && plan != nullptr) {
       spec_.plan = *plan;
+      check_plan_entry(*plan, diagnostics);
       read_job(*nodes, catalog, diagnostics);
     }
     return std::move(spec_);

@@ -15,6 +15,7 @@
 #include "sim/report/values.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
+#include "sim/study/plan_entry.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/sweep.h"
@@ -24,24 +25,6 @@ namespace {
 
 std::string policy_of(const Value& entry) {
   return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
-}
-
-// A pool in which every option fits that is not wrong in itself: what a plan's options are read against while the study has
-// problems elsewhere.
-PlanningContext roomy_context(const Value& entry) {
-  constexpr std::int64_t plenty = std::int64_t{1} << 40;
-  constexpr std::int64_t most_ranks = 1'000'000;
-  WorkModel work;
-  work.offload_per_token = 1;
-  const Value* cp = entry.is_map() && !entry.entries.empty() ? entry.entries.front().value.find("cp") : nullptr;
-  const std::int64_t ranks = cp == nullptr ? 1 : parse_count(cp->text).value.value_or(1);
-  return {.ranks = std::clamp<std::int64_t>(ranks, 1, most_ranks),
-          .ranks_per_node = 1,
-          .capacity = plenty,
-          .context = 1,
-          .layers = 1,
-          .work = work,
-          .host_tokens = plenty};
 }
 
 std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) {
@@ -194,7 +177,7 @@ class PointMaker {
   // Planners are made only for points without a problem; what is wrong with a plan in itself is told in any case.
   void check_options() {
     Diagnostics found;
-    for (const StudyPlan& plan : study_.plans) (void)make_planner(plan.entry, roomy_context(plan.entry), found);
+    for (const StudyPlan& plan : study_.plans) check_plan_entry(plan.entry, found);
     problems_.add(found, mesh_position_);
   }
 

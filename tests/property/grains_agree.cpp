@@ -1,5 +1,5 @@
-// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies, and no
-// worse in cold steps and with kernels that messages slow.
+// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies, no worse in cold
+// steps and with kernels that messages slow, and nearly always over every fabric and beside another job.
 
 #include <fmt/format.h>
 
@@ -28,6 +28,10 @@ namespace {
 constexpr std::uint64_t studies = 240;
 constexpr double tolerance = 0.02;
 constexpr double tolerance_of_mean_change = 0.001;
+// Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a few
+// of the studies miss the tolerance (1.4 % of 420 with other seeds, the worst by 7.2 %).
+constexpr double tolerance_beside = 0.08;
+constexpr double most_outliers_beside = 0.03;
 
 using tests::FabricKind;
 using tests::one_of;
@@ -119,6 +123,54 @@ Communication random_communication(std::uint64_t seed) {
   return drawn;
 }
 
+// A job of a random study: its ranks, and what becomes of its batches.
+struct Job {
+  Mesh mesh;
+  NodeList nodes;
+  std::string policy = {};
+  BatchSourcePtr batches = {};
+  std::unique_ptr<Planner> planner = {};
+
+  [[nodiscard]] Plan plan(std::int64_t step) const {
+    Plan made = planner->plan(batches->step(step), step);
+    REQUIRE(check_plan(made).empty());
+    return made;
+  }
+};
+
+struct Capacity {
+  std::int64_t tokens;
+  std::int64_t contexts;  // in quarters of the pool
+};
+
+Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity, Job job,
+               const World& world) {
+  const std::int64_t ranks = job.mesh.hdp;
+  const std::int64_t context = capacity.tokens * capacity.contexts * ranks / 4 + capacity.tokens;
+  const std::int64_t fits = std::min(context, capacity.tokens * ranks);
+  const auto lengths = make_distribution(Lognormal{.mu = std::log(3000.0), .sigma = 0.8 + random.uniform()});
+  job.batches = make_batches(lengths, {.context = fits, .tokens_per_step = 4 * ranks * capacity.tokens, .seed = seed});
+  const PlanningContext planning{.ranks = ranks,
+                                 .ranks_per_node = world.ranks_per_node(),
+                                 .capacity = capacity.tokens,
+                                 .context = fits,
+                                 .layers = model.layers,
+                                 .work = world.work_model(model, capacity.tokens),
+                                 .host_tokens = 1 << 30};
+  job.policy = random_policy(random);
+  Diagnostics problems;
+  job.planner = make_planner(parse_document("policy", job.policy, problems), planning, problems);
+  problems.throw_if_any();
+  return job;
+}
+
+// Every second node, from this one on.
+NodeList half_of(const ClusterSpec& cluster, std::int64_t first) {
+  std::vector<NodeId> nodes;
+  for (std::int64_t node = first; node < cluster.nodes(); node += 2) nodes.emplace_back(static_cast<std::size_t>(node));
+  return NodeList(nodes);
+}
+
 struct Times {
   Duration fluid;
   Duration exact;
@@ -140,50 +192,63 @@ Timeline simulate_checked(const Program& program, Machine machine, Grain grain) 
   return timeline;
 }
 
-Times simulate_random_study(std::uint64_t seed, bool other_fabrics, const Communication& communication = {}) {
+// What is random about a study.
+struct Choice {
+  bool other_fabrics = false;
+  bool two_jobs = false;  ///< Half of the nodes belong to a job that trains beside it.
+  Communication communication = {};
+};
+
+// Nothing if two jobs do not fit the random cluster.
+std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& choice = {}) {
   RandomStream random(seed, "grains agree");
   ClusterSpec cluster = random_cluster(random);
-  const std::string fabric = other_fabrics ? change_fabric(cluster, seed) : "";
+  if (choice.two_jobs && cluster.nodes() == 1) return std::nullopt;
+  const std::string fabric = choice.other_fabrics ? change_fabric(cluster, seed) : "";
   const Transformer model = random_model(random);
   const std::int64_t tp = one_of(random, {1, 2});
-  const Mesh mesh{.hdp = cluster.devices / tp, .tp = tp, .pp = 1};
   const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
   Diagnostics problems;
   auto profile = load_profile(profiles[random.below(3)], HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
   problems.throw_if_any();
-  profile->connections = communication.costs;
-  profile->overheads.compute_beside_communication = communication.beside;
-  const auto world = World::make(cluster, *profile, mesh, "contiguous", problems, communication.connections);
-  problems.throw_if_any();
+  profile->connections = choice.communication.costs;
+  profile->overheads.compute_beside_communication = choice.communication.beside;
 
-  const std::int64_t capacity = one_of(random, {2048, 4096, 8192});
-  const std::int64_t context = capacity * one_of(random, {1, 2, 4}) * mesh.hdp / 4 + capacity;
-  const std::int64_t fits = std::min(context, capacity * mesh.hdp);
-  const auto lengths = make_distribution(Lognormal{.mu = std::log(3000.0), .sigma = 0.8 + random.uniform()});
-  const auto batches =
-      make_batches(lengths, {.context = fits, .tokens_per_step = 4 * mesh.hdp * capacity, .seed = seed});
-  const PlanningContext planning{.ranks = mesh.hdp,
-                                 .ranks_per_node = world->ranks_per_node(),
-                                 .capacity = capacity,
-                                 .context = fits,
-                                 .layers = model.layers,
-                                 .work = world->work_model(model, capacity),
-                                 .host_tokens = 1 << 30};
-  const std::string policy = random_policy(random);
-  const auto planner = make_planner(parse_document("policy", policy, problems), planning, problems);
+  const auto job_on = [&](const NodeList& nodes) {
+    return Job{.mesh = {.hdp = nodes.devices(cluster) / tp, .tp = tp, .pp = 1}, .nodes = nodes};
+  };
+  Job main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
+  const auto world =
+      World::make(cluster, *profile, main.mesh, "contiguous", problems, choice.communication.connections, main.nodes);
   problems.throw_if_any();
-  const Plan plan = planner->plan(batches->step(0), 0);
-  REQUIRE(check_plan(plan).empty());
-
-  const LoweringOptions lowering{model, mesh, one_of(random, {2, 4})};
+  Capacity capacity{one_of(random, {2048, 4096, 8192}), 0};
+  capacity.contexts = one_of(random, {1, 2, 4});
+  main = random_job(random, seed, model, capacity, std::move(main), *world);
+  const Plan plan = main.plan(0);
+  const LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
   const Program program(plan, lowering);
-  const Timeline fluid = simulate_checked(program, world->machine(), Grain::fluid);
-  const Timeline exact = simulate_checked(program, world->machine(), Grain::exact);
+
+  Background background;
+  Job other;
+  if (choice.two_jobs) {
+    other = job_on(half_of(cluster, 1));
+    World* beside = world->add_job(other.mesh, "contiguous", other.nodes, problems);
+    problems.throw_if_any();
+    other = random_job(random, seed + studies, model, capacity, std::move(other), *beside);
+    background.jobs.push_back({"the neighbour",
+                               &beside->machine(),
+                               {model, other.mesh, lowering.dkv_bytes_per_element},
+                               [&other](std::int64_t step) { return other.plan(step); }});
+  }
+  const auto step = [&](Grain grain) {
+    return choice.two_jobs ? simulate(program, world->machine(), grain, background)
+                           : simulate_checked(program, world->machine(), grain);
+  };
   const bool shared = cluster.devices_per_nic() > 1 || cluster.tiers[0].oversubscription > 1;
-  return {fluid.step_time, exact.step_time,
-          fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}", policy, cluster.nodes(),
-                      cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "",
-                      fabric)};
+  return Times{step(Grain::fluid).step_time, step(Grain::exact).step_time,
+               fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}{}", main.policy,
+                           cluster.nodes(), cluster.devices_per_node, tp, model.layers, cluster.speed.size(),
+                           shared ? ", shared links" : "", fabric, choice.two_jobs ? ", beside " + other.policy : "")};
 }
 
 // HDPSIM_SEED=n runs one study alone.
@@ -194,27 +259,39 @@ std::pair<std::uint64_t, std::uint64_t> first_and_last_seed() {
   return {seed, seed};
 }
 
-// Simulates all studies. None may differ by more than `most`; returns how many differ by more than 2 %.
-int compare_grains(const char* tag, bool other_fabrics, double most) {
+struct Compared {
+  int studies = 0;
+  int apart = 0;  ///< By more than 2 %.
+};
+
+// Simulates all studies, none of which may differ by more than `most`.
+Compared compare_grains(const char* tag, const Choice& choice, double most) {
   const auto [first, last] = first_and_last_seed();
   double worst = 0;
-  int apart = 0;
+  Compared compared;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
-    const Times times = simulate_random_study(seed, other_fabrics);
-    const double difference = times.difference();
+    const auto times = simulate_random_study(seed, choice);
+    if (!times) continue;
+    const double difference = times->difference();
     worst = std::max(worst, std::abs(difference));
-    if (std::abs(difference) > tolerance) ++apart;
-    INFO(times.setting << ": fluid " << times.fluid.seconds() << " s, exact " << times.exact.seconds()
-                       << " s, difference " << 100 * difference << " %");
+    ++compared.studies;
+    if (std::abs(difference) > tolerance) ++compared.apart;
+    INFO(times->setting << ": fluid " << times->fluid.seconds() << " s, exact " << times->exact.seconds()
+                        << " s, difference " << 100 * difference << " %");
     CHECK(std::abs(difference) <= most);
   }
-  WARN("largest difference over " << last - first + 1 << " studies: " << 100 * worst << " %");
-  return apart;
+  WARN("largest difference over " << compared.studies << " studies: " << 100 * worst << " %");
+  return compared;
 }
 
 TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
-  compare_grains("grains", false, tolerance);
+  compare_grains("grains", {}, tolerance);
+}
+
+TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {
+  const Compared compared = compare_grains("grains beside", {.two_jobs = true}, tolerance_beside);
+  if (compared.studies > 1) CHECK(compared.apart <= most_outliers_beside * compared.studies);
 }
 
 // Of 1,100 such studies 2 % are further apart, the worst by 6.5 %, almost always with the fluid grain the slower one. Either a
@@ -222,7 +299,7 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
 // device makes the hops of its ring use a link one after the other that the fluid grain has them use together.
 TEST_CASE("fluid and exact agree over every fabric, over PCIe and with degraded links", "[grain fabrics]") {
   constexpr int exceptions = 5;
-  CHECK(compare_grains("grain fabrics", true, 0.05) <= exceptions);
+  CHECK(compare_grains("grain fabrics", {.other_fabrics = true}, 0.05).apart <= exceptions);
 }
 
 TEST_CASE("cold steps and kernels that messages slow part fluid and exact by less than 2 %, on average by 0.1 %",
@@ -233,8 +310,8 @@ TEST_CASE("cold steps and kernels that messages slow part fluid and exact by les
   std::uint64_t slowed = 0;  // the others have rings of one rank alone
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const Communication communication = random_communication(seed);
-    const Times plain = simulate_random_study(seed, false);
-    const Times times = simulate_random_study(seed, false, communication);
+    const Times plain = *simulate_random_study(seed);
+    const Times times = *simulate_random_study(seed, {.communication = communication});
     const double change = times.difference() - plain.difference();
     worst = std::max(worst, std::abs(change));
     sum += std::abs(change);

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "tests/spec/command.h"
@@ -87,6 +89,43 @@ TEST_CASE("a degraded link slows the step, and links.csv names it first", "[stud
   const std::size_t first = links.find(row);
   REQUIRE(first != std::string::npos);
   CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
+}
+
+constexpr char two_jobs[] = "study configs/studies/two-jobs.yaml --set data.steps=2";
+
+TEST_CASE("beside other jobs results have the same bytes too, whatever the number of jobs, and when resumed",
+          "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", two_jobs)).code == 0);
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 4 --out four", two_jobs)).code == 0);
+  check_same_results(here, "one", "four");
+  fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
+  const Outcome resumed = here.hdpsim(fmt::format("{} --out four --resume", two_jobs));
+  CHECK(lines_of(resumed.err) == 1);
+  check_same_results(here, "one", "four");
+  REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
+  check_same_results(here, "one", "again");
+}
+
+TEST_CASE("a neighbour slows the static mesh most, and links.csv shows what it sends", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out results", two_jobs)).code == 0);
+  const auto runs = nlohmann::json::parse(here.read("results/result.json"))["runs"];
+  REQUIRE(runs.size() == 6);
+  const auto slowdown = [&](std::size_t plan) {
+    const auto mean = [&](std::size_t run) { return runs[run]["step_time_s"]["mean"].get<double>(); };
+    return mean(3 + plan) / mean(plan);
+  };
+  CHECK(runs[0]["background"].empty());
+  CHECK(runs[3]["background"][0]["name"] == "neighbour");
+  CHECK(slowdown(0) > 1.2);
+  CHECK(slowdown(2) >= 1);
+  CHECK(slowdown(2) < 1.02);
+  std::istringstream links(here.read("results/links.csv"));
+  std::map<char, int> loaded_by_others;  // by point
+  for (std::string line; std::getline(links, line);) loaded_by_others[line[0]] += line.ends_with(",0,0") ? 0 : 1;
+  CHECK(loaded_by_others['0'] == 0);
+  CHECK(loaded_by_others['1'] > 0);
 }
 
 TEST_CASE("runs of another study are not taken, those of a point that both have are", "[study]") {

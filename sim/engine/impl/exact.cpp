@@ -92,13 +92,14 @@ class ExactStep final : public StepRun {
   void rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
 
   // By the kernels of one rank that is in it: ranks of a ring stay close together.
-  [[nodiscard]] double share_done(MicroBatchId id) const override {
+  [[nodiscard]] double share_sent(MicroBatchId id) const override {
     const auto& group = groups_[id.index()];
     if (group == nullptr) return 1;
     if (group->is_private) return group->share_done(queue_.now());
     for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
       const RankState& state = ranks_[rank.index()];
-      if (progress_.current(rank) == id && state.micro_batch == id) return layers_done(state, group->priced.program);
+      if (progress_.current(rank) != id || state.micro_batch != id) continue;
+      return hdpsim::share_sent(group->priced.program, state.block, state.streams[compute].iteration);
     }
     return 1;
   }
@@ -106,16 +107,6 @@ class ExactStep final : public StepRun {
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
   static constexpr std::uint32_t rank_ended = stream_count;  // lower tags: an instruction of that stream ended
-
-  static double layers_done(const RankState& state, const MicroBatchProgram& program) {
-    std::int64_t all = 0;
-    std::int64_t behind = state.streams[compute].iteration;
-    for (std::size_t b = 0; b < program.blocks.size(); ++b) {
-      all += program.blocks[b].iterations;
-      if (b < state.block) behind += program.blocks[b].iterations;
-    }
-    return static_cast<double>(behind) / static_cast<double>(all);
-  }
 
   const Block& block_of(const RankState& state) const {
     return groups_[state.micro_batch.index()]->priced.program.blocks[state.block];

@@ -34,8 +34,8 @@ class FluidStep final : public StepRun {
 
   void rate_changed(std::uint32_t key) override { shared_.rate_changed(MicroBatchId(key)); }
 
-  [[nodiscard]] double share_done(MicroBatchId id) const override {
-    if (const auto share = shared_.share_done(id)) return *share;
+  [[nodiscard]] double share_sent(MicroBatchId id) const override {
+    if (const auto share = shared_.share_sent(id)) return *share;
     const auto& [begun, ends] = timeline_.micro_batches[id.index()];
     if (ends <= queue_.now()) return 1;  // or not begun
     return (queue_.now() - begun).seconds() / (ends - begun).seconds();

@@ -11,4 +11,8 @@ namespace hdpsim {
 void add_ring_traffic(const MicroBatchProgram& program, const std::vector<Hop>& hops, double share,
                       std::vector<Bytes>& link_bytes);
 
+/// The share of its bytes that a micro-batch has sent when it has `iterations` of a block behind it, and all blocks
+/// before. 1 if it sends nothing.
+[[nodiscard]] double share_sent(const MicroBatchProgram& program, std::size_t block, std::int64_t iterations);
+
 }  // namespace hdpsim

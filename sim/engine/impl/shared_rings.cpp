@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/engine/impl/ring_traffic.h"
 
 namespace hdpsim {
 namespace {
@@ -178,17 +179,10 @@ bool SharedRings::is_running(MicroBatchId id) const {
   return id.index() < runs_.size() && runs_[id.index()] != nullptr;
 }
 
-std::optional<double> SharedRings::share_done(MicroBatchId id) const {
+std::optional<double> SharedRings::share_sent(MicroBatchId id) const {
   if (!is_running(id)) return std::nullopt;
   const Run& run = *runs_[id.index()];
-  std::int64_t all = 0;
-  std::int64_t behind = 0;
-  for (std::size_t b = 0; b < run.priced.program.blocks.size(); ++b) {
-    const std::int64_t layers = run.priced.program.blocks[b].iterations;
-    all += layers;
-    behind += b < run.block ? layers : b == run.block ? run.iteration : 0;
-  }
-  return static_cast<double>(behind) / static_cast<double>(all);
+  return hdpsim::share_sent(run.priced.program, run.block, run.iteration);
 }
 
 const PricedProgram& SharedRings::priced(MicroBatchId id) const {

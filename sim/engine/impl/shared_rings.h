@@ -27,8 +27,8 @@ class SharedRings {
   bool handle(const Event& event);
   /// A flow of this ring has another rate: the ring goes on at its new pace.
   void rate_changed(MicroBatchId id);
-  /// Of the layers of a micro-batch, those that it has behind it; nothing if it does not run here.
-  [[nodiscard]] std::optional<double> share_done(MicroBatchId id) const;
+  /// The share of its bytes that a micro-batch has sent; nothing if it does not run here.
+  [[nodiscard]] std::optional<double> share_sent(MicroBatchId id) const;
 
   /// From begin until forget.
   [[nodiscard]] const PricedProgram& priced(MicroBatchId id) const;

@@ -20,7 +20,7 @@ StepRun::StepRun(const StepSetting& setting)
 
 void StepRun::take_back_unsent() {
   for (std::size_t m = 0; m < plan_.micro_batches.size(); ++m) {
-    const double left = 1 - share_done(MicroBatchId(m));
+    const double left = 1 - share_sent(MicroBatchId(m));
     if (!(left > 0)) continue;
     const MicroBatchProgram program = program_.micro_batch(MicroBatchId(m));
     add_ring_traffic(program, ring_hops(plan_.micro_batches[m], machine_), -left, link_bytes_);

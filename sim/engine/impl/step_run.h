@@ -35,8 +35,8 @@ class StepRun {
   virtual void handle(const Event& event) = 0;
   /// A flow that was added with this key has another rate.
   virtual void rate_changed(std::uint32_t key) = 0;
-  /// Of the work of a micro-batch that runs, by its layers or its time; 1 for one that does not.
-  [[nodiscard]] virtual double share_done(MicroBatchId id) const = 0;
+  /// The share of its bytes that a micro-batch has sent; 1 for one that does not run.
+  [[nodiscard]] virtual double share_sent(MicroBatchId id) const = 0;
 
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] const Program& program() const { return program_; }

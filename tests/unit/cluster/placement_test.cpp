@@ -110,3 +110,19 @@ TEST_CASE("empty axes and unknown placements are refused", "[placement]") {
         "study.yaml:7:7: error: there is no placement 'contigous'\n"
         "        did you mean 'contiguous'?\n");
 }
+
+TEST_CASE("a job on some nodes has them in the place of the first ones", "[placement]") {
+  const ClusterSpec cluster = nodes_of_8(8 * 4);
+  Diagnostics diagnostics;
+  const Mesh mesh{.hdp = 8, .tp = 2, .pp = 1};
+  const NodeList nodes({NodeId(1), NodeId(3)});
+  const auto placement = make_placement("contiguous", mesh, cluster, diagnostics, {}, nodes);
+  REQUIRE(placement);
+  CHECK(placement->device(HdpRank(0), 0, 0) == DeviceId(8));
+  CHECK(placement->device(HdpRank(3), 0, 1) == DeviceId(15));
+  CHECK(placement->device(HdpRank(4), 0, 0) == DeviceId(24));
+  CHECK(placement->device(HdpRank(7), 0, 1) == DeviceId(31));
+  CHECK(hdpsim::ranks_per_node(*placement, mesh, cluster) == 4);
+  CHECK(make_placement("contiguous", {.hdp = 16, .tp = 2}, cluster, diagnostics, {}, nodes) == nullptr);
+  CHECK(diagnostics.text().find("has 32 gpus, its nodes have 16") != std::string::npos);
+}

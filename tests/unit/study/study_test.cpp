@@ -1,74 +1,19 @@
 #include "sim/study/study.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
-#include <fstream>
 
 #include "sim/report/values.h"
 #include "sim/study/study_paths.h"
 #include "tests/support/catch.h"
+#include "tests/support/study_file.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr char good_study[] = R"(name: good
-cluster: {preset: a100-rail-3tier, gpus: 32}
-model: {preset: llama-7b}
-profile: a100-published
-data:
-  lengths: {preset: github}
-  context: 64Ki
-  tokens_per_step: 1Mi
-  steps: 2
-mesh: {tp: 2}
-plans: [static, hdp-naive]
-)";
-
-/// A study file that is gone after the test.
-class StudyFile {
- public:
-  explicit StudyFile(const std::string& text) : folder_(std::filesystem::temp_directory_path() / "hdpsim_study_test") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    add("study.yaml", text);
-  }
-  StudyFile(const StudyFile&) = delete;
-  StudyFile& operator=(const StudyFile&) = delete;
-  ~StudyFile() { std::filesystem::remove_all(folder_); }
-
-  void add(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  [[nodiscard]] std::string path() const { return (folder_ / "study.yaml").string(); }
-  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
-
-  [[nodiscard]] Study load(const std::vector<std::string>& overrides = {}) const {
-    Catalog catalog(HDPSIM_SOURCE_DIR);
-    return load_study(path(), overrides, catalog);
-  }
-  /// Every problem as `line:column: message`, without the file.
-  [[nodiscard]] std::vector<std::string> problems(const std::vector<std::string>& overrides = {}) const {
-    std::vector<std::string> found;
-    try {
-      (void)load(overrides);
-    } catch (const InputError& error) {
-      for (const Diagnostic& problem : error.diagnostics().sorted()) {
-        found.push_back(fmt::format("{}:{}: {}", problem.position.line, problem.position.column, problem.message));
-      }
-    }
-    return found;
-  }
-
- private:
-  std::filesystem::path folder_;
-};
-
-using Problems = std::vector<std::string>;
-
-std::string changed(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
+using test::changed;
+using test::good_study;
+using test::Problems;
+using test::StudyFile;
 
 // The problems of the good study with one thing changed.
 Problems problems_with(const std::string& from, const std::string& to) {
