@@ -146,18 +146,30 @@ class EntryReader {
 /// Tells nodes that two jobs have, and names that two have.
 class Overlaps {
  public:
-  explicit Overlaps(const PointSpec& main)
-      : cluster_(main.cluster), owners_(static_cast<std::size_t>(cluster_.nodes())) {
-    (void)take(main.nodes, "the main job");
+  explicit Overlaps(const ClusterSpec& cluster)
+      : cluster_(cluster), owners_(static_cast<std::size_t>(cluster_.nodes())) {}
+
+  // Nodes that cannot be read are told elsewhere.
+  void add_main(const Value& study) {
+    const Value* mesh = study.find("mesh");
+    const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes");
+    Diagnostics told;
+    const auto read = nodes == nullptr ? NodeList{} : read_nodes(*nodes, cluster_, told);
+    if (read) (void)take(*read, "the main job");
   }
 
-  void add(const BackgroundSpec& spec, const Value& entry, Diagnostics& diagnostics) {
-    if (!spec.name.empty() && !names_.insert(spec.name).second) {
-      diagnostics.error(entry.find("name")->position, fmt::format("there is another '{}'", spec.name), "rename one");
+  void add(const Value& entry, Diagnostics& diagnostics) {
+    const Value* name = entry.find("name");
+    const std::string text = name == nullptr ? "" : name->text;
+    if (!text.empty() && !names_.insert(text).second) {
+      diagnostics.error(name->position, fmt::format("there is another '{}'", text), "rename one of them");
     }
-    const std::string other = take(spec.nodes, fmt::format("'{}'", spec.name));
-    if (other.empty()) return;
-    diagnostics.error(entry.find("nodes")->position, other,
+    const Value* nodes = entry.find("nodes");
+    Diagnostics told;
+    const auto read = nodes == nullptr ? std::nullopt : read_nodes(*nodes, cluster_, told);
+    const std::string problem = read ? take(*read, fmt::format("'{}'", text)) : "";
+    if (problem.empty()) return;
+    diagnostics.error(nodes->position, problem,
                       "give every job nodes of its own; those of the main job are mesh.nodes");
   }
 
@@ -180,6 +192,13 @@ class Overlaps {
   std::set<std::string> names_;
 };
 
+void check_overlaps(const Value& study, const Value& background, const ClusterSpec& cluster, Diagnostics& diagnostics) {
+  if (cluster.devices == 0) return;  // not read
+  Overlaps overlaps(cluster);
+  overlaps.add_main(study);
+  for (const Value& entry : background.items) overlaps.add(entry, diagnostics);
+}
+
 }  // namespace
 
 std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec& main, Catalog& catalog,
@@ -197,15 +216,10 @@ std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec&
                       "write fluid or exact, or remove 'background'");
   }
   std::vector<BackgroundSpec> read;
-  Diagnostics found;
   for (std::size_t i = 0; i < background->items.size(); ++i) {
-    read.push_back(EntryReader(background->items[i], i, study, main).read(catalog, found));
+    read.push_back(EntryReader(background->items[i], i, study, main).read(catalog, diagnostics));
   }
-  if (found.empty() && main.cluster.devices > 0) {
-    Overlaps overlaps(main);
-    for (std::size_t i = 0; i < read.size(); ++i) overlaps.add(read[i], background->items[i], found);
-  }
-  diagnostics.append(found);
+  check_overlaps(study, *background, main.cluster, diagnostics);
   return read;
 }
 

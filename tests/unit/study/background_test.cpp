@@ -78,14 +78,21 @@ TEST_CASE("two jobs on one node are told at the later one", "[study]") {
         Problems{"14:12: there is another 'a'"});
 }
 
+TEST_CASE("nodes that two jobs have are told beside everything else", "[study]") {
+  CHECK(problems_of("  - {name: a, nodes: 1, plan: statik}\n  - {name: b, nodes: 9, plan: static}\n") ==
+        Problems{"13:22: node 1 is taken by the main job already", "13:31: there is no policy 'statik'",
+                 "14:22: there is no node 9"});
+}
+
 TEST_CASE("what a background entry says wrong is told all at once", "[study]") {
   CHECK(problems_of("  - {name: a, nodes: 9, plan: statik, model: {preset: llama-8b}, speed: 2}\n"
                     "  - {nodes: 3, traffic: {pattern: all_to_all}, plan: static}\n"
                     "  - {name: c, nodes: 2, data: {steps: 3}, mesh: {nodes: 3, hdp: 3}, plan: static}\n") ==
-        Problems{"13:22: there is no node 9", "13:31: there is no policy 'statik'", "13:55: there is no model preset 'llama-8b'",
-                 "13:66: the background job has no key 'speed'", "14:5: the background job needs 'name'",
-                 "14:35: there is no endless pattern 'all_to_all'", "14:54: traffic has no 'plan'",
-                 "15:39: a background job has no 'steps'", "15:57: the nodes of a background job stand beside its mesh",
+        Problems{"13:22: there is no node 9", "13:31: there is no policy 'statik'",
+                 "13:55: there is no model preset 'llama-8b'", "13:66: the background job has no key 'speed'",
+                 "14:5: the background job needs 'name'", "14:35: there is no endless pattern 'all_to_all'",
+                 "14:54: traffic has no 'plan'", "15:39: a background job has no 'steps'",
+                 "15:57: the nodes of a background job stand beside its mesh",
                  "15:65: tp x hdp x pp = 2 x 3 x 1 = 6, but its nodes have 8 GPUs"});
   CHECK(problems_of("  {name: a}\n") == Problems{"13:3: the background must be a list of at most 60 jobs"});
 }
@@ -132,7 +139,8 @@ TEST_CASE("an empty background is none", "[study]") {
 }
 
 TEST_CASE("the resolved study with a background is the same study", "[study]") {
-  const StudyFile file(with_background("  - {name: a, nodes: every 2 from 2, plan: static, mesh: {tp: 4, capacity: 32Ki}}\n"));
+  const StudyFile file(
+      with_background("  - {name: a, nodes: every 2 from 2, plan: static, mesh: {tp: 4, capacity: 32Ki}}\n"));
   const Study study = file.load({"data.seed=5"});
   file.add("study.yaml", to_yaml(study.resolved));
   const Study again = file.load();
