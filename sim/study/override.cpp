@@ -3,23 +3,32 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/quantity_text.h"
+
 namespace hdpsim {
 namespace {
 
-// set_path() makes entries without a position; this makes them first, with one. Lists are left to it.
+// The child that a step of a path leads to, made at `position` if a map lacks it; nullptr where no entry can be made.
+Value* step_into(Value& at, std::string_view step, const Position& position) {
+  if (at.is_sequence()) {
+    const Parsed<std::int64_t> index = parse_count(step);
+    const bool exists = index.value && *index.value >= 0 && *index.value < static_cast<std::int64_t>(at.items.size());
+    return exists ? &at.items[static_cast<std::size_t>(*index.value)] : nullptr;
+  }
+  if (at.is_null()) at = Value::map(position);
+  if (!at.is_map()) return nullptr;
+  if (Value* existing = at.find(step)) return existing;
+  Value nothing;
+  nothing.position = position;
+  return &at.set(step, nothing);
+}
+
+// set_path() makes entries without a position; this makes them first, with one. New items of lists are left to it.
 void prepare_way(Value& root, std::string_view path, const Position& position) {
   Value* at = &root;
-  while (!path.empty() && (at->is_map() || at->is_null())) {
-    if (at->is_null()) *at = Value::map(position);
+  while (!path.empty() && at != nullptr) {
     const auto dot = path.find('.');
-    const std::string_view step = path.substr(0, dot);
-    Value* next = at->find(step);
-    if (next == nullptr) {
-      Value nothing;
-      nothing.position = position;
-      next = &at->set(step, nothing);
-    }
-    at = next;
+    at = step_into(*at, path.substr(0, dot), position);
     path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
   }
 }

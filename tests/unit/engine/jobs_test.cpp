@@ -186,6 +186,20 @@ TEST_CASE("a collective beside a job that needs no links takes its own time", "[
   CHECK(beside.step_time == jobs.run(no_rings, Grain::fluid).step_time);
 }
 
+TEST_CASE("what a collective does to itself is in its closed form already", "[jobs]") {
+  const Plan no_rings = plan_of(2, layers, {{{0}, 64}, {{1}, 64}});
+  TwoJobs jobs = jobs_that_share_nics();
+  add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2));
+  RailHops twice = jobs.world.machine.pool_hops();
+  twice.routes.insert(twice.routes.end(), twice.routes.begin(),
+                      twice.routes.begin() + 2);  // two hops meet on each link
+  jobs.world.machine.pool_hops = [twice] { return twice; };
+  CHECK(jobs.run(no_rings, Grain::fluid, jobs.beside(no_rings)).ranks[0][Activity::grad_sync] == 2_s);
+  // An endless message leaves two thirds of its link to them.
+  const Background one_way{{}, {{"copies", {{DeviceId(1), DeviceId(3)}}}}};
+  CHECK(jobs.run(no_rings, Grain::fluid, one_way).ranks[0][Activity::grad_sync].seconds() == Approx(3));
+}
+
 TEST_CASE("a deadlock names the job whose ranks wait for each other", "[jobs]") {
   Plan circle = plan_of(2, layers, {{{0, 1}, 64}, {{0, 1}, 64}});
   std::swap(circle.schedule[0][0], circle.schedule[0][1]);

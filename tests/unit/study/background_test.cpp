@@ -119,6 +119,15 @@ TEST_CASE("paths lead into the background by index, in sweeps and overrides", "[
                  "13:47: tp x hdp x pp = 3 x 5 x 1 = 15, but its nodes have 16 GPUs"});
 }
 
+TEST_CASE("what an override adds to a background job stands where it was written", "[study]") {
+  const StudyFile file(with_background("  - {name: a, nodes: 2-3, plan: static}\n"));
+  CHECK(file.problems({"background.0.mesh.hdp=3"}) ==
+        Problems{"1:23: tp x hdp x pp = 2 x 3 x 1 = 6, but its nodes have 16 GPUs"});
+  CHECK(file.problems({"background.0.data.contxt=3"}) == Problems{"1:26: the data has no key 'contxt'"});
+  CHECK(file.problems({"background.2.plan=static"}) ==
+        Problems{"1:19: 'background.2.plan' does not lead anywhere: 'background' has no entry '2'"});
+}
+
 TEST_CASE("runs beside other jobs are other runs, also when only a file that those name has changed", "[study]") {
   const std::string lines = "  - {name: a, nodes: 2-3, plan: static, data: {lengths: {file: theirs.txt}}}\n";
   const StudyFile file(with_background(lines));
