@@ -68,6 +68,20 @@ std::vector<double> rank_speeds(const Mesh& mesh, const Placement& placement, co
   return speeds;
 }
 
+// `site` and the machine's placement live as long as the machine.
+void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
+  const ClusterSpec& cluster = site.cluster;
+  const Placement& placement = *machine.placement;
+  const CollectiveEfficiency gather = collective_efficiency(site.profile, &LinkProfile::all_gather);
+  const CollectiveEfficiency reduction = collective_efficiency(site.profile, &LinkProfile::reduce_scatter);
+  machine.tp_collective = [gathers = Collectives(cluster, gather), shards = tp_group(mesh)](Bytes bytes) {
+    return gathers.all_gather(shards, bytes);
+  };
+  machine.pool_reduce_scatter = PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, placement);
+  machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, placement);
+  machine.pool_plan = [&cluster, &placement, mesh] { return pool_plan(ClusterLinks(cluster, {}), mesh, placement); };
+}
+
 }  // namespace
 
 struct World::Parts {
@@ -134,18 +148,7 @@ std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_vi
   machine.set_up = set_up_costs(profile, parts->connections);
   machine.beside_communication = kernel_slowdown(profile);
 
-  const CollectiveEfficiency gather = collective_efficiency(profile, &LinkProfile::all_gather);
-  const CollectiveEfficiency reduction = collective_efficiency(profile, &LinkProfile::reduce_scatter);
-  machine.tp_collective = [gathers = Collectives(cluster, gather), shards = tp_group(mesh)](Bytes bytes) {
-    return gathers.all_gather(shards, bytes);
-  };
-  machine.pool_reduce_scatter =
-      PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, *parts->placement);
-  machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, *parts->placement);
-  const Site* site = parts->site.get();
-  machine.pool_plan = [site, mesh, placement = machine.placement] {
-    return pool_plan(ClusterLinks(site->cluster, {}), mesh, *placement);
-  };
+  add_collectives(machine, *parts->site, mesh);
   return std::unique_ptr<World>(new World(std::move(parts)));
 }
 
