@@ -74,7 +74,10 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   const Placement& placement = *machine.placement;
   const CollectiveEfficiency gather = collective_efficiency(site.profile, &LinkProfile::all_gather);
   const CollectiveEfficiency reduction = collective_efficiency(site.profile, &LinkProfile::reduce_scatter);
-  machine.tp_collective = [gathers = Collectives(cluster, gather), shards = tp_group(mesh)](Bytes bytes) {
+  CollectiveGroup shards = tp_group(mesh);
+  shards.first = placement.device(HdpRank(0), 0, 0);
+  shards.last = placement.device(HdpRank(0), 0, mesh.tp - 1);
+  machine.tp_collective = [gathers = Collectives(cluster, gather), shards](Bytes bytes) {
     return gathers.all_gather(shards, bytes);
   };
   machine.pool_reduce_scatter = PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, placement);

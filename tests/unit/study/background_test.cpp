@@ -174,5 +174,16 @@ TEST_CASE("jobs that share no link do not slow each other", "[runner]") {
   }
 }
 
+TEST_CASE("a bad NIC in another job's node slows nobody else, one in its own does", "[runner]") {
+  const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, nodes: [0, 2]}"));
+  const auto grad_sync_with = [&](const std::string& links) {
+    const Study study = file.load({"cluster.links={" + links + "}"});
+    return simulate_step(study.points[0], 0, 0, *study.points[0].make_world()).result.mean[Activity::grad_sync];
+  };
+  const Duration sound = grad_sync_with("");
+  CHECK(grad_sync_with("node 1 nic 3: 0.1") == sound);
+  CHECK(grad_sync_with("node 2 nic 3: 0.1") > sound);
+}
+
 }  // namespace
 }  // namespace hdpsim
