@@ -178,7 +178,8 @@ CommCollective::UsedLinks CommCollective::fullest_links(const CollectivePlan& pl
   return fullest;
 }
 
-// The links that hold back the slowest of the first `own` transfers when all begin. None where nothing but their cap does.
+// The links that hold back the slowest of the first `own` transfers when all begin. None where nothing but their cap
+// does.
 CommCollective::UsedLinks CommCollective::slowest_links(FairShare& network, const std::vector<Transfer>& transfers,
                                                         std::size_t own) {
   std::vector<FairShare::Variable> flows;

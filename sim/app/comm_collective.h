@@ -19,9 +19,10 @@ struct NcclChoice {
   std::string protocol;
 };
 
-/// One collective of the first `ranks` devices of a cluster, size by size. How it is done is what NCCL's model of itself finds
-/// fastest; start-up and rate are those of the profile where it has a line for it, else those of that model; and its
-/// bytes cross the links of the cluster, where it is no faster than the fullest of them lets it, alone or beside other traffic.
+/// One collective of the first `ranks` devices of a cluster, size by size. How it is done is what NCCL's model of
+/// itself finds fastest; start-up and rate are those of the profile where it has a line for it, else those of that
+/// model; and its bytes cross the links of the cluster, where it is no faster than the fullest of them lets it, alone
+/// or beside other traffic.
 class CommCollective {
  public:
   /// Throws InputError if the ranks are no whole number of nodes.

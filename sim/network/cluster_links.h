@@ -51,8 +51,8 @@ class ClusterLinks {
 
   /// Two different devices of the cluster (checked).
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
-  /// What one flow from each of these devices (ascending, no two of a node) to each other puts on the links, without a look
-  /// at every pair. Nothing where that takes one: see Fabric::all_pairs. Nothing either if they differ in rail.
+  /// What one flow from each of these devices (ascending, no two of a node) to each other puts on the links, without a
+  /// look at every pair. Nothing where that takes one: see Fabric::all_pairs. Nothing either if they differ in rail.
   [[nodiscard]] std::optional<std::vector<LinkFlows>> all_pairs(std::span<const DeviceId> devices) const;
   [[nodiscard]] Bandwidth rate(LinkId link) const;
   [[nodiscard]] std::string name(LinkId link) const;

@@ -77,7 +77,6 @@ CollectivePlan together(std::span<const CollectivePlan> plans) {
     CollectivePlan next = with_flows_times(plan.bytes_per_flow / all.bytes_per_flow, plan);
     std::move(next.parts.begin(), next.parts.end(), std::back_inserter(all.parts));
     all.latency = std::max(all.latency, plan.latency);
-    all.devices += plan.devices;
   }
   return all;
 }

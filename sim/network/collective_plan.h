@@ -13,42 +13,41 @@ namespace hdpsim {
 
 /// A collective without time: how many flows cross which links, on the way that the routes of the cluster take.
 ///
-/// Data pass through a ring or a tree in small chunks (512 KiB in NCCL), so that all its hops work at once and at the pace
-/// of the slowest: such a part is one variable of FairShare, whatever the number of its devices. The flow of a plan is
-/// its unit; a hop that carries twice as much counts as two. So link l carries
+/// Data pass through a ring or a tree in small chunks (512 KiB in NCCL), so that all its hops work at once and at the
+/// pace of the slowest: such a part is one variable of FairShare, whatever the number of its devices. The flow of a
+/// plan is its unit; a hop that carries twice as much counts as two. So link l carries
 ///
 ///     flows on l (of all parts) x bytes_per_flow x size        bytes,
 ///
-/// and alone on its links a plan takes latency + the longest of those divided by the rate of the link. That holds whether the
-/// plan has one part or many: all parts are of equal length, max-min fair rates give the slowest of them no less than
-/// 1 / max(flows / rate), and those that end sooner only make room. Beside other traffic a plan of several parts holds
-/// the links of a part that has ended no longer.
+/// and alone on its links a plan takes latency + the longest of those divided by the rate of the link. That holds
+/// whether the plan has one part or many: all parts are of equal length, max-min fair rates give the slowest of them no
+/// less than 1 / max(flows / rate), and those that end sooner only make room. Beside other traffic a plan of several
+/// parts holds the links of a part that has ended no longer.
 struct CollectivePlan {
   using Part = std::vector<FairShare::Load>;  ///< In the order of the links.
 
   std::vector<Part> parts;    ///< Side by side; the collective ends with the last.
   double bytes_per_flow = 0;  ///< For a byte of the collective's size, which is what nccl-tests calls its size.
   Duration latency = {};      ///< Of the longest way through it: message start-ups and switches.
-  std::int64_t devices = 0;   ///< That take part.
 };
 
 /// `whole`: one part, in which everything moves at the pace of the slowest hop; the least to keep. `parts`: each ring,
 /// tree or message on its own, at the most NICs-of-a-node times as much to keep (direct: one part a pair of devices).
 enum class PlanGrain { whole, parts };
 
-/// The plan of a collective of at least two different devices (checked), in the order of their numbers whatever that of the
-/// span (but send_recv: from each to the next, in the order of the span). Where the nodes hold unlike numbers of them,
-/// what is written below for g devices in each of m nodes, n in all, holds node by node.
+/// The plan of a collective of at least two different devices (checked), in the order of their numbers whatever that of
+/// the span (but send_recv: from each to the next, in the order of the span). Where the nodes hold unlike numbers of
+/// them, what is written below for g devices in each of m nodes, n in all, holds node by node.
 ///
 /// * ring: a ring a NIC that all nodes have, as NCCL builds them: it enters a node at that NIC, passes its devices and
 ///   leaves by the same NIC. Broadcast: from the first device, the hop into it is left out. One node: one ring.
 /// * tree (all_reduce): two binary trees of the nodes a NIC, so that a leaf of one is none of the other (Sanders,
 ///   Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing
 ///   35, 2009), and chains inside the nodes; half of the data each, up and down.
-/// * hierarchical (all_reduce, all_gather, reduce_scatter): see Collectives. A ring of the same places of all nodes for each
-///   place of a node, and rings inside the nodes. A plain ring where nodes hold unlike numbers.
-/// * nvls: switches add up and copy. all_reduce, all_gather and reduce_scatter in the NVSwitch of a node, all_reduce over
-///   nodes whose switches do the same: every NIC sends and receives its part once, and so does every link above.
+/// * hierarchical (all_reduce, all_gather, reduce_scatter): see Collectives. A ring of the same places of all nodes for
+///   each place of a node, and rings inside the nodes. A plain ring where nodes hold unlike numbers.
+/// * nvls: switches add up and copy. all_reduce, all_gather and reduce_scatter in the NVSwitch of a node, all_reduce
+///   over nodes whose switches do the same: every NIC sends and receives its part once, and so does every link above.
 /// * nvls_tree (all_reduce): the NVSwitch inside, the trees between nodes.
 /// * pat (all_gather, reduce_scatter; one device a node): binomial trees of all roots, far hops first, so that they
 ///   carry least (Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",

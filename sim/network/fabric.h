@@ -50,8 +50,8 @@ class Fabric {
   /// False where a rail has no way to the other: the message changes rail inside the sender's node.
   [[nodiscard]] virtual bool joins_rails(std::size_t from, std::size_t to) const;
 
-  /// What the links carry when each of these nodes (ascending) sends one flow to each other on this rail, without a look at
-  /// every pair. Nothing where that takes one.
+  /// What the links carry when each of these nodes (ascending) sends one flow to each other on this rail, without a
+  /// look at every pair. Nothing where that takes one.
   [[nodiscard]] virtual std::optional<std::vector<FabricLoad>> all_pairs(std::span<const std::size_t> nodes,
                                                                          std::size_t rail) const;
 

@@ -15,16 +15,17 @@ namespace hdpsim {
 /// unique, and progressive filling finds them: raise all levels together, and freeze what a link that fills up or a cap
 /// holds back.
 ///
-/// A coupled variable stands for many flows that all move at one rate x, because each passes on what another brings: the
-/// hops of a ring whose data are pipelined. On link l it puts a_l x, where a_l is how many of its flows cross l (any
-/// positive number: a flow that moves half as much counts half). Nothing else changes. With levels h_v, weights w_v and
-/// numbers n_v of equal copies, what can be is still a convex set, for every link l
+/// A coupled variable stands for many flows that all move at one rate x, because each passes on what another brings:
+/// the hops of a ring whose data are pipelined. On link l it puts a_l x, where a_l is how many of its flows cross l
+/// (any positive number: a flow that moves half as much counts half). Nothing else changes. With levels h_v, weights
+/// w_v and numbers n_v of equal copies, what can be is still a convex set, for every link l
 ///
 ///     sum over v of a_lv w_v n_v h_v <= capacity of l,        w_v h_v <= cap of v,
 ///
-/// and the argument for bottlenecks uses no more than that raising one level within it means lowering another on a full link. So
-/// a link that fills up while all levels rise together does so at (capacity - what is frozen) / sum of a_lv w_v n_v over the rest.
-/// Beside one flow, k coupled flows on a link get k / (k + 1) of it: as k flows would that nothing else holds back.
+/// and the argument for bottlenecks uses no more than that raising one level within it means lowering another on a full
+/// link. So a link that fills up while all levels rise together does so at (capacity - what is frozen) / sum of a_lv
+/// w_v n_v over the rest. Beside one flow, k coupled flows on a link get k / (k + 1) of it: as k flows would that
+/// nothing else holds back.
 ///
 /// The solver keeps the rates of an earlier state and repairs them. A region starts with what came and with the
 /// variables whose bottleneck changed; it is filled with everything else held fixed, and grows by those fixed variables
@@ -50,7 +51,8 @@ class FairShare {
   /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate is the
   /// cap, which must then be finite. The number of a removed variable is used again.
   Variable add(std::span<const Link> links, double cap, double weight = 1, std::int64_t multiplicity = 1);
-  /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as above.
+  /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as
+  /// above.
   Variable add_coupled(std::span<const Load> loads, double cap, double weight = 1);
   void remove(Variable variable);
   void set_multiplicity(Variable variable, std::int64_t multiplicity);

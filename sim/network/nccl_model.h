@@ -26,8 +26,8 @@ struct NcclGroup {
   std::int64_t channels = 1;          ///< Rings side by side.
 };
 
-/// One way of doing a collective: seconds = latency + size / rate, `size` as nccl-tests counts it. Both may depend on the
-/// size.
+/// One way of doing a collective: seconds = latency + size / rate, `size` as nccl-tests counts it. Both may depend on
+/// the size.
 struct CollectiveTime {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   Protocol protocol = Protocol::simple;
@@ -37,14 +37,14 @@ struct CollectiveTime {
 };
 
 /// NCCL's own model of itself, with the constants that it chooses algorithm and protocol by (src/graph/tuning.cc of NCCL
-/// 2.25; efficiency of NVLS as from 2.26 on): base latencies, latencies per step over NVLink, PCIe and network, the shares of
-/// a link's rate that each protocol and algorithm reaches, the correction of the tree for middle sizes and the plateau
-/// of the ring over several nodes.
+/// 2.25; efficiency of NVLS as from 2.26 on): base latencies, latencies per step over NVLink, PCIe and network, the
+/// shares of a link's rate that each protocol and algorithm reaches, the correction of the tree for middle sizes and
+/// the plateau of the ring over several nodes.
 ///
 /// What NCCL finds out by searching the machine's topology is here the slower of a device's NVLink and its share of the
-/// NICs. Its caps by channel need that search and are left out, so are CollNet and the latency that a topology may add to
-/// a network hop. NCCL has no such model of all_to_all and send_recv, which it does not choose for: `direct` is a base
-/// latency, one step and the bytes over the slowest link.
+/// NICs. Its caps by channel need that search and are left out, so are CollNet and the latency that a topology may add
+/// to a network hop. NCCL has no such model of all_to_all and send_recv, which it does not choose for: `direct` is a
+/// base latency, one step and the bytes over the slowest link.
 class NcclModel {
  public:
   explicit NcclModel(const NcclGroup& group) : group_(group) {}

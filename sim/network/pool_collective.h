@@ -24,7 +24,8 @@ class PoolCollective {
   PoolCollective(const ClusterLinks& links, const CollectiveEfficiency& efficiency, const Mesh& mesh,
                  const Placement& placement);
 
-  /// `bytes`: what each device holds after an all-gather or before a reduce-scatter. A pool of one device takes no time.
+  /// `bytes`: what each device holds after an all-gather or before a reduce-scatter. A pool of one device takes no
+  /// time.
   [[nodiscard]] Duration operator()(Bytes bytes) const;
 
  private:

@@ -17,8 +17,8 @@ namespace hdpsim {
 [[nodiscard]] CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members);
 [[nodiscard]] CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> devices);
 
-/// The parent of a node in the first or the second of two binary trees over `nodes` nodes; of a root, the node itself. A
-/// leaf of the first is none of the second but where a tree has less than two levels.
+/// The parent of a node in the first or the second of two binary trees over `nodes` nodes; of a root, the node itself.
+/// A leaf of the first is none of the second but where a tree has less than two levels.
 [[nodiscard]] std::size_t tree_parent(std::size_t node, std::size_t nodes, bool second);
 
 }  // namespace hdpsim

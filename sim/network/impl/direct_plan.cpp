@@ -7,8 +7,8 @@
 namespace hdpsim {
 namespace {
 
-/// A uniform all-to-all. One device's data for one other count as one here; a flow between nodes is that of all devices of the
-/// sending node.
+/// A uniform all-to-all. One device's data for one other count as one here; a flow between nodes is that of all devices
+/// of the sending node.
 class AllToAll {
  public:
   AllToAll(PlanBuilder& builder, const MembersByNode& members) : builder_(builder), members_(members) {
@@ -119,7 +119,7 @@ CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members
   const std::size_t several = members.nodes() > 1 ? 1 : 0;
   const std::size_t inside = members.has_one_each() ? 0 : 1;
   return builder.finish(exchange.unit() / static_cast<double>(members.devices()),
-                        {.inside = inside, .between = several}, members.devices());
+                        {.inside = inside, .between = several});
 }
 
 CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> devices) {
@@ -131,7 +131,7 @@ CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> dev
     builder.send(devices[from], devices[(from + 1) % devices.size()]);
     builder.end_part();
   }
-  return builder.finish(1, stays ? Steps{.inside = 1} : Steps{.between = 1}, devices.size());
+  return builder.finish(1, stays ? Steps{.inside = 1} : Steps{.between = 1});
 }
 
 CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message> messages, PlanGrain grain) {
@@ -144,7 +144,7 @@ CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message>
     builder.send(hop.from, hop.to, hop.bytes / largest);
     builder.end_part();
   }
-  return builder.finish(largest, {.inside = 1, .between = 1}, messages.size());
+  return builder.finish(largest, {.inside = 1, .between = 1});
 }
 
 }  // namespace hdpsim

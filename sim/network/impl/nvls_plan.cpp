@@ -16,11 +16,11 @@ CollectivePlan in_one_node(PlanBuilder builder, CollectiveKind kind, const Membe
   const double in = kind == CollectiveKind::all_gather ? 1 : kind == CollectiveKind::reduce_scatter ? shard : 1 + shard;
   builder.pass_nvswitch(members.of(0), out, in);
   const std::size_t passes = kind == CollectiveKind::all_reduce ? 2 : 1;
-  return builder.finish(1, {.inside = passes}, members.devices());
+  return builder.finish(1, {.inside = passes});
 }
 
-// The links between the ports of all nodes and that of the first, each once: switches add up on the way to it, and copy on
-// the way back.
+// The links between the ports of all nodes and that of the first, each once: switches add up on the way to it, and copy
+// on the way back.
 void add_switch_tree(PlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
   std::vector<LinkId> used;
   const DeviceId root = members.port(0, nic);
@@ -53,7 +53,7 @@ CollectivePlan plan_nvls(PlanBuilder builder, CollectiveKind kind, const Members
     add_switch_tree(builder, members, nic);
     builder.end_part();
   }
-  return builder.finish(1 / static_cast<double>(members.nics()), {.inside = 2, .between = 1}, members.devices());
+  return builder.finish(1 / static_cast<double>(members.nics()), {.inside = 2, .between = 1});
 }
 
 }  // namespace hdpsim

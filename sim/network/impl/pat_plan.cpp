@@ -17,7 +17,7 @@ CollectivePlan plan_pat(PlanBuilder builder, const MembersByNode& members) {
       builder.send(members.of(from)[0], members.of((from + hop) % n)[0], parts);
     }
   }
-  return builder.finish(1 / static_cast<double>(n), {.between = static_cast<std::size_t>(std::bit_width(n - 1))}, n);
+  return builder.finish(1 / static_cast<double>(n), {.between = static_cast<std::size_t>(std::bit_width(n - 1))});
 }
 
 }  // namespace hdpsim

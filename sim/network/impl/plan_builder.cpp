@@ -70,12 +70,11 @@ void PlanBuilder::emit() {
   touched_.clear();
 }
 
-CollectivePlan PlanBuilder::finish(double bytes_per_flow, const Steps& steps, std::size_t devices) {
+CollectivePlan PlanBuilder::finish(double bytes_per_flow, const Steps& steps) {
   emit();
   plan_.bytes_per_flow = bytes_per_flow;
   plan_.latency =
       static_cast<std::int64_t>(steps.inside) * inside_ + static_cast<std::int64_t>(steps.between) * between_;
-  plan_.devices = static_cast<std::int64_t>(devices);
   return std::move(plan_);
 }
 

@@ -31,7 +31,7 @@ class PlanBuilder {
   /// What came since the last call is a part, in the grain of parts.
   void end_part();
   /// The plan; its latency is that of the steps, each as long as the longest message that was sent.
-  [[nodiscard]] CollectivePlan finish(double bytes_per_flow, const Steps& steps, std::size_t devices);
+  [[nodiscard]] CollectivePlan finish(double bytes_per_flow, const Steps& steps);
 
   [[nodiscard]] const ClusterLinks& links() const { return links_; }
   [[nodiscard]] PlanGrain grain() const { return grain_; }

@@ -106,8 +106,7 @@ CollectivePlan plan_ring(PlanBuilder builder, CollectiveKind kind, const Members
   }
   const double moved = is_broadcast ? 1 : static_cast<double>(passes) * share_that_moves(members.devices());
   return builder.finish(moved / static_cast<double>(count),
-                        {.inside = passes * (members.devices() - nodes), .between = passes * (nodes - 1)},
-                        members.devices());
+                        {.inside = passes * (members.devices() - nodes), .between = passes * (nodes - 1)});
 }
 
 CollectivePlan plan_hierarchical(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
@@ -121,8 +120,7 @@ CollectivePlan plan_hierarchical(PlanBuilder builder, CollectiveKind kind, const
   const double unit = nodes > 1 ? share_that_moves(nodes) : 1;
   Rings rings(builder, members, false, nobody);
   add_all(rings, builder, 1 / unit);
-  return builder.finish(shard * unit, {.inside = passes * (in_node - 1), .between = passes * (nodes - 1)},
-                        members.devices());
+  return builder.finish(shard * unit, {.inside = passes * (in_node - 1), .between = passes * (nodes - 1)});
 }
 
 }  // namespace hdpsim

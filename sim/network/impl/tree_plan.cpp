@@ -31,7 +31,8 @@ void add_chains(PlanBuilder& builder, std::span<const DeviceId> members, std::sp
   }
 }
 
-/// The trees between nodes of all NICs. `inside(node, ports, trees)` adds what so many trees of these ports do in a node.
+/// The trees between nodes of all NICs. `inside(node, ports, trees)` adds what so many trees of these ports do in a
+/// node.
 template <class Inside>
 void add_trees(PlanBuilder& builder, const MembersByNode& members, const Inside& inside) {
   const bool in_parts = builder.grain() == PlanGrain::parts;
@@ -63,7 +64,7 @@ std::size_t tree_parent(std::size_t node, std::size_t nodes, bool second) {
 CollectivePlan plan_tree(PlanBuilder builder, const MembersByNode& members) {
   if (members.nodes() == 1) {
     add_chains(builder, members.of(0), std::array<std::uint32_t, 1>{0}, 1);
-    return builder.finish(1, {.inside = 2 * (members.devices() - 1)}, members.devices());
+    return builder.finish(1, {.inside = 2 * (members.devices() - 1)});
   }
   std::size_t most = 0;
   add_trees(builder, members, [&](std::size_t node, std::span<const std::uint32_t> ports, int trees) {
@@ -71,7 +72,7 @@ CollectivePlan plan_tree(PlanBuilder builder, const MembersByNode& members) {
     most = std::max(most, members.of(node).size());
   });
   return builder.finish(0.5 / static_cast<double>(members.nics()),
-                        {.inside = 2 * (most - 1), .between = 2 * depth(members.nodes())}, members.devices());
+                        {.inside = 2 * (most - 1), .between = 2 * depth(members.nodes())});
 }
 
 // A device sends its data for the switch to add up and receives the sum; 1/g of either is its own part of the work.
@@ -81,8 +82,8 @@ CollectivePlan plan_nvls_tree(PlanBuilder builder, const MembersByNode& members)
     const double flows = own * trees * static_cast<double>(ports.size());
     builder.pass_nvswitch(members.of(node), flows, flows);
   });
-  return builder.finish(0.5 / static_cast<double>(members.nics()), {.inside = 2, .between = 2 * depth(members.nodes())},
-                        members.devices());
+  return builder.finish(0.5 / static_cast<double>(members.nics()),
+                        {.inside = 2, .between = 2 * depth(members.nodes())});
 }
 
 }  // namespace hdpsim

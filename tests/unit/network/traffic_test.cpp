@@ -83,8 +83,8 @@ TEST_CASE("traffic that goes on for ever takes half of what it shares", "[traffi
 
 TEST_CASE("an all-to-all beside other traffic gets its fair share of each link", "[traffic]") {
   const ClusterLinks links(without_latency(rail_cluster(4)), {});
-  // Devices 7 and 8, of nodes 0 and 1, send to each other. Their NICs have three flows of the all-to-all, one for each other
-  // node, and that message: the all-to-all keeps three quarters.
+  // Devices 7 and 8, of nodes 0 and 1, send to each other. Their NICs have three flows of the all-to-all, one for each
+  // other node, and that message: the all-to-all keeps three quarters.
   const Traffic exchange = traffic(TrafficPattern::all_to_all, 32);
   const double alone = simulate_traffic(links, exchange, {}).last_s;
   const Traffic ring{.pattern = TrafficPattern::ring, .first = 7, .devices = 2, .bytes = 0, .seed = 1};
