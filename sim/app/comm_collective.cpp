@@ -183,6 +183,7 @@ CommCollective::UsedLinks CommCollective::fullest_links(const CollectivePlan& pl
 CommCollective::UsedLinks CommCollective::slowest_links(FairShare& network, const std::vector<Transfer>& transfers,
                                                         std::size_t own) {
   std::vector<FairShare::Variable> flows;
+  flows.reserve(transfers.size());
   for (const Transfer& transfer : transfers) {
     flows.push_back(transfer.loads.empty() ? network.add(transfer.links, transfer.cap)
                                            : network.add_coupled(transfer.loads, transfer.cap));

@@ -135,7 +135,8 @@ CollectiveTime NcclModel::best(CollectiveKind kind, std::int64_t bytes) const {
 }
 
 double NcclModel::in_node() const {
-  return static_cast<double>(group_.ranks / group_.nodes);
+  const std::int64_t whole = group_.ranks / group_.nodes;
+  return static_cast<double>(whole);
 }
 
 double NcclModel::node_rate() const {

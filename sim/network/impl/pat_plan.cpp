@@ -12,9 +12,9 @@ CollectivePlan plan_pat(PlanBuilder builder, const MembersByNode& members) {
                members.nodes());
   const std::size_t n = members.nodes();
   for (std::size_t hop = 1; hop < n; hop *= 2) {
-    const auto parts = static_cast<double>((n - 1 + hop) / (2 * hop));
+    const std::size_t parts = (n - 1 + hop) / (2 * hop);
     for (std::size_t from = 0; from < n; ++from) {
-      builder.send(members.of(from)[0], members.of((from + hop) % n)[0], parts);
+      builder.send(members.of(from)[0], members.of((from + hop) % n)[0], static_cast<double>(parts));
     }
   }
   return builder.finish(1 / static_cast<double>(n), {.between = static_cast<std::size_t>(std::bit_width(n - 1))});
