@@ -197,8 +197,10 @@ std::string PointSpec::setting() const {
   for (const BackgroundSpec& other : background) {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
-  return fmt::format("{} on {} x {}, hdp {} x tp {}, capacity {}, {} {} of {} tokens{}{}", model.name, gpus,
-                     cluster.device, mesh.hdp, mesh.tp, count_text(capacity), steps, steps == 1 ? "step" : "steps",
+  const bool one = connections.communicators == Communicators::one;
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}, capacity {}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, mesh.hdp, mesh.tp, one ? "" : " with a communicator for each group",
+                     count_text(capacity), steps, connections.cold ? "cold " : "", steps == 1 ? "step" : "steps",
                      count_text(batch.tokens_per_step), beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("kernels are slowed for as long as the exchange beside them lasts", "[
   const std::vector<Duration> expected = {Duration{}, ps(165), ps(50), Duration{}, ps(165), ps(100)};
   CHECK(priced.times.front() == expected);
   const auto interpolated = static_cast<std::size_t>(Evidence::interpolated);
-  CHECK(priced.evidence[interpolated] == ps(3 * (65 + 65)));
+  CHECK(priced.evidence[interpolated] == ps(std::int64_t{3} * (65 + 65)));
 }
 
 TEST_CASE("what is left of an exchange slows the kernel after", "[engine][beside]") {

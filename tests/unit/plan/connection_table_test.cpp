@@ -7,6 +7,7 @@ namespace {
 
 std::vector<HdpRank> ranks(const std::vector<std::size_t>& indices) {
   std::vector<HdpRank> group;
+  group.reserve(indices.size());
   for (const std::size_t index : indices) group.emplace_back(index);
   return group;
 }

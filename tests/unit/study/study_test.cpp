@@ -74,6 +74,9 @@ TEST_CASE("a study says how groups are made and whether they have been made befo
   const Study study = file.load();
   CHECK(study.points[0].spec.connections.communicators == Communicators::per_group);
   CHECK(study.points[0].spec.connections.cold);
+  CHECK(study.run_info(0, 0).setting ==
+        "llama-7b on 32 x A100-80GB, hdp 16 x tp 2 with a communicator for each group, capacity 8Ki, 2 cold steps of "
+        "1Mi tokens");
   const Study both = file.load({"sweep={mesh.connections: [cold, warm]}"});
   CHECK(both.points[0].world != both.points[1].world);
   CHECK(both.points[0].make_world()->machine().set_up.has_value());
