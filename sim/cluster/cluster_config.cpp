@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/cluster/device_facts.h"
+#include "sim/cluster/impl/cable_links.h"
 #include "sim/cluster/impl/fabric_reader.h"
 #include "sim/cluster/impl/index_range.h"
 #include "sim/cluster/impl/keys.h"
@@ -181,6 +182,9 @@ class ClusterReader {
       return;
     }
     if (!problems_.empty()) return;
+    if (const auto* graph = std::get_if<SwitchGraphSpec>(&spec_.fabric)) {
+      check_ways(*graph, {spec_.nodes(), spec_.nics_per_node}, value.position, problems_);
+    }
     if (const auto cut_off = find_cut_off(spec_)) {
       problems_.error(
           value.position,
@@ -195,6 +199,8 @@ class ClusterReader {
       problems_.error(entry.value.position, fmt::format("a share of {} is not between 0 and 1", entry.value.text),
                       "0.5 carries half, 0 is down");
     }
+    auto* graph = std::get_if<SwitchGraphSpec>(&spec_.fabric);
+    if (graph != nullptr && factor && degrade_cable(*graph, entry.key, *factor)) return;
     for (DegradedLink link : parse_link_selector(entry.key, spec_, entry.position, problems_)) {
       if (factor == 0 && link.kind == DegradedLink::Kind::nvlink) {
         problems_.error(entry.value.position, "a gpu whose NVLink is down has no way to the others of its node",

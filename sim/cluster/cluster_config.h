@@ -44,6 +44,7 @@ namespace hdpsim {
 ///       tor 1 rail 0 up: 0.25        # the uplink of unit 1 of tier 'tor' on rail 0
 ///       node 3 nic 4 port 1: 0       # 0: down, for NICs and tiers; messages take what is left
 ///       tor 1 rail 2 plane 1: 0      # what the ports 1 of rail 2 lead to
+///       leaf0 to spine 2: 0          # the third cable between two switches of a graph, both directions
 ///     notes: [...]                   # optional: shown by `hdpsim check`
 ///
 /// Without `nvlink` the GPUs of a node talk over PCIe. Instead of `tiers` there may be one of the fabrics of fabric_spec.h:

@@ -53,8 +53,9 @@ struct SwitchGraphSpec {
   struct Cable {
     std::size_t from = 0;  ///< Index into `switches`.
     std::size_t to = 0;
-    Bandwidth bandwidth;     ///< Per direction, of each of them.
+    Bandwidth bandwidth;     ///< Per direction, of each of them. 0: they are missing, and messages go another way.
     std::int64_t count = 1;  ///< Parallel cables.
+    [[nodiscard]] bool is_missing() const { return bandwidth == Bandwidth{}; }
   };
   std::vector<Switch> switches;
   std::vector<Cable> cables;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "sim/base/random.h"
 #include "sim/cluster/cluster_config.h"
@@ -91,8 +92,10 @@ class RandomCluster {
     bool first = true;
     for (std::int64_t i = 1; i < switches; ++i) {
       if (pick(random_, 0, 9) == 0) continue;
-      fabric_ += fmt::format("{}{{from: s{}, to: s{}, bandwidth: 20 GB/s, count: {}}}", first ? "" : ", ", i,
-                             pick(random_, 0, i - 1), pick(random_, 1, 3));
+      const std::int64_t other = pick(random_, 0, i - 1);
+      fabric_ += fmt::format("{}{{from: s{}, to: s{}, bandwidth: 20 GB/s, count: {}}}", first ? "" : ", ", i, other,
+                             pick(random_, 1, 3));
+      cables_.push_back(fmt::format("s{} to s{}", other, i));
       first = false;
     }
     fabric_ += "]\n  nodes: {";
@@ -115,6 +118,9 @@ class RandomCluster {
         name += fmt::format(" {} {}", is_tier ? "plane" : "port", pick(random_, 0, ports_ - 1));
       }
       if (pick(random_, 0, 1) == 1) name += is_tier ? " up" : " in";
+      if (!cables_.empty() && pick(random_, 0, 1) == 1) {
+        name = cables_[random_.below(cables_.size())];
+      }
       lines.insert(name);
     }
     if (lines.empty()) return "";
@@ -132,6 +138,7 @@ class RandomCluster {
   std::int64_t below_ = 1;
   bool has_uplinks_ = false;
   std::string fabric_;
+  std::vector<std::string> cables_;  ///< Of a graph, one between two switches each.
 };
 
 void check_route(const ClusterLinks& links, DeviceId from, DeviceId to) {

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <queue>
 
 #include "sim/cluster/impl/keys.h"
 
@@ -31,7 +30,7 @@ class GraphReader {
     if (switches != nullptr) read_switches(*switches);
     if (cables != nullptr) read_cables(*cables);
     if (nodes != nullptr) read_nodes(*nodes);
-    if (nodes != nullptr && diagnostics_.empty()) check_ways(*nodes);
+    if (nodes != nullptr && diagnostics_.empty()) check_ways(graph_, extent_, nodes->position, diagnostics_);
     return std::move(graph_);
   }
 
@@ -121,52 +120,6 @@ class GraphReader {
     for (std::int64_t node = nodes->first; node <= nodes->last; ++node) {
       for (std::int64_t nic = nics->first; nic <= nics->last; ++nic) {
         graph_.attached[static_cast<std::size_t>(node * extent_.nics_per_node + nic)] = which;
-      }
-    }
-  }
-
-  std::vector<std::int64_t> distances_from(std::size_t start) const {
-    std::vector<std::vector<std::size_t>> neighbours(graph_.switches.size());
-    for (const SwitchGraphSpec::Cable& cable : graph_.cables) {
-      neighbours[cable.from].push_back(cable.to);
-      neighbours[cable.to].push_back(cable.from);
-    }
-    std::vector<std::int64_t> distance(graph_.switches.size(), -1);
-    distance[start] = 0;
-    std::queue<std::size_t> open({start});
-    while (!open.empty()) {
-      const std::size_t at = open.front();
-      open.pop();
-      for (const std::size_t next : neighbours[at]) {
-        if (distance[next] >= 0) continue;
-        distance[next] = distance[at] + 1;
-        open.push(next);
-      }
-    }
-    return distance;
-  }
-
-  void check_ways(const Value& nodes) {
-    const auto nics = static_cast<std::size_t>(extent_.nics_per_node);
-    for (std::size_t nic = 0; nic < nics; ++nic) {
-      const std::vector<std::int64_t> distance = distances_from(graph_.attached[nic]);
-      std::int64_t farthest = 0;
-      for (std::size_t i = nic; i < graph_.attached.size(); i += nics) {
-        if (distance[graph_.attached[i]] < 0) {
-          diagnostics_.error(
-              nodes.position,
-              fmt::format("nic {} of node {} has no way to nic {} of node 0: no cables lead from '{}' to '{}'", nic,
-                          i / nics, nic, graph_.switches[graph_.attached[i]].name,
-                          graph_.switches[graph_.attached[nic]].name));
-          return;
-        }
-        farthest = std::max(farthest, distance[graph_.attached[i]]);
-      }
-      if (2 * farthest > most_fabric_hops) {
-        diagnostics_.error(nodes.position,
-                           fmt::format("ways over the switches may have {} links, at most {} are possible",
-                                       2 * farthest, most_fabric_hops));
-        return;
       }
     }
   }

@@ -22,4 +22,8 @@ struct FabricExtent {
 [[nodiscard]] SwitchGraphSpec read_switch_graph(const Value& value, const FabricExtent& extent,
                                                 Diagnostics& diagnostics);
 
+/// Reports a NIC that has no way to its likes in other nodes over cables that are there, and ways that are too long.
+void check_ways(const SwitchGraphSpec& graph, const FabricExtent& extent, const Position& position,
+                Diagnostics& diagnostics);
+
 }  // namespace hdpsim

@@ -11,7 +11,8 @@ namespace hdpsim {
 namespace {
 
 constexpr std::string_view forms =
-    "write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1";
+    "write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 "
+    "plane 1 or, in a graph, SWITCH to SWITCH";
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;

@@ -87,9 +87,12 @@ class GraphFabric final : public Fabric {
   void add_bundle(const SwitchGraphSpec::Cable& cable, Bandwidth rate) {
     const auto cables = static_cast<std::size_t>(cable.count);
     std::size_t& parallel = parallel_[std::minmax(cable.from, cable.to)];
-    arcs_[cable.from].push_back({bundles_.size(), cable.to, 0});
-    arcs_[cable.to].push_back({bundles_.size(), cable.from, 1});
-    bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, rate});
+    if (!cable.is_missing()) {
+      arcs_[cable.from].push_back({bundles_.size(), cable.to, 0});
+      arcs_[cable.to].push_back({bundles_.size(), cable.from, 1});
+    }
+    // What is missing keeps its number and is on no way; solvers want a rate above zero all the same.
+    bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, std::max(missing, rate)});
     parallel += cables;
     link_count_ += 2 * cables;
   }
@@ -171,6 +174,7 @@ class GraphFabric final : public Fabric {
     HDPSIM_CHECK(false, "switch '{}' has no nearer neighbour", graph_.switches[at].name);
   }
 
+  static constexpr auto missing = Bandwidth::bytes_per_second(1);
   static constexpr std::uint16_t unreachable = std::numeric_limits<std::uint16_t>::max();
 
   SwitchGraphSpec graph_;

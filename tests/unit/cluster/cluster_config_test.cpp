@@ -141,10 +141,10 @@ cluster.yaml:17:3: error: there is no link 'core 0 rail 0': tier 'core' joins al
           ^
 cluster.yaml:18:3: error: 'node 0 nic 0 up' names no link
    18 |   node 0 nic 0 up: 0.5
-          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, in a graph, SWITCH to SWITCH
 cluster.yaml:19:3: error: 'node 0' names no link
    19 |   node 0: 0.5
-          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up or TIER 1 rail 0 plane 1
+          ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, in a graph, SWITCH to SWITCH
 cluster.yaml:20:17: error: a share of 1.5 is not between 0 and 1
    20 |   node 0 nic 1: 1.5
                         ^ 0.5 carries half, 0 is down

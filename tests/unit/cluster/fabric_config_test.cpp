@@ -126,3 +126,30 @@ TEST_CASE("nodes joined twice are refused", "[cluster]") {
   CHECK_THAT(problems_of(eight_nodes + "tiers: {tor: {fan_in: 8}}\ntorus: {shape: [8], bandwidth: 1 GB/s}\n"),
              Contains("the nodes are joined by two fabrics"));
 }
+
+TEST_CASE("a cable that is slow or missing is named as links.csv names it", "[cluster]") {
+  const auto graph = [](const std::string& links) {
+    return eight_nodes + R"(graph:
+  switches: {left: {}, right: {}, detour: {}}
+  cables: [{from: left, to: right, bandwidth: 40 GB/s, count: 3}, {from: left, to: detour, bandwidth: 10 GB/s},
+           {from: detour, to: right, bandwidth: 10 GB/s}]
+  nodes: {0-3: left, 4-7: right}
+links: )" + links +
+           "\n";
+  };
+  const ClusterSpec spec = cluster_from(graph("{right to left 1: 0.5, left to detour: 0}"));
+  const auto& cables = std::get<SwitchGraphSpec>(spec.fabric).cables;
+  REQUIRE(cables.size() == 5);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(cables[i].count == 1);
+    CHECK(cables[i].bandwidth == (i == 1 ? 20_GBps : 40_GBps));
+  }
+  CHECK(cables[3].is_missing());
+  CHECK_FALSE(cables[4].is_missing());
+  CHECK(problems_of(graph("{left to right: 0, left to right 1: 0, left to right 2: 0}")).empty());
+  CHECK_THAT(problems_of(graph("{left to right: 0, left to right 1: 0, left to right 2: 0, detour to right: 0}")),
+             Contains("cluster.yaml:14:8: error: nic 0 of node 4 has no way to nic 0 of node 0: no cables lead from "
+                      "'right' to 'left'"));
+  CHECK_THAT(problems_of(graph("{left to right 3: 0}")), Contains("'left to right 3' names no link"));
+  CHECK_THAT(problems_of(graph("{left to nowhere: 0}")), Contains("'left to nowhere' names no link"));
+}

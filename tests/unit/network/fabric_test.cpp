@@ -218,6 +218,20 @@ TEST_CASE("parallel cables have numbers of their own, however they were written 
   CHECK(links.rate(LinkId(links.count() - 1)) == 20_GBps);
 }
 
+TEST_CASE("past a cable that is missing messages go another way, and the others keep their numbers", "[fabric]") {
+  ClusterSpec spec = single_devices(2);
+  SwitchGraphSpec graph;
+  graph.switches = {{"left", {}}, {"right", {}}, {"detour", {}}};
+  graph.cables = {{0, 1, {}, 1}, {0, 1, 10_GBps, 1}, {0, 2, 20_GBps, 1}, {2, 1, 20_GBps, 1}};
+  graph.attached = {0, 1};
+  spec.fabric = graph;
+  CHECK(names_on(ClusterLinks(spec, {}), node(0), node(1))[1] == "left to right 1");
+  graph.cables[1].bandwidth = {};
+  spec.fabric = graph;
+  CHECK(names_on(ClusterLinks(spec, {}), node(0), node(1)) ==
+        Names{"node 0 nic 0 out", "left to detour", "detour to right", "node 1 nic 0 in"});
+}
+
 TEST_CASE("a hash spreads flows evenly over a bundle of 65,536 cables", "[fabric]") {
   ClusterSpec spec = single_devices(512);
   SwitchGraphSpec graph;
