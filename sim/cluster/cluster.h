@@ -58,8 +58,8 @@ struct NodeRange {
 };
 
 /// A cluster of nodes: what a preset or a cluster file describes. Devices are numbered node by node, and the devices of
-/// a node are divided among its NICs in their order: with one NIC a device, NIC i serves device i. What is said of nodes
-/// here holds for all that belong to none of `kinds`.
+/// a node are divided among its NICs in their order: with one NIC a device, NIC i serves device i. What is said of
+/// nodes here holds for all that belong to none of `kinds`.
 struct ClusterSpec {
   /// Each tier may add two links to a route, and routes have a fixed size: see most_fabric_hops.
   static constexpr std::size_t most_tiers = 4;
@@ -77,7 +77,8 @@ struct ClusterSpec {
   Duration nvlink_latency;
   std::int64_t nics_per_node = 1;
   Bandwidth nic;  ///< Per NIC and direction, all of its ports together.
-  /// Each port lies on a switch plane of its own, and all planes are alike. Messages are striped over the ports that work.
+  /// Each port lies on a switch plane of its own, and all planes are alike. Messages are striped over the ports that
+  /// work.
   std::int64_t ports_per_nic = 1;
   Bandwidth pcie;  ///< Per uplink and direction, to host memory.
   std::int64_t devices_per_pcie_uplink = 1;
@@ -98,7 +99,8 @@ struct ClusterSpec {
   [[nodiscard]] NodeId node_of(DeviceId which) const;
   /// Of all devices of the cluster: node x nics_per_node + NIC of the node.
   [[nodiscard]] std::int64_t nic_of(DeviceId which) const;
-  /// Compute speed relative to the profile's device: its own, times its node kind's. 1 unless the cluster says otherwise.
+  /// Compute speed relative to the profile's device: its own, times its node kind's. 1 unless the cluster says
+  /// otherwise.
   [[nodiscard]] double speed_of(DeviceId which) const;
   /// Null for a node like most. O(log ranges).
   [[nodiscard]] const NodeKind* kind_of(NodeId node) const;

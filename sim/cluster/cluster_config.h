@@ -71,13 +71,14 @@ namespace hdpsim {
 ///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
 ///     2}}}
 ///
-/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from a file that NCCL wrote where
-/// NCCL_TOPO_DUMP_FILE said, beside the file that names it; keys that stand beside it win. Only here, not in the first form.
+/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from a file that NCCL wrote
+/// where NCCL_TOPO_DUMP_FILE said, beside the file that names it; keys that stand beside it win. Only here, not in the
+/// first form.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                                       Diagnostics& diagnostics);
 
-/// The same cluster written out in full, without presets, files and topologies, for the resolved study. Nothing (null) if a preset or file is missing, which
-/// is reported.
+/// The same cluster written out in full, without presets, files and topologies, for the resolved study. Nothing (null)
+/// if a preset or file is missing, which is reported.
 [[nodiscard]] Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                    Diagnostics& diagnostics);
 

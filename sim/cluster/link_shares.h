@@ -17,8 +17,8 @@ struct NicPlace {
   std::int64_t rail = 0;
 };
 
-/// What is left of the links that carry less than their kind, and which planes still carry messages. All of it is said by
-/// ClusterSpec::degraded; links that nobody named are whole and cost nothing.
+/// What is left of the links that carry less than their kind, and which planes still carry messages. All of it is said
+/// by ClusterSpec::degraded; links that nobody named are whole and cost nothing.
 class LinkShares {
  public:
   explicit LinkShares(const ClusterSpec& cluster);
@@ -38,8 +38,8 @@ class LinkShares {
   [[nodiscard]] double share(const Link& link) const;
   /// True while no link and no plane of one is down.
   [[nodiscard]] bool all_up() const { return all_up_; }
-  /// One bit a plane: those on which a message gets from one NIC to another, past the uplinks between their nodes. O(tiers
-  /// log n) in the number n of named links.
+  /// One bit a plane: those on which a message gets from one NIC to another, past the uplinks between their nodes.
+  /// O(tiers log n) in the number n of named links.
   [[nodiscard]] std::uint32_t planes_between(const NicPlace& from, const NicPlace& to) const;
   /// NICs that are down, in either direction, of that node from `first` to `last` that has most of them.
   [[nodiscard]] std::int64_t most_nics_down(NodeId first, NodeId last) const;

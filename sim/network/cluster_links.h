@@ -32,17 +32,18 @@ struct LinkFlows {
 /// The links of a cluster that can ever bind: which there are, what they carry, and which of them a message takes. All
 /// of it is computed from the spec; nothing is stored per device or pair.
 ///
-/// * Every device has a link out of it and one into it: NVLink, or PCIe where the node has none. Nodes without NVLink also
-///   have a link out of each PCIe switch that several devices hang on, and one into it. A node of one device has neither.
+/// * Every device has a link out of it and one into it: NVLink, or PCIe where the node has none. Nodes without NVLink
+///   also have a link out of each PCIe switch that several devices hang on, and one into it. A node of one device has
+///   neither.
 /// * Every NIC has an out and an in, used by devices_per_nic devices. A cluster of one node has no NIC links.
 /// * The links between NICs are those of the Fabric.
-/// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. One between
-///   nodes goes out by the sender's NIC and in by the receiver's; if these have no way to each other, it goes to the
-///   device of the sender's node that has the receiver's rail first.
+/// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. One
+///   between nodes goes out by the sender's NIC and in by the receiver's; if these have no way to each other, it goes
+///   to the device of the sender's node that has the receiver's rail first.
 /// * Where a NIC or an uplink on this way is down, the message takes the next rail that is up at both ends, through the
 ///   devices that have it. A NIC of several ports is one link that carries what its ports that are up carry together: a
-///   message is striped over them. (Exact for messages that may use the same ports; several that share but one port of a
-///   NIC get together what all its ports carry.)
+///   message is striped over them. What a message finds on its way is added up link by link, not plane by plane: where
+///   different planes are down along it, it may get more than the planes that it can use have.
 ///
 /// Rates are physical rates x efficiency. A link that is down, which no route has, tells 1 B/s.
 class ClusterLinks {

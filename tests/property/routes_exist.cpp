@@ -1,5 +1,5 @@
-// Facts that hold for the routes of every cluster that is accepted, over seeded random clusters of all fabrics, with links
-// that are down, NICs of several ports and nodes of two kinds.
+// Facts that hold for the routes of every cluster that is accepted, over seeded random clusters of all fabrics, with
+// links that are down, NICs of several ports and nodes of two kinds.
 
 #include <fmt/format.h>
 

@@ -8,7 +8,8 @@
 
 namespace hdpsim {
 
-/// The amount of a required key, which must be above zero and, for a rate, at most 1000 TB/s. Zero, and a report, if it is not.
+/// The amount of a required key, which must be above zero and, for a rate, at most 1000 TB/s. Zero, and a report, if it
+/// is not.
 template <class T>
 [[nodiscard]] T positive(MapReader& map, std::string_view key);
 /// The same of a key that is there.

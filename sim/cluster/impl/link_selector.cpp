@@ -50,7 +50,8 @@ bool name_kind(const std::vector<std::string_view>& words, const ClusterSpec& cl
   return words[2] == "rail" && tier != cluster.tiers.end();
 }
 
-// What may stand behind the first four words, but for the direction: `nvlink` (`pcie` in nodes without), `port 1` or `plane 1`. The number of words.
+// What may stand behind the first four words, but for the direction: `nvlink` (`pcie` in nodes without), `port 1` or
+// `plane 1`. The number of words.
 std::optional<std::size_t> take_rest(const std::vector<std::string_view>& words, const ClusterSpec& cluster,
                                      DegradedLink& link) {
   if (link.kind == DegradedLink::Kind::nvlink) {

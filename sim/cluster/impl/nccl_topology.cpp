@@ -37,8 +37,8 @@ class Places {
   std::vector<std::size_t> starts_;
 };
 
-/// Gigatransfers per second and lane, and the share of the bits that are data: 8b/10b up to Gen2, 128b/130b (left out, as
-/// data sheets do) from Gen3 on.
+/// Gigatransfers per second and lane, and the share of the bits that are data: 8b/10b up to Gen2, 128b/130b (left out,
+/// as data sheets do) from Gen3 on.
 struct PciGeneration {
   double transfers;
   double data_share;

@@ -47,7 +47,8 @@ struct NcclNic {
   [[nodiscard]] Bandwidth rate() const;
 };
 
-/// What NCCL knows of a node: the file that it writes where NCCL_TOPO_DUMP_FILE says (src/graph/xml.cc and topo.cc of NCCL).
+/// What NCCL knows of a node: the file that it writes where NCCL_TOPO_DUMP_FILE says (src/graph/xml.cc and topo.cc of
+/// NCCL).
 struct NcclTopology {
   Position position = {};
   std::vector<NcclGpu> gpus = {};  ///< In the order of `dev`.

@@ -17,8 +17,8 @@ struct NicAssignment {
   std::vector<std::string> notes;  ///< NICs left out or taken together, gpus whose nearest NIC is another one.
 };
 
-/// The fastest NICs of a topology, each with the gpus that hang nearest to it. Nothing, and what is wrong is reported, if
-/// they cannot be divided evenly.
+/// The fastest NICs of a topology, each with the gpus that hang nearest to it. Nothing, and what is wrong is reported,
+/// if they cannot be divided evenly.
 [[nodiscard]] std::optional<NicAssignment> assign_nics(const NcclTopology& topology, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -37,12 +37,12 @@ std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
   return (nodes + nodes_per_unit - 1) / nodes_per_unit;
 }
 
-/// Tiers of switches over rail-wired nodes: NIC i of every node lies on rail i, and each rail is a switch plane of its own up
-/// to the last tier. A unit of a tier (a ToR, ...) has for each rail uplinks and downlinks of together
-/// fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one, which is there only if
-/// the unit can send more, or where one is degraded. With ECMP there are as many as have the rate of a NIC (or as the tier
-/// says), and a flow takes one of them: the way up fixes the switches of the way down. Where NICs have several ports, a link
-/// stands for its equals in all planes.
+/// Tiers of switches over rail-wired nodes: NIC i of every node lies on rail i, and each rail is a switch plane of its
+/// own up to the last tier. A unit of a tier (a ToR, ...) has for each rail uplinks and downlinks of together fan_in x
+/// (rate of one link below) / oversubscription. With adaptive routing they act as one, which is there only if the unit
+/// can send more, or where one is degraded. With ECMP there are as many as have the rate of a NIC (or as the tier
+/// says), and a flow takes one of them: the way up fixes the switches of the way down. Where NICs have several ports, a
+/// link stands for its equals in all planes.
 class ClosFabric final : public Fabric {
  public:
   ClosFabric(const ClusterSpec& cluster, double efficiency)
