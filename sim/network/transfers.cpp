@@ -10,9 +10,9 @@
 namespace hdpsim {
 namespace {
 
-/// The links that can hold their transfers back. Not those that could carry all of them even if each had its narrowest link
-/// for itself; and of the links that a transfer has for itself only the narrowest, if it is narrower than those that it
-/// shares. No transfer is left without a link. Coupled ones keep all of theirs.
+/// The links that can hold their transfers back. Not those that could carry all of them even if each had its narrowest
+/// link for itself; and of the links that a transfer has for itself only the narrowest, if it is narrower than those
+/// that it shares. No transfer is left without a link. Coupled ones keep all of theirs.
 class BindingLinks {
  public:
   BindingLinks(const FairShare& network, std::span<const Transfer> transfers)
@@ -126,8 +126,8 @@ class Drain {
     order_from(ordered);
   }
 
-  // Puts the ends from this one on in their places. Where they are many, or too many others are outdated, all are ordered anew:
-  // that keeps memory O(transfers) however often rates change.
+  // Puts the ends from this one on in their places. Where they are many, or too many others are outdated, all are
+  // ordered anew: that keeps memory O(transfers) however often rates change.
   void order_from(std::size_t ordered) {
     constexpr std::size_t many = 8;
     if ((expected_.size() - ordered) * many > ordered || expected_.size() > 2 * left_) {

@@ -10,8 +10,8 @@
 namespace hdpsim {
 namespace {
 
-// SimGrid's zones with full routing keep a table of all pairs of their hosts: 2 MiB for this many messages. Many small zones
-// cost it more, as it looks names up zone by zone.
+// SimGrid's zones with full routing keep a table of all pairs of their hosts: 2 MiB for this many messages. Many small
+// zones cost it more, as it looks names up zone by zone.
 constexpr std::size_t messages_per_zone = 256;
 
 std::string xml_text(const std::string& text) {

@@ -9,8 +9,8 @@
 
 namespace hdpsim {
 
-/// Transfers over named links, for SimGrid (Casanova et al., J. Parallel Distrib. Comput. 74, 2014), whose solver of shared
-/// links is not ours: what both say can be believed.
+/// Transfers over named links, for SimGrid (Casanova et al., J. Parallel Distrib. Comput. 74, 2014), whose solver of
+/// shared links is not ours: what both say can be believed.
 struct SimgridTraffic {
   struct Link {
     std::string name;  ///< No other link has it.
@@ -31,8 +31,9 @@ struct SimgridTraffic {
 [[nodiscard]] SimgridTraffic simgrid_traffic(const ClusterLinks& links, std::span<const Message> messages,
                                              std::span<const double> arrivals_s);
 
-/// A platform in the XML of SimGrid (as 3.32 reads it): the links, two hosts a message and the route between them. A route of a cluster depends on both ends of a message, and a table of all pairs would be O(hosts^2); with
-/// hosts of its own for each message, file and tables are O(messages). No latency: SimGrid's model CM02 lets it change the
+/// A platform in the XML of SimGrid (as 3.32 reads it): the links, two hosts a message and the route between them. A
+/// route of a cluster depends on both ends of a message, and a table of all pairs would be O(hosts^2); with hosts of
+/// its own for each message, file and tables are O(messages). No latency: SimGrid's model CM02 lets it change the
 /// shares.
 [[nodiscard]] std::string simgrid_platform(const SimgridTraffic& traffic);
 

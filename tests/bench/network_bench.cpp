@@ -1,5 +1,6 @@
-// Fair sharing: routes and ends of many flows that are coupled through the links of a fabric. Where SimGrid is installed, it
-// simulates the same messages: simgrid_ms, and times_simgrid, the ratio to our median; both of processor time.
+// Fair sharing: routes and ends of many flows that are coupled through the links of a fabric. Where SimGrid is
+// installed, it simulates the same messages: simgrid_ms, and times_simgrid, the ratio to our median; both of processor
+// time.
 
 #include <benchmark/benchmark.h>
 
@@ -86,13 +87,14 @@ BENCHMARK(four_permutations_of_4096_hosts)->Iterations(3)->Unit(benchmark::kMill
 void incast_of_distinct_sizes(benchmark::State& state) {
   std::vector<Message> messages = pattern("incast", 1024);
   RandomStream random(1, "incast of distinct sizes");
-  for (Message& message : messages) message.bytes = static_cast<double>(1048576 + random.below(15 * 1048576));
+  for (Message& message : messages)
+    message.bytes = tests::mebibyte + static_cast<double>(random.below(std::uint64_t{15} * 1048576));
   run(state, star(1024), messages, Beside::simgrid);
 }
 BENCHMARK(incast_of_distinct_sizes)->Iterations(11)->Unit(benchmark::kMillisecond);
 
-// What links that never bind cost. The fabric leaves out those of which it can be sure, such as the uplinks of a fat tree
-// whose switches spread every message over all of them.
+// What links that never bind cost. The fabric leaves out those of which it can be sure, such as the uplinks of a fat
+// tree whose switches spread every message over all of them.
 void ring_over_links_that_cannot_bind(benchmark::State& state) {
   ClusterSpec cluster = fat_tree(16, 32, 24);
   cluster.routing.policy = Routing::Policy::adaptive;

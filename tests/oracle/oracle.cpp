@@ -1,7 +1,7 @@
 // usage: hdpsim_oracle [speed]
 //
-// The same traffic in hdpsim and in SimGrid: when messages arrive must agree, and the rates of flows, by processor time, are
-// told. With `speed` the cases are large. Exit code 1 if any arrival differs by more than 1e-9.
+// The same traffic in hdpsim and in SimGrid: when messages arrive must agree, and the rates of flows, by processor
+// time, are told. With `speed` the cases are large. Exit code 1 if any arrival differs by more than 1e-9.
 
 #include <fmt/format.h>
 

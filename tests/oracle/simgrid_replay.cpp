@@ -1,8 +1,8 @@
 // usage: simgrid_replay FOLDER
 //
-// Replays the traffic that `hdpsim comm PATTERN --simgrid FOLDER` has written, in SimGrid, and says how far its arrivals are
-// from those of hdpsim. One line on standard output: messages, processor seconds of the simulation (without reading the
-// platform), largest relative difference. Knows nothing of hdpsim but its files.
+// Replays the traffic that `hdpsim comm PATTERN --simgrid FOLDER` has written, in SimGrid, and says how far its
+// arrivals are from those of hdpsim. One line on standard output: messages, processor seconds of the simulation
+// (without reading the platform), largest relative difference. Knows nothing of hdpsim but its files.
 
 #include <simgrid/s4u.hpp>
 
@@ -45,7 +45,7 @@ std::vector<Message> read_messages(const std::string& path) {
     std::getline(fields, sender, ',');
     std::getline(fields, receiver, ',');
     fields >> message.bytes >> comma >> message.latency_s >> comma >> message.expected_s;
-    if (!fields) throw std::runtime_error(path + ": " + line);
+    if (!fields) throw std::runtime_error("no message: " + line);
     message.sender = s4u::Host::by_name(sender);
     message.receiver = s4u::Host::by_name(receiver);
     messages.push_back(message);

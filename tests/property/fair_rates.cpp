@@ -1,5 +1,5 @@
-// Flows over any links get max-min fair rates, whatever has come, gone and changed before. Seeded random links and flows, and
-// random clusters of every fabric.
+// Flows over any links get max-min fair rates, whatever has come, gone and changed before. Seeded random links and
+// flows, and random clusters of every fabric.
 
 #include <string>
 

@@ -294,9 +294,10 @@ TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "
   if (compared.studies > 1) CHECK(compared.apart <= most_outliers_beside * compared.studies);
 }
 
-// Of 1,100 such studies 2 % are further apart, the worst by 6.5 %, almost always with the fluid grain the slower one. Either a
-// ring's flows are capped at what its kernels let it send, which leaves nothing for the latency of each message; or a slow
-// device makes the hops of its ring use a link one after the other that the fluid grain has them use together.
+// Of 1,100 such studies 2 % are further apart, the worst by 6.5 %, almost always with the fluid grain the slower one.
+// Either a ring's flows are capped at what its kernels let it send, which leaves nothing for the latency of each
+// message; or a slow device makes the hops of its ring use a link one after the other that the fluid grain has them use
+// together.
 TEST_CASE("fluid and exact agree over every fabric, over PCIe and with degraded links", "[grain fabrics]") {
   constexpr int exceptions = 5;
   CHECK(compare_grains("grain fabrics", {.other_fabrics = true}, 0.05).apart <= exceptions);

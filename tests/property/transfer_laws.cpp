@@ -1,4 +1,5 @@
-// What follows for transfers from max-min fair rates: conservation, bounds, symmetry. Seeded random links and transfers.
+// What follows for transfers from max-min fair rates: conservation, bounds, symmetry. Seeded random links and
+// transfers.
 
 #include <set>
 
@@ -77,8 +78,8 @@ TEST_CASE("a transfer ends when its rates have moved its bytes", "[transfers]") 
   SUCCEED();
 }
 
-// The links between two halves of a network are a cut; all that crosses it takes at least bytes / rate of the cut, which is
-// never more than the same of the slowest of its links. So it is enough to look at links one by one.
+// The links between two halves of a network are a cut; all that crosses it takes at least bytes / rate of the cut,
+// which is never more than the same of the slowest of its links. So it is enough to look at links one by one.
 TEST_CASE("no link is left by its last byte before all of them can have crossed it", "[transfers]") {
   for_seeds("transfers", 1500, [](RandomStream& random) {
     const Capacities capacities = random_capacities(random);

@@ -14,9 +14,9 @@
 
 namespace hdpsim::tests {
 
-/// A network that is watched while a simulation uses it: whenever somebody asks what has changed, no link may be above its
-/// rate, every flow must have its cap or a full link on which nobody has more, and every flow whose rate differs from what
-/// was told before must be told. Throws std::logic_error where that does not hold.
+/// A network that is watched while a simulation uses it: whenever somebody asks what has changed, no link may be above
+/// its rate, every flow must have its cap or a full link on which nobody has more, and every flow whose rate differs
+/// from what was told before must be told. Throws std::logic_error where that does not hold.
 class CheckedNetwork final : public NetworkModel {
  public:
   /// Every `interval`-th state is looked at.

@@ -21,8 +21,8 @@ inline ClusterSpec star(std::int64_t hosts) {
   return spec;
 }
 
-/// The same hosts under three tiers without oversubscription: `leaf` hosts a leaf switch, `aggregation` leaf switches a pod.
-/// Every pair of hosts has one way of the many.
+/// The same hosts under three tiers without oversubscription: `leaf` hosts a leaf switch, `aggregation` leaf switches a
+/// pod. Every pair of hosts has one way of the many.
 inline ClusterSpec fat_tree(std::int64_t leaf, std::int64_t aggregation, std::int64_t pods) {
   ClusterSpec spec = star(leaf * aggregation * pods);
   spec.name = "fat tree";
@@ -45,7 +45,7 @@ inline std::vector<Message> permutations_of_distinct_sizes(int count, std::int64
   std::vector<Message> all;
   for (int i = 0; i < count; ++i) {
     for (Message message : pattern("permutation", devices, random.next())) {
-      message.bytes = static_cast<double>(1048576 + random.below(15 * 1048576));
+      message.bytes = mebibyte + static_cast<double>(random.below(std::uint64_t{15} * 1048576));
       all.push_back(message);
     }
   }

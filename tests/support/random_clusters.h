@@ -111,7 +111,8 @@ inline void drop_nvlink(ClusterSpec& cluster) {
   cluster.devices_per_pcie_uplink = cluster.devices_per_node % 2 == 0 ? 2 : 1;
 }
 
-/// Everything at once: `nodes` nodes of 1 to 8 devices and 1 to 8 NICs, two tiers of which the lower may be oversubscribed.
+/// Everything at once: `nodes` nodes of 1 to 8 devices and 1 to 8 NICs, two tiers of which the lower may be
+/// oversubscribed.
 inline ClusterSpec random_cluster(std::int64_t nodes, FabricKind kind, RandomStream& random) {
   ClusterSpec cluster;
   cluster.name = "random";

@@ -36,9 +36,9 @@ inline std::vector<double> full_at(const std::vector<double>& capacities, const 
   return levels;
 }
 
-/// Max-min fair rates by progressive filling, as the textbook has it and without regard to cost: all open flows rise until a
-/// link is full or a cap is reached, and whom that holds is frozen. Shares nothing with FairShare. O(flows x hops) a round
-/// and as many rounds as flows.
+/// Max-min fair rates by progressive filling, as the textbook has it and without regard to cost: all open flows rise
+/// until a link is full or a cap is reached, and whom that holds is frozen. Shares nothing with FairShare. O(flows x
+/// hops) a round and as many rounds as flows.
 inline std::vector<double> water_filling(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows) {
   constexpr double equal = 1 + 1e-13;
   std::vector<double> rates(flows.size());
@@ -99,9 +99,9 @@ class LinkLoads {
   std::vector<double> counts_;  // of flows
 };
 
-/// What keeps these rates from being max-min fair, or nothing. They are if no link carries more than its rate and every flow
-/// has its cap or crosses a full link on which nobody has a higher level (Bertsekas and Gallager, Data Networks, 6.5.2): no
-/// capacity that somebody could use is left over either.
+/// What keeps these rates from being max-min fair, or nothing. They are if no link carries more than its rate and every
+/// flow has its cap or crosses a full link on which nobody has a higher level (Bertsekas and Gallager, Data Networks,
+/// 6.5.2): no capacity that somebody could use is left over either.
 inline std::string why_unfair(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows,
                               const std::vector<double>& rates, const RateSlack& slack = {}) {
   const LinkLoads loads(capacities, flows, rates, slack);
