@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -18,18 +19,18 @@ namespace {
 class Stopwatch {
  public:
   double lap() {
-    const double now = seconds();
-    return now - std::exchange(start_, now);
+    const std::int64_t now = nanoseconds();
+    return static_cast<double>(now - std::exchange(start_, now)) / 1e9;
   }
 
  private:
-  static double seconds() {
+  static std::int64_t nanoseconds() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   }
 
-  double start_ = seconds();
+  std::int64_t start_ = nanoseconds();
 };
 
 std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {

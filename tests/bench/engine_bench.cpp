@@ -1,10 +1,12 @@
-// The event queue alone, and one step of the published 7B workload from 1,024 to 65,536 GPUs.
+// The event queue alone, and one step of the published 7B workload: fluid from 1,024 to 65,536 GPUs, exact with and
+// without the queue for rings that share no link.
 
 #include <benchmark/benchmark.h>
 
 #include "sim/base/random.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/engine/event_queue.h"
+#include "sim/engine/impl/simulations.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
 #include "sim/model/model_config.h"
@@ -79,6 +81,18 @@ BENCHMARK(fluid_step)
     ->Range(1 << 10, 1 << 16)
     ->Unit(benchmark::kMillisecond)
     ->Complexity(benchmark::oNLogN);
+
+// (GPUs, 1 if everything goes through the event queue)
+void exact_step(benchmark::State& state) {
+  Workload workload(state.range(0));
+  const Program program(workload.plan, workload.options);
+  std::uint64_t events = 0;
+  for (auto _ : state) {
+    events += simulate_exact(program, workload.world->machine(), state.range(1) == 1).events;
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(events));
+}
+BENCHMARK(exact_step)->ArgsProduct({{1 << 10, 1 << 12}, {0, 1}})->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace hdpsim

@@ -105,7 +105,7 @@ void plan_file_write(benchmark::State& state) {
   const Plan made = balanced_plan(state.range(0));
   for (auto _ : state) benchmark::DoNotOptimize(plan_text(made));
 }
-BENCHMARK(plan_file_write)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_file_write)->Arg(2048)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
 
 void plan_file_read(benchmark::State& state) {
   const std::string text = plan_text(balanced_plan(state.range(0)));
@@ -115,7 +115,7 @@ void plan_file_read(benchmark::State& state) {
   }
   state.counters["bytes"] = static_cast<double>(text.size());
 }
-BENCHMARK(plan_file_read)->Arg(2048)->Arg(16384)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_file_read)->Arg(2048)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace hdpsim

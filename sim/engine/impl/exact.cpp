@@ -15,7 +15,8 @@ namespace {
 struct GroupProgram {
   PricedProgram priced;
   std::vector<std::array<std::vector<std::uint32_t>, stream_count>> streams;  // by block: instructions of each stream
-  std::vector<std::pair<HdpRank, std::size_t>> places;                        // in the group, by rank
+  std::vector<std::vector<std::uint32_t>> turns;        // by block and instruction: its place in its stream's list
+  std::vector<std::pair<HdpRank, std::size_t>> places;  // in the group, by rank
   std::size_t ranks_left = 0;
   bool starts_together = false;  // it has connections to make
   bool is_private = false;
@@ -31,8 +32,11 @@ struct GroupProgram {
     std::sort(places.begin(), places.end());
     for (const Block& block : priced.program.blocks) {
       auto& lists = streams.emplace_back();
+      std::vector<std::uint32_t>& turn = turns.emplace_back();
       for (std::uint32_t i = 0; i < block.body.size(); ++i) {
-        lists[static_cast<std::size_t>(block.body[i].stream)].push_back(i);
+        auto& list = lists[static_cast<std::size_t>(block.body[i].stream)];
+        turn.push_back(static_cast<std::uint32_t>(list.size()));
+        list.push_back(i);
       }
     }
   }
@@ -59,10 +63,9 @@ struct RankState {
   std::size_t index = 0;  // in the group
   std::size_t block = 0;
   std::array<StreamState, stream_count> streams;
-  std::vector<std::int64_t> completed;  // iterations, by instruction of the block
-  std::uint32_t posted = 0;             // exchanges
-  Instant posted_at;                    // the last of them
-  Duration peer_wait;                   // while compute stands still: for ranks that had not posted their side
+  std::uint32_t posted = 0;  // exchanges
+  Instant posted_at;         // the last of them
+  Duration peer_wait;        // while compute stands still: for ranks that had not posted their side
 };
 
 class ExactStep final : public StepRun {
@@ -193,7 +196,6 @@ class ExactStep final : public StepRun {
   void enter_block(std::size_t rank, std::size_t block) {
     RankState& state = ranks_[rank];
     state.block = block;
-    state.completed.assign(block_of(state).body.size(), 0);
     for (StreamState& stream : state.streams) stream = {0, 0, false, queue_.now()};
     advance(rank);
   }
@@ -228,7 +230,7 @@ class ExactStep final : public StepRun {
       complete(state, stream);
       return true;
     }
-    if (!ready(state, instruction, queue.iteration)) return false;
+    if (!ready(state, group, instruction)) return false;
     queue.running = true;
     if (stream == compute) book_wait(rank, instruction);
     if (instruction.opcode == Opcode::exchange) {
@@ -243,10 +245,15 @@ class ExactStep final : public StepRun {
     return false;
   }
 
-  static bool ready(const RankState& state, const Instruction& instruction, std::int64_t iteration) {
+  // A stream completes its instructions in order: how far it is tells how often each of them has ended.
+  static bool ready(const RankState& state, const GroupProgram& group, const Instruction& instruction) {
+    const std::int64_t iteration = state.streams[static_cast<std::size_t>(instruction.stream)].iteration;
+    const std::vector<Instruction>& body = group.priced.program.blocks[state.block].body;
     for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
       const Dependency& dependency = instruction.dependencies[d];
-      if (state.completed[dependency.instruction] + dependency.iterations_back <= iteration) return false;
+      const StreamState& on = state.streams[static_cast<std::size_t>(body[dependency.instruction].stream)];
+      const bool in_this_iteration = group.turns[state.block][dependency.instruction] < on.next;
+      if (on.iteration + (in_this_iteration ? 1 : 0) + dependency.iterations_back <= iteration) return false;
     }
     return true;
   }
@@ -278,7 +285,6 @@ class ExactStep final : public StepRun {
   void complete(RankState& state, std::size_t stream) {
     StreamState& queue = state.streams[stream];
     const auto& list = groups_[state.micro_batch.index()]->streams[state.block][stream];
-    ++state.completed[list[queue.next]];
     queue.running = false;
     queue.free_since = queue_.now();
     if (++queue.next == list.size()) {

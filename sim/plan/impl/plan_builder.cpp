@@ -1,6 +1,7 @@
 #include "sim/plan/impl/plan_builder.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -23,6 +24,7 @@ PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, con
   plan_.capacity = context.capacity;
   plan_.layers = context.layers;
   plan_.schedule.resize(static_cast<std::size_t>(context.ranks));
+  HDPSIM_CHECK(batch.sequences.size() <= UINT32_MAX, "{} sequences: ids are 32 bits wide", batch.sequences.size());
   plan_.sequence_tokens.reserve(batch.sequences.size());
   for (const Sequence& sequence : batch.sequences) {
     HDPSIM_CHECK(sequence.tokens >= 1 && sequence.tokens <= context.context,
