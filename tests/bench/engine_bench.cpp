@@ -35,13 +35,14 @@ void event_queue(benchmark::State& state) {
 }
 BENCHMARK(event_queue)->Arg(1000)->Arg(1'000'000);
 
-// LLaMA-7B at 2Mi context on GitHub lengths, 32Mi tokens a step for every 1,024 GPUs, tp 2, hdp-balance.
+// LLaMA-7B at 2Mi context on GitHub lengths, 32Mi tokens a step for every 1,024 GPUs, tp 2.
 struct Workload {
-  explicit Workload(std::int64_t gpus) {
+  explicit Workload(std::int64_t gpus, const std::string& policy = "hdp-balance", int nics_per_node = 8) {
     const std::string root = HDPSIM_SOURCE_DIR;
     Diagnostics problems;
     const std::string cluster_text =
-        "{preset: a100-rail-3tier, gpus: " + std::to_string(gpus) + ", tiers: {core: {fan_in: 64}}}";
+        "{preset: a100-rail-3tier, gpus: " + std::to_string(gpus) +
+        ", tiers: {core: {fan_in: 64}}, node: {nics: {count: " + std::to_string(nics_per_node) + "}}}";
     const auto cluster =
         read_cluster(parse_document("cluster", cluster_text, problems), root + "/configs/clusters", problems);
     const auto profile = load_profile("a100-published", root + "/calib/profiles", {}, problems);
@@ -59,7 +60,7 @@ struct Workload {
                                    .layers = options.model.layers,
                                    .work = world->work_model(options.model, 8192),
                                    .host_tokens = {}};
-    plan = make_planner(Value::scalar("hdp-balance"), planning, problems)->plan(batches->step(0), 0);
+    plan = make_planner(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
   }
 
   LoweringOptions options;
@@ -79,6 +80,19 @@ void fluid_step(benchmark::State& state) {
 BENCHMARK(fluid_step)
     ->RangeMultiplier(4)
     ->Range(1 << 10, 1 << 16)
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oNLogN);
+
+// Rings of 256 ranks that all share NICs: each layer adds and removes 512 flows that change their rates together.
+void fluid_step_shared_nics(benchmark::State& state) {
+  Workload workload(state.range(0), "static", 4);
+  const Program program(workload.plan, workload.options);
+  for (auto _ : state) benchmark::DoNotOptimize(simulate(program, workload.world->machine(), Grain::fluid));
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(fluid_step_shared_nics)
+    ->RangeMultiplier(4)
+    ->Range(1 << 10, 1 << 14)
     ->Unit(benchmark::kMillisecond)
     ->Complexity(benchmark::oNLogN);
 

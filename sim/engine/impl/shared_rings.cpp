@@ -29,10 +29,13 @@ struct SharedRings::Run {
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
-  Pass pass{};            // of the block
-  Duration before{};      // of the slowest class: until the ring ...
-  Duration behind{};      // ... and from its end
-  Duration ring_alone{};  // with transfers that take no time
+  Pass pass{};             // of the block
+  Duration before{};       // of the slowest class: until the ring ...
+  Duration behind{};       // ... and from its end
+  Duration ring_alone{};   // with transfers that take no time
+  Bandwidth demand{};      // of the ring
+  Bandwidth last_share{};  // at which the ring was last computed for this block, and the answer
+  Duration last_ring{};
   Instant pass_began{};
 
   std::vector<FlowId> flows{};  // while in a ring
@@ -46,6 +49,15 @@ struct SharedRings::Run {
 
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
+
+  // Layer after layer the share is mostly the same.
+  [[nodiscard]] Duration ring_at(Bandwidth at_share) {
+    if (at_share != last_share) {
+      last_share = at_share;
+      last_ring = ring(at_share);
+    }
+    return last_ring;
+  }
 
   // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the
   // parts before and behind the ring is the ring.
@@ -97,6 +109,8 @@ void SharedRings::enter_block(MicroBatchId id) {
   run.ring_alone = run.pass.has_ring()
                        ? ring_time(run.priced, run.block, run.pass.ring, run.slowest_speed(), no_transfer)
                        : Duration{};
+  run.last_share = Bandwidth{};
+  if (run.pass.has_ring()) run.demand = ring_demand(run.priced, run.block, run.pass.ring, run.slowest_speed());
   enter_pass(id);
 }
 
@@ -110,10 +124,9 @@ void SharedRings::enter_pass(MicroBatchId id) {
 
 void SharedRings::enter_ring(MicroBatchId id) {
   Run& run = *runs_[id.index()];
-  const Bandwidth demand = ring_demand(run.priced, run.block, run.pass.ring, run.slowest_speed());
   for (const Hop& hop : run.hops) {
     for (const Route& route : hop.routes) {
-      run.flows.push_back(flows_.add(route, demand, static_cast<std::uint32_t>(id.index())));
+      run.flows.push_back(flows_.add(route, run.demand, static_cast<std::uint32_t>(id.index())));
     }
   }
   run.earliest_end = queue_.now() + run.ring_alone;
@@ -157,7 +170,7 @@ void SharedRings::set_pace(MicroBatchId id, Bandwidth share) {
   if (run.whole > Duration{}) run.done += (queue_.now() - run.since).seconds() / run.whole.seconds();
   run.share = share;
   run.since = queue_.now();
-  run.whole = run.ring(share);
+  run.whole = run.ring_at(share);
   run.version = queue_.fresh_version();
   const Instant end = queue_.now() + run.whole.scaled(std::max(0.0, 1 - run.done));
   schedule(id, std::max(end, run.earliest_end) - queue_.now(), ring_ended | (run.version << tag_bits));
