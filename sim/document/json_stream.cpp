@@ -37,7 +37,6 @@ class TrackedText {
     return *this;
   }
   friend bool operator==(const TrackedText& a, const TrackedText& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const TrackedText& a, const TrackedText& b) { return a.at_ != b.at_; }
 
  private:
   const char* at_;

@@ -112,7 +112,7 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   StepResult result = summary(made, batch, spec, timeline);
   phases.summary_s = watch.lap();
   result.phases = phases;
-  return {std::move(result), std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};
+  return {result, std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};
 }
 
 }  // namespace hdpsim

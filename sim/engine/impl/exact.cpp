@@ -182,7 +182,7 @@ class ExactStep final : public StepRun {
     std::vector<double> speeds;
     speeds.reserve(ranks.size());
     for (const HdpRank rank : ranks) speeds.push_back(machine_.speed[rank.index()]);
-    const PrivateRing::Outcome outcome = PrivateRing(group.priced, group.hops, speeds).run(std::move(group.begins));
+    const PrivateRing::Outcome outcome = PrivateRing(group.priced, group.hops, speeds).run(group.begins);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       timeline_.ranks[ranks[i].index()] += outcome.booked[i];
       const auto rank = static_cast<std::uint32_t>(ranks[i].index());

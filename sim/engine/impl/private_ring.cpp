@@ -51,7 +51,7 @@ PrivateRing::PrivateRing(const PricedProgram& priced, const std::vector<Hop>& ho
   outcome_.booked.resize(ranks_);
 }
 
-PrivateRing::Outcome PrivateRing::run(std::vector<Instant> begins) {
+PrivateRing::Outcome PrivateRing::run(const std::vector<Instant>& begins) {
   free_.fill(begins);
   for (std::size_t block = 0; block < priced_.program.blocks.size(); ++block) run_block(block);
   for (std::size_t rank = 0; rank < ranks_; ++rank) outcome_.booked[rank] += kernels_[speed_of_[rank]];

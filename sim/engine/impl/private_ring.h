@@ -22,7 +22,7 @@ class PrivateRing {
     std::uint64_t events = 0;       ///< Instructions and messages that ended.
   };
   /// `begins` by rank of the group. O(instructions x iterations x ranks).
-  [[nodiscard]] Outcome run(std::vector<Instant> begins);
+  [[nodiscard]] Outcome run(const std::vector<Instant>& begins);
 
  private:
   using Row = std::vector<Instant>;  ///< By rank of the group.
