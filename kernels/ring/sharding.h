@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/spec/attention.h"
@@ -31,6 +32,11 @@ class ShardedDocuments {
   /// UnsupportedInput for a negative length or less than one rank.
   ShardedDocuments(std::vector<std::int64_t> lengths, int ranks, Sharding sharding = Sharding::zigzag);
 
+  /// Where chunk `chunk` (0 ... m) of a document begins; ascending, from 0 for the first to the length for chunk m.
+  using ChunkBegin = std::function<std::int64_t(std::size_t document, int chunk)>;
+  /// Zigzag over chunks that somebody else has cut.
+  ShardedDocuments(std::vector<std::int64_t> lengths, int ranks, ChunkBegin chunk_begin);
+
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::vector<std::int64_t>& lengths() const { return lengths_; }
   /// Rows that the rank at `position` of the ring holds.
@@ -49,14 +55,15 @@ class ShardedDocuments {
 
  private:
   [[nodiscard]] int chunks() const { return sharding_ == Sharding::zigzag ? 2 * ranks_ : ranks_; }
-  [[nodiscard]] std::int64_t chunk_begin(std::int64_t length, int chunk) const;
-  [[nodiscard]] std::int64_t chunk_rows(std::int64_t length, int chunk) const;
-  [[nodiscard]] std::int64_t rows(std::int64_t length, int position) const;
-  [[nodiscard]] AttentionBlock block(std::int64_t length, int position, int source) const;
+  [[nodiscard]] std::int64_t chunk_begin(std::size_t document, int chunk) const;
+  [[nodiscard]] std::int64_t chunk_rows(std::size_t document, int chunk) const;
+  [[nodiscard]] std::int64_t rows(std::size_t document, int position) const;
+  [[nodiscard]] AttentionBlock block(std::size_t document, int position, int source) const;
 
   std::vector<std::int64_t> lengths_;
   int ranks_;
   Sharding sharding_;
+  ChunkBegin chunk_begin_;  ///< Empty: chunks of equal length.
 };
 
 }  // namespace hdpsim::kernels

@@ -43,6 +43,8 @@ struct Machine {
   std::function<Duration(Bytes)> pool_all_gather;
   /// How the pool's collectives load the network. Asked for only where jobs share it; nothing: they do not.
   std::function<CollectivePlan()> pool_plan;
+  /// Keep Timeline::instructions, in the order in which they end. The exact grain alone knows them.
+  bool record_instructions = false;
 };
 
 }  // namespace hdpsim

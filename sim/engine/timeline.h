@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "sim/base/duration_sum.h"
+#include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/cost/cost_model.h"
+#include "sim/program/instruction.h"
 
 namespace hdpsim {
 
@@ -52,6 +54,20 @@ struct MicroBatchInterval {
   Instant end;
 };
 
+/// One instruction as one rank ran it: which one, and when. An exchange begins when the rank posts it.
+struct InstructionRecord {
+  HdpRank rank;
+  MicroBatchId micro_batch;
+  std::uint32_t block = 0;        ///< Of the micro-batch's program ...
+  std::uint32_t iteration = 0;    ///< ... the turn of its loop ...
+  std::uint32_t instruction = 0;  ///< ... and the place in its body.
+  Opcode opcode = Opcode::dense;
+  Stream stream = Stream::compute;
+  Instant begin;
+  Instant end;
+  friend bool operator==(const InstructionRecord&, const InstructionRecord&) = default;
+};
+
 /// What one step was: simulated or measured.
 struct Timeline {
   Duration step_time;
@@ -61,6 +77,7 @@ struct Timeline {
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
   std::vector<Bytes> other_link_bytes;            ///< What other jobs sent meanwhile, all of it; empty without any.
   std::uint64_t events = 0;                       ///< Of all jobs.
+  std::vector<InstructionRecord> instructions;  ///< Empty unless they were asked for.
 
   /// Mean over ranks, rounded so that the activities still sum to step_time.
   [[nodiscard]] Breakdown mean() const;

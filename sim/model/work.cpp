@@ -114,7 +114,7 @@ LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::
   const Shard shard = shard_of(model, tokens, tp);
   const std::int64_t hidden_elements = shard.tokens * model.hidden;
   const std::int64_t rotated = tokens * (shard.query_width + shard.kv_width / 2);  // Q and K, read and written in place
-  LinearPart part;
+  LinearPart part{.gemms = {}, .part = DensePart::before_attention, .direction = direction};
   part.gemms = products({{tokens, shard.query_width + shard.kv_width, model.hidden}}, direction);
   if (direction == Direction::forward) {
     // norm: x in, y out; rope.
@@ -132,7 +132,7 @@ LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::i
   const std::int64_t hidden_elements = shard.tokens * model.hidden;
   const std::int64_t inner_elements = tokens * shard.ffn;
   const std::int64_t inner_products = mlp_matrices(model) - 1;  // gate and up are one product of twice the width
-  LinearPart part;
+  LinearPart part{.gemms = {}, .part = DensePart::after_attention, .direction = direction};
   part.gemms = products({{tokens, model.hidden, shard.query_width},
                          {tokens, inner_products * shard.ffn, model.hidden},
                          {tokens, model.hidden, shard.ffn}},
@@ -152,7 +152,7 @@ LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t
   // The table is cut by rows: a device owns 1 / tp of the looked-up rows and writes zeros for the others, which a
   // reduce-scatter then sums. Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
   const std::int64_t own_elements = divided(tokens, tp) * model.hidden;
-  LinearPart part;
+  LinearPart part{.gemms = {}, .part = DensePart::embedding, .direction = direction};
   if (direction == Direction::forward) {
     part.memory_bound = kernels(own_elements + tokens * model.hidden, 1);
   } else {
@@ -165,7 +165,7 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
   const std::int64_t vocabulary = divided(model.vocabulary, tp);
   const std::int64_t hidden_elements = divided(tokens, tp) * model.hidden;
   const std::int64_t logits = tokens * vocabulary;
-  LinearPart part;
+  LinearPart part{.gemms = {}, .part = DensePart::output_head, .direction = direction};
   part.gemms = products({{tokens, vocabulary, model.hidden}}, direction);
   if (direction == Direction::forward) {
     // norm: one in, one out; the fused cross-entropy reads the logits once and keeps two numbers a token.

@@ -24,11 +24,16 @@ namespace hdpsim {
 /// the output head included, the embedding lookup not).
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
 
+/// The stretches of dense work that a transformer consists of, between its attentions.
+enum class DensePart { embedding, before_attention, after_attention, output_head };
+
 /// A stretch of dense work on one device of a tensor-parallel group: matrix products one after another and the
 /// memory-bound kernels between them.
 struct LinearPart {
   std::vector<Gemm> gemms;
   MemoryBound memory_bound{Bytes{}, 0};
+  DensePart part = DensePart::before_attention;  ///< What it computes; its costs are the two above.
+  Direction direction = Direction::forward;
 };
 
 /// One layer's dense work for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp` with

@@ -17,30 +17,33 @@ std::int64_t dealt_before(std::int64_t rank, std::int64_t start, std::int64_t co
 }
 
 // One span cut over a ring: 2N parts, the remainder dealt to the ranks from `first_dealt` on.
-struct Cut {
-  std::int64_t ranks;
-  std::int64_t even;          // tokens of every part before the remainder is dealt
-  std::int64_t first_round;   // ranks whose first part gets one token more
-  std::int64_t second_round;  // ranks whose second part gets one token more
-  std::int64_t first_dealt;
-
-  Cut(std::int64_t tokens, std::int64_t n, std::int64_t start) : ranks(n), even(tokens / (2 * n)), first_dealt(start) {
-    const std::int64_t remainder = tokens % (2 * n);
-    first_round = std::min(remainder, n);
-    second_round = remainder - first_round;
+class Dealing {
+ public:
+  Dealing(std::int64_t tokens, std::int64_t ranks, std::int64_t first_dealt)
+      : ranks_(ranks), even_(tokens / (2 * ranks)), first_dealt_(first_dealt) {
+    const std::int64_t remainder = tokens % (2 * ranks);
+    first_round_ = std::min(remainder, ranks);
+    second_round_ = remainder - first_round_;
   }
 
   // Where the first parts of the ranks before `rank` end, from the begin of the span.
-  std::int64_t first_begin(std::int64_t rank) const {
-    return rank * even + dealt_before(rank, first_dealt, first_round, ranks);
+  [[nodiscard]] std::int64_t first_begin(std::int64_t rank) const {
+    return rank * even_ + dealt_before(rank, first_dealt_, first_round_, ranks_);
   }
   // Second parts stand in the reverse order of the ranks, after all first parts.
-  std::int64_t second_begin(std::int64_t rank) const {
-    const std::int64_t behind = ranks - 1 - rank;
-    const std::int64_t dealt_behind = second_round - dealt_before(rank + 1, first_dealt, second_round, ranks);
-    return first_begin(ranks) + behind * even + dealt_behind;
+  [[nodiscard]] std::int64_t second_begin(std::int64_t rank) const {
+    const std::int64_t behind = ranks_ - 1 - rank;
+    const std::int64_t dealt_behind = second_round_ - dealt_before(rank + 1, first_dealt_, second_round_, ranks_);
+    return first_begin(ranks_) + behind * even_ + dealt_behind;
   }
-  std::int64_t next_dealt() const { return (first_dealt + first_round + second_round) % ranks; }
+  [[nodiscard]] std::int64_t next_dealt() const { return (first_dealt_ + first_round_ + second_round_) % ranks_; }
+
+ private:
+  std::int64_t ranks_;
+  std::int64_t even_;              // tokens of every part before the remainder is dealt
+  std::int64_t first_round_ = 0;   // ranks whose first part gets one token more
+  std::int64_t second_round_ = 0;  // ranks whose second part gets one token more
+  std::int64_t first_dealt_;
 };
 
 }  // namespace
@@ -63,21 +66,36 @@ double MicroBatch::area() const {
   return sum;
 }
 
-std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index) {
-  HDPSIM_CHECK(index < micro_batch.group.size(), "rank {} of a group of {}", index, micro_batch.group.size());
-  const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
-  const auto rank = static_cast<std::int64_t>(index);
-  std::vector<Part> parts;
-  parts.reserve(2 * micro_batch.spans.size());
+SpanCuts::SpanCuts(const MicroBatch& micro_batch) : ranks_(std::ssize(micro_batch.group)) {
+  HDPSIM_CHECK(ranks_ > 0, "a micro-batch without a group");
+  cuts_.reserve(micro_batch.spans.size());
   std::int64_t first_dealt = 0;
   for (const Span& span : micro_batch.spans) {
-    const Cut cut(span.tokens, ranks, first_dealt);
-    const std::int64_t first = cut.first_begin(rank);
-    parts.push_back({span.sequence, span.begin + first, cut.first_begin(rank + 1) - first});
-    const std::int64_t second = cut.second_begin(rank);
-    const std::int64_t second_end = rank == 0 ? span.tokens : cut.second_begin(rank - 1);
-    parts.push_back({span.sequence, span.begin + second, second_end - second});
-    first_dealt = cut.next_dealt();
+    cuts_.push_back({span.tokens, first_dealt});
+    first_dealt = Dealing(span.tokens, ranks_, first_dealt).next_dealt();
+  }
+}
+
+std::int64_t SpanCuts::part_begin(std::size_t span, std::int64_t part) const {
+  const Cut& cut = cuts_[span];
+  if (part == 2 * ranks_) return cut.tokens;
+  const Dealing dealing(cut.tokens, ranks_, cut.first_dealt);
+  return part < ranks_ ? dealing.first_begin(part) : dealing.second_begin(2 * ranks_ - 1 - part);
+}
+
+std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index) {
+  HDPSIM_CHECK(index < micro_batch.group.size(), "rank {} of a group of {}", index, micro_batch.group.size());
+  const SpanCuts cuts(micro_batch);
+  const auto first = static_cast<std::int64_t>(index);
+  const std::int64_t second = 2 * std::ssize(micro_batch.group) - 1 - first;
+  std::vector<Part> parts;
+  parts.reserve(2 * micro_batch.spans.size());
+  for (std::size_t i = 0; i < micro_batch.spans.size(); ++i) {
+    const Span& span = micro_batch.spans[i];
+    for (const std::int64_t part : {first, second}) {
+      const std::int64_t begin = cuts.part_begin(i, part);
+      parts.push_back({span.sequence, span.begin + begin, cuts.part_begin(i, part + 1) - begin});
+    }
   }
   return parts;
 }

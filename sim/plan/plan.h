@@ -59,9 +59,27 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// What the `index`-th rank of the group holds, two parts a span in the order of the spans. Each span is cut in 2N
-/// parts of floor(tokens / 2N) and the remainder is dealt one token each, going round the ranks across the spans, so
-/// that the ranks' totals differ by at most one token. O(spans).
+/// How the spans of a micro-batch are cut over its group of N. Each span is cut in 2N parts of floor(tokens / 2N) and
+/// the remainder is dealt one token each, going round the ranks across the spans, so that the ranks' totals differ by at
+/// most one token.
+class SpanCuts {
+ public:
+  /// O(spans).
+  explicit SpanCuts(const MicroBatch& micro_batch);
+  /// Where part 0 to 2N - 1 of a span begins, from the begin of the span; part 2N: where it ends. O(1).
+  [[nodiscard]] std::int64_t part_begin(std::size_t span, std::int64_t part) const;
+
+ private:
+  struct Cut {
+    std::int64_t tokens;
+    std::int64_t first_dealt;  ///< The rank that the remainder is dealt to first.
+  };
+  std::int64_t ranks_;
+  std::vector<Cut> cuts_;
+};
+
+/// What the `index`-th rank of the group holds, two parts a span in the order of the spans, as SpanCuts cuts them.
+/// O(spans).
 [[nodiscard]] std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index);
 
 /// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two

@@ -18,6 +18,8 @@ class Lowering {
         model_(options.model),
         tp_(options.mesh.tp),
         dkv_bytes_(options.dkv_bytes_per_element),
+        element_bytes_(options.bytes_per_element),
+        separate_merge_(options.separate_merge),
         tokens_(micro_batch.tokens_per_rank()),
         ring_(micro_batch.group.size()) {}
 
@@ -89,45 +91,48 @@ class Lowering {
   // Step k needs the keys and values that exchange k brought. Exchange k writes the buffer that step k - 2 has read
   // (two buffers alternate) and forwards what exchange k - 1 brought; it is posted before the attention of step k - 1.
   void forward_ring(Index projected, Index own, Index step) {
-    const Index message = bytes(kv_bytes(model_, tokens_, tp_));
-    const Index merging = ring_ > 1 ? merge_work() : 0;
+    const Index message = bytes(as_elements(kv_bytes(model_, tokens_, tp_)));
+    const bool merges = separate_merge_ && ring_ > 1;
+    const Index merging = merges ? merge_work() : 0;
     std::vector<Index> computed(ring_);
     std::vector<Index> received(ring_);
     const auto post = [&](std::size_t k) {
-      received[k] = add(Opcode::exchange, Stream::comm, message);
+      received[k] = add_ring(Opcode::exchange, Stream::comm, message, k);
       body().back().after(k < 2 ? projected : computed[k - 2]);
     };
     for (std::size_t k = 0; k < ring_; ++k) {
       if (k + 1 < ring_) post(k + 1);
-      computed[k] = add(Opcode::attention, Stream::compute, k == 0 ? own : step);
+      computed[k] = add_ring(Opcode::attention, Stream::compute, k == 0 ? own : step, k);
       if (k == 0) continue;
       body().back().after(received[k]);
-      computed[k] = add(Opcode::merge, Stream::compute, merging);
+      if (merges) computed[k] = add_ring(Opcode::merge, Stream::compute, merging, k);
     }
   }
 
   // As forward, but from step 2 on the message also carries the gradients of the keys and values, one step behind;
   // after the last step they need two more hops to reach their owner, the first of them beside the last step.
   void backward_ring(Index projected, Index own, Index step) {
-    const Bytes kv = kv_bytes(model_, tokens_, tp_);
-    const Bytes dkv = kv * dkv_bytes_ / bf16_bytes;
+    const Bytes bf16_kv = kv_bytes(model_, tokens_, tp_);
+    const Bytes kv = as_elements(bf16_kv);
+    const Bytes dkv = bf16_kv * dkv_bytes_ / bf16_bytes;
     const Index first = bytes(kv);
     const Index both = bytes(kv + dkv);
     const Index gradient = bytes(dkv);
     std::vector<Index> computed(ring_);
     std::vector<Index> received(ring_);
     const auto post = [&](std::size_t k) {
-      last_exchange_ = add(Opcode::exchange, Stream::comm, k == ring_ ? gradient : k == 1 ? first : both);
+      const Index message = k == ring_ ? gradient : k == 1 ? first : both;
+      last_exchange_ = add_ring(Opcode::exchange, Stream::comm, message, k);
       body().back().after(k < 2 ? projected : computed[k - 2]);
       if (k < ring_) received[k] = last_exchange_;
     };
     for (std::size_t k = 0; k < ring_; ++k) {
       if (ring_ > 1) post(k + 1);
-      computed[k] = add(Opcode::attention, Stream::compute, k == 0 ? own : step);
+      computed[k] = add_ring(Opcode::attention, Stream::compute, k == 0 ? own : step, k);
       if (k > 0) body().back().after(received[k]);
     }
     if (ring_ == 1) return;
-    last_exchange_ = add(Opcode::exchange, Stream::comm, gradient);
+    last_exchange_ = add_ring(Opcode::exchange, Stream::comm, gradient, ring_ + 1);
     body().back().after(computed[ring_ - 1]);
   }
 
@@ -158,12 +163,15 @@ class Lowering {
   }
 
   [[nodiscard]] Bytes offloaded_bytes() const {
-    return activation_bytes(model_, tokens_, tp_).scaled(micro_batch_.offload);
+    return as_elements(activation_bytes(model_, tokens_, tp_)).scaled(micro_batch_.offload);
   }
+
+  // What sim/model counts in bf16.
+  [[nodiscard]] Bytes as_elements(Bytes of_bf16) const { return of_bf16 * element_bytes_ / bf16_bytes; }
 
   void tensor_parallel(std::uint32_t repeats) {
     if (tp_ == 1) return;
-    add(Opcode::collective, Stream::compute, bytes(hidden_bytes(model_, tokens_)));
+    add(Opcode::collective, Stream::compute, bytes(as_elements(hidden_bytes(model_, tokens_))));
     body().back().repeats = repeats;
   }
 
@@ -181,6 +189,12 @@ class Lowering {
 
   std::vector<Instruction>& body() { return program_.blocks.back().body; }
 
+  Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step) {
+    const Index index = add(opcode, stream, work);
+    body().back().ring_step = static_cast<std::uint32_t>(ring_step);
+    return index;
+  }
+
   Index add(Opcode opcode, Stream stream, Index work) {
     Instruction instruction;
     instruction.opcode = opcode;
@@ -194,6 +208,8 @@ class Lowering {
   const Transformer& model_;
   std::int64_t tp_;
   std::int64_t dkv_bytes_;
+  std::int64_t element_bytes_;
+  bool separate_merge_;
   std::int64_t tokens_;
   std::size_t ring_;
   Index last_exchange_ = 0;
@@ -214,9 +230,11 @@ MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
 StepEnd Program::step_end() const {
   const std::int64_t parameters = parameters_per_device(options_.model, options_.mesh.tp);
   const std::int64_t shard = (parameters + options_.mesh.hdp - 1) / options_.mesh.hdp;
-  // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the bf16 parameter.
-  constexpr std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + bf16_bytes;
-  return {Bytes(parameters * fp32_bytes), {Bytes(shard * optimizer_bytes), 1}, Bytes(parameters * bf16_bytes)};
+  // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the parameter.
+  const std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + options_.bytes_per_element;
+  return {Bytes(parameters * fp32_bytes),
+          {Bytes(shard * optimizer_bytes), 1},
+          Bytes(parameters * options_.bytes_per_element)};
 }
 
 }  // namespace hdpsim

@@ -16,6 +16,9 @@ struct LoweringOptions {
   Mesh mesh;
   std::int64_t dkv_bytes_per_element =
       2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
+  std::int64_t bytes_per_element = 2;  ///< Of activations and parameters that are sent or copied: bf16 2, fp32 4.
+  /// A kernel of its own joins a ring step's output with those before it; otherwise attention adds it up itself.
+  bool separate_merge = true;
 };
 
 /// What every rank does after its last micro-batch: the gradient of the pool, the optimizer shard (ZeRO-1), the
@@ -23,7 +26,7 @@ struct LoweringOptions {
 struct StepEnd {
   Bytes gradient;         ///< Reduce-scattered over the pool, per device: fp32 gradients of all its parameters.
   MemoryBound optimizer;  ///< Adam on the device's shard.
-  Bytes parameters;       ///< All-gathered over the pool, per device: bf16 parameters.
+  Bytes parameters;       ///< All-gathered over the pool, per device: its parameters, as elements.
 };
 
 /// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs

@@ -56,6 +56,7 @@ struct StreamState {
   std::size_t next = 0;  // in the stream's list of the block
   bool running = false;
   Instant free_since;
+  Instant began{};  // the instruction that is running
 };
 
 struct RankState {
@@ -72,7 +73,7 @@ class ExactStep final : public StepRun {
  public:
   ExactStep(const StepSetting& setting, bool queue_all)
       : StepRun(setting),
-        queue_all_(queue_all),
+        queue_all_(queue_all || machine_.record_instructions),
         set_up_(machine_),
         board_(plan_, flows_, queue_),
         groups_(plan_.micro_batches.size()),
@@ -232,6 +233,7 @@ class ExactStep final : public StepRun {
     }
     if (!ready(state, group, instruction)) return false;
     queue.running = true;
+    queue.began = queue_.now();
     if (stream == compute) book_wait(rank, instruction);
     if (instruction.opcode == Opcode::exchange) {
       ++state.posted;
@@ -285,12 +287,25 @@ class ExactStep final : public StepRun {
   void complete(RankState& state, std::size_t stream) {
     StreamState& queue = state.streams[stream];
     const auto& list = groups_[state.micro_batch.index()]->streams[state.block][stream];
+    if (machine_.record_instructions && queue.running) record(state, stream, list[queue.next]);
     queue.running = false;
     queue.free_since = queue_.now();
     if (++queue.next == list.size()) {
       queue.next = 0;
       ++queue.iteration;
     }
+  }
+
+  void record(const RankState& state, std::size_t stream, std::uint32_t instruction) {
+    timeline_.instructions.push_back({.rank = plan_.micro_batches[state.micro_batch.index()].group[state.index],
+                                      .micro_batch = state.micro_batch,
+                                      .block = static_cast<std::uint32_t>(state.block),
+                                      .iteration = static_cast<std::uint32_t>(state.streams[stream].iteration),
+                                      .instruction = instruction,
+                                      .opcode = block_of(state).body[instruction].opcode,
+                                      .stream = static_cast<Stream>(stream),
+                                      .begin = state.streams[stream].began,
+                                      .end = queue_.now()});
   }
 
   void instruction_ended(std::size_t rank, std::size_t stream) {

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/exec/tokens.h"
+#include "kernels/spec/backend.h"
+#include "kernels/transport/transport.h"
+#include "sim/engine/timeline.h"
+#include "sim/model/transformer.h"
+#include "sim/program/program.h"
+
+namespace hdpsim::kernels::exec {
+
+/// As in kernels/spec/layer.h.
+struct AdamOptions {
+  float rate = 1e-3F;
+  float beta1 = 0.9F;
+  float beta2 = 0.95F;
+  float epsilon = 1e-8F;
+  float decay = 0;
+};
+
+struct TrainingOptions {
+  std::uint64_t seed = 1;  ///< Of the initial parameters.
+  AdamOptions adam;
+};
+
+/// One optimizer step as all ranks know it.
+struct StepOutcome {
+  double loss = 0;           ///< Mean over all tokens of the batch that have a next one, natural logarithm.
+  std::int64_t targets = 0;  ///< How many these are.
+  bool stopped = false;      ///< Some rank was asked to stop: all are told the same.
+  /// Measured, with every instruction of every rank. Known to rank 0 alone.
+  std::optional<Timeline> timeline;
+};
+
+/// How programs for an executor on this backend are lowered: its element sizes, and attention that adds up by itself.
+[[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, std::int64_t ranks);
+
+/// Trains a transformer for real: one rank of several, each with its own executor, which all do the same. HDP rank r is
+/// rank r of the transport (tp = pp = 1). Runs the very programs that the simulator prices (sim/program), with the ZeRO-1
+/// step end of StepEnd; fp32.
+///
+/// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them, so
+/// that all plans of a batch give the same gradients but for rounding. Sums are added in one order: the same plan gives
+/// the same bits.
+///
+/// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
+/// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
+/// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on.
+///
+/// Memory: parameters and gradients in full, 16 bytes a parameter of this rank's share, activations of one micro-batch,
+/// all layers.
+class Executor {
+ public:
+  /// UnsupportedInput for a model or a backend that cannot be executed. Backend and transport outlive the executor.
+  Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
+  ~Executor();
+
+  /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another model
+  /// or needs what is not there (offload, tensor parallelism, a vocabulary smaller than the tokens'). DeviceError if a
+  /// rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters are
+  /// then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
+  [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
+
+  [[nodiscard]] std::int64_t parameter_count() const;
+  /// The sum over ranks of the last step's gradients. A collective: all ranks call it, all get all of it.
+  [[nodiscard]] std::vector<float> gradients();
+  /// All parameters, as every rank has them.
+  [[nodiscard]] std::vector<float> parameters() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,184 @@
+#include "kernels/exec/impl/gather.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <type_traits>
+
+#include "sim/base/check.h"
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+// ---- One rank's log as bytes
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* const first = reinterpret_cast<const std::byte*>(values);
+  bytes.insert(bytes.end(), first, first + count * sizeof(T));
+}
+
+template <class T>
+void append(std::vector<std::byte>& bytes, const std::vector<T>& values) {
+  const std::uint64_t count = values.size();
+  append(bytes, &count, 1);
+  append(bytes, values.data(), values.size());
+}
+
+std::vector<std::byte> packed(const RankLog& log) {
+  std::vector<std::byte> bytes;
+  append(bytes, log.records);
+  append(bytes, log.waits);
+  append(bytes, &log.booked, 1);
+  append(bytes, &log.end, 1);
+  return bytes;
+}
+
+class Unpacker {
+ public:
+  explicit Unpacker(const std::vector<std::byte>& bytes) : next_(bytes.data()) {}
+  template <class T>
+  void read(T* values, std::size_t count) {
+    if (count == 0) return;
+    std::memcpy(static_cast<void*>(values), next_, count * sizeof(T));
+    next_ += count * sizeof(T);
+  }
+  template <class T>
+  void read(std::vector<T>& values) {
+    std::uint64_t count = 0;
+    read(&count, 1);
+    values.resize(count);
+    read(values.data(), count);
+  }
+
+ private:
+  const std::byte* next_;
+};
+
+RankLog unpacked(const std::vector<std::byte>& bytes) {
+  RankLog log;
+  Unpacker unpacker(bytes);
+  unpacker.read(log.records);
+  unpacker.read(log.waits);
+  unpacker.read(&log.booked, 1);
+  unpacker.read(&log.end, 1);
+  return log;
+}
+
+// ---- All ranks' logs as a timeline
+
+class Assembler {
+ public:
+  Assembler(const Plan& plan, const std::vector<RankLog>& logs) : plan_(plan), logs_(logs) {}
+
+  Timeline run() {
+    for (const RankLog& log : logs_) timeline_.step_time = std::max(timeline_.step_time, log.end.since_start());
+    note_exchanges();
+    note_neighbours();
+    note_micro_batches();
+    for (const RankLog& log : logs_) {
+      timeline_.ranks.push_back(breakdown(log));
+      timeline_.instructions.insert(timeline_.instructions.end(), log.records.begin(), log.records.end());
+    }
+    return std::move(timeline_);
+  }
+
+ private:
+  /// Rank, micro-batch, block, iteration, instruction.
+  using Key = std::tuple<HdpRank, MicroBatchId, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  void note_exchanges() {
+    for (const RankLog& log : logs_) {
+      for (const InstructionRecord& record : log.records) {
+        if (record.opcode == Opcode::exchange) posted_[key(record.rank, record)] = record.begin;
+      }
+    }
+  }
+
+  static Key key(HdpRank rank, const InstructionRecord& record) {
+    return {rank, record.micro_batch, record.block, record.iteration, record.instruction};
+  }
+
+  void note_neighbours() {
+    for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
+      const std::vector<HdpRank>& group = plan_.micro_batches[id].group;
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        before_[{MicroBatchId(id), group[(i + 1) % group.size()]}] = group[i];
+      }
+    }
+  }
+
+  void note_micro_batches() {
+    std::vector<MicroBatchInterval> intervals(plan_.micro_batches.size(),
+                                              {Instant::at(timeline_.step_time), Instant{}});
+    for (const RankLog& log : logs_) {
+      for (const InstructionRecord& record : log.records) {
+        MicroBatchInterval& interval = intervals[record.micro_batch.index()];
+        interval.begin = std::min(interval.begin, record.begin);
+        interval.end = std::max(interval.end, record.end);
+      }
+    }
+    timeline_.micro_batches = std::move(intervals);
+  }
+
+  Breakdown breakdown(const RankLog& log) const {
+    Breakdown times = log.booked;
+    for (const ExchangeWait& wait : log.waits) {
+      const Instant posted = posted_by_peer(log.records[wait.record]);
+      const Duration for_peer = std::clamp(posted, wait.begin, wait.end) - wait.begin;
+      times[Activity::group_wait] += for_peer;
+      times[Activity::cp_comm] += (wait.end - wait.begin) - for_peer;
+    }
+    const Duration unbooked = log.end.since_start() - times.total();
+    HDPSIM_CHECK(unbooked >= Duration{}, "a rank has booked {} ps more than passed", -unbooked.picoseconds());
+    times[Activity::overhead] += unbooked;
+    times[Activity::group_wait] += timeline_.step_time - log.end.since_start();
+    return times;
+  }
+
+  Instant posted_by_peer(const InstructionRecord& record) const {
+    const HdpRank peer = before_.at({record.micro_batch, record.rank});
+    return posted_.at(key(peer, record));
+  }
+
+  const Plan& plan_;
+  const std::vector<RankLog>& logs_;
+  Timeline timeline_;
+  std::map<Key, Instant> posted_;
+  std::map<std::pair<MicroBatchId, HdpRank>, HdpRank> before_;  // in the ring
+};
+
+std::vector<RankLog> received(Transport& transport, const RankLog& own, const std::vector<std::uint64_t>& sizes) {
+  std::vector<std::vector<std::byte>> bytes(sizes.size());
+  std::vector<Receive> receives;
+  for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+    bytes[rank].resize(sizes[rank]);
+    receives.push_back({static_cast<int>(rank), bytes[rank].data(), bytes[rank].size()});
+  }
+  transport.wait(transport.start({}, receives));
+  std::vector<RankLog> logs = {own};
+  for (std::size_t rank = 1; rank < sizes.size(); ++rank) logs.push_back(unpacked(bytes[rank]));
+  return logs;
+}
+
+}  // namespace
+
+Timeline assemble(const Plan& plan, const std::vector<RankLog>& logs) {
+  return Assembler(plan, logs).run();
+}
+
+// Logs pass through host memory, which is where the transports of CPUs expect them.
+std::optional<Timeline> gather_timeline(Transport& transport, const Plan& plan, const RankLog& log) {
+  const std::vector<std::byte> bytes = packed(log);
+  const std::uint64_t size = bytes.size();
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(transport.size()));
+  transport.all_gather(&size, sizes.data(), sizeof(size));
+  if (transport.rank() == 0) return assemble(plan, received(transport, log, sizes));
+  const Send send{0, bytes.data(), bytes.size()};
+  transport.wait(transport.start({&send, 1}, {}));
+  return std::nullopt;
+}
+
+}  // namespace hdpsim::kernels::exec

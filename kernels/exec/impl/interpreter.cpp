@@ -1,0 +1,152 @@
+#include "kernels/exec/impl/interpreter.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+bool has(const Block& block, Opcode opcode) {
+  return std::any_of(block.body.begin(), block.body.end(), [&](const Instruction& i) { return i.opcode == opcode; });
+}
+
+// Forward for a block without dense work.
+Direction direction_of(const MicroBatchProgram& program, const Block& block) {
+  for (const Instruction& instruction : block.body) {
+    if (instruction.opcode == Opcode::dense) return program.dense[instruction.work].direction;
+  }
+  return Direction::forward;
+}
+
+}  // namespace
+
+double Interpreter::run(const Program& program, MicroBatchId id, HdpRank rank, const Batch& batch) {
+  at_ = {.program = &program, .micro_batch = id, .rank = rank, .batch = &batch};
+  instructions_ = program.micro_batch(id);
+  for (std::uint32_t block = 0; block < instructions_.blocks.size(); ++block) run_block(block);
+  return loss();
+}
+
+void Interpreter::run_block(std::uint32_t index) {
+  const Block& block = instructions_.blocks[index];
+  at_.block = index;
+  at_.direction = direction_of(instructions_, block);
+  for (std::int64_t iteration = 0; iteration < block.iterations; ++iteration) {
+    at_.iteration = static_cast<std::uint32_t>(iteration);
+    at_.layer = at_.direction == Direction::forward ? iteration : block.iterations - 1 - iteration;
+    run_iteration(block);
+  }
+  wait_for_exchange();
+}
+
+void Interpreter::run_iteration(const Block& block) {
+  if (has(block, Opcode::attention)) {
+    wait_for_exchange();  // it belongs to another layer
+    begin_ring();
+  }
+  for (std::uint32_t i = 0; i < block.body.size(); ++i) {
+    at_.instruction = i;
+    if (block.body[i].active(at_.iteration, block.iterations)) issue(block.body[i]);
+  }
+}
+
+void Interpreter::begin_ring() {
+  const LayerActivations a = parts_.activations.layer(at_.layer);
+  const SharedActivations& s = parts_.activations.shared();
+  if (at_.direction == Direction::forward) {
+    parts_.ring.begin(RingForward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse});
+  } else {
+    parts_.ring.begin(
+        RingBackward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse, .d_o = s.d_o, .d_q = s.d_q, .d_kv = s.d_kv});
+  }
+}
+
+void Interpreter::issue(const Instruction& instruction) {
+  wait_for_dependencies(instruction);
+  if (instruction.opcode == Opcode::exchange) return exchange(instruction);
+  InstructionRecord record = record_of(instruction);
+  record.begin = parts_.recorder.now();
+  compute(instruction);
+  parts_.backend.synchronize();
+  record.end = parts_.recorder.now();
+  parts_.recorder.book(activity_of(instruction.opcode), record.end - record.begin);
+  parts_.recorder.add(record);
+}
+
+InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
+  return {.rank = at_.rank,
+          .micro_batch = at_.micro_batch,
+          .block = at_.block,
+          .iteration = at_.iteration,
+          .instruction = at_.instruction,
+          .opcode = instruction.opcode,
+          .stream = instruction.stream,
+          .begin = {},
+          .end = {}};
+}
+
+// Whatever computes has ended when it was issued; only an exchange can be waited for.
+void Interpreter::wait_for_dependencies(const Instruction& instruction) {
+  for (std::uint32_t d = 0; d < instruction.dependency_count && under_way_; ++d) {
+    const Dependency& dependency = instruction.dependencies[d];
+    const bool is_under_way = dependency.instruction == under_way_->instruction &&
+                              dependency.iterations_back + under_way_->iteration == at_.iteration;
+    if (is_under_way) wait_for_exchange();
+  }
+}
+
+void Interpreter::wait_for_exchange() {
+  if (!under_way_) return;
+  const Instant since = parts_.recorder.now();
+  const std::uint64_t record = std::exchange(under_way_, std::nullopt)->record;
+  parts_.ring.wait();
+  parts_.recorder.end_exchange(record, since);
+}
+
+void Interpreter::exchange(const Instruction& instruction) {
+  wait_for_exchange();  // a stream runs one instruction at a time
+  parts_.recorder.timed(Activity::attention, [&] { parts_.ring.add_arrived(); });
+  InstructionRecord record = record_of(instruction);
+  record.begin = parts_.recorder.now();
+  parts_.ring.exchange(static_cast<int>(instruction.ring_step));
+  under_way_ = {parts_.recorder.add(record), at_.instruction, at_.iteration};
+}
+
+void Interpreter::compute(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::overhead:
+      return take_share();
+    case Opcode::dense:
+      return parts_.dense.run(instructions_.dense[instruction.work], at_.layer, parts_.activations,
+                              at_.batch->loss_scale);
+    case Opcode::attention:
+      return parts_.ring.attend(static_cast<int>(instruction.ring_step));
+    case Opcode::merge:
+    case Opcode::exchange:
+    case Opcode::collective:
+    case Opcode::offload:
+    case Opcode::prefetch:
+      break;
+  }
+  HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);
+}
+
+// The fixed work of a micro-batch on the host: whose tokens they are, and where they go.
+void Interpreter::take_share() {
+  share_ = share_of(at_.program->plan(), at_.micro_batch, static_cast<int>(at_.rank.index()), at_.batch->tokens);
+  parts_.activations.begin(*share_);
+  parts_.ring.join(*share_);
+}
+
+double Interpreter::loss() const {
+  std::vector<float> losses(share_->ids.size());
+  parts_.backend.download(losses.data(), parts_.activations.shared().loss, losses.size() * sizeof(float));
+  return std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
+}  // namespace hdpsim::kernels::exec

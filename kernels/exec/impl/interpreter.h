@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/exec/impl/activations.h"
+#include "kernels/exec/impl/dense.h"
+#include "kernels/exec/impl/recorder.h"
+#include "kernels/exec/impl/ring_steps.h"
+#include "kernels/exec/tokens.h"
+#include "sim/program/program.h"
+
+namespace hdpsim::kernels::exec {
+
+/// Runs the programs of micro-batches on one rank, instruction by instruction in the order of the body, which is one that
+/// their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it or the
+/// next exchange wants its stream.
+class Interpreter {
+ public:
+  struct Parts {
+    Backend& backend;
+    Dense& dense;
+    RingSteps& ring;
+    Activations& activations;
+    Recorder& recorder;
+  };
+  explicit Interpreter(const Parts& parts) : parts_(parts) {}
+
+  /// What the loss of a step is made of: where its tokens come from and the weight of each.
+  struct Batch {
+    const TokenSource& tokens;
+    float loss_scale = 1;
+  };
+  /// Forward and backward of one micro-batch; returns the sum of its rows' losses.
+  double run(const Program& program, MicroBatchId id, HdpRank rank, const Batch& batch);
+
+ private:
+  void run_block(std::uint32_t block);
+  void run_iteration(const Block& block);
+  void begin_ring();
+  void issue(const Instruction& instruction);
+  void wait_for_dependencies(const Instruction& instruction);
+  void wait_for_exchange();
+  void compute(const Instruction& instruction);
+  void exchange(const Instruction& instruction);
+  void take_share();
+  double loss() const;
+  [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
+
+  /// Where the interpreter is.
+  struct Place {
+    const Program* program = nullptr;
+    MicroBatchId micro_batch;
+    HdpRank rank;
+    const Batch* batch = nullptr;
+    std::uint32_t block = 0;
+    std::uint32_t iteration = 0;
+    std::uint32_t instruction = 0;
+    Direction direction = Direction::forward;  ///< Of the block.
+    std::int64_t layer = 0;
+  };
+  struct UnderWay {
+    std::uint64_t record = 0;
+    std::uint32_t instruction = 0;
+    std::uint32_t iteration = 0;
+  };
+  Parts parts_;
+  Place at_;
+  MicroBatchProgram instructions_;
+  std::optional<Share> share_;
+  std::optional<UnderWay> under_way_;
+};
+
+}  // namespace hdpsim::kernels::exec

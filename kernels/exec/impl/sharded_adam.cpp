@@ -1,0 +1,54 @@
+#include "kernels/exec/impl/sharded_adam.h"
+
+#include <vector>
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+std::size_t bytes_of(std::int64_t floats) {
+  return static_cast<std::size_t>(floats) * sizeof(float);
+}
+
+}  // namespace
+
+ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const ParameterLayout& layout,
+                         const TrainingOptions& options)
+    : backend_(backend),
+      transport_(transport),
+      options_(options.adam),
+      share_((layout.count() + transport.size() - 1) / transport.size()) {
+  gradient_ = backend.allocate(bytes_of(share_));
+  master_ = backend.allocate(bytes_of(share_));
+  first_moment_ = backend.allocate(bytes_of(share_));
+  second_moment_ = backend.allocate(bytes_of(share_));
+  std::vector<float> start(static_cast<std::size_t>(share_));
+  layout.initial_values(options.seed, share_ * transport.rank(), start);
+  backend.upload(master_.get(), start.data(), bytes_of(share_));
+  backend.fill_bytes(first_moment_.get(), 0, bytes_of(share_));
+  backend.fill_bytes(second_moment_.get(), 0, bytes_of(share_));
+}
+
+void ShardedAdam::reduce(const float* gradients) {
+  transport_.reduce_scatter(gradients, static_cast<float*>(gradient_.get()), static_cast<std::size_t>(share_));
+}
+
+void ShardedAdam::update(float* parameters) {
+  backend_.run(Adam{.count = share_,
+                    .step = ++updates_,
+                    .rate = options_.rate,
+                    .beta1 = options_.beta1,
+                    .beta2 = options_.beta2,
+                    .epsilon = options_.epsilon,
+                    .decay = options_.decay,
+                    .master = static_cast<float*>(master_.get()),
+                    .gradient = gradient(),
+                    .m = static_cast<float*>(first_moment_.get()),
+                    .v = static_cast<float*>(second_moment_.get()),
+                    .parameter = own_share(parameters)});
+}
+
+void ShardedAdam::gather(float* parameters) {
+  transport_.all_gather(own_share(parameters), parameters, bytes_of(share_));
+}
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/exec/tokens.h"
+#include "kernels/ring/sharding.h"
+#include "sim/plan/plan.h"
+
+namespace hdpsim::kernels::exec {
+
+/// What one rank holds of a micro-batch: the rows of its pieces of all spans, as the plan cuts them.
+struct Share {
+  ShardedDocuments documents;  ///< The spans.
+  std::vector<int> members;    ///< Ranks of the transport, in the order of the ring.
+  int position = 0;            ///< Of the rank among them.
+
+  // One entry a row.
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> targets;    ///< The next token of the sequence, wherever it is computed; -1 for its last.
+  std::vector<std::int32_t> positions;  ///< In the sequence, for rotary embeddings.
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(ids.size()); }
+};
+
+/// `rank` is one of the micro-batch's group. O(spans + rows).
+[[nodiscard]] Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens);
+
+/// Tokens of the batch that have a next one: what the loss is a mean over.
+[[nodiscard]] std::int64_t target_count(const Plan& plan);
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hdpsim::kernels::exec {
+
+/// The tokens of the training data. Every rank reads what it needs itself: a token is a pure function of its place, from
+/// any thread and in any order.
+class TokenSource {
+ public:
+  TokenSource() = default;
+  TokenSource(const TokenSource&) = delete;
+  TokenSource& operator=(const TokenSource&) = delete;
+  virtual ~TokenSource() = default;
+
+  /// Ids are below this.
+  [[nodiscard]] virtual std::int64_t vocabulary() const = 0;
+  /// Tokens [begin, begin + tokens.size()) of a sequence of the batch of a step.
+  virtual void read(std::int64_t step, std::int64_t sequence, std::int64_t begin,
+                    std::span<std::int32_t> tokens) const = 0;
+};
+
+/// Independent draws in which small ids are frequent: id v of V has the share sqrt((v + 1) / V) - sqrt(v / V), so that
+/// there is something to learn.
+[[nodiscard]] std::unique_ptr<const TokenSource> make_synthetic_tokens(std::int64_t vocabulary, std::uint64_t seed);
+
+/// The bytes of text files, one after another: a sequence is a stretch of them that begins at a place drawn for its step
+/// and number, and goes round at the end. Vocabulary 256. DeviceError for a file that cannot be read; UnsupportedInput
+/// if there is no text in them.
+[[nodiscard]] std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::filesystem::path>& files,
+                                                                  std::uint64_t seed);
+
+}  // namespace hdpsim::kernels::exec
