@@ -137,7 +137,8 @@ struct Executor::Parts {
   }
 
   double run_micro_batches(const Program& program, const TokenSource& tokens, std::int64_t targets) {
-    recorder.timed(Activity::overhead, [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
+    (void)recorder.timed(Activity::overhead,
+                         [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
     const Interpreter::Batch batch{tokens, targets > 0 ? 1 / static_cast<float>(targets) : 0};
     const HdpRank rank(static_cast<std::size_t>(transport.rank()));
     double loss = 0;
@@ -148,12 +149,12 @@ struct Executor::Parts {
   }
 
   void end_step() {
-    recorder.timed(Activity::grad_sync, [&] { adam.reduce(floats(gradients)); });
-    recorder.timed(Activity::optimizer, [&] {
+    (void)recorder.timed(Activity::grad_sync, [&] { adam.reduce(floats(gradients)); });
+    (void)recorder.timed(Activity::optimizer, [&] {
       adam.update(floats(parameters));
       backend.synchronize();
     });
-    recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
+    (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
   }
 
   Backend& backend;
@@ -191,11 +192,13 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
   Parts& parts = *parts_;
   require_executable(program, parts.model, tokens, parts.transport.size());
   const Progress progress(parts.backend, parts.transport);
-  StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}};
+  StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   parts.recorder.begin_step(agreed_start(parts.transport));
   const double own_loss = parts.run_micro_batches(program, tokens, outcome.targets);
   std::vector<Word> words;
-  parts.recorder.timed(Activity::group_wait, [&] { words = exchanged(parts.transport, {own_loss, stop ? 1 : 0}); });
+  (void)parts.recorder.timed(Activity::group_wait, [&] {
+    words = exchanged(parts.transport, {own_loss, stop ? 1 : 0});
+  });
   for (const Word& word : words) {
     outcome.loss += word.loss;
     outcome.stopped = outcome.stopped || word.stop != 0;
@@ -206,7 +209,9 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
         fmt::format("the loss of step {} is {}: the parameters are not updated", program.plan().step, outcome.loss));
   }
   parts.end_step();
-  outcome.timeline = gather_timeline(parts.transport, program.plan(), parts.recorder.end_step());
+  const std::vector<RankLog> logs = gather_logs(parts.transport, parts.recorder.end_step());
+  if (!logs.empty()) outcome.timeline = assemble(program.plan(), logs);
+  for (const RankLog& log : logs) outcome.processor.push_back(log.processor);
   return outcome;
 }
 

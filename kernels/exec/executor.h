@@ -16,7 +16,7 @@ namespace hdpsim::kernels::exec {
 
 /// As in kernels/spec/layer.h.
 struct AdamOptions {
-  float rate = 1e-3F;
+  float rate = 3e-4F;
   float beta1 = 0.9F;
   float beta2 = 0.95F;
   float epsilon = 1e-8F;
@@ -33,8 +33,11 @@ struct StepOutcome {
   double loss = 0;           ///< Mean over all tokens of the batch that have a next one, natural logarithm.
   std::int64_t targets = 0;  ///< How many these are.
   bool stopped = false;      ///< Some rank was asked to stop: all are told the same.
-  /// Measured, with every instruction of every rank. Known to rank 0 alone.
+  /// Measured, with every instruction of every rank. Known to rank 0 alone, as what follows.
   std::optional<Timeline> timeline;
+  /// By rank: what it booked, waits for exchanges excepted, less the time in which its thread had no core. Ranks that share
+  /// cores compute for longer than this.
+  std::vector<Breakdown> processor;
 };
 
 /// How programs for an executor on this backend are lowered: its element sizes, and attention that adds up by itself.

@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   add_trace_command(app, session);
   add_calibrate_command(app, session);
   add_comm_command(app, session);
+  add_execute_command(app, session);
   add_cluster_command(app, session);
   try {
     app.parse(argc, argv);

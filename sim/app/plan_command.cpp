@@ -1,8 +1,5 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "sim/app/command.h"
+#include "sim/app/study_choice.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/output_file.h"
 #include "sim/study/step.h"
@@ -19,25 +16,11 @@ struct PlanOptions {
   std::string out;
 };
 
-std::size_t plan_index(const Study& study, const std::string& name) {
-  std::vector<std::string> names;
-  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
-  if (name.empty() && names.size() == 1) return 0;
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  if (name.empty()) throw InputError("the study has several plans: choose one with --plan", suggestion("", names));
-  throw InputError(fmt::format("the study has no plan '{}'", name), suggestion(name, names));
-}
-
 int run_command(const PlanOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
-  const std::size_t plan = plan_index(study, options.plan);
-  if (options.point >= std::ssize(study.points)) {
-    throw InputError(
-        fmt::format("there is no point {}: the study has {}, counted from 0", options.point, study.points.size()));
-  }
-  const StudyPoint& point = study.points[static_cast<std::size_t>(options.point)];
+  const std::size_t plan = chosen_plan(study, options.plan);
+  const StudyPoint& point = chosen_point(study, options.point);
   const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));
   if (options.out.empty()) {
     print(text);

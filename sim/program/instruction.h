@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -13,6 +14,7 @@ namespace hdpsim {
 /// Queues of a device that run beside each other; each runs its own instructions in order.
 enum class Stream : std::uint8_t { compute, comm, d2h, h2d };
 inline constexpr std::size_t stream_count = 4;
+[[nodiscard]] std::string_view stream_name(Stream stream);
 
 enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
@@ -25,6 +27,7 @@ enum class Opcode : std::uint8_t {
   overhead,    ///< Fixed host time of a micro-batch.
 };
 inline constexpr std::size_t opcode_count = 8;
+[[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
 /// An instruction that must have ended, in this iteration of the loop or some iterations back.
 struct Dependency {

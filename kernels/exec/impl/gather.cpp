@@ -32,6 +32,7 @@ std::vector<std::byte> packed(const RankLog& log) {
   append(bytes, log.records);
   append(bytes, log.waits);
   append(bytes, &log.booked, 1);
+  append(bytes, &log.processor, 1);
   append(bytes, &log.end, 1);
   return bytes;
 }
@@ -63,6 +64,7 @@ RankLog unpacked(const std::vector<std::byte>& bytes) {
   unpacker.read(log.records);
   unpacker.read(log.waits);
   unpacker.read(&log.booked, 1);
+  unpacker.read(&log.processor, 1);
   unpacker.read(&log.end, 1);
   return log;
 }
@@ -170,15 +172,15 @@ Timeline assemble(const Plan& plan, const std::vector<RankLog>& logs) {
 }
 
 // Logs pass through host memory, which is where the transports of CPUs expect them.
-std::optional<Timeline> gather_timeline(Transport& transport, const Plan& plan, const RankLog& log) {
+std::vector<RankLog> gather_logs(Transport& transport, const RankLog& log) {
   const std::vector<std::byte> bytes = packed(log);
   const std::uint64_t size = bytes.size();
   std::vector<std::uint64_t> sizes(static_cast<std::size_t>(transport.size()));
   transport.all_gather(&size, sizes.data(), sizeof(size));
-  if (transport.rank() == 0) return assemble(plan, received(transport, log, sizes));
+  if (transport.rank() == 0) return received(transport, log, sizes);
   const Send send{0, bytes.data(), bytes.size()};
   transport.wait(transport.start({&send, 1}, {}));
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "kernels/exec/impl/recorder.h"
@@ -14,7 +13,7 @@ namespace hdpsim::kernels::exec {
 /// O(n log n) in records.
 [[nodiscard]] Timeline assemble(const Plan& plan, const std::vector<RankLog>& logs);
 
-/// A collective: rank 0 gets the timeline, the others nothing.
-[[nodiscard]] std::optional<Timeline> gather_timeline(Transport& transport, const Plan& plan, const RankLog& log);
+/// A collective: rank 0 gets the logs of all ranks, the others nothing.
+[[nodiscard]] std::vector<RankLog> gather_logs(Transport& transport, const RankLog& log);
 
 }  // namespace hdpsim::kernels::exec

@@ -70,11 +70,12 @@ void Interpreter::issue(const Instruction& instruction) {
   wait_for_dependencies(instruction);
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
   InstructionRecord record = record_of(instruction);
-  record.begin = parts_.recorder.now();
-  compute(instruction);
-  parts_.backend.synchronize();
-  record.end = parts_.recorder.now();
-  parts_.recorder.book(activity_of(instruction.opcode), record.end - record.begin);
+  const auto [begin, end] = parts_.recorder.timed(activity_of(instruction.opcode), [&] {
+    compute(instruction);
+    parts_.backend.synchronize();
+  });
+  record.begin = begin;
+  record.end = end;
   parts_.recorder.add(record);
 }
 
@@ -110,7 +111,7 @@ void Interpreter::wait_for_exchange() {
 
 void Interpreter::exchange(const Instruction& instruction) {
   wait_for_exchange();  // a stream runs one instruction at a time
-  parts_.recorder.timed(Activity::attention, [&] { parts_.ring.add_arrived(); });
+  (void)parts_.recorder.timed(Activity::attention, [&] { parts_.ring.add_arrived(); });
   InstructionRecord record = record_of(instruction);
   record.begin = parts_.recorder.now();
   parts_.ring.exchange(static_cast<int>(instruction.ring_step));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <vector>
 
 #include "sim/engine/timeline.h"
@@ -19,9 +20,17 @@ struct ExchangeWait {
 struct RankLog {
   std::vector<InstructionRecord> records;
   std::vector<ExchangeWait> waits;
-  Breakdown booked;  ///< What is no wait for an exchange.
+  Breakdown booked;     ///< What is no wait for an exchange.
+  Breakdown processor;  ///< The same less the time in which the thread did not run.
   Instant end;
 };
+
+/// Time that the calling thread has had a core.
+[[nodiscard]] inline Duration thread_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return Duration::picoseconds(std::int64_t{now.tv_sec} * 1'000'000'000'000 + std::int64_t{now.tv_nsec} * 1000);
+}
 
 /// The clock of one rank and what it writes down. Times are those of steady_clock.
 class Recorder {
@@ -48,13 +57,21 @@ class Recorder {
     log_.records[record].end = end;
     log_.waits.push_back({record, waited_since, end});
   }
-  void book(Activity activity, Duration time) { log_.booked[activity] += time; }
+  /// When something ran.
+  struct Interval {
+    Instant begin;
+    Instant end;
+  };
   /// Runs `work` and books how long it took.
   template <class Work>
-  void timed(Activity activity, const Work& work) {
+  Interval timed(Activity activity, const Work& work) {
+    const Duration thread_began = thread_time();
     const Instant begin = now();
     work();
-    book(activity, now() - begin);
+    const Instant end = now();
+    log_.booked[activity] += end - begin;
+    log_.processor[activity] += thread_time() - thread_began;
+    return {begin, end};
   }
   [[nodiscard]] RankLog end_step() {
     log_.end = now();

@@ -40,6 +40,26 @@ TEST_CASE("one rank alone takes its kernels' time", "[engine]") {
   }
 }
 
+TEST_CASE("the exact grain keeps every instruction where that is asked for", "[engine]") {
+  constexpr std::int64_t layers = 3;
+  const Plan plan = plan_of(2, layers, {{{0, 1}, 1000}});
+  HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+  CHECK(run(plan, one_head_model(layers), world, Grain::exact).instructions.empty());
+  world.machine.record_instructions = true;
+  const Timeline timeline = run(plan, one_head_model(layers), world, Grain::exact);
+  // Of a rank: overhead, embedding and output head twice each; of a layer forward 2 dense, 2 attention, 1 merge and 1
+  // exchange, backward 2 dense, 2 attention and 3 exchanges.
+  CHECK(timeline.instructions.size() == 2 * (5 + layers * (6 + 7)));
+  Duration attention;
+  for (const InstructionRecord& record : timeline.instructions) {
+    CHECK(record.begin <= record.end);
+    CHECK(record.end.since_start() <= timeline.step_time);
+    const bool counts = record.rank == HdpRank(1) && record.opcode == Opcode::attention;
+    if (counts) attention += record.end - record.begin;
+  }
+  CHECK(attention == timeline.ranks[1][Activity::attention]);  // HandCosts merge for nothing
+}
+
 // The published kind of step by hand: one ring, two ranks, two layers. Rank i holds 2 of 4 parts of every span: with L
 // tokens each has a = L / 2 tokens; its own step is causal over a tokens, the other one half a full square, a x a / 2.
 struct HandRing {

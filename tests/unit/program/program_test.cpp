@@ -149,6 +149,54 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
         Approx(end_of(one).optimizer.traffic.gigabytes() / 4).epsilon(1e-4));
 }
 
+TEST_CASE("an instruction of a ring says its step", "[program]") {
+  const MicroBatchProgram program = lowered(plan_of(3, 2, {{{0, 1, 2}, 3000}}), 2);
+  const auto steps = [](const Block& block, Opcode opcode) {
+    std::vector<std::uint32_t> found;
+    for (const Instruction& i : block.body) {
+      if (i.opcode == opcode) found.push_back(i.ring_step);
+    }
+    return found;
+  };
+  CHECK(steps(forward_layers(program), Opcode::exchange) == std::vector<std::uint32_t>{1, 2});
+  CHECK(steps(forward_layers(program), Opcode::attention) == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(steps(forward_layers(program), Opcode::merge) == std::vector<std::uint32_t>{1, 2});
+  CHECK(steps(backward_layers(program), Opcode::exchange) == std::vector<std::uint32_t>{1, 2, 3, 4});
+  CHECK(steps(backward_layers(program), Opcode::attention) == std::vector<std::uint32_t>{0, 1, 2});
+}
+
+TEST_CASE("attention that adds up by itself needs no merges, and the next exchange waits for it", "[program]") {
+  const Plan plan = plan_of(3, 2, {{{0, 1, 2}, 3000}});
+  LoweringOptions options{one_head_model(2), Mesh{.hdp = 3}, 2};
+  options.separate_merge = false;
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  const std::vector<Instruction>& body = forward_layers(program).body;
+  CHECK(count(forward_layers(program), Opcode::merge) == 0);
+  // dense, exchange 1, attention 0, exchange 2, attention 1, attention 2, dense
+  REQUIRE(body.size() == 7);
+  CHECK(body[3].opcode == Opcode::exchange);
+  CHECK(body[3].dependencies[0].instruction == 2);
+  CHECK(program.memory_bound.empty());
+}
+
+TEST_CASE("elements of four bytes double what is sent", "[program]") {
+  const Plan plan = plan_of(2, 2, {{{0, 1}, 3000}});
+  const auto moved = [&](std::int64_t element, std::int64_t dkv) {
+    LoweringOptions options{one_head_model(2), Mesh{.hdp = 2}, dkv};
+    options.bytes_per_element = element;
+    const Program program(plan, options);
+    const MicroBatchProgram lowered_program = program.micro_batch(MicroBatchId(0));
+    Bytes sum = program.step_end().parameters;
+    for (const Block& block : lowered_program.blocks) {
+      for (const Instruction& i : block.body) {
+        if (i.opcode == Opcode::exchange) sum += lowered_program.bytes[i.work];
+      }
+    }
+    return sum;
+  };
+  CHECK(moved(4, 4) == moved(2, 2) * 2);
+}
+
 TEST_CASE("a pipeline is refused", "[program]") {
   const Plan plan = plan_of(1, 2, {{{0}, 64}});
   const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 2}, 2};

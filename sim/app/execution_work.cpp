@@ -1,0 +1,93 @@
+#include "sim/app/execution_work.h"
+
+#include <fmt/format.h>
+
+#include "kernels/exec/parameters.h"
+#include "sim/app/study_choice.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/study/check_file.h"
+#include "sim/study/step.h"
+
+namespace hdpsim::app {
+namespace {
+
+bool is_plan_file(const std::string& path) {
+  Diagnostics diagnostics;
+  const Value document = load_document(path, diagnostics);
+  if (document.is_null()) diagnostics.throw_if_any();
+  return kind_of_file(path, document) == FileKind::plan;
+}
+
+Plan read_sound_plan(const std::string& path) {
+  Diagnostics diagnostics;
+  std::optional<Plan> plan = load_plan(path, diagnostics);
+  if (plan) {
+    for (const std::string& problem : check_plan(*plan)) diagnostics.error({path, 0, 0}, problem);
+  }
+  diagnostics.throw_if_any();
+  return std::move(*plan);
+}
+
+// How many ranks the user asks for; 0 if the study may say.
+std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes) {
+  if (!processes) return options.ranks;
+  if (options.ranks == 0 || options.ranks == *processes) return *processes;
+  throw InputError(fmt::format("--ranks is {}, but {} processes have been started", options.ranks, *processes),
+                   "leave --ranks out: each process is a rank");
+}
+
+// The study on as many ranks as wanted: its own cluster if that has them, else one node of it with so many devices.
+Study study_on(std::int64_t ranks, const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+  Study study = load_study(file, options.overrides, catalog);
+  if (ranks == 0 || chosen_point(study, options.point).spec.mesh.hdp == ranks) return study;
+  std::vector<std::string> overrides = options.overrides;
+  overrides.push_back(fmt::format("cluster.gpus={}", ranks));
+  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks));
+  return load_study(file, overrides, catalog);
+}
+
+void require_match(const Work& work, std::int64_t ranks, const std::string& file) {
+  const Mesh& mesh = work.point->spec.mesh;
+  if (mesh.tp != 1) throw InputError(fmt::format("tensor parallelism cannot be executed yet: mesh.tp is {}", mesh.tp));
+  if (work.plan && ranks != 0 && work.plan->ranks != ranks) {
+    throw InputError(Position{file, 0, 0}, fmt::format("the plan is for {} ranks, not {}", work.plan->ranks, ranks));
+  }
+  if (ranks != 0 && mesh.hdp != ranks) {
+    throw InputError(fmt::format("the study has {} HDP ranks, not {}", mesh.hdp, ranks), "leave out mesh.hdp");
+  }
+  if (work.plan && work.plan->layers != work.model().layers) {
+    throw InputError(Position{file, 0, 0}, fmt::format("the plan is for a model of {} layers, '{}' has {}",
+                                                       work.plan->layers, work.model().name, work.model().layers));
+  }
+  (void)kernels::exec::ParameterLayout(work.model());
+}
+
+}  // namespace
+
+Plan Work::plan_of(std::int64_t step) const {
+  if (!plan) return make_plan(*point, policy, step, point->batches->step(step));
+  Plan again = *plan;
+  again.step += step;
+  return again;
+}
+
+Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog) {
+  const std::int64_t ranks = wanted_ranks(options, processes);
+  Work work;
+  const bool plan_given = is_plan_file(options.file);
+  if (plan_given && options.study.empty()) {
+    throw InputError(Position{options.file, 0, 0}, "a plan does not say for which model and data it is",
+                     "name its study with --study");
+  }
+  if (!plan_given && !options.study.empty()) throw InputError("--study belongs to a plan, but a study is given");
+  if (plan_given) work.plan = read_sound_plan(options.file);
+  const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
+  work.study = study_on(wanted, plan_given ? options.study : options.file, options, catalog);
+  work.point = &chosen_point(work.study, options.point);
+  if (!plan_given) work.policy = chosen_plan(work.study, options.plan);
+  require_match(work, wanted, options.file);
+  return work;
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/study/study.h"
+
+namespace hdpsim::app {
+
+struct ExecuteOptions {
+  std::string file;
+  std::string study;
+  std::vector<std::string> overrides;
+  std::string plan;
+  std::int64_t point = 0;
+  std::int64_t ranks = 0;  ///< Zero: as many as the plan, the launcher or the study has.
+  std::int64_t steps = 1;
+  std::int64_t first_step = 0;
+  std::string out;
+  std::vector<std::string> text;
+  std::int64_t seed = 1;
+  double rate = 3e-4;
+  Duration patience = Duration::seconds(60);  ///< For a rank that does not move.
+};
+
+/// The study behind the steps, and who plans them: one of its policies, or a file for all steps alike.
+struct Work {
+  Study study;
+  const StudyPoint* point = nullptr;
+  std::size_t policy = 0;
+  std::optional<Plan> plan;
+
+  [[nodiscard]] std::int64_t ranks() const { return point->spec.mesh.hdp; }
+  [[nodiscard]] const Transformer& model() const { return point->spec.model; }
+  [[nodiscard]] std::string policy_name() const { return plan ? plan->policy : study.plans[policy].name; }
+  /// A plan of a file has other data in every step.
+  [[nodiscard]] Plan plan_of(std::int64_t step) const;
+};
+
+/// Finds out what the user wants. `processes`: how many have been started as ranks, if they have. InputError for what is
+/// wrong with the files, for a plan of another number of ranks or another model, and for a mesh that cannot be executed.
+[[nodiscard]] Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog);
+
+}  // namespace hdpsim::app

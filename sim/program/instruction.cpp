@@ -1,0 +1,16 @@
+#include "sim/program/instruction.h"
+
+namespace hdpsim {
+
+std::string_view stream_name(Stream stream) {
+  constexpr std::array<std::string_view, stream_count> names = {"compute", "comm", "d2h", "h2d"};
+  return names.at(static_cast<std::size_t>(stream));
+}
+
+std::string_view opcode_name(Opcode opcode) {
+  constexpr std::array<std::string_view, opcode_count> names = {"dense",      "attention", "merge",    "exchange",
+                                                                "collective", "offload",   "prefetch", "overhead"};
+  return names.at(static_cast<std::size_t>(opcode));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string small_study =
+    "name: small\ncluster: {preset: laptop-cpu}\nmodel: {preset: byte-3m}\nprofile: epyc-cpu\n"
+    "data: {lengths: {preset: github}, context: 512, tokens_per_step: 1Ki, steps: 2}\nmesh: {capacity: 256}\n"
+    "plans: [static, hdp-naive, hdp-balance]\n";
+
+/// A workplace with the small study in it.
+struct RealWorkplace : Workplace {
+  RealWorkplace() { write("small.yaml", small_study); }
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The second column of steps.csv.
+std::vector<double> losses_of(const std::string& csv) {
+  std::vector<double> losses;
+  for (const std::string& line : lines_of(csv)) {
+    const std::size_t begin = line.find(',') + 1;
+    if (!line.starts_with("step")) losses.push_back(std::stod(line.substr(begin, line.find(',', begin) - begin)));
+  }
+  return losses;
+}
+
+// "0, 1, 2, 3, 4, "attention", "compute"" of every instruction of a timeline file.
+std::multiset<std::string> instructions_of(const std::string& jsonl) {
+  std::multiset<std::string> ids;
+  for (const std::string& line : lines_of(jsonl)) {
+    if (line[0] == '[') ids.insert(line.substr(1, line.rfind(',', line.rfind(',') - 1) - 1));
+  }
+  return ids;
+}
+
+TEST_CASE("all plans of a study train the same way", "[execute]") {
+  const RealWorkplace here;
+  std::vector<std::vector<double>> losses;
+  for (const std::string plan : {"static", "hdp-naive", "hdp-balance"}) {
+    const Outcome outcome = here.hdpsim(fmt::format("execute small.yaml --plan {0} --steps 3 --out {0}", plan));
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("byte-3m of 3.08M parameters, " + plan + " on 4 ranks, predicted by epyc-cpu"));
+    losses.push_back(losses_of(here.read(plan + "/steps.csv")));
+    REQUIRE(losses.back().size() == 3);
+  }
+  for (std::size_t step = 0; step < 3; ++step) {
+    CHECK(losses[1][step] == Approx(losses[0][step]).epsilon(1e-5));
+    CHECK(losses[2][step] == Approx(losses[0][step]).epsilon(1e-5));
+  }
+  CHECK(losses[0][2] < losses[0][0]);
+}
+
+TEST_CASE("what was predicted and what was measured are the same instructions", "[execute]") {
+  const RealWorkplace here;
+  REQUIRE(here.hdpsim("execute small.yaml --plan hdp-balance --first-step 1 --out real").code == 0);
+  CHECK(files_in(here.folder() / "real") ==
+        std::vector<std::string>{"measured-1.jsonl", "plan-1.json", "predicted-1.jsonl", "steps.csv"});
+  const auto predicted = instructions_of(here.read("real/predicted-1.jsonl"));
+  CHECK(predicted.size() > 100);
+  CHECK(predicted == instructions_of(here.read("real/measured-1.jsonl")));
+}
+
+TEST_CASE("a plan file is executed as its study would be, on as many ranks as it is for", "[execute]") {
+  const RealWorkplace here;
+  REQUIRE(here.hdpsim("plan small.yaml --plan hdp-naive --set cluster.gpus=2 --set cluster.node.gpus=2 --out p.json")
+              .code == 0);
+  const Outcome outcome = here.hdpsim("execute p.json --study small.yaml --out plan");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("hdp-naive on 2 ranks"));
+  REQUIRE(here.hdpsim("execute small.yaml --plan hdp-naive --ranks 2 --out study").code == 0);
+  CHECK(losses_of(here.read("plan/steps.csv")) == losses_of(here.read("study/steps.csv")));
+
+  const Outcome other_size = here.hdpsim("execute p.json --study small.yaml --ranks 3");
+  CHECK(other_size.code == 2);
+  CHECK_THAT(other_size.err, Contains("p.json: error: the plan is for 2 ranks, not 3"));
+  const Outcome other_model = here.hdpsim("execute p.json --study small.yaml --set model.preset=llama-160m");
+  CHECK(other_model.code == 2);
+  CHECK_THAT(other_model.err, Contains("the plan is for a model of 4 layers, 'llama-160m' has 12"));
+  const Outcome no_study = here.hdpsim("execute p.json");
+  CHECK(no_study.code == 2);
+  CHECK_THAT(no_study.err, Contains("name its study with --study"));
+}
+
+TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
+  const RealWorkplace here;
+  const auto refused = [&](const std::string& arguments, const std::string& reason, const std::string& before = "") {
+    CAPTURE(arguments);
+    const Outcome outcome = here.hdpsim("execute small.yaml " + arguments, before);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(reason));
+  };
+  refused("", "the study has several plans: choose one with --plan");
+  refused("--plan static --set mesh.tp=2", "tensor parallelism cannot be executed yet: mesh.tp is 2");
+  refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
+  refused("--plan hdp-naive --set 'plans=[{hdp-naive: {offload: 0.5}}]'", "micro-batch 0 offloads activations");
+  refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
+          "export OMPI_COMM_WORLD_SIZE=3;");
+  refused("--plan static", "start them with mpirun or srun", "export TORCHELASTIC_RUN_ID=1;");
+}
+
+TEST_CASE("a loss that is no number ends the run with one message", "[execute]") {
+  const RealWorkplace here;
+  const Outcome outcome = here.hdpsim("execute small.yaml --plan static --steps 9 --learning-rate 1e38");
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Contains("error: the loss of step") && Contains("the parameters are not updated"));
+  CHECK(lines_of(outcome.err).size() == 1);
+}
+
+TEST_CASE("bytes of text are learned from", "[execute]") {
+  const RealWorkplace here;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abcd";
+  here.write("text", text);
+  const Outcome outcome = here.hdpsim("execute small.yaml --plan hdp-balance --ranks 2 --steps 8 --text text --out t");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const std::vector<double> losses = losses_of(here.read("t/steps.csv"));
+  CHECK(losses.front() == Approx(std::log(256)).epsilon(0.05));
+  CHECK(losses.back() < 2);
+}
+
+TEST_CASE("a run that is told to stop ends after its step, its files whole", "[execute]") {
+  const RealWorkplace here;
+  Background run(here, {"execute", "small.yaml", "--plan", "static", "--steps", "100000", "--out", "out"});
+  const fs::path first = here.folder() / "out" / "measured-0.jsonl";
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!fs::exists(first) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  run.send(SIGTERM);
+  CHECK(run.wait() == 128 + SIGTERM);
+  const std::vector<std::string> files = files_in(here.folder() / "out");
+  for (const std::string& file : files) CHECK_FALSE(file.ends_with(".part"));
+  // One plan and two timelines a step, and steps.csv with a line a step.
+  CHECK(files.size() % 3 == 1);
+  CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 3);
+}
+
+// ---- Processes
+
+bool has_mpirun() {
+  return std::system("command -v mpirun >/dev/null") == 0;
+}
+
+// hdpsim as `ranks` processes: root in a container, more ranks than cores.
+std::string mpirun(int ranks) {
+  return fmt::format(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n {} --oversubscribe --bind-to none "
+      "--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp",
+      ranks);
+}
+
+TEST_CASE("processes under mpirun train to the same bits as threads", "[execute][mpi]") {
+  if (!has_mpirun()) {
+    WARN("SKIPPED: there is no mpirun here");
+    return;
+  }
+  const RealWorkplace here;
+  const std::string arguments =
+      "execute small.yaml --plan hdp-balance --steps 2 --set cluster.gpus=3 "
+      "--set cluster.node.gpus=3 --out ";
+  REQUIRE(here.hdpsim(arguments + "threads").code == 0);
+  const Outcome outcome = here.hdpsim(arguments + "processes", mpirun(3));
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(losses_of(here.read("processes/steps.csv")) == losses_of(here.read("threads/steps.csv")));
+  CHECK(instructions_of(here.read("processes/measured-1.jsonl")) ==
+        instructions_of(here.read("threads/measured-1.jsonl")));
+
+  const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("--ranks is 4, but 3 processes have been started"));
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,72 @@
+#include "sim/report/timeline_file.h"
+
+#include "sim/base/diagnostic.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Instant at(std::int64_t ps) {
+  return Instant::at(Duration::picoseconds(ps));
+}
+
+Timeline small_timeline() {
+  Timeline timeline;
+  timeline.step_time = Duration::picoseconds(2'000'000'000'001);
+  timeline.ranks.resize(1);
+  timeline.ranks[0][Activity::attention] = Duration::picoseconds(1);
+  timeline.ranks[0][Activity::group_wait] = Duration::picoseconds(2'000'000'000'000);
+  timeline.micro_batches = {{at(10), at(500'000'000'000)}};
+  timeline.instructions = {{.rank = HdpRank(0),
+                            .micro_batch = MicroBatchId(0),
+                            .block = 2,
+                            .iteration = 11,
+                            .instruction = 3,
+                            .opcode = Opcode::exchange,
+                            .stream = Stream::comm,
+                            .begin = at(10),
+                            .end = at(250'000'000'000)}};
+  return timeline;
+}
+
+constexpr char small_text[] =
+    R"({"schema": "hdpsim.timeline/1", "source": "measured", "plan": "a \"plan\"", "step": 3, "step_time_s": 2.000000000001, "ranks": 1, "micro_batches": 1, "instructions": 1}
+{"rank": 0, "breakdown_s": {"attention": 0.000000000001, "linear": 0, "cp_comm": 0, "tp_comm": 0, "offload_stall": 0, "bubble": 0, "group_wait": 2, "grad_sync": 0, "optimizer": 0, "data_wait": 0, "overhead": 0}}
+{"micro_batch": 0, "begin_s": 0.00000000001, "end_s": 0.5}
+[0, 0, 2, 11, 3, "exchange", "comm", 0.00000000001, 0.25]
+)";
+
+TEST_CASE("a timeline is lines of JSON, exact to the picosecond", "[report]") {
+  CHECK(timeline_text({"measured", "a \"plan\"", 3}, small_timeline()) == small_text);
+}
+
+TEST_CASE("a timeline is read back equal", "[report]") {
+  const Timeline timeline = small_timeline();
+  const TimelineFile read = read_timeline("x.jsonl", small_text);
+  CHECK(read.title == TimelineTitle{"measured", "a \"plan\"", 3});
+  CHECK(read.timeline.step_time == timeline.step_time);
+  CHECK(read.timeline.instructions == timeline.instructions);
+  CHECK(read.timeline.micro_batches[0].end == timeline.micro_batches[0].end);
+  CHECK(read.timeline.ranks[0].total() == read.timeline.step_time);
+  CHECK(read.timeline.ranks[0][Activity::attention] == Duration::picoseconds(1));
+}
+
+TEST_CASE("what is no timeline is told with its line", "[report]") {
+  const std::string text = small_text;
+  const auto broken = [&](const std::string& part, const std::string& by) {
+    std::string copy = text;
+    return copy.replace(copy.find(part), part.size(), by);
+  };
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", ""), Contains("x.jsonl:1:1: error: this is no line of a timeline"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("timeline/1", "result/1")), Contains("its schema is not"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("exchange", "exchanges")),
+                    Contains("x.jsonl:4:1") && Contains("there is no 'exchanges'"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("0.25", "-1")), Contains("-1 s is no time"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", text.substr(0, text.rfind('['))), Contains("x.jsonl:4:1"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", text + "[]\n"), Contains("more lines than the first one says"));
+}
+
+}  // namespace
+}  // namespace hdpsim
