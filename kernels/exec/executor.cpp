@@ -10,11 +10,13 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/exec/checkpoint.h"
 #include "kernels/exec/impl/activations.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/gather.h"
 #include "kernels/exec/impl/interpreter.h"
 #include "kernels/exec/impl/recorder.h"
+#include "kernels/exec/impl/requirements.h"
 #include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/parameters.h"
@@ -32,35 +34,6 @@ AttentionHeads heads_of(const Transformer& model) {
           .kv_heads = model.kv_heads,
           .dim = model.head_dim,
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
-}
-
-bool same_shape(const Transformer& a, const Transformer& b) {
-  return a.layers == b.layers && a.hidden == b.hidden && a.heads == b.heads && a.kv_heads == b.kv_heads &&
-         a.head_dim == b.head_dim && a.ffn_hidden == b.ffn_hidden && a.vocabulary == b.vocabulary &&
-         a.tied_embeddings == b.tied_embeddings;
-}
-
-void require_executable(const Program& program, const Transformer& model, const TokenSource& tokens, int ranks) {
-  const Plan& plan = program.plan();
-  const LoweringOptions& lowering = program.options();
-  const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
-  if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
-  if (plan.layers != model.layers || !same_shape(lowering.model, model)) {
-    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}", plan.layers, model.name, model.layers));
-  }
-  if (lowering.mesh.tp != 1)
-    refuse(fmt::format("tensor parallelism cannot be executed yet: tp is {}", lowering.mesh.tp));
-  if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels have not");
-  if (tokens.vocabulary() > model.vocabulary) {
-    refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,
-                       model.vocabulary));
-  }
-  const auto offloads = [](const MicroBatch& micro_batch) { return micro_batch.offload > 0; };
-  const auto found = std::find_if(plan.micro_batches.begin(), plan.micro_batches.end(), offloads);
-  if (found != plan.micro_batches.end()) {
-    refuse(fmt::format("micro-batch {} offloads activations, which cannot be executed yet",
-                       found - plan.micro_batches.begin()));
-  }
 }
 
 // Drives the transport between tiles of attention, for as long as the object lives.
@@ -92,6 +65,18 @@ Recorder::Clock::time_point agreed_start(Transport& transport) {
   transport.all_gather(&mine, stamps.data(), sizeof(Stamp));
   const bool one_host = std::all_of(stamps.begin(), stamps.end(), [&](const Stamp& s) { return s.host == mine.host; });
   return one_host ? Recorder::Clock::time_point(Recorder::Clock::duration(stamps[0].time)) : Recorder::Clock::now();
+}
+
+// Why training cannot go on from a checkpoint; empty if it can.
+std::string checkpoint_problem(const std::filesystem::path& path, const Transformer& model) {
+  try {
+    CheckpointReader reader(path);
+    reader.verify();
+    if (same_shape(reader.title().model, model)) return {};
+    return fmt::format("{} is of another model than '{}'", path.string(), model.name);
+  } catch (const UnsupportedInput& error) {
+    return error.what();
+  }
 }
 
 // What every rank says of its part of a step.
@@ -157,6 +142,18 @@ struct Executor::Parts {
     (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
   }
 
+  /// Rank 0 looks and tells all.
+  void require_loadable(const std::filesystem::path& path) {
+    std::array<char, 512> problem{};
+    if (transport.rank() == 0) {
+      const std::string text = checkpoint_problem(path, model);
+      std::copy_n(text.begin(), std::min(text.size(), problem.size() - 1), problem.begin());
+    }
+    std::vector<char> problems(problem.size() * static_cast<std::size_t>(transport.size()));
+    transport.all_gather(problem.data(), problems.data(), problem.size());
+    if (problems[0] != '\0') throw UnsupportedInput(problems.data());
+  }
+
   Backend& backend;
   Transport& transport;
   Transformer model;
@@ -213,6 +210,25 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
   if (!logs.empty()) outcome.timeline = assemble(program.plan(), logs);
   for (const RankLog& log : logs) outcome.processor.push_back(log.processor);
   return outcome;
+}
+
+void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
+  Parts& parts = *parts_;
+  std::optional<CheckpointWriter> writer;
+  if (parts.transport.rank() == 0) {
+    writer.emplace(path, CheckpointTitle{parts.model, parts.layout.count(), parts.adam.updates(), next_step});
+  }
+  parts.adam.save(writer ? &*writer : nullptr);
+  if (writer) writer->finish();
+  parts.transport.barrier();
+}
+
+std::int64_t Executor::load(const std::filesystem::path& path) {
+  Parts& parts = *parts_;
+  parts.require_loadable(path);
+  CheckpointReader reader(path);
+  parts.adam.load(reader, Parts::floats(parts.parameters));
+  return reader.title().next_step;
 }
 
 std::int64_t Executor::parameter_count() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -68,6 +69,13 @@ class Executor {
   /// rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters are
   /// then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
+
+  /// Writes a checkpoint (kernels/exec/checkpoint.h), which rank 0 does for all; `next_step` is kept for load(). A
+  /// collective. DeviceError if it cannot be written; the one that stood there stays.
+  void save(const std::filesystem::path& path, std::int64_t next_step);
+  /// Goes on from a checkpoint, whose next step it returns: to the bit, as if there had been no break; whatever the number
+  /// of ranks that wrote it. A collective. UnsupportedInput, on every rank alike, if it is damaged or of another model.
+  [[nodiscard]] std::int64_t load(const std::filesystem::path& path);
 
   [[nodiscard]] std::int64_t parameter_count() const;
   /// The sum over ranks of the last step's gradients. A collective: all ranks call it, all get all of it.

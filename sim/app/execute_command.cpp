@@ -76,6 +76,12 @@ class Teller {
   std::string model_;
 };
 
+// Whether a checkpoint is due after so many steps.
+bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
+  if (options.checkpoint.empty()) return false;
+  return is_end || (options.checkpoint_every > 0 && steps % options.checkpoint_every == 0);
+}
+
 // All steps on one rank; `teller` on rank 0 alone. False if somebody asked to stop.
 bool run_rank(const Work& work, const ExecuteOptions& options, kernels::Transport& transport, Teller* teller) {
   const auto backend = kernels::make_cpu_backend();
@@ -84,12 +90,15 @@ bool run_rank(const Work& work, const ExecuteOptions& options, kernels::Transpor
                                        .adam = {.rate = static_cast<float>(options.rate)}};
   exec::Executor executor(*backend, transport, work.model(), training);
   const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), work.ranks());
-  for (std::int64_t step = options.first_step; step < options.first_step + options.steps; ++step) {
+  const std::int64_t first = options.resume ? executor.load(options.checkpoint) : options.first_step;
+  const std::int64_t last = first + options.steps - 1;
+  for (std::int64_t step = first; step <= last; ++step) {
     const Plan plan = work.plan_of(step);
     const Program program(plan, lowering);
     exec::StepOutcome outcome = executor.run_step(program, *tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
     if (teller != nullptr) teller->tell(program, std::move(outcome));
+    if (keeps(options, step - first + 1, stopped || step == last)) executor.save(options.checkpoint, step + 1);
     if (stopped) return false;
   }
   return true;
@@ -173,6 +182,17 @@ void add_training_options(CLI::App& command, ExecuteOptions& options) {
       ->type_name("RATE");
 }
 
+void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
+  CLI::Option* file =
+      command
+          .add_option("--checkpoint", options.checkpoint, "Write a checkpoint there at the end, also when told to stop")
+          ->type_name("FILE");
+  add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every so many steps")->needs(file);
+  command.add_flag("--resume", options.resume, "Go on from the checkpoint, with the step that comes next")
+      ->needs(file)
+      ->excludes(command.get_option("--first-step"));
+}
+
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   add_count(command, "--ranks", options.ranks,
             "HDP ranks, as threads of this process on one node of the study's cluster (default: those of the study)");
@@ -196,6 +216,7 @@ void add_execute_command(CLI::App& app, Session& session) {
   ExecuteOptions& options = add_command(*command, session, run_command);
   add_what_options(*command, options);
   add_training_options(*command, options);
+  add_checkpoint_options(*command, options);
   add_rank_options(*command, options);
   command
       ->add_option("--out", options.out,

@@ -19,6 +19,9 @@ struct ExecuteOptions {
   std::int64_t ranks = 0;  ///< Zero: as many as the plan, the launcher or the study has.
   std::int64_t steps = 1;
   std::int64_t first_step = 0;
+  std::string checkpoint;             ///< Empty: none is written.
+  std::int64_t checkpoint_every = 0;  ///< Steps; zero: at the end alone.
+  bool resume = false;
   std::string out;
   std::vector<std::string> text;
   std::int64_t seed = 1;

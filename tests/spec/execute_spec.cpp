@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
+#include <random>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -157,6 +158,71 @@ TEST_CASE("a run that is told to stop ends after its step, its files whole", "[e
   CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 3);
 }
 
+// ---- Checkpoints
+
+/// A workplace with a study whose steps take milliseconds.
+struct FastWorkplace : Workplace {
+  FastWorkplace() {
+    write(
+        "tiny.json",
+        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
+        R"( "num_attention_heads": 1, "vocab_size": 64})");
+    write("fast.yaml",
+          "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
+          "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 64, tokens_per_step: 64, steps: 1}\n"
+          "mesh: {capacity: 64}\nplans: [hdp-balance]\n");
+  }
+};
+
+// The step of the last line of the table of steps.
+std::int64_t last_step(const std::string& out) {
+  std::int64_t step = -1;
+  for (const std::string& line : lines_of(out)) {
+    if (line.find("tokens/s") != std::string::npos) step = 0;
+    if (step >= 0 && line.empty()) break;
+    if (step >= 0 && line.find("step") == std::string::npos) step = std::stoll(line);
+  }
+  return step;
+}
+
+TEST_CASE("a run that is killed again and again goes on from its last checkpoint, to the bit", "[execute]") {
+  const FastWorkplace here;
+  const std::vector<std::string> endless = {"execute", "fast.yaml",          "--steps", "100000", "--checkpoint",
+                                            "kept",    "--checkpoint-every", "1"};
+  std::mt19937 random(7);
+  for (int kill = 0; kill < 100; ++kill) {
+    std::vector<std::string> arguments = endless;
+    if (fs::exists(here.folder() / "kept")) arguments.emplace_back("--resume");
+    Background run(here, arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 130));
+    run.send(SIGKILL);
+    REQUIRE(run.wait() == 128 + SIGKILL);
+  }
+  REQUIRE(fs::exists(here.folder() / "kept"));
+  const Outcome resumed = here.hdpsim("execute fast.yaml --checkpoint kept --resume");
+  CAPTURE(resumed.err);
+  REQUIRE(resumed.code == 0);
+  const std::int64_t step = last_step(resumed.out);
+  CAPTURE(step);
+  CHECK(step > 10);
+  REQUIRE(here.hdpsim(fmt::format("execute fast.yaml --steps {} --checkpoint whole", step + 1)).code == 0);
+  CHECK(here.read("kept") == here.read("whole"));
+}
+
+TEST_CASE("a checkpoint that is damaged or of another model is refused", "[execute]") {
+  const FastWorkplace here;
+  REQUIRE(here.hdpsim("execute fast.yaml --checkpoint kept").code == 0);
+  const Outcome other = here.hdpsim("execute fast.yaml --checkpoint kept --resume --set 'model={preset: byte-3m}'");
+  CHECK(other.code == 2);
+  const std::string bytes = here.read("kept");
+  here.write("kept", bytes.substr(0, bytes.size() - 1));
+  const Outcome torn = here.hdpsim("execute fast.yaml --checkpoint kept --resume");
+  CHECK(torn.code == 2);
+  CHECK_THAT(torn.err, Contains(fmt::format("kept is no whole checkpoint: it has {} of {} bytes", bytes.size() - 1,
+                                            bytes.size())));
+  CHECK(here.hdpsim("execute fast.yaml --resume").code == 2);
+}
+
 // ---- Processes
 
 bool has_mpirun() {
@@ -191,6 +257,35 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
   const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Contains("--ranks is 4, but 3 processes have been started"));
+}
+
+TEST_CASE("a process that dies or stands still ends the job, and the last checkpoint stays whole", "[execute][mpi]") {
+  if (!has_mpirun()) {
+    WARN("SKIPPED: there is no mpirun here");
+    return;
+  }
+  const FastWorkplace here;
+  // Rank 1 gets a signal after a while; the shell becomes hdpsim, so its number stays.
+  here.write("struck",
+             "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then (sleep 1.5; kill -$1 $$) & fi\nshift\nexec \"$@\"\n");
+  for (const std::string signal : {"KILL", "STOP"}) {
+    CAPTURE(signal);
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome =
+        here.hdpsim("execute fast.yaml --steps 1000000 --checkpoint kept --checkpoint-every 1 --patience 1s",
+                    mpirun(2) + " sh struck " + signal);
+    CAPTURE(outcome.err);
+    CHECK(outcome.code != 0);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
+    if (signal == "STOP") {
+      CHECK(outcome.code == 3);
+      CHECK_THAT(outcome.err, Contains("error: ") && Contains("nothing has moved for 1 s") && Contains("rank 1"));
+    }
+    const Outcome resumed = here.hdpsim("execute fast.yaml --checkpoint kept --resume");
+    CAPTURE(resumed.err);
+    CHECK(resumed.code == 0);
+    CHECK(last_step(resumed.out) > 0);
+  }
 }
 
 }  // namespace

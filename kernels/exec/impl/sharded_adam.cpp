@@ -1,6 +1,7 @@
 #include "kernels/exec/impl/sharded_adam.h"
 
-#include <vector>
+#include <algorithm>
+#include <span>
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -16,6 +17,7 @@ ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const Parameter
     : backend_(backend),
       transport_(transport),
       options_(options.adam),
+      parameters_(layout.count()),
       share_((layout.count() + transport.size() - 1) / transport.size()) {
   gradient_ = backend.allocate(bytes_of(share_));
   master_ = backend.allocate(bytes_of(share_));
@@ -45,6 +47,45 @@ void ShardedAdam::update(float* parameters) {
                     .m = static_cast<float*>(first_moment_.get()),
                     .v = static_cast<float*>(second_moment_.get()),
                     .parameter = own_share(parameters)});
+}
+
+std::array<float*, 3> ShardedAdam::state() const {
+  return {static_cast<float*>(master_.get()), static_cast<float*>(first_moment_.get()),
+          static_cast<float*>(second_moment_.get())};
+}
+
+void ShardedAdam::save(CheckpointWriter* writer) {
+  std::vector<float> share(static_cast<std::size_t>(share_));
+  for (const float* const tensor : state()) {
+    backend_.download(share.data(), tensor, bytes_of(share_));
+    send_or_write(share, writer);
+  }
+}
+
+// Rank 0 writes its share, then in their order those that the others send, less what lies behind the last parameter.
+void ShardedAdam::send_or_write(std::vector<float>& share, CheckpointWriter* writer) {
+  if (transport_.rank() != 0) {
+    const Send send{0, share.data(), bytes_of(share_)};
+    return transport_.wait(transport_.start({&send, 1}, {}));
+  }
+  for (int rank = 0; rank < transport_.size(); ++rank) {
+    const Receive receive{rank, share.data(), bytes_of(share_)};
+    if (rank > 0) transport_.wait(transport_.start({}, {&receive, 1}));
+    const std::int64_t there = std::clamp<std::int64_t>(parameters_ - rank * share_, 0, share_);
+    writer->write(std::span(share).first(static_cast<std::size_t>(there)));
+  }
+}
+
+void ShardedAdam::load(CheckpointReader& reader, float* parameters) {
+  std::vector<float> share(static_cast<std::size_t>(share_));
+  const std::array<float*, 3> tensors = state();
+  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    reader.read(tensor, share_ * transport_.rank(), share);
+    backend_.upload(tensors[tensor], share.data(), bytes_of(share_));
+  }
+  updates_ = reader.title().updates;
+  backend_.copy(own_share(parameters), master_.get(), bytes_of(share_));
+  gather(parameters);
 }
 
 void ShardedAdam::gather(float* parameters) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
+#include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/backend.h"
@@ -27,14 +30,25 @@ class ShardedAdam {
   /// Makes everybody's shares known to all.
   void gather(float* parameters);
 
+  [[nodiscard]] std::int64_t updates() const { return updates_; }
+  /// A collective: `writer`, which rank 0 alone has, gets the state of all ranks, tensor by tensor.
+  void save(CheckpointWriter* writer);
+  /// Takes its share of the state from a checkpoint, and everybody's parameters follow from it.
+  void load(CheckpointReader& reader, float* parameters);
+
   [[nodiscard]] const float* gradient() const { return static_cast<const float*>(gradient_.get()); }
 
  private:
   [[nodiscard]] float* own_share(float* parameters) const { return parameters + share_ * transport_.rank(); }
 
+  /// [share()] each, in the order of checkpoint_tensors.
+  [[nodiscard]] std::array<float*, 3> state() const;
+  void send_or_write(std::vector<float>& share, CheckpointWriter* writer);
+
   Backend& backend_;
   Transport& transport_;
   AdamOptions options_;
+  std::int64_t parameters_;
   std::int64_t share_;
   std::int64_t updates_ = 0;
   DeviceMemory gradient_, master_, first_moment_, second_moment_;

@@ -1,0 +1,189 @@
+#include "kernels/exec/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kernels/exec/impl/hash.h"
+#include "kernels/spec/error.h"
+#include "sim/base/check.h"
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<char, 24> magic = {"hdpsim checkpoint 1\n"};
+
+/// The title as it lies in the file.
+struct Header {
+  std::array<char, 24> start = magic;
+  std::int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, tied_embeddings;
+  std::int64_t parameters, updates, next_step;
+};
+
+constexpr std::uint64_t tensors_begin = sizeof(Header);
+
+std::uint64_t file_size(std::int64_t parameters) {
+  return tensors_begin + checkpoint_tensors.size() * sizeof(float) * static_cast<std::uint64_t>(parameters) +
+         sizeof(std::uint64_t);
+}
+
+Header header_of(const CheckpointTitle& title) {
+  const Transformer& model = title.model;
+  return {.layers = model.layers,
+          .hidden = model.hidden,
+          .heads = model.heads,
+          .kv_heads = model.kv_heads,
+          .head_dim = model.head_dim,
+          .ffn_hidden = model.ffn_hidden,
+          .vocabulary = model.vocabulary,
+          .tied_embeddings = model.tied_embeddings ? 1 : 0,
+          .parameters = title.parameters,
+          .updates = title.updates,
+          .next_step = title.next_step};
+}
+
+CheckpointTitle title_of(const Header& header) {
+  CheckpointTitle title;
+  title.model.layers = header.layers;
+  title.model.hidden = header.hidden;
+  title.model.heads = header.heads;
+  title.model.kv_heads = header.kv_heads;
+  title.model.head_dim = header.head_dim;
+  title.model.ffn_hidden = header.ffn_hidden;
+  title.model.vocabulary = header.vocabulary;
+  title.model.tied_embeddings = header.tied_embeddings != 0;
+  title.parameters = header.parameters;
+  title.updates = header.updates;
+  title.next_step = header.next_step;
+  return title;
+}
+
+// Goes on from `checksum`, four bytes at a time: all that a checkpoint holds comes in fours.
+std::uint64_t extended(std::uint64_t checksum, const void* data, std::size_t bytes) {
+  HDPSIM_CHECK(bytes % sizeof(std::uint32_t) == 0, "{} bytes of a checkpoint", bytes);
+  const auto* at = static_cast<const std::byte*>(data);
+  for (const std::byte* const end = at + bytes; at != end; at += sizeof(std::uint32_t)) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    checksum = mixed(checksum, word);
+  }
+  return checksum;
+}
+
+}  // namespace
+
+// ---- Writing
+
+CheckpointWriter::CheckpointWriter(fs::path path, const CheckpointTitle& title)
+    : path_(std::move(path)),
+      unfinished_(path_.string() + ".part"),
+      numbers_left_(static_cast<std::int64_t>(checkpoint_tensors.size()) * title.parameters) {
+  unfinished_.file = open(unfinished_.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (unfinished_.file < 0) refuse("open");
+  const Header header = header_of(title);
+  write_bytes(&header, sizeof(header));
+}
+
+CheckpointWriter::Unfinished::~Unfinished() {
+  if (file < 0) return;
+  close(file);
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+void CheckpointWriter::write(std::span<const float> numbers) {
+  numbers_left_ -= static_cast<std::int64_t>(numbers.size());
+  HDPSIM_CHECK(numbers_left_ >= 0, "a checkpoint gets {} numbers too many", -numbers_left_);
+  write_bytes(numbers.data(), numbers.size_bytes());
+}
+
+void CheckpointWriter::write_bytes(const void* data, std::size_t bytes) {
+  checksum_ = extended(checksum_, data, bytes);
+  const auto* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(unfinished_.file, at, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse("write");
+    at += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void CheckpointWriter::finish() {
+  HDPSIM_CHECK(numbers_left_ == 0, "a checkpoint lacks {} numbers", numbers_left_);
+  const std::uint64_t checksum = checksum_;
+  write_bytes(&checksum, sizeof(checksum));
+  if (fsync(unfinished_.file) != 0) refuse("fsync");
+  if (std::rename(unfinished_.path.c_str(), path_.c_str()) != 0) refuse("rename");
+  close(std::exchange(unfinished_.file, -1));  // all that could fail has been forced to the disk
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  const int entry = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (entry < 0) return;  // the name may be lost with the power; the file under its old name is not
+  (void)fsync(entry);
+  close(entry);
+}
+
+void CheckpointWriter::refuse(const char* what) const {
+  throw DeviceError(fmt::format("cannot write {}: {}: {}", path_.string(), what, std::strerror(errno)));
+}
+
+// ---- Reading
+
+CheckpointReader::CheckpointReader(fs::path path) : path_(std::move(path)), file_(path_, std::ios::binary) {
+  std::error_code error;
+  size_ = fs::file_size(path_, error);
+  if (error || !file_) refuse("it cannot be read");
+  Header header{};
+  if (size_ < sizeof(header)) refuse("it is too short");
+  read_bytes(0, &header, sizeof(header));
+  if (header.start != magic) refuse("it does not begin as one");
+  constexpr std::int64_t most_parameters = std::int64_t{1} << 50;
+  if (header.parameters < 0 || header.parameters > most_parameters) refuse("its title is damaged");
+  title_ = title_of(header);
+  const std::uint64_t expected = file_size(header.parameters);
+  if (size_ != expected) refuse(fmt::format("it has {} of {} bytes", size_, expected));
+}
+
+void CheckpointReader::verify() {
+  std::vector<std::byte> part(std::size_t{1} << 20);
+  std::uint64_t checksum = 0;
+  const std::uint64_t end = size_ - sizeof(checksum);
+  for (std::uint64_t at = 0; at < end; at += part.size()) {
+    const std::size_t bytes = std::min<std::uint64_t>(part.size(), end - at);
+    read_bytes(at, part.data(), bytes);
+    checksum = extended(checksum, part.data(), bytes);
+  }
+  std::uint64_t stated = 0;
+  read_bytes(end, &stated, sizeof(stated));
+  if (checksum != stated) refuse("its checksum is wrong");
+}
+
+void CheckpointReader::read(std::size_t tensor, std::int64_t begin, std::span<float> numbers) {
+  const std::int64_t there = std::clamp<std::int64_t>(title_.parameters - begin, 0, std::ssize(numbers));
+  const auto first = tensor * static_cast<std::uint64_t>(title_.parameters) + static_cast<std::uint64_t>(begin);
+  if (there > 0) {
+    read_bytes(tensors_begin + first * sizeof(float), numbers.data(), static_cast<std::size_t>(there) * sizeof(float));
+  }
+  std::fill(numbers.begin() + there, numbers.end(), 0.0F);
+}
+
+void CheckpointReader::read_bytes(std::uint64_t offset, void* data, std::size_t bytes) {
+  file_.seekg(static_cast<std::streamoff>(offset));
+  file_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+  if (!file_) refuse("it cannot be read");
+}
+
+void CheckpointReader::refuse(const std::string& reason) const {
+  throw UnsupportedInput(fmt::format("{} is no whole checkpoint: {}", path_.string(), reason));
+}
+
+}  // namespace hdpsim::kernels::exec

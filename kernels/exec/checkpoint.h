@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "sim/model/transformer.h"
+
+namespace hdpsim::kernels::exec {
+
+/// What a checkpoint says of the training that it holds.
+struct CheckpointTitle {
+  Transformer model;            ///< Its shape; the name is not kept.
+  std::int64_t parameters = 0;  ///< As ParameterLayout counts them.
+  std::int64_t updates = 0;     ///< That Adam has made.
+  std::int64_t next_step = 0;   ///< Of the study.
+};
+
+/// The state of Adam: three numbers a parameter. Parameters themselves are the master weights, rounded to the element.
+inline constexpr std::array<const char*, 3> checkpoint_tensors = {"master weights", "first moments", "second moments"};
+
+/// Writes a checkpoint: the title, then each of checkpoint_tensors in full, fp32 in the order of the parameters, then a
+/// checksum of all that. The file is written under another name, forced to the disk and renamed when it is complete: what
+/// stood at `path` stays whole until then. DeviceError if it cannot be written; the unfinished file is removed.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(std::filesystem::path path, const CheckpointTitle& title);
+
+  /// The numbers that follow those written before.
+  void write(std::span<const float> numbers);
+  /// Ends the file. Requires as many numbers as the title announces (checked).
+  void finish();
+
+ private:
+  void write_bytes(const void* data, std::size_t bytes);
+  [[noreturn]] void refuse(const char* what) const;
+
+  /// A file under its temporary name; removed unless it is closed before.
+  struct Unfinished {
+    std::filesystem::path path;
+    int file = -1;
+    explicit Unfinished(std::filesystem::path name) : path(std::move(name)) {}
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+    ~Unfinished();
+  };
+  std::filesystem::path path_;
+  Unfinished unfinished_;
+  std::int64_t numbers_left_;
+  std::uint64_t checksum_ = 0;
+};
+
+/// Reads checkpoints.
+class CheckpointReader {
+ public:
+  /// UnsupportedInput if there is no checkpoint at `path`, or one that is not whole: of another length than its title
+  /// announces.
+  explicit CheckpointReader(std::filesystem::path path);
+
+  [[nodiscard]] const CheckpointTitle& title() const { return title_; }
+  /// Reads the whole file. UnsupportedInput if it does not have the checksum that stands at its end.
+  void verify();
+  /// Numbers [begin, begin + numbers.size()) of a tensor of checkpoint_tensors; what lies behind its end is 0.
+  void read(std::size_t tensor, std::int64_t begin, std::span<float> numbers);
+
+ private:
+  void read_bytes(std::uint64_t offset, void* data, std::size_t bytes);
+  [[noreturn]] void refuse(const std::string& reason) const;
+
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::uint64_t size_ = 0;
+  CheckpointTitle title_;
+};
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,41 @@
+#include "kernels/exec/impl/requirements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/spec/error.h"
+
+namespace hdpsim::kernels::exec {
+
+bool same_shape(const Transformer& a, const Transformer& b) {
+  return a.layers == b.layers && a.hidden == b.hidden && a.heads == b.heads && a.kv_heads == b.kv_heads &&
+         a.head_dim == b.head_dim && a.ffn_hidden == b.ffn_hidden && a.vocabulary == b.vocabulary &&
+         a.tied_embeddings == b.tied_embeddings;
+}
+
+void require_executable(const Program& program, const Transformer& model, const TokenSource& tokens, int ranks) {
+  const Plan& plan = program.plan();
+  const LoweringOptions& lowering = program.options();
+  const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
+  if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+  if (plan.layers != model.layers || !same_shape(lowering.model, model)) {
+    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}", plan.layers, model.name, model.layers));
+  }
+  if (lowering.mesh.tp != 1)
+    refuse(fmt::format("tensor parallelism cannot be executed yet: tp is {}", lowering.mesh.tp));
+  if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels have not");
+  if (tokens.vocabulary() > model.vocabulary) {
+    refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,
+                       model.vocabulary));
+  }
+  const auto offloads = [](const MicroBatch& micro_batch) { return micro_batch.offload > 0; };
+  const auto found = std::find_if(plan.micro_batches.begin(), plan.micro_batches.end(), offloads);
+  if (found != plan.micro_batches.end()) {
+    refuse(fmt::format("micro-batch {} offloads activations, which cannot be executed yet",
+                       found - plan.micro_batches.begin()));
+  }
+}
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,134 @@
+#include "kernels/exec/checkpoint.h"
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "kernels/spec/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/kernels.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_training.h"
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+const std::vector<std::int64_t> lengths = {50, 20, 31, 8};
+
+std::vector<Plan> plans_of(std::int64_t ranks, std::int64_t first, std::int64_t last) {
+  std::vector<Plan> plans;
+  for (std::int64_t step = first; step < last; ++step) {
+    plans.push_back(policy_plan("hdp-balance", ranks, 2, 60, lengths));
+    plans.back().step = step;
+  }
+  return plans;
+}
+
+struct Run {
+  std::vector<double> losses;
+  std::vector<float> parameters;
+};
+
+// Goes on from `from`, unless that is empty, and ends with a checkpoint at `to`, unless that is.
+Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to) {
+  const Transformer model = tiny_model();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  Run result;
+  run_ranks(static_cast<int>(plans.front().ranks), [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    Executor executor(*backend, transport, model);
+    if (!from.empty() && executor.load(from) != plans.front().step) throw std::logic_error("another step");
+    Run own;
+    for (const Plan& plan : plans) {
+      const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+      own.losses.push_back(executor.run_step(Program(plan, lowering), *tokens).loss);
+    }
+    if (!to.empty()) executor.save(to, plans.back().step + 1);
+    own.parameters = executor.parameters();
+    if (transport.rank() == 0) result = std::move(own);
+  });
+  return result;
+}
+
+TEST_CASE("training goes on from a checkpoint to the bit", "[exec][checkpoint]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "checkpoint";
+  const Run whole = run(plans_of(3, 0, 5), "", "");
+  const Run first = run(plans_of(3, 0, 2), "", file);
+  const Run second = run(plans_of(3, 2, 5), file, "");
+  CHECK(second.parameters == whole.parameters);
+  CHECK(std::equal(second.losses.begin(), second.losses.end(), whole.losses.begin() + 2));
+  CHECK_FALSE(fs::exists(file.string() + ".part"));
+}
+
+TEST_CASE("training goes on on another number of ranks, to rounding", "[exec][checkpoint]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "checkpoint";
+  const Run whole = run(plans_of(3, 0, 5), "", "");
+  (void)run(plans_of(3, 0, 2), "", file);
+  for (const std::int64_t ranks : {2, 4}) {
+    const Run second = run(plans_of(ranks, 2, 5), file, "");
+    for (std::size_t i = 0; i < 3; ++i) CHECK(second.losses[i] == Approx(whole.losses[i + 2]).epsilon(1e-5));
+  }
+}
+
+// A file like `from` with one change.
+fs::path changed(const fs::path& from, const std::function<void(std::string&)>& change) {
+  std::ifstream file(from, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  change(bytes);
+  fs::path to = from.string() + "-changed";
+  std::ofstream(to, std::ios::binary) << bytes;
+  return to;
+}
+
+TEST_CASE("a checkpoint that is torn, damaged, foreign or missing is refused by name", "[exec][checkpoint]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "checkpoint";
+  (void)run(plans_of(2, 0, 1), "", file);
+  const auto refused = [&](const fs::path& path, const std::string& reason) {
+    CHECK_THROWS_AS(run(plans_of(2, 1, 2), path, ""), UnsupportedInput);
+    CHECK_THROWS_WITH(run(plans_of(2, 1, 2), path, ""), Contains(path.string()) && Contains(reason));
+  };
+  refused(folder.path() / "missing", "it cannot be read");
+  refused(changed(file, [](std::string& bytes) { bytes.pop_back(); }), "bytes");
+  refused(changed(file, [](std::string& bytes) { bytes.resize(40); }), "it is too short");
+  refused(changed(file, [](std::string& bytes) { bytes[0] = 'H'; }), "it does not begin as one");
+  refused(changed(file, [](std::string& bytes) { bytes[bytes.size() / 2] ^= 1; }), "its checksum is wrong");
+  refused(changed(file, [](std::string& bytes) { bytes[24] ^= 1; }), "its checksum is wrong");  // the layers
+
+  const CheckpointTitle other{tiny_model(1), 0, 0, 0};
+  CheckpointWriter(folder.path() / "other", other).finish();
+  refused(folder.path() / "other", "is of another model than 'tiny'");
+}
+
+TEST_CASE("a checkpoint that is not finished leaves the one before as it was", "[exec][checkpoint]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "checkpoint";
+  const CheckpointTitle title{tiny_model(), 2, 7, 8};
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
+  {
+    CheckpointWriter writer(file, title);
+    writer.write(numbers);
+    writer.finish();
+  }
+  {
+    CheckpointWriter torn(file, title);
+    torn.write(std::span(numbers).first(3));
+  }
+  CHECK_FALSE(fs::exists(file.string() + ".part"));
+  CheckpointReader reader(file);
+  reader.verify();
+  CHECK(reader.title().updates == 7);
+  CHECK(reader.title().next_step == 8);
+  std::vector<float> read(3);
+  reader.read(1, 0, read);
+  CHECK(read == std::vector<float>{3, 4, 0});
+  CHECK_THROWS_AS(CheckpointWriter(folder.path() / "no" / "folder", title), DeviceError);
+}
+
+}  // namespace
+}  // namespace hdpsim::kernels::exec
