@@ -16,10 +16,10 @@
 #include "kernels/exec/impl/gather.h"
 #include "kernels/exec/impl/interpreter.h"
 #include "kernels/exec/impl/recorder.h"
-#include "kernels/exec/impl/requirements.h"
 #include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/parameters.h"
+#include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::exec {
@@ -34,6 +34,18 @@ AttentionHeads heads_of(const Transformer& model) {
           .kv_heads = model.kv_heads,
           .dim = model.head_dim,
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
+}
+
+void require_lowered_for(const LoweringOptions& lowering, const Transformer& model) {
+  if (!same_shape(lowering.model, model)) {
+    throw UnsupportedInput(fmt::format("the program is one of '{}', not of '{}'", lowering.model.name, model.name));
+  }
+  if (lowering.mesh.tp != 1) {
+    throw UnsupportedInput(fmt::format("tensor parallelism cannot be executed yet: tp is {}", lowering.mesh.tp));
+  }
+  if (lowering.separate_merge) {
+    throw UnsupportedInput("the program has merges of its own, which these kernels do without");
+  }
 }
 
 // Drives the transport between tiles of attention, for as long as the object lives.
@@ -187,7 +199,8 @@ Executor::~Executor() = default;
 
 StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens, bool stop) {
   Parts& parts = *parts_;
-  require_executable(program, parts.model, tokens, parts.transport.size());
+  require_executable(program.plan(), parts.model, tokens, parts.transport.size());
+  require_lowered_for(program.options(), parts.model);
   const Progress progress(parts.backend, parts.transport);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   parts.recorder.begin_step(agreed_start(parts.transport));

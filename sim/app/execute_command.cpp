@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
+#include "kernels/exec/requirements.h"
 #include "kernels/transport/in_process.h"
 #include "kernels/transport/mpi_transport.h"
 #include "sim/app/command.h"
@@ -76,6 +77,13 @@ class Teller {
   std::string model_;
 };
 
+/// What all ranks do.
+struct Training {
+  const Work& work;
+  const ExecuteOptions& options;
+  const exec::TokenSource& tokens;
+};
+
 // Whether a checkpoint is due after so many steps.
 bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
   if (options.checkpoint.empty()) return false;
@@ -83,19 +91,19 @@ bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
 }
 
 // All steps on one rank; `teller` on rank 0 alone. False if somebody asked to stop.
-bool run_rank(const Work& work, const ExecuteOptions& options, kernels::Transport& transport, Teller* teller) {
+bool run_rank(const Training& training, kernels::Transport& transport, Teller* teller) {
+  const auto& [work, options, tokens] = training;
   const auto backend = kernels::make_cpu_backend();
-  const auto tokens = token_source(options, work.model());
-  const exec::TrainingOptions training{.seed = static_cast<std::uint64_t>(options.seed),
+  const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)}};
-  exec::Executor executor(*backend, transport, work.model(), training);
+  exec::Executor executor(*backend, transport, work.model(), settings);
   const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), work.ranks());
   const std::int64_t first = options.resume ? executor.load(options.checkpoint) : options.first_step;
   const std::int64_t last = first + options.steps - 1;
   for (std::int64_t step = first; step <= last; ++step) {
     const Plan plan = work.plan_of(step);
     const Program program(plan, lowering);
-    exec::StepOutcome outcome = executor.run_step(program, *tokens, stop_signal() != 0);
+    exec::StepOutcome outcome = executor.run_step(program, tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
     if (teller != nullptr) teller->tell(program, std::move(outcome));
     if (keeps(options, step - first + 1, stopped || step == last)) executor.save(options.checkpoint, step + 1);
@@ -108,21 +116,23 @@ std::chrono::milliseconds milliseconds_of(Duration time) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(time.seconds() * 1e3));
 }
 
-bool run_threads(const Work& work, const ExecuteOptions& options, Teller& teller) {
+bool run_threads(const Training& training, Teller& teller) {
   std::atomic<bool> finished = true;
   kernels::run_ranks(
-      static_cast<int>(work.ranks()),
+      static_cast<int>(training.work.ranks()),
       [&](kernels::Transport& transport) {
         Teller* const own = transport.rank() == 0 ? &teller : nullptr;
-        if (!run_rank(work, options, transport, own)) finished = false;
+        if (!run_rank(training, transport, own)) finished = false;
       },
-      milliseconds_of(options.patience));
+      milliseconds_of(training.options.patience));
   teller.end();
   return finished;
 }
 
 // This process is one rank.
-bool run_process(const Work& work, const ExecuteOptions& options) {
+bool run_process(const Training& training) {
+  const Work& work = training.work;
+  const ExecuteOptions& options = training.options;
   const auto transport = kernels::make_mpi_transport(milliseconds_of(options.patience));
   if (transport->size() != work.ranks()) {
     throw InputError(
@@ -130,7 +140,7 @@ bool run_process(const Work& work, const ExecuteOptions& options) {
   }
   std::optional<Teller> teller;
   if (transport->rank() == 0) teller.emplace(work, options.out).begin(work, false);
-  const bool finished = run_rank(work, options, *transport, teller ? &*teller : nullptr);
+  const bool finished = run_rank(training, *transport, teller ? &*teller : nullptr);
   if (teller) teller->end();
   return finished;
 }
@@ -139,15 +149,18 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   const std::optional<int> processes = launched_processes();
   Catalog catalog(session.data_folder);
   const Work work = read_work(options, processes, catalog);
+  const auto tokens = token_source(options, work.model());
+  exec::require_executable(work.plan_of(options.first_step), work.model(), *tokens, work.ranks());
   if (!options.out.empty()) prepare_folder(options.out);
+  const Training training{work, options, *tokens};
   catch_stop_signals();
   bool finished = true;
   if (processes) {
-    finished = run_process(work, options);
+    finished = run_process(training);
   } else {
     Teller teller(work, options.out);
     teller.begin(work, true);
-    finished = run_threads(work, options, teller);
+    finished = run_threads(training, teller);
   }
   if (finished) return 0;
   const int signal = stop_signal();  // another process may have got it

@@ -56,10 +56,6 @@ void require_match(const Work& work, std::int64_t ranks, const std::string& file
   if (ranks != 0 && mesh.hdp != ranks) {
     throw InputError(fmt::format("the study has {} HDP ranks, not {}", mesh.hdp, ranks), "leave out mesh.hdp");
   }
-  if (work.plan && work.plan->layers != work.model().layers) {
-    throw InputError(Position{file, 0, 0}, fmt::format("the plan is for a model of {} layers, '{}' has {}",
-                                                       work.plan->layers, work.model().name, work.model().layers));
-  }
   (void)kernels::exec::ParameterLayout(work.model());
 }
 

@@ -189,16 +189,23 @@ TEST_CASE("a run that is killed again and again goes on from its last checkpoint
   const FastWorkplace here;
   const std::vector<std::string> endless = {"execute", "fast.yaml",          "--steps", "100000", "--checkpoint",
                                             "kept",    "--checkpoint-every", "1"};
+  const fs::path kept = here.folder() / "kept";
   std::mt19937 random(7);
   for (int kill = 0; kill < 100; ++kill) {
     std::vector<std::string> arguments = endless;
-    if (fs::exists(here.folder() / "kept")) arguments.emplace_back("--resume");
+    if (fs::exists(kept)) arguments.emplace_back("--resume");
+    const std::string before = here.read("kept");
     Background run(here, arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 130));
+    // At any point of a step, once there is something new to go on from.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (here.read("kept") == before && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     run.send(SIGKILL);
     REQUIRE(run.wait() == 128 + SIGKILL);
   }
-  REQUIRE(fs::exists(here.folder() / "kept"));
+  REQUIRE(fs::exists(kept));
   const Outcome resumed = here.hdpsim("execute fast.yaml --checkpoint kept --resume");
   CAPTURE(resumed.err);
   REQUIRE(resumed.code == 0);

@@ -1,4 +1,4 @@
-#include "kernels/exec/impl/requirements.h"
+#include "kernels/exec/requirements.h"
 
 #include <fmt/format.h>
 
@@ -15,17 +15,12 @@ bool same_shape(const Transformer& a, const Transformer& b) {
          a.tied_embeddings == b.tied_embeddings;
 }
 
-void require_executable(const Program& program, const Transformer& model, const TokenSource& tokens, int ranks) {
-  const Plan& plan = program.plan();
-  const LoweringOptions& lowering = program.options();
+void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks) {
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
-  if (plan.layers != model.layers || !same_shape(lowering.model, model)) {
+  if (plan.layers != model.layers) {
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}", plan.layers, model.name, model.layers));
   }
-  if (lowering.mesh.tp != 1)
-    refuse(fmt::format("tensor parallelism cannot be executed yet: tp is {}", lowering.mesh.tp));
-  if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels have not");
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,
                        model.vocabulary));
