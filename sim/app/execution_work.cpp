@@ -37,10 +37,21 @@ std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int
                    "leave --ranks out: each process is a rank");
 }
 
+// The study as it stands, if it is fine and for so many ranks.
+std::optional<Study> study_for(std::int64_t ranks, const std::string& file, const ExecuteOptions& options,
+                               Catalog& catalog) {
+  try {
+    Study study = load_study(file, options.overrides, catalog);
+    if (chosen_point(study, options.point).spec.mesh.hdp == ranks) return study;
+  } catch (const InputError&) {  // what is wrong may be right on other ranks; if not, it will be told then
+  }
+  return std::nullopt;
+}
+
 // The study on as many ranks as wanted: its own cluster if that has them, else one node of it with so many devices.
 Study study_on(std::int64_t ranks, const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
-  Study study = load_study(file, options.overrides, catalog);
-  if (ranks == 0 || chosen_point(study, options.point).spec.mesh.hdp == ranks) return study;
+  if (ranks == 0) return load_study(file, options.overrides, catalog);
+  if (std::optional<Study> study = study_for(ranks, file, options, catalog)) return std::move(*study);
   std::vector<std::string> overrides = options.overrides;
   overrides.push_back(fmt::format("cluster.gpus={}", ranks));
   overrides.push_back(fmt::format("cluster.node.gpus={}", ranks));

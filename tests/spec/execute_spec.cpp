@@ -103,6 +103,15 @@ TEST_CASE("a plan file is executed as its study would be, on as many ranks as it
   CHECK_THAT(no_study.err, Contains("name its study with --study"));
 }
 
+TEST_CASE("more ranks than the study has may hold what those cannot", "[execute]") {
+  const RealWorkplace here;  // four ranks of 64 tokens hold half of the context
+  CHECK(here.hdpsim("study small.yaml --set mesh.capacity=64").code == 2);
+  const Outcome outcome = here.hdpsim("execute small.yaml --plan static --ranks 8 --set mesh.capacity=64");
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("static on 8 ranks"));
+}
+
 TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
   const RealWorkplace here;
   const auto refused = [&](const std::string& arguments, const std::string& reason, const std::string& before = "") {

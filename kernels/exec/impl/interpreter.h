@@ -35,7 +35,7 @@ class Interpreter {
   double run(const Program& program, MicroBatchId id, HdpRank rank, const Batch& batch);
 
  private:
-  void run_block(std::uint32_t block);
+  void run_block(std::uint32_t index);
   void run_iteration(const Block& block);
   void begin_ring();
   void issue(const Instruction& instruction);
