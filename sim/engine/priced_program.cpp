@@ -101,26 +101,6 @@ Duration on_slowest(Duration nominal, const Machine& machine) {
 
 }  // namespace
 
-Activity activity_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::dense:
-      return Activity::linear;
-    case Opcode::attention:
-    case Opcode::merge:
-      return Activity::attention;
-    case Opcode::exchange:
-      return Activity::cp_comm;
-    case Opcode::collective:
-      return Activity::tp_comm;
-    case Opcode::offload:
-    case Opcode::prefetch:
-      return Activity::offload_stall;
-    case Opcode::overhead:
-      return Activity::overhead;
-  }
-  return Activity::overhead;
-}
-
 bool depends_on_device_speed(Opcode opcode) {
   return opcode == Opcode::dense || opcode == Opcode::attention || opcode == Opcode::merge;
 }

@@ -10,8 +10,6 @@
 
 namespace hdpsim {
 
-/// What an instruction's time is booked as.
-[[nodiscard]] Activity activity_of(Opcode opcode);
 /// Device work gets slower on a slow device; transfers and collectives do not.
 [[nodiscard]] bool depends_on_device_speed(Opcode opcode);
 

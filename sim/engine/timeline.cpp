@@ -11,6 +11,26 @@ std::string_view activity_name(Activity activity) {
   return names.at(static_cast<std::size_t>(activity));
 }
 
+Activity activity_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::dense:
+      return Activity::linear;
+    case Opcode::attention:
+    case Opcode::merge:
+      return Activity::attention;
+    case Opcode::exchange:
+      return Activity::cp_comm;
+    case Opcode::collective:
+      return Activity::tp_comm;
+    case Opcode::offload:
+    case Opcode::prefetch:
+      return Activity::offload_stall;
+    case Opcode::overhead:
+      return Activity::overhead;
+  }
+  return Activity::overhead;
+}
+
 Duration Breakdown::total() const {
   return std::accumulate(times_.begin(), times_.end(), Duration{});
 }

@@ -29,6 +29,8 @@ enum class Activity : std::uint8_t {
 };
 inline constexpr std::size_t activity_count = 11;
 [[nodiscard]] std::string_view activity_name(Activity activity);
+/// What an instruction's time is booked as.
+[[nodiscard]] Activity activity_of(Opcode opcode);
 
 /// Time by activity.
 class Breakdown {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/base/check.h"
-#include "sim/engine/priced_program.h"
 
 namespace hdpsim::kernels::exec {
 namespace {

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "kernels/spec/error.h"
-#include "sim/engine/priced_program.h"
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"
 #include "tests/support/reference_transformer.h"
