@@ -79,7 +79,7 @@ struct Timeline {
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
   std::vector<Bytes> other_link_bytes;            ///< What other jobs sent meanwhile, all of it; empty without any.
   std::uint64_t events = 0;                       ///< Of all jobs.
-  std::vector<InstructionRecord> instructions;  ///< Empty unless they were asked for.
+  std::vector<InstructionRecord> instructions;    ///< Empty unless they were asked for.
 
   /// Mean over ranks, rounded so that the activities still sum to step_time.
   [[nodiscard]] Breakdown mean() const;

@@ -94,8 +94,8 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
 
 // The cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
 std::unique_ptr<World> world_of(const PointSpec& spec, Diagnostics& diagnostics) {
-  auto world = World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, diagnostics, spec.connections,
-                           spec.nodes);
+  auto world =
+      World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, diagnostics, spec.connections, spec.nodes);
   if (world == nullptr) return nullptr;
   for (const BackgroundSpec& other : spec.background) {
     if (other.job == nullptr) continue;

@@ -6,7 +6,7 @@
 #include "sim/base/random.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/engine/event_queue.h"
-#include "sim/engine/impl/simulations.h"
+#include "sim/engine/impl/simulation.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
 #include "sim/model/model_config.h"
@@ -102,7 +102,7 @@ void exact_step(benchmark::State& state) {
   const Program program(workload.plan, workload.options);
   std::uint64_t events = 0;
   for (auto _ : state) {
-    events += simulate_exact(program, workload.world->machine(), state.range(1) == 1).events;
+    events += Simulation(program, workload.world->machine(), Grain::exact, {}, state.range(1) == 1).run().events;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(events));
 }

@@ -19,8 +19,8 @@ std::size_t check_study(const std::vector<std::string>& overrides) {
     world->machine().network = &network;
     for (std::size_t plan = 0; plan < study.plans.size(); ++plan) {
       const SimulatedStep step = simulate_step(point, plan, 0, *world);
-      for (std::size_t link = 0; link < step.link_bytes.size(); ++link) {
-        const Bytes bytes = step.link_bytes[link];
+      for (std::size_t link = 0; link < step.links.main.size(); ++link) {
+        const Bytes bytes = step.links.main[link];
         if (bytes > Bytes{}) CHECK(step.result.time >= bytes / network.link_rate(LinkId(link)));
       }
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include "sim/engine/simulator.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -154,13 +155,26 @@ TEST_CASE("a background job trains step after step, and of the last one the part
   }
 }
 
+// A ring of two: so many flows each way, all at one pace.
+CollectivePlan ring_of_two(const NetworkModel& network, DeviceId first, DeviceId second, double flows) {
+  CollectivePlan plan;
+  CollectivePlan::Part& part = plan.parts.emplace_back();
+  for (const Route& route : {network.route(first, second), network.route(second, first)}) {
+    for (const LinkId link : route.binding_links()) {
+      part.push_back({static_cast<FairShare::Link>(link.index()), flows});
+    }
+  }
+  std::sort(part.begin(), part.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+  plan.bytes_per_flow = 1e5;  // more than a second's worth
+  return plan;
+}
+
 // A pool of two whose collectives take a second at the full rate of the NICs, and cross them.
-void add_collectives(Machine& machine, HandMachine& world, DeviceId first, DeviceId second) {
+void add_collectives(Machine& machine, HandMachine& world, DeviceId first, DeviceId second, double flows = 1) {
   machine.pool_reduce_scatter = [](Bytes) { return 1_s; };
   machine.pool_all_gather = [](Bytes) { return 1_s; };
-  machine.pool_hops = [&world, first, second] {
-    const NetworkModel& network = *world.machine.network;
-    return RailHops{{network.route(first, second), network.route(second, first)}, 1e5};  // more than a second's worth
+  machine.pool_plan = [&world, first, second, flows] {
+    return ring_of_two(*world.machine.network, first, second, flows);
   };
 }
 
@@ -189,11 +203,8 @@ TEST_CASE("a collective beside a job that needs no links takes its own time", "[
 TEST_CASE("what a collective does to itself is in its closed form already", "[jobs]") {
   const Plan no_rings = plan_of(2, layers, {{{0}, 64}, {{1}, 64}});
   TwoJobs jobs = jobs_that_share_nics();
-  add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2));
-  RailHops twice = jobs.world.machine.pool_hops();
-  twice.routes.insert(twice.routes.end(), twice.routes.begin(),
-                      twice.routes.begin() + 2);  // two hops meet on each link
-  jobs.world.machine.pool_hops = [twice] { return twice; };
+  constexpr double meet_on_each_link = 2;
+  add_collectives(jobs.world.machine, jobs.world, DeviceId(0), DeviceId(2), meet_on_each_link);
   CHECK(jobs.run(no_rings, Grain::fluid, jobs.beside(no_rings)).ranks[0][Activity::grad_sync] == 2_s);
   // An endless message leaves two thirds of its link to them.
   const Background one_way{{}, {{"copies", {{DeviceId(1), DeviceId(3)}}}}};
