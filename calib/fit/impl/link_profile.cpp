@@ -37,6 +37,15 @@ double ring_steps(MessageKind kind, std::int64_t ranks) {
   return static_cast<double>(kind == MessageKind::all_reduce ? 2 * (ranks - 1) : ranks - 1);
 }
 
+/// The rate behind a cost per byte. Where even the largest sample does not show that cost, start-up hides it, and the
+/// rate that this sample got is all that is known.
+Bandwidth shown_rate(double byte_s, const std::vector<double>& bytes, const std::vector<double>& seconds) {
+  constexpr double least_shown_share = 0.01;
+  const auto largest = static_cast<std::size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+  const bool is_shown = byte_s * bytes[largest] >= least_shown_share * seconds[largest];
+  return bandwidth_of(is_shown ? byte_s : seconds[largest] / bytes[largest]);
+}
+
 std::optional<SendRecvRate> send_recv(const std::vector<MessageSample>& samples) {
   if (samples.empty()) return std::nullopt;
   std::vector<double> bytes;
@@ -46,7 +55,7 @@ std::optional<SendRecvRate> send_recv(const std::vector<MessageSample>& samples)
     seconds.push_back(sample.time.seconds());
   }
   const Line line = fit_line(bytes, seconds);
-  return SendRecvRate{Duration::seconds(line.latency_s), bandwidth_of(line.byte_s), {}, ""};
+  return SendRecvRate{Duration::seconds(line.latency_s), shown_rate(line.byte_s, bytes, seconds), {}, ""};
 }
 
 // Latency and steps can be told apart only where unlike numbers of ranks were measured.
@@ -56,14 +65,16 @@ std::optional<CollectiveRate> collective(const std::vector<MessageSample>& sampl
   for (const MessageSample& sample : samples) rank_counts.insert(sample.ranks);
   const bool has_steps = rank_counts.size() > 1;
   Equations equations;
+  std::vector<double> bytes;
   for (const MessageSample& sample : samples) {
     const double bus_bytes = static_cast<double>(sample.bytes.count()) * bus_factor(sample.kind, sample.ranks);
+    bytes.push_back(bus_bytes);
     equations.features.push_back({1, has_steps ? ring_steps(sample.kind, sample.ranks) : 0, bus_bytes});
     equations.seconds.push_back(sample.time.seconds());
   }
   const std::vector<double> coefficients = relative_least_squares(equations);
-  return CollectiveRate{
-      Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), bandwidth_of(coefficients[2]), {}, ""};
+  const Bandwidth rate = shown_rate(coefficients[2], bytes, equations.seconds);
+  return CollectiveRate{Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), rate, {}, ""};
 }
 
 template <class Rate>

@@ -169,5 +169,18 @@ TEST_CASE("a link of unknown rate is taken for as fast as its fastest message", 
   CHECK(link->send_recv->efficiency() == 1);
 }
 
+TEST_CASE("where start-up hides what a byte costs, a rate is what the largest message got", "[fit]") {
+  std::vector<MessageSample> samples;
+  for (std::int64_t bytes = kibi; bytes <= 64 * kibi; bytes *= 4) {
+    samples.push_back({LinkKind::nvlink, MessageKind::send_recv, 2, Bytes(bytes), 4_us, {}});
+    samples.push_back({LinkKind::nvlink, MessageKind::all_reduce, 2, Bytes(bytes), 8_us, {}});
+  }
+  const auto link = link_profile(samples, LinkKind::nvlink, std::nullopt);
+  REQUIRE(link.has_value());
+  CHECK(link->send_recv->bandwidth.gigabytes_per_second() == Approx(64 * 1.024 / 4).epsilon(1e-3));
+  CHECK(link->all_reduce->bandwidth.gigabytes_per_second() == Approx(64 * 1.024 / 8).epsilon(1e-3));
+  CHECK(link->all_reduce->line_rate == link->send_recv->bandwidth);
+}
+
 }  // namespace
 }  // namespace hdpsim::calib
