@@ -27,8 +27,8 @@ struct FitOptions {
 /// Every coefficient comes from weighted least squares on *relative* errors, none negative, and the form of every fit
 /// is the one with the smallest held-out error (simpler forms first unless another is clearly better).
 ///
-/// Requires of the circumstances a positive peak, memory bandwidth and memory, of every attention sample blocks under one
-/// mask, and of every message at least two ranks (checked).
+/// Requires of the circumstances a positive peak, memory bandwidth and memory, of every attention sample blocks under
+/// one mask, and of every message at least two ranks (checked).
 [[nodiscard]] DeviceProfile fit_profile(const Samples& samples, const FitOptions& options = {});
 
 }  // namespace hdpsim::calib

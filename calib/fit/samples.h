@@ -48,8 +48,8 @@ struct CopyTiming {
   Timing timing;
 };
 
-/// One collective in the conventions of nccl-tests: `bytes` is the size column (what all ranks together hold for all-gather,
-/// reduce-scatter, all-to-all; the buffer for all-reduce; the message for send/recv).
+/// One collective in the conventions of nccl-tests: `bytes` is the size column (what all ranks together hold for
+/// all-gather, reduce-scatter, all-to-all; the buffer for all-reduce; the message for send/recv).
 struct MessageTiming {
   MessageKind kind = MessageKind::send_recv;
   LinkKind link = LinkKind::nvlink;

@@ -9,13 +9,13 @@
 
 namespace hdpsim::calib {
 
-/// The input of the fit: rounds of one subject pooled into one timing, and for every family how far the rounds lie apart.
-/// Subjects keep the order in which they were first measured in `measurements`.
+/// The input of the fit: rounds of one subject pooled into one timing, and for every family how far the rounds lie
+/// apart. Subjects keep the order in which they were first measured in `measurements`.
 [[nodiscard]] Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements);
 
-/// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves behind
-/// that was cut short: no fit is better than one through two points. Returns what was taken out and how many samples it had, for
-/// people.
+/// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves
+/// behind that was cut short: no fit is better than one through two points. Returns what was taken out and how many
+/// samples it had, for people.
 [[nodiscard]] std::vector<std::string> leave_out_thin_curves(Samples& samples);
 
 /// What the smallest kernel takes on a device: the addition of one number.

@@ -25,8 +25,8 @@ class Journal {
   /// Starts a journal, in place of any that was there. MachineError if the file cannot be written.
   [[nodiscard]] static Journal start(const std::filesystem::path& path, const JournalHeader& header);
 
-  /// Goes on with a journal. A last line that was cut off in the middle is dropped. InputError, with file and line, if there
-  /// is none, if a line is damaged, or if it is of another device, program or plan.
+  /// Goes on with a journal. A last line that was cut off in the middle is dropped. InputError, with file and line, if
+  /// there is none, if a line is damaged, or if it is of another device, program or plan.
   [[nodiscard]] static Journal resume(const std::filesystem::path& path, const JournalHeader& header);
 
   [[nodiscard]] const std::vector<Measurement>& measurements() const { return measurements_; }

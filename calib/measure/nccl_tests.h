@@ -18,9 +18,9 @@ struct NcclTestsRun {
   std::vector<MessageTiming> timings;
 };
 
-/// Reads what nccl-tests prints, or the JSON that it writes with -J. Times are those of the out-of-place runs. A file may
-/// hold several runs one after another. Which collective it is comes from the line "# Collective test starting", which
-/// versions before 2.16 do not print, or else from the name of the file (all_reduce.txt). Reported, with line and
+/// Reads what nccl-tests prints, or the JSON that it writes with -J. Times are those of the out-of-place runs. A file
+/// may hold several runs one after another. Which collective it is comes from the line "# Collective test starting",
+/// which versions before 2.16 do not print, or else from the name of the file (all_reduce.txt). Reported, with line and
 /// column: rows that cannot be read, rows with wrong results, runs of a single rank (a copy, no link), runs without a
 /// row, collectives that training here does not use.
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics);

@@ -23,8 +23,8 @@ constexpr double interference_share = 0.2;
 // The largest sizes of a level would eat all that there is; a part of the budget stays for the levels after it.
 constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
 
-// A time limit is planned to this part: estimates of what measurements take are no better, and what the rounds do not agree
-// about is measured again.
+// A time limit is planned to this part: estimates of what measurements take are no better, and what the rounds do not
+// agree about is measured again.
 constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
 

@@ -39,8 +39,8 @@ struct Planned {
 };
 
 /// What to measure on a device of this speed within the budget. Every family has a share of the budget; within it the
-/// subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of a level
-/// before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range.
+/// subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of a
+/// level before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range.
 [[nodiscard]] std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes);
 
 /// The same wishes where other programs share the device: samples take less of the device's time, so that as many

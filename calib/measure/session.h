@@ -12,8 +12,8 @@
 
 namespace hdpsim::calib {
 
-/// How far a session is. Counts are of measurements: subjects times rounds. Subjects about which the rounds do not agree add
-/// to the total.
+/// How far a session is. Counts are of measurements: subjects times rounds. Subjects about which the rounds do not
+/// agree add to the total.
 struct Progress {
   std::size_t done = 0;
   std::size_t total = 0;
@@ -43,9 +43,9 @@ struct SessionResult {
 };
 
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
-/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left of
-/// the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both. Errors of
-/// the device pass through; the journal keeps what there is.
+/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left
+/// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both.
+/// Errors of the device pass through; the journal keeps what there is.
 [[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
                                         const SessionOptions& options);
 

@@ -5,8 +5,8 @@
 
 namespace hdpsim::calib {
 
-/// When has one thing been measured often enough? Asked after every batch with all samples so far, and how much time went
-/// by beside each of them.
+/// When has one thing been measured often enough? Asked after every batch with all samples so far, and how much time
+/// went by beside each of them.
 class StoppingRule {
  public:
   StoppingRule() = default;

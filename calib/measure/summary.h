@@ -18,8 +18,8 @@ namespace hdpsim::calib {
 /// Infinite below three samples.
 [[nodiscard]] double noise_of_median(std::span<const double> seconds);
 
-/// Several rounds of one thing as one: the lowest of the medians, because what slows a whole round is somebody else's work
-/// or heat, never this one's; the extremes of p10 and p90, the largest cv, all runs.
+/// Several rounds of one thing as one: the lowest of the medians, because what slows a whole round is somebody else's
+/// work or heat, never this one's; the extremes of p10 and p90, the largest cv, all runs.
 [[nodiscard]] Timing pooled(std::span<const Timing> rounds);
 
 /// How far the lowest two of several medians lie apart, as a share of their mean. At least two.

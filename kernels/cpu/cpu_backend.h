@@ -26,8 +26,8 @@ struct CpuAttentionTile {
 [[nodiscard]] CpuAttentionTile attention_tile(InstructionSet set = best_instruction_set());
 
 /// One core of this machine in fp32. Everything runs on the calling thread and is done when the call returns; two runs
-/// give the same bits. time() reads the thread's own CPU clock, because development machines are shared and a wall clock
-/// would charge for what the neighbours do. DeviceError if the processor lacks the instruction set.
+/// give the same bits. time() reads the thread's own CPU clock, because development machines are shared and a wall
+/// clock would charge for what the neighbours do. DeviceError if the processor lacks the instruction set.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(InstructionSet set = best_instruction_set());
 
 }  // namespace hdpsim::kernels

@@ -8,11 +8,13 @@
 #include "kernels/cuda/bf16.h"
 #include "kernels/spec/attention.h"
 
-/// How attention is cut up for thread blocks, on the host: the kernels only walk a list. Plain C++, for every CUDA path.
+/// How attention is cut up for thread blocks, on the host: the kernels only walk a list. Plain C++, for every CUDA
+/// path.
 namespace hdpsim::kernels::cuda {
 
-/// A rectangle of one document: query rows [query_row, query_row + queries) against key rows [key_row, key_row + keys) of
-/// the packed tensors. Query i of the tile sees its first seen_keys(i) keys, and each further query sees at least as many.
+/// A rectangle of one document: query rows [query_row, query_row + queries) against key rows [key_row, key_row + keys)
+/// of the packed tensors. Query i of the tile sees its first seen_keys(i) keys, and each further query sees at least as
+/// many.
 struct AttentionTile {
   std::int32_t query_row;
   std::int32_t queries;
@@ -29,17 +31,17 @@ struct AttentionTile {
 };
 
 /// Forward, and what else owns query rows: `rows` query rows a tile (fewer at the end of a document) with all keys that
-/// any of them sees. Every query row of every block is in exactly one tile, also where it sees no key. Longest first, by
-/// keys; equal ones in the order of the blocks. O(n log n). UnsupportedInput where rows do not fit 31 bits.
+/// any of them sees. Every query row of every block is in exactly one tile, also where it sees no key. Longest first,
+/// by keys; equal ones in the order of the blocks. O(n log n). UnsupportedInput where rows do not fit 31 bits.
 [[nodiscard]] std::vector<AttentionTile> query_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows);
 
 /// Backward, and what else owns key rows: `rows` key rows a tile (fewer at the end of a document) with all queries that
 /// see any of them; keys that no query sees are in no tile. Longest first, by queries. O(n log n).
 [[nodiscard]] std::vector<AttentionTile> key_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows);
 
-/// Which tile and head a thread block computes next. Work items are ordered by section of heads, then by tile, then by head:
-/// the keys and values of one section fit the last-level cache, so that tiles find there what other tiles have read.
-/// `heads` are query heads where tiles own query rows, else key-value heads (or parts of them).
+/// Which tile and head a thread block computes next. Work items are ordered by section of heads, then by tile, then by
+/// head: the keys and values of one section fit the last-level cache, so that tiles find there what other tiles have
+/// read. `heads` are query heads where tiles own query rows, else key-value heads (or parts of them).
 struct TileOrder {
   std::int32_t tiles = 0;
   std::int32_t heads = 0;
@@ -59,8 +61,8 @@ struct TileOrder {
 /// The largest divisor of `heads` of which so many fit a cache together, at least 1.
 [[nodiscard]] std::int32_t heads_in_cache(std::int64_t heads, std::int64_t bytes_per_head, std::int64_t cache_bytes);
 
-/// The order of `tiles` tiles with `heads` heads each, whose keys and values (or whatever the tiles of a head share) are
-/// bytes_per_head. UnsupportedInput where items do not fit 31 bits.
+/// The order of `tiles` tiles with `heads` heads each, whose keys and values (or whatever the tiles of a head share)
+/// are bytes_per_head. UnsupportedInput where items do not fit 31 bits.
 [[nodiscard]] TileOrder tile_order(std::size_t tiles, std::int64_t heads, std::int64_t bytes_per_head,
                                    std::int64_t cache_bytes);
 

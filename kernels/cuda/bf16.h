@@ -10,8 +10,8 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// The upper half of an fp32: 8 bits of exponent, 7 of mantissa. A type of our own, so that the kernels need no CUDA header
-/// and compile where there is no CUDA.
+/// The upper half of an fp32: 8 bits of exponent, 7 of mantissa. A type of our own, so that the kernels need no CUDA
+/// header and compile where there is no CUDA.
 struct bf16 {
   std::uint16_t bits = 0;
 };

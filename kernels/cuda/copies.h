@@ -10,8 +10,8 @@ namespace hdpsim::kernels {
 
 enum class CopyDirection { to_host, to_device };
 
-/// Times copies between a GPU and pinned host memory, as nvbandwidth does: on a stream of their own, queued behind a gate,
-/// each between two events of the device.
+/// Times copies between a GPU and pinned host memory, as nvbandwidth does: on a stream of their own, queued behind a
+/// gate, each between two events of the device.
 class CopyTimer {
  public:
   /// Allocates most_bytes on either side, which takes long for pinned memory. The backend outlives the timer.
@@ -26,10 +26,10 @@ class CopyTimer {
   std::unique_ptr<State> state_;
 };
 
-/// What keeps a device's copy engines or multiprocessors busy beside a kernel. peer: a kernel of some thread blocks that
-/// reads and writes device memory, as the kernels of a communication library do that send and receive: each has a
-/// multiprocessor for itself, and all together move no more than the device's links to its peers would. There need be no
-/// peer: the links themselves stay idle.
+/// What keeps a device's copy engines or multiprocessors busy beside a kernel. peer: a kernel of some thread blocks
+/// that reads and writes device memory, as the kernels of a communication library do that send and receive: each has a
+/// multiprocessor for itself, and all together move no more than the device's links to its peers would. There need be
+/// no peer: the links themselves stay idle.
 enum class TrafficKind { to_host, to_device, both_ways, peer };
 
 /// Traffic that flows as long as the object lives, and longest for five seconds:

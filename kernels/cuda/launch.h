@@ -21,9 +21,9 @@ class Launch {
   [[nodiscard]] virtual int multiprocessors() const = 0;     ///< Of the device, less those left to communication.
   [[nodiscard]] virtual int compute_capability() const = 0;  ///< 80, 90, 100.
 
-  /// Copies a table from the host to the device, behind what is queued and ahead of what will be. The host memory may be
-  /// reused at once; the device memory is good for the kernels queued up to the next call that stages. Every call copies, so
-  /// a kernel may use what it was given as a counter.
+  /// Copies a table from the host to the device, behind what is queued and ahead of what will be. The host memory may
+  /// be reused at once; the device memory is good for the kernels queued up to the next call that stages. Every call
+  /// copies, so a kernel may use what it was given as a counter.
   [[nodiscard]] virtual const void* stage(const void* host, std::size_t bytes) = 0;
   /// Device memory for the kernels queued next; contents undefined. One at a time: the next call may return the same.
   [[nodiscard]] virtual void* scratch(std::size_t bytes) = 0;

@@ -5,7 +5,8 @@
 #include "kernels/spec/layer.h"
 
 /// Everything of a transformer layer that is neither attention nor a matrix product: one launch or two each on
-/// launch.stream(), element bf16. Errors: DeviceError where a launch fails, UnsupportedInput for sizes that no kernel takes.
+/// launch.stream(), element bf16. Errors: DeviceError where a launch fails, UnsupportedInput for sizes that no kernel
+/// takes.
 ///
 /// Two runs give the same bits, except where a comment says that they add with atomics.
 namespace hdpsim::kernels::cuda::layer {

@@ -9,8 +9,8 @@ namespace hdpsim::kernels::cuda {
 /// Stays open as long as the process lives: NVIDIA's libraries do not take kindly to being closed.
 class Library {
  public:
-  /// Opens the first of `names` that the dynamic linker finds. DeviceError if there is none: "purpose" says what cannot be done
-  /// without it, as in "matrix products need cuBLASLt".
+  /// Opens the first of `names` that the dynamic linker finds. DeviceError if there is none: "purpose" says what cannot
+  /// be done without it, as in "matrix products need cuBLASLt".
   Library(std::string purpose, std::initializer_list<const char*> names);
 
   /// A function of C linkage, as in `library.function<decltype(&ncclGetVersion)>("ncclGetVersion")`. DeviceError if the

@@ -14,8 +14,8 @@ double attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
-/// NVLink of 3rd, 4th and 5th generation, half of what the data sheets of A100 (600 GB/s), H100 and H200 (900 GB/s) and B200
-/// (1.8 TB/s) give for both directions.
+/// NVLink of 3rd, 4th and 5th generation, half of what the data sheets of A100 (600 GB/s), H100 and H200 (900 GB/s) and
+/// B200 (1.8 TB/s) give for both directions.
 double peer_bandwidth(int compute_capability) {
   switch (compute_capability) {
     case 80:

@@ -15,10 +15,11 @@ struct DevicePeak {
 /// DeviceError if there is no such device.
 [[nodiscard]] DevicePeak cuda_device_peak(int device = 0);
 
-/// Floating-point operations of dense bf16 matrix products that one multiprocessor does in a clock, by compute capability (90).
-/// From the tables "Throughput of Native Arithmetic Instructions" and the white papers of the architectures: 2048 on 8.0
-/// (A100 white paper, 312 TFLOP/s at 1410 MHz and 108 multiprocessors), 4096 on 9.0 (H100 white paper, 989 TFLOP/s at 1830 MHz
-/// and 132), 8192 on 10.0 (Blackwell technical brief, 2.25 PFLOP/s dense a B200), 1024 on others.
+/// Floating-point operations of dense bf16 matrix products that one multiprocessor does in a clock, by compute
+/// capability (90). From the tables "Throughput of Native Arithmetic Instructions" and the white papers of the
+/// architectures: 2048 on 8.0 (A100 white paper, 312 TFLOP/s at 1410 MHz and 108 multiprocessors), 4096 on 9.0 (H100
+/// white paper, 989 TFLOP/s at 1830 MHz and 132), 8192 on 10.0 (Blackwell technical brief, 2.25 PFLOP/s dense a B200),
+/// 1024 on others.
 [[nodiscard]] double matrix_flops_per_clock(int compute_capability);
 
 }  // namespace hdpsim::kernels

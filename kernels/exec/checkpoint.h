@@ -25,8 +25,8 @@ struct CheckpointTitle {
 inline constexpr std::array<const char*, 3> checkpoint_tensors = {"master weights", "first moments", "second moments"};
 
 /// Writes a checkpoint: the title, then each of checkpoint_tensors in full, fp32 in the order of the parameters, then a
-/// checksum of all that. The file is written under another name, forced to the disk and renamed when it is complete: what
-/// stood at `path` stays whole until then. DeviceError if it cannot be written; the unfinished file is removed.
+/// checksum of all that. The file is written under another name, forced to the disk and renamed when it is complete:
+/// what stood at `path` stays whole until then. DeviceError if it cannot be written; the unfinished file is removed.
 class CheckpointWriter {
  public:
   CheckpointWriter(std::filesystem::path path, const CheckpointTitle& title);

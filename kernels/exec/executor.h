@@ -36,8 +36,8 @@ struct StepOutcome {
   bool stopped = false;      ///< Some rank was asked to stop: all are told the same.
   /// Measured, with every instruction of every rank. Known to rank 0 alone, as what follows.
   std::optional<Timeline> timeline;
-  /// By rank: what it booked, waits for exchanges excepted, less the time in which its thread had no core. Ranks that share
-  /// cores compute for longer than this.
+  /// By rank: what it booked, waits for exchanges excepted, less the time in which its thread had no core. Ranks that
+  /// share cores compute for longer than this.
   std::vector<Breakdown> processor;
 };
 
@@ -45,12 +45,12 @@ struct StepOutcome {
 [[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, std::int64_t ranks);
 
 /// Trains a transformer for real: one rank of several, each with its own executor, which all do the same. HDP rank r is
-/// rank r of the transport (tp = pp = 1). Runs the very programs that the simulator prices (sim/program), with the ZeRO-1
-/// step end of StepEnd; fp32.
+/// rank r of the transport (tp = pp = 1). Runs the very programs that the simulator prices (sim/program), with the
+/// ZeRO-1 step end of StepEnd; fp32.
 ///
-/// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them, so
-/// that all plans of a batch give the same gradients but for rounding. Sums are added in one order: the same plan gives
-/// the same bits.
+/// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
+/// so that all plans of a batch give the same gradients but for rounding. Sums are added in one order: the same plan
+/// gives the same bits.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
@@ -64,17 +64,18 @@ class Executor {
   Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
   ~Executor();
 
-  /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another model
-  /// or needs what is not there (offload, tensor parallelism, a vocabulary smaller than the tokens'). DeviceError if a
-  /// rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters are
-  /// then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
+  /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another
+  /// model or needs what is not there (offload, tensor parallelism, a vocabulary smaller than the tokens'). DeviceError
+  /// if a rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters
+  /// are then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
 
   /// Writes a checkpoint (kernels/exec/checkpoint.h), which rank 0 does for all; `next_step` is kept for load(). A
   /// collective. DeviceError if it cannot be written; the one that stood there stays.
   void save(const std::filesystem::path& path, std::int64_t next_step);
-  /// Goes on from a checkpoint, whose next step it returns: to the bit, as if there had been no break; whatever the number
-  /// of ranks that wrote it. A collective. UnsupportedInput, on every rank alike, if it is damaged or of another model.
+  /// Goes on from a checkpoint, whose next step it returns: to the bit, as if there had been no break; whatever the
+  /// number of ranks that wrote it. A collective. UnsupportedInput, on every rank alike, if it is damaged or of another
+  /// model.
   [[nodiscard]] std::int64_t load(const std::filesystem::path& path);
 
   [[nodiscard]] std::int64_t parameter_count() const;

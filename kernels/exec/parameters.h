@@ -8,8 +8,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// A tensor among the parameters: `count` numbers from `begin` on. Matrices are row-major [out, in], so that a linear layer
-/// is y = x W^T.
+/// A tensor among the parameters: `count` numbers from `begin` on. Matrices are row-major [out, in], so that a linear
+/// layer is y = x W^T.
 struct Tensor {
   std::int64_t begin = 0;
   std::int64_t count = 0;
@@ -29,8 +29,8 @@ struct LayerTensors {
 /// Where the parameters of a model lie in one flat buffer, which is what its optimizer and its collectives see.
 class ParameterLayout {
  public:
-  /// UnsupportedInput with everything about the model that cannot be executed: experts, biases, learned positions, an MLP
-  /// without a gate, head dimensions other than 64 and 128.
+  /// UnsupportedInput with everything about the model that cannot be executed: experts, biases, learned positions, an
+  /// MLP without a gate, head dimensions other than 64 and 128.
   explicit ParameterLayout(const Transformer& model);
 
   [[nodiscard]] std::int64_t count() const { return count_; }

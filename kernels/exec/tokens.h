@@ -8,8 +8,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The tokens of the training data. Every rank reads what it needs itself: a token is a pure function of its place, from
-/// any thread and in any order.
+/// The tokens of the training data. Every rank reads what it needs itself: a token is a pure function of its place,
+/// from any thread and in any order.
 class TokenSource {
  public:
   TokenSource() = default;
@@ -28,9 +28,9 @@ class TokenSource {
 /// there is something to learn.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_synthetic_tokens(std::int64_t vocabulary, std::uint64_t seed);
 
-/// The bytes of text files, one after another: a sequence is a stretch of them that begins at a place drawn for its step
-/// and number, and goes round at the end. Vocabulary 256. DeviceError for a file that cannot be read; UnsupportedInput
-/// if there is no text in them.
+/// The bytes of text files, one after another: a sequence is a stretch of them that begins at a place drawn for its
+/// step and number, and goes round at the end. Vocabulary 256. DeviceError for a file that cannot be read;
+/// UnsupportedInput if there is no text in them.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::filesystem::path>& files,
                                                                   std::uint64_t seed);
 

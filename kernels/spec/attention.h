@@ -88,8 +88,8 @@ struct AttentionBackward {
 [[nodiscard]] std::int64_t mask_area(const AttentionBlock& block);
 [[nodiscard]] std::int64_t mask_area(std::span<const AttentionBlock> blocks);
 
-/// UnsupportedInput if heads, strides or blocks break what is said above (head dimensions other than 64 and 128, kv_heads that
-/// do not divide heads, rows that overlap, negative sizes).
+/// UnsupportedInput if heads, strides or blocks break what is said above (head dimensions other than 64 and 128,
+/// kv_heads that do not divide heads, rows that overlap, negative sizes).
 void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> blocks);
 
 }  // namespace hdpsim::kernels

@@ -43,9 +43,9 @@ using DeviceMemory = std::unique_ptr<void, std::function<void(void*)>>;
 
 /// One device and a queue of work on it: all that a transformer layer needs, for one kind of device.
 ///
-/// Calls are queued in order and may return before the work is done (on a GPU they do; on a CPU they compute at once, on
-/// the calling thread). One backend belongs to one thread. Pointers are to memory of this backend. Errors: DeviceError
-/// where the machine refuses, UnsupportedInput where a kernel does not take the shape.
+/// Calls are queued in order and may return before the work is done (on a GPU they do; on a CPU they compute at once,
+/// on the calling thread). One backend belongs to one thread. Pointers are to memory of this backend. Errors:
+/// DeviceError where the machine refuses, UnsupportedInput where a kernel does not take the shape.
 class Backend {
  public:
   Backend() = default;
@@ -86,8 +86,8 @@ class Backend {
   /// Attention launches leave this many multiprocessors to communication. Ignored by CPUs.
   virtual void set_sm_margin(int multiprocessors) = 0;
 
-  /// Seconds of the device that each of `runs` executions of `work` takes. `work` only queues on this backend and is called
-  /// `runs` times. On a GPU all runs are queued behind a gate before the first starts, so that launches cost
+  /// Seconds of the device that each of `runs` executions of `work` takes. `work` only queues on this backend and is
+  /// called `runs` times. On a GPU all runs are queued behind a gate before the first starts, so that launches cost
   /// nothing; `cold` empties the last-level cache before each run.
   [[nodiscard]] virtual std::vector<double> time(int runs, bool cold, const std::function<void()>& work) = 0;
 };

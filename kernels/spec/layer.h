@@ -96,9 +96,9 @@ struct EmbeddingBackward {
 
 /// Softmax cross-entropy and its gradient in one pass over the logits, which never exist in fp32:
 /// loss[t] = log sum exp(logits[t]) - logits[t, target]; then logits[t] becomes (softmax - one_hot(target)) scale.
-/// logits: element [tokens, vocabulary]; targets: [tokens], -1 is ignored (loss 0, gradient 0); loss: fp32 [tokens], not
-/// scaled. scale: 1 / (targets that count in the whole batch), so that the loss is a mean over tokens wherever they are
-/// computed.
+/// logits: element [tokens, vocabulary]; targets: [tokens], -1 is ignored (loss 0, gradient 0); loss: fp32 [tokens],
+/// not scaled. scale: 1 / (targets that count in the whole batch), so that the loss is a mean over tokens wherever they
+/// are computed.
 struct CrossEntropy {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -128,7 +128,8 @@ struct Adam {
   void* parameter = nullptr;
 };
 
-/// to[i] = from[i], fp32 to the element type (round to nearest even) or back. May not overlap unless the types are equal.
+/// to[i] = from[i], fp32 to the element type (round to nearest even) or back. May not overlap unless the types are
+/// equal.
 struct Cast {
   std::int64_t count = 0;
   const void* from = nullptr;

@@ -43,8 +43,9 @@ struct Work {
   [[nodiscard]] Plan plan_of(std::int64_t step) const;
 };
 
-/// Finds out what the user wants. `processes`: how many have been started as ranks, if they have. InputError for what is
-/// wrong with the files, for a plan of another number of ranks or another model, and for a mesh that cannot be executed.
+/// Finds out what the user wants. `processes`: how many have been started as ranks, if they have. InputError for what
+/// is wrong with the files, for a plan of another number of ranks or another model, and for a mesh that cannot be
+/// executed.
 [[nodiscard]] Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog);
 
 }  // namespace hdpsim::app

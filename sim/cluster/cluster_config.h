@@ -38,7 +38,8 @@ namespace hdpsim {
 ///       every 64 from 3: 0.95        # GPUs 3, 67, 131, ...
 ///     in_network_reduction: true     # optional: the switches between nodes add up (NVIDIA SHARP)
 ///     routing: ecmp                  # optional: adaptive (default) or ecmp, also {policy: ecmp, seed: 7}; see Routing
-///     links:                         # optional: links that carry less than their kind, by the names that links.csv uses;
+///     links:                         # optional: links that carry less than their kind, by the names that links.csv
+///     uses;
 ///       node 3 nic 2: 0.5            # without a direction: both; later lines win
 ///       node 3 gpu 1 nvlink out: 0.8
 ///       tor 1 rail 0 up: 0.25        # the uplink of unit 1 of tier 'tor' on rail 0
@@ -47,7 +48,8 @@ namespace hdpsim {
 ///       leaf0 to spine 2: 0          # the third cable between two switches of a graph, both directions
 ///     notes: [...]                   # optional: shown by `hdpsim check`
 ///
-/// Without `nvlink` the GPUs of a node talk over PCIe. Instead of `tiers` there may be one of the fabrics of fabric_spec.h:
+/// Without `nvlink` the GPUs of a node talk over PCIe. Instead of `tiers` there may be one of the fabrics of
+/// fabric_spec.h:
 ///
 ///     torus: {shape: [8, 8, 16], bandwidth: 100 Gbit/s, latency: 0.2 us}           # nodes; links per rail
 ///     dragonfly: {groups: 9, leaves: 4, spines: 4, nodes_per_leaf: 8, global_links: 2, bandwidth: 400 Gbit/s,

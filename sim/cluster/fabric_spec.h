@@ -20,17 +20,17 @@ struct Routing {
   std::uint64_t seed = 0;  ///< Of the hash.
 };
 
-/// Nodes on a torus, numbered along the first dimension, then the second, ... Each rail is a torus of its own. Messages go
-/// dimension by dimension, each the shorter way round (up on a tie).
+/// Nodes on a torus, numbered along the first dimension, then the second, ... Each rail is a torus of its own. Messages
+/// go dimension by dimension, each the shorter way round (up on a tie).
 struct TorusSpec {
   std::vector<std::int64_t> shape;  ///< Nodes per dimension.
   Bandwidth bandwidth;              ///< Per link and direction.
   Duration latency;                 ///< Per hop.
 };
 
-/// Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaf and spine switches, every leaf joined to every spine of its
-/// group, spines joined to those of other groups. Each rail is a dragonfly of its own. Messages take a shortest way; among
-/// the spines and global links that offer one, a hash of the two NICs chooses.
+/// Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaf and spine switches, every leaf joined to every spine of
+/// its group, spines joined to those of other groups. Each rail is a dragonfly of its own. Messages take a shortest
+/// way; among the spines and global links that offer one, a hash of the two NICs chooses.
 struct DragonflySpec {
   std::int64_t groups = 1;
   std::int64_t leaves = 1;          ///< Per group.
@@ -43,8 +43,8 @@ struct DragonflySpec {
   Duration global_latency;          ///< Added by a link between groups.
 };
 
-/// Switches and cables one by one. A NIC hangs on one switch; a message takes a shortest way in hops, and a hash of the two
-/// NICs chooses among equal ones.
+/// Switches and cables one by one. A NIC hangs on one switch; a message takes a shortest way in hops, and a hash of the
+/// two NICs chooses among equal ones.
 struct SwitchGraphSpec {
   struct Switch {
     std::string name;

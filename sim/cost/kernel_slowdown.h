@@ -15,8 +15,8 @@ struct KernelSlowdown {
   Evidence evidence = Evidence::formula;  ///< What the time that is lost rests on.
 };
 
-/// The factor that the profile states for all kernels; else, kernel by kernel, what was measured beside messages moved by
-/// the fewest thread blocks (a library takes few for a peer over the network; more slow more), where noise below 1
+/// The factor that the profile states for all kernels; else, kernel by kernel, what was measured beside messages moved
+/// by the fewest thread blocks (a library takes few for a peer over the network; more slow more), where noise below 1
 /// counts as 1. Nothing if the profile has neither.
 [[nodiscard]] std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile);
 

@@ -42,7 +42,8 @@ struct CollectiveEfficiency {
 /// The stages use different links and the data flow through both in small chunks (512 KiB in NCCL), so the slower
 /// stage sets the pace; the other one's share of the first chunk is neglected. Stages one after the other would take
 /// inside + between, at most twice as long. All steps of a ring run at once, so the widest hop sets its latency and
-/// rate, or the slowest link where one is degraded; a ring over consecutive nodes crosses the uplink of a unit and rail once.
+/// rate, or the slowest link where one is degraded; a ring over consecutive nodes crosses the uplink of a unit and rail
+/// once.
 ///
 /// Bytes are counted as nccl-tests does: `gathered` is what each device holds after an all-gather, `reduced` what each
 /// holds before a reduce-scatter or an all-reduce. A group of one device takes no time. Where a profile knows different

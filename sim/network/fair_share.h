@@ -32,8 +32,9 @@ namespace hdpsim {
 /// for which the sentence above no longer holds, until it holds for all. What lies outside the region had the
 /// right rates already. Changes made between two looks at the rates are repaired together.
 ///
-/// Cost of a repair: O(r log r) for r (variable, link) pairs of the region plus the variables on the region's links, per
-/// growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the same bits.
+/// Cost of a repair: O(r log r) for r (variable, link) pairs of the region plus the variables on the region's links,
+/// per growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the same
+/// bits.
 class FairShare {
  public:
   using Link = std::uint32_t;
@@ -48,8 +49,8 @@ class FairShare {
   /// B/s of every link, greater than 0.
   explicit FairShare(std::vector<double> capacities);
 
-  /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate is the
-  /// cap, which must then be finite. The number of a removed variable is used again.
+  /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate
+  /// is the cap, which must then be finite. The number of a removed variable is used again.
   Variable add(std::span<const Link> links, double cap, double weight = 1, std::int64_t multiplicity = 1);
   /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as
   /// above.

@@ -36,10 +36,10 @@ struct CollectiveTime {
   double seconds = 0;
 };
 
-/// NCCL's own model of itself, with the constants that it chooses algorithm and protocol by (src/graph/tuning.cc of NCCL
-/// 2.25; efficiency of NVLS as from 2.26 on): base latencies, latencies per step over NVLink, PCIe and network, the
-/// shares of a link's rate that each protocol and algorithm reaches, the correction of the tree for middle sizes and
-/// the plateau of the ring over several nodes.
+/// NCCL's own model of itself, with the constants that it chooses algorithm and protocol by (src/graph/tuning.cc of
+/// NCCL 2.25; efficiency of NVLS as from 2.26 on): base latencies, latencies per step over NVLink, PCIe and network,
+/// the shares of a link's rate that each protocol and algorithm reaches, the correction of the tree for middle sizes
+/// and the plateau of the ring over several nodes.
 ///
 /// What NCCL finds out by searching the machine's topology is here the slower of a device's NVLink and its share of the
 /// NICs. Its caps by channel need that search and are left out, so are CollNet and the latency that a topology may add

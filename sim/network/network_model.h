@@ -45,8 +45,9 @@ class NetworkModel {
   /// link, and a flow gets the least of its cap and its links' shares. The id of a removed flow may be used again.
   virtual FlowId add(const Route& route, Bandwidth cap) = 0;
   /// A part of a CollectivePlan starts: coupled flows that all move at one rate, which is that of the id. It has moved
-  /// everything when that rate has moved CollectivePlan::bytes_per_flow x the size. A plan is under way as one such flow a
-  /// part; each changes rate (take_changed) and ends (remove) as any other. Each of them never wants more than `cap`.
+  /// everything when that rate has moved CollectivePlan::bytes_per_flow x the size. A plan is under way as one such
+  /// flow a part; each changes rate (take_changed) and ends (remove) as any other. Each of them never wants more than
+  /// `cap`.
   virtual FlowId add(std::span<const FairShare::Load> part, Bandwidth cap) = 0;
   virtual void remove(FlowId flow) = 0;
   [[nodiscard]] virtual Bandwidth rate(FlowId flow) const = 0;

@@ -16,8 +16,8 @@ namespace hdpsim {
 [[nodiscard]] CollectivePlan pool_plan(const ClusterLinks& links, const Mesh& mesh, const Placement& placement);
 
 /// A reduce-scatter or an all-gather in all pools of a mesh at once, as at the end of a step, on the devices where the
-/// placement has them: so devices behind one NIC divide it, and the slowest link that any of them needs, degraded or not,
-/// holds all back. Nothing else uses the links.
+/// placement has them: so devices behind one NIC divide it, and the slowest link that any of them needs, degraded or
+/// not, holds all back. Nothing else uses the links.
 class PoolCollective {
  public:
   /// `links`: with the efficiency of this kind of collective.

@@ -56,8 +56,9 @@ struct TrafficResult {
 /// The links of a cluster, idle.
 [[nodiscard]] FairShare idle_network(const ClusterLinks& links);
 
-/// Simulates `traffic` while each of `background` repeats itself for ever, all sharing the links max-min fairly. Events: one an
-/// end of a message. An all-to-all goes at the pace of its fullest link, all its messages ending together.
+/// Simulates `traffic` while each of `background` repeats itself for ever, all sharing the links max-min fairly.
+/// Events: one an end of a message. An all-to-all goes at the pace of its fullest link, all its messages ending
+/// together.
 [[nodiscard]] TrafficResult simulate_traffic(const ClusterLinks& links, const Traffic& traffic,
                                              const std::vector<Traffic>& background);
 

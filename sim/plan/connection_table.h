@@ -23,9 +23,9 @@ struct ConnectionOptions {
 };
 
 /// Which ranks have talked to each other. A connection joins two neighbours of a ring within one communicator, whatever
-/// the direction of the message, and stays. Devices of different shards never talk, so that what is said of a rank holds
-/// for each of its devices. A group of one rank needs nothing. A group of n ranks is looked up in O(n log groups), in any
-/// order of its ranks in O(n log n) more.
+/// the direction of the message, and stays. Devices of different shards never talk, so that what is said of a rank
+/// holds for each of its devices. A group of one rank needs nothing. A group of n ranks is looked up in O(n log
+/// groups), in any order of its ranks in O(n log n) more.
 class ConnectionTable {
  public:
   explicit ConnectionTable(Communicators communicators) : communicators_(communicators) {}

@@ -60,8 +60,8 @@ struct Part {
 };
 
 /// How the spans of a micro-batch are cut over its group of N. Each span is cut in 2N parts of floor(tokens / 2N) and
-/// the remainder is dealt one token each, going round the ranks across the spans, so that the ranks' totals differ by at
-/// most one token.
+/// the remainder is dealt one token each, going round the ranks across the spans, so that the ranks' totals differ by
+/// at most one token.
 class SpanCuts {
  public:
   /// O(spans).

@@ -42,9 +42,9 @@ struct Instruction {
   Opcode opcode = Opcode::dense;
   Stream stream = Stream::compute;
   std::uint32_t work = 0;
-  /// Of a ring of N. Attention and merge: the step, 0 to N - 1. An exchange: the step whose keys and values it brings, if
-  /// that is below N; in a backward ring it brings from step 2 on, and up to N + 1, the gradients of the keys and values
-  /// of the step before.
+  /// Of a ring of N. Attention and merge: the step, 0 to N - 1. An exchange: the step whose keys and values it brings,
+  /// if that is below N; in a backward ring it brings from step 2 on, and up to N + 1, the gradients of the keys and
+  /// values of the step before.
   std::uint32_t ring_step = 0;
   std::uint32_t repeats = 1;          ///< Of the same work, one after another (three collectives in a row).
   std::uint32_t first_iteration = 0;  ///< Does nothing in iterations before this one ...

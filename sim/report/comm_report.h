@@ -40,9 +40,9 @@ struct CommReport {
   std::vector<CommRow> rows;
 };
 
-/// The columns of nccl-tests (out of place, floats), then algorithm and protocol and, if there is any, the measured time
-/// with the error of the simulated one; then the links that hold each algorithm back and the average bus bandwidth.
-/// Beside other traffic the time without it; what a row rests on where that is not NCCL's model everywhere.
+/// The columns of nccl-tests (out of place, floats), then algorithm and protocol and, if there is any, the measured
+/// time with the error of the simulated one; then the links that hold each algorithm back and the average bus
+/// bandwidth. Beside other traffic the time without it; what a row rests on where that is not NCCL's model everywhere.
 [[nodiscard]] std::string comm_table(const CommReport& report);
 /// The JSON that nccl-tests writes, with `simulated: true` and for each size the bottleneck links.
 [[nodiscard]] std::string comm_json(const CommReport& report, std::string_view version);

@@ -19,8 +19,8 @@ struct TimelineTitle {
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
 
-/// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first line
-/// says what it is and how many of the others follow; times are seconds since the start of the step, exact to the
+/// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first
+/// line says what it is and how many of the others follow; times are seconds since the start of the step, exact to the
 /// picosecond:
 ///   {"schema": "hdpsim.timeline/1", "source": "measured", "plan": "hdp-balance", "step": 0, "step_time_s": 0.25,
 ///    "ranks": 2, "micro_batches": 1, "instructions": 1}

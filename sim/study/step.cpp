@@ -15,7 +15,8 @@
 namespace hdpsim {
 namespace {
 
-/// Processor seconds of this thread since it was made or since the last lap: what others do on the machine shows little.
+/// Processor seconds of this thread since it was made or since the last lap: what others do on the machine shows
+/// little.
 class Stopwatch {
  public:
   double lap() {

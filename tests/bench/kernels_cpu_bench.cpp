@@ -1,5 +1,5 @@
-// Kernels on one core, as shares of what the core can do: the peak of its multiply-add units is measured in turn with the
-// kernel, so that a machine that slows down slows both. Times are of the thread's CPU clock; counters are medians.
+// Kernels on one core, as shares of what the core can do: the peak of its multiply-add units is measured in turn with
+// the kernel, so that a machine that slows down slows both. Times are of the thread's CPU clock; counters are medians.
 
 #include <benchmark/benchmark.h>
 

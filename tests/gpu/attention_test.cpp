@@ -65,8 +65,8 @@ struct Expected {
   reference::AttentionGradients gradients, ordinary_gradients;
 };
 
-// Of gradients against those of the other path, or added up from parts: P and dS enter the products of backward in bf16, each
-// off by at most 2^-9 of itself; the errors of a sum's terms have no common sign, but a few of them may.
+// Of gradients against those of the other path, or added up from parts: P and dS enter the products of backward in
+// bf16, each off by at most 2^-9 of itself; the errors of a sum's terms have no common sign, but a few of them may.
 constexpr double gradient_bound = 8e-3;
 
 /// No more than twice as far from what is right as an ordinary bf16 implementation, and a little that both share.

@@ -12,8 +12,8 @@
 
 namespace hdpsim::kernels {
 
-/// A packed tensor [rows, width] of bf16 or fp32 in device memory, with room behind each row and zones before and behind
-/// all of it: NaN wherever nothing was put.
+/// A packed tensor [rows, width] of bf16 or fp32 in device memory, with room behind each row and zones before and
+/// behind all of it: NaN wherever nothing was put.
 template <class T>
 class DeviceTensor {
  public:

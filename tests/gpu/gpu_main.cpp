@@ -20,8 +20,8 @@ namespace {
 constexpr int skipped = 77;  // as ctest is told
 constexpr std::chrono::seconds limit_of_a_test{60};
 
-/// Ends the program if one test case takes longer than the limit: a kernel that waits for itself never returns, and CUDA
-/// calls behind it neither.
+/// Ends the program if one test case takes longer than the limit: a kernel that waits for itself never returns, and
+/// CUDA calls behind it neither.
 class Watchdog {
  public:
   static Watchdog& instance() {

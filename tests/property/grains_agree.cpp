@@ -1,5 +1,5 @@
-// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies, no worse in cold
-// steps and with kernels that messages slow, and nearly always over every fabric and beside another job.
+// The fluid and the exact grain simulate the same step: their times agree within 2 % on random small studies, no worse
+// in cold steps and with kernels that messages slow, and nearly always over every fabric and beside another job.
 
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ namespace {
 constexpr std::uint64_t studies = 240;
 constexpr double tolerance = 0.02;
 constexpr double tolerance_of_mean_change = 0.001;
-// Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a few
-// of the studies miss the tolerance (1.4 % of 420 with other seeds, the worst by 7.2 %).
+// Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a
+// few of the studies miss the tolerance (1.4 % of 420 with other seeds, the worst by 7.2 %).
 constexpr double tolerance_beside = 0.08;
 constexpr double most_outliers_beside = 0.03;
 

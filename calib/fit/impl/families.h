@@ -18,8 +18,8 @@ namespace hdpsim::calib {
 [[nodiscard]] GemmFit fit_gemm(const GemmTable& table, std::int64_t multiprocessors, std::uint64_t seed);
 
 /// Memory-bound kernels: first the fit that stands for all of them, then each kernel's own, by name. At least one
-/// sample. Kernels have curves of their own or, where that predicts better, one curve times a factor a kernel: the sizes
-/// of the caches, where a curve bends, are the device's.
+/// sample. Kernels have curves of their own or, where that predicts better, one curve times a factor a kernel: the
+/// sizes of the caches, where a curve bends, are the device's.
 [[nodiscard]] std::vector<MemoryBoundFit> fit_memory_bound(std::vector<MemoryBoundSample> samples, std::uint64_t seed);
 
 /// Copies of one kind. At least one sample.

@@ -23,8 +23,9 @@ double squared_error(const Line& line, double bytes, double seconds) {
   return error * error;
 }
 
-/// A lower envelope of a few lines: first the sizes are cut into stretches with a line each so that the error is least (by
-/// dynamic programming), then each line is fitted anew to the sizes at which it is the envelope, until none changes.
+/// A lower envelope of a few lines: first the sizes are cut into stretches with a line each so that the error is least
+/// (by dynamic programming), then each line is fitted anew to the sizes at which it is the envelope, until none
+/// changes.
 class EnvelopeFit {
  public:
   EnvelopeFit(Transfers messages, std::size_t lines)

@@ -130,8 +130,8 @@ Work attention_delta(Backend& backend, const std::shared_ptr<Tensors>& t, std::i
                                         .delta = t->sums(rows * width / head_dim)});
 }
 
-// Cross-entropy reads the logits twice (maximum and sum in one pass, gradient in another) unless a row stays in a cache,
-// which it does: counted are one read and one write.
+// Cross-entropy reads the logits twice (maximum and sum in one pass, gradient in another) unless a row stays in a
+// cache, which it does: counted are one read and one write.
 constexpr std::array<Kernel, 10> all_kernels = {{
     {"rms_norm_forward", 2 * width, 1, rms_norm_forward},
     {"rms_norm_backward", 3 * width, 1, rms_norm_backward},

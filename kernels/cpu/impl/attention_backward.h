@@ -8,9 +8,9 @@
 #include "kernels/cpu/impl/vector.h"
 #include "kernels/cpu/impl/visible.h"
 
-/// Flash attention, backward: for each chunk of keys of a key-value head, dK and dV stay in scratch while all queries of all
-/// its query heads pass; each tile of (queries, keys) recomputes its probabilities from the LSE and adds to dQ, dK, dV.
-/// What the mask hides is not computed, as in the forward pass.
+/// Flash attention, backward: for each chunk of keys of a key-value head, dK and dV stay in scratch while all queries
+/// of all its query heads pass; each tile of (queries, keys) recomputes its probabilities from the LSE and adds to dQ,
+/// dK, dV. What the mask hides is not computed, as in the forward pass.
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
 struct BackwardScratch {

@@ -14,8 +14,8 @@
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
 struct ForwardScratch {
-  // Multiples of strip and panel. Keys of a chunk are packed together: more of them cost scratch, fewer cost passes over
-  // the output. A tile of keys and its scores stay in the second-level cache, a panel in the first.
+  // Multiples of strip and panel. Keys of a chunk are packed together: more of them cost scratch, fewer cost passes
+  // over the output. A tile of keys and its scores stay in the second-level cache, a panel in the first.
   static constexpr std::int64_t tile_queries = 144;
   static constexpr std::int64_t tile_keys = 192;
   static constexpr std::int64_t chunk_keys = 3072;
@@ -57,8 +57,8 @@ struct ForwardRows {
   bool accumulate;
 };
 
-/// What a row has seen so far becomes what it has seen with these scores, too; `seen` of `computed` scores (a multiple of
-/// panel) count.
+/// What a row has seen so far becomes what it has seen with these scores, too; `seen` of `computed` scores (a multiple
+/// of panel) count.
 inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t seen,
                                    std::int64_t computed) {
   float* scores = scratch.scores + query * ForwardScratch::tile_keys;

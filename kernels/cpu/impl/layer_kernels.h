@@ -91,7 +91,8 @@ struct Rotation {
   }
 };
 
-/// Cosines and sines of one position. A position times a frequency needs fp64: a million turns leave no fraction in fp32.
+/// Cosines and sines of one position. A position times a frequency needs fp64: a million turns leave no fraction in
+/// fp32.
 inline void rotations(double position, const double* turns_per_position, std::int64_t count, float* cosines,
                       float* sines) {
   static constexpr Rotation series;

@@ -60,7 +60,8 @@ double megahertz_from(const char* file_of_kilohertz) {
   return file ? kilohertz / 1000 : 0;
 }
 
-/// The highest cache of the first core. sysconf would know as well, but says on virtual machines what the whole socket has.
+/// The highest cache of the first core. sysconf would know as well, but says on virtual machines what the whole socket
+/// has.
 std::int64_t last_level_cache_bytes() {
   for (int index = 4; index >= 1; --index) {
     std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));

@@ -21,8 +21,8 @@ inline constexpr std::int64_t most(std::int64_t a, std::int64_t b) {
   return a > b ? a : b;
 }
 
-/// Elements between rows of a packed [rows, dim] operand: the rows of a panel must not all fall into the same few sets of
-/// the first-level cache, as they would at a power of two.
+/// Elements between rows of a packed [rows, dim] operand: the rows of a panel must not all fall into the same few sets
+/// of the first-level cache, as they would at a power of two.
 template <int dim>
 inline constexpr std::int64_t padded_row = dim + 16;
 
@@ -74,7 +74,8 @@ inline void pack_rows(const float* from, std::int64_t stride, std::int64_t rows,
   }
 }
 
-/// Rows [rows, dim] at `stride`, transposed to panels [rows / panel, dim, panel]; the last panel is filled up with zeros.
+/// Rows [rows, dim] at `stride`, transposed to panels [rows / panel, dim, panel]; the last panel is filled up with
+/// zeros.
 template <int dim>
 inline void pack_transposed(const float* from, std::int64_t stride, std::int64_t rows, float* to) {
   for (std::int64_t first = 0; first < rows; first += width) {

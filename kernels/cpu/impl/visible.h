@@ -7,8 +7,8 @@
 
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
-/// What the queries of a block see of a chunk of its keys. Queries count from the first of the block, keys from the first
-/// of the chunk.
+/// What the queries of a block see of a chunk of its keys. Queries count from the first of the block, keys from the
+/// first of the chunk.
 struct Visible {
   std::int64_t keys;   ///< Of the chunk.
   std::int64_t first;  ///< Keys that query 0 sees, if each query sees one more than the one before; may be negative.

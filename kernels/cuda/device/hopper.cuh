@@ -5,9 +5,9 @@
 #include "kernels/cuda/bf16.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-// The instructions of Hopper (sm_90a): barriers in shared memory that count bytes, copies of boxes of a tensor by the copy
-// engine (TMA), products by a warpgroup (four warps) straight from shared memory. Without nvcc, tests/support/gpu/hopper.h
-// brings functions of the same names.
+// The instructions of Hopper (sm_90a): barriers in shared memory that count bytes, copies of boxes of a tensor by the
+// copy engine (TMA), products by a warpgroup (four warps) straight from shared memory. Without nvcc,
+// tests/support/gpu/hopper.h brings functions of the same names.
 //
 // The copy engine and wgmma reach shared memory through a proxy of their own, the async proxy. What threads store for
 // it goes through store16_for_async() and store_matrix_for_async(), then fence_async(), then a barrier.
@@ -24,16 +24,17 @@ struct TensorMap {
   std::uint64_t opaque[16];
 };
 
-/// How an operand of wgmma lies in shared memory: its depth (the dimension that is summed over) along the rows of 128 bytes, or
-/// across them.
+/// How an operand of wgmma lies in shared memory: its depth (the dimension that is summed over) along the rows of 128
+/// bytes, or across them.
 enum class Depth { along_rows, across_rows };
 
-/// Describes an operand that begins at shared address 16 `start` of a matrix of 128-byte rows, swizzled as TMA does: in each
-/// group of eight rows (1024 bytes, so aligned) chunk c, 16 bytes, of row r lies at place c ^ r. Groups of eight rows follow
-/// each other. From 64 columns to the next 64 of an operand whose depth is across rows it is 16 `panel` bytes.
+/// Describes an operand that begins at shared address 16 `start` of a matrix of 128-byte rows, swizzled as TMA does: in
+/// each group of eight rows (1024 bytes, so aligned) chunk c, 16 bytes, of row r lies at place c ^ r. Groups of eight
+/// rows follow each other. From 64 columns to the next 64 of an operand whose depth is across rows it is 16 `panel`
+/// bytes.
 [[nodiscard]] HDPSIM_ANYWHERE std::uint64_t operand_descriptor(std::uint32_t start, std::uint32_t panel) {
-  // Fields (PTX ISA, "matrix descriptor"), offsets in units of 16 bytes: 0-13 start, 16-29 leading and 32-45 stride byte
-  // offset, 62-63 swizzle (1: 128 bytes). The leading offset is not read where the depth is along rows.
+  // Fields (PTX ISA, "matrix descriptor"), offsets in units of 16 bytes: 0-13 start, 16-29 leading and 32-45 stride
+  // byte offset, 62-63 swizzle (1: 128 bytes). The leading offset is not read where the depth is along rows.
   constexpr std::uint32_t upper = (1U << 30U) | (1024 / 16);
   return (std::uint64_t{upper} << 32U) | (start + (panel << 16U));
 }
@@ -100,8 +101,8 @@ __device__ __forceinline__ void store16_for_async(std::uint32_t address, const V
 __device__ __forceinline__ void store8_for_async(std::uint32_t address, float first, float second) {
   asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(first), "f"(second) : "memory");
 }
-/// Four 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8 and holds, of each matrix, the
-/// elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4.
+/// Four 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8 and holds, of each
+/// matrix, the elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4.
 __device__ __forceinline__ void store_matrix_for_async(std::uint32_t address, const std::uint32_t (&r)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r[0]), "r"(r[1]),
                "r"(r[2]), "r"(r[3])
@@ -141,9 +142,9 @@ __device__ __forceinline__ void wait_for_boxes() {
 
 // --- Products of a warpgroup; all of its threads take part
 //
-// d [64, n] (+)= a [64, 16] b [16, n], bf16 in, fp32 out. Warp w of the warpgroup holds rows 16 w to 16 w + 15, as mma_16x8x16
-// does: with g = lane / 4 and t = lane % 4, d[j] are (g, 8j + 2t), (g, 8j + 2t + 1), (g + 8, 8j + 2t), (g + 8, 8j + 2t + 1) and a
-// in registers is (g, 2t), (g+8, 2t), (g, 2t+8), (g+8, 2t+8) and the neighbour of each.
+// d [64, n] (+)= a [64, 16] b [16, n], bf16 in, fp32 out. Warp w of the warpgroup holds rows 16 w to 16 w + 15, as
+// mma_16x8x16 does: with g = lane / 4 and t = lane % 4, d[j] are (g, 8j + 2t), (g, 8j + 2t + 1), (g + 8, 8j + 2t), (g +
+// 8, 8j + 2t + 1) and a in registers is (g, 2t), (g+8, 2t), (g, 2t+8), (g+8, 2t+8) and the neighbour of each.
 //
 // Runs behind the threads' back: registers d and a may not be touched, nor shared memory be overwritten, until
 // wgmma_wait() says so. wgmma_fence() comes first whenever registers were touched since the last product.

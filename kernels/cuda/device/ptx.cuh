@@ -4,9 +4,10 @@
 
 #include "kernels/cuda/bf16.h"
 
-// The instructions that kernels use and C++ has no word for, one function each. Kernels are headers that say nothing else
-// that only nvcc knows (besides __global__, __device__, threadIdx, __syncthreads and the like), so that a test without a
-// GPU may compile them with an emulator, which brings functions of the same names (tests/support/gpu/emulator.h).
+// The instructions that kernels use and C++ has no word for, one function each. Kernels are headers that say nothing
+// else that only nvcc knows (besides __global__, __device__, threadIdx, __syncthreads and the like), so that a test
+// without a GPU may compile them with an emulator, which brings functions of the same names
+// (tests/support/gpu/emulator.h).
 //
 // Shared memory is addressed by its 32-bit address, as the instructions do.
 
@@ -104,8 +105,8 @@ __device__ __forceinline__ int fetch_add(int* to, int value) {
 
 // --- Matrices
 
-/// Four 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8 and receives, of each matrix,
-/// the elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4.
+/// Four 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8 and receives, of each
+/// matrix, the elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -119,9 +120,9 @@ __device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], st
                : "r"(address)
                : "memory");
 }
-/// d[16, 8] += a[16, 16] b[16, 8], bf16 in, fp32 out. With g = lane / 4 and t = lane % 4: a = (g, 2t), (g+8, 2t), (g, 2t+8),
-/// (g+8, 2t+8) and the neighbour of each; b = (2t, g), (2t+8, g) and the one below each; d = (g, 2t), (g, 2t+1), (g+8, 2t),
-/// (g+8, 2t+1).
+/// d[16, 8] += a[16, 16] b[16, 8], bf16 in, fp32 out. With g = lane / 4 and t = lane % 4: a = (g, 2t), (g+8, 2t), (g,
+/// 2t+8), (g+8, 2t+8) and the neighbour of each; b = (2t, g), (2t+8, g) and the one below each; d = (g, 2t), (g, 2t+1),
+/// (g+8, 2t), (g+8, 2t+1).
 __device__ __forceinline__ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                             std::uint32_t b1) {
   asm volatile(
@@ -168,8 +169,8 @@ __device__ __forceinline__ void sin_cos(float x, float& sine, float& cosine) {
 
 // --- Registers
 
-/// The same value, of which the compiler knows nothing: what is computed from it is computed here, instead of ahead of a loop
-/// and kept in registers that the loop needs.
+/// The same value, of which the compiler knows nothing: what is computed from it is computed here, instead of ahead of
+/// a loop and kept in registers that the loop needs.
 __device__ __forceinline__ int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -9,8 +9,8 @@
 #include "kernels/cuda/portable/arguments.h"
 #include "kernels/spec/attention.h"
 
-/// What the Hopper kernels are launched with, and how it follows from what a caller asks for. Plain C++. `encode` makes a
-/// TensorMap from a TensorShape: the driver does, or the emulator.
+/// What the Hopper kernels are launched with, and how it follows from what a caller asks for. Plain C++. `encode` makes
+/// a TensorMap from a TensorShape: the driver does, or the emulator.
 namespace hdpsim::kernels::cuda::hopper {
 
 struct ForwardArguments {

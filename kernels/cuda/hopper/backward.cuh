@@ -13,11 +13,11 @@
 
 // Attention backward for Hopper, after FlashAttention-3 (Shah et al. 2024).
 //
-// A thread block owns 128 keys of one key-value head and walks the queries that see them, head after head of the group. Two
-// warpgroups own 64 keys each: their dK and dV stay in registers. Scores and their gradients are computed transposed,
-// [keys, queries], so that P^T and dS^T, rounded, are left operands in registers of dV += P^T dO and dK += dS^T Q. dS^T
-// also goes to shared memory, where dQ = dS K finds it, which needs all 128 keys: the warpgroups share out its rows or columns,
-// and the copy engine adds what each has to global memory.
+// A thread block owns 128 keys of one key-value head and walks the queries that see them, head after head of the group.
+// Two warpgroups own 64 keys each: their dK and dV stay in registers. Scores and their gradients are computed
+// transposed, [keys, queries], so that P^T and dS^T, rounded, are left operands in registers of dV += P^T dO and dK +=
+// dS^T Q. dS^T also goes to shared memory, where dQ = dS K finds it, which needs all 128 keys: the warpgroups share out
+// its rows or columns, and the copy engine adds what each has to global memory.
 namespace hdpsim::kernels::cuda::hopper {
 
 template <int head_dim>
@@ -79,7 +79,8 @@ struct BackwardShared {
 inline constexpr int all_consumers_meet = 1;
 inline constexpr int first_consumer_meets = 2;
 
-/// The statistics of a tile's queries from `first` on, by a warp: make(value) for those that exist, `otherwise` for the rest.
+/// The statistics of a tile's queries from `first` on, by a warp: make(value) for those that exist, `otherwise` for the
+/// rest.
 template <int count, class Make>
 __device__ __forceinline__ void load_statistics(float* to, const float* from, int first, int exist, float otherwise,
                                                 const Make& make) {
@@ -151,8 +152,8 @@ struct BackwardProducer {
 /// A column that no accumulator has.
 inline constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
 
-/// Keys and queries that do not see each other get scores of -inf. `key` is the warp's first, `query` the first column's,
-/// within the tile.
+/// Keys and queries that do not see each other get scores of -inf. `key` is the warp's first, `query` the first
+/// column's, within the tile.
 template <int n>
 __device__ __forceinline__ void hide_unseen_transposed(float (&scores)[n][4], const AttentionTile& tile, int key,
                                                        int query) {
@@ -246,8 +247,8 @@ struct BackwardConsumer {
     ptx::fence_async();
   }
 
-  /// Adds scale d_q to the warpgroup's 64 x 64 part of the query gradient, which begins at `row` of the packed tensor and
-  /// `column` of it.
+  /// Adds scale d_q to the warpgroup's 64 x 64 part of the query gradient, which begins at `row` of the packed tensor
+  /// and `column` of it.
   __device__ __forceinline__ void add_query_gradient(const float (&d_q)[8][4], int row, int column) const {
     const bool first_thread = thread_index() % 128 == 0;
     if (first_thread) ptx::wait_for_boxes_read();
@@ -381,14 +382,14 @@ __device__ __forceinline__ void prepare_backward() {
   ptx::fence_mbarrier_init();
 }
 
-/// What kernels/spec/attention.h says of AttentionBackward, of bf16 tensors and fp32 gradients. The order in which dQ is
-/// added up, and dK and dV where a group of heads is computed in parts, differs from run to run.
+/// What kernels/spec/attention.h says of AttentionBackward, of bf16 tensors and fp32 gradients. The order in which dQ
+/// is added up, and dK and dV where a group of heads is computed in parts, differs from run to run.
 ///
-/// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; BackwardShared<Shape>::bytes of
-/// shared memory, so one block a multiprocessor. Work: 10 dim FLOP for each query and key that see each other, and for what
-/// pads their tiles to Shape::queries x Shape::keys. Traffic: K, V and their gradients once a part of the heads; Q, dO and
-/// dQ once for each tile of keys, in the last-level cache if all goes well. Accuracy: P and dS are rounded to bf16 before
-/// they are multiplied, P also before dS is made from it; everything else is fp32.
+/// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; BackwardShared<Shape>::bytes
+/// of shared memory, so one block a multiprocessor. Work: 10 dim FLOP for each query and key that see each other, and
+/// for what pads their tiles to Shape::queries x Shape::keys. Traffic: K, V and their gradients once a part of the
+/// heads; Q, dO and dQ once for each tile of keys, in the last-level cache if all goes well. Accuracy: P and dS are
+/// rounded to bf16 before they are multiplied, P also before dS is made from it; everything else is fp32.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::threads, 1)
     attention_backward(const __grid_constant__ BackwardArguments arguments) {

@@ -12,14 +12,14 @@
 
 // Attention forward for Hopper, after FlashAttention-3 (Shah et al. 2024).
 //
-// One warp keeps the copy engine busy; two or three warpgroups compute 64 query rows each of one tile of queries. Keys and
-// values travel through rings of buffers. Keys are visited from the last to the first, so that what is masked comes
-// first. The scores of one tile of keys are multiplied while the values of the tile before are, and the warpgroups take turns
-// at starting products: the softmax of one runs under the products of the other. P stays in registers.
+// One warp keeps the copy engine busy; two or three warpgroups compute 64 query rows each of one tile of queries. Keys
+// and values travel through rings of buffers. Keys are visited from the last to the first, so that what is masked comes
+// first. The scores of one tile of keys are multiplied while the values of the tile before are, and the warpgroups take
+// turns at starting products: the softmax of one runs under the products of the other. P stays in registers.
 namespace hdpsim::kernels::cuda::hopper {
 
-/// More queries a tile read keys and values less often. Dim 64 leaves registers for three warpgroups; dim 128 needs more a
-/// thread than three could have.
+/// More queries a tile read keys and values less often. Dim 64 leaves registers for three warpgroups; dim 128 needs
+/// more a thread than three could have.
 template <int head_dim>
 struct ForwardShape {
   static constexpr int dim = head_dim;
@@ -120,8 +120,8 @@ struct ForwardProducer {
   }
 };
 
-/// Turns scores into exp2(scale_log2 (score - largest)) and updates the statistics; `correction` is what the output of earlier
-/// keys is to be multiplied by, once the product that adds to it is done.
+/// Turns scores into exp2(scale_log2 (score - largest)) and updates the statistics; `correction` is what the output of
+/// earlier keys is to be multiplied by, once the product that adds to it is done.
 template <int n>
 __device__ __forceinline__ void softmax_step(float (&scores)[n][4], portable::RowStatistics<1>& rows,
                                              float (&correction)[2], float scale_log2) {
@@ -299,10 +299,11 @@ __device__ __forceinline__ void prepare_forward() {
 
 /// What kernels/spec/attention.h says of AttentionForward, of bf16 tensors.
 ///
-/// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; ForwardShared<Shape>::bytes of
-/// shared memory, so one block a multiprocessor. Work: 4 dim FLOP for each query and key that see each other, and for what
-/// pads their tiles to Shape::queries x Shape::keys. Traffic: Q and O once, K and V once for each tile of queries, from the
-/// last-level cache if all goes well. Accuracy: scores, sums and O are fp32; P is rounded to bf16 before it meets V.
+/// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; ForwardShared<Shape>::bytes
+/// of shared memory, so one block a multiprocessor. Work: 4 dim FLOP for each query and key that see each other, and
+/// for what pads their tiles to Shape::queries x Shape::keys. Traffic: Q and O once, K and V once for each tile of
+/// queries, from the last-level cache if all goes well. Accuracy: scores, sums and O are fp32; P is rounded to bf16
+/// before it meets V.
 template <class Shape, bool accumulate>
 __global__ void __launch_bounds__(Shape::threads, 1)
     attention_forward(const __grid_constant__ ForwardArguments arguments) {

@@ -6,8 +6,8 @@
 #include "kernels/cuda/portable/fragments.cuh"
 
 // Matrices in shared memory as TMA writes and wgmma reads them, and their products by a warpgroup. A warp's part of an
-// accumulator [64, 8 n] is what portable/fragments.cuh describes, float d[n][4] for 16 rows: of warp w of the warpgroup, rows
-// 16 w to 16 w + 15.
+// accumulator [64, 8 n] is what portable/fragments.cuh describes, float d[n][4] for 16 rows: of warp w of the
+// warpgroup, rows 16 w to 16 w + 15.
 namespace hdpsim::kernels::cuda::hopper {
 
 using portable::lane_column;
@@ -19,14 +19,14 @@ using portable::thread_index;
   return thread_index() / 32 % 4;
 }
 
-/// The value, which is the same in all lanes, in a form that lets the compiler know: what follows from it, as descriptors
-/// do, need not be computed by every lane. All lanes of the warp take part.
+/// The value, which is the same in all lanes, in a form that lets the compiler know: what follows from it, as
+/// descriptors do, need not be computed by every lane. All lanes of the warp take part.
 [[nodiscard]] __device__ __forceinline__ int uniform(int value) {
   return ptx::shuffle(value, 0);
 }
 
-/// bf16 [rows, columns] in shared memory: panels of 64 columns one after the other, rows of 128 bytes in each, swizzled:
-/// chunk c, 16 bytes, of row r lies at place c ^ (r % 8). Begins at a multiple of 1024 bytes.
+/// bf16 [rows, columns] in shared memory: panels of 64 columns one after the other, rows of 128 bytes in each,
+/// swizzled: chunk c, 16 bytes, of row r lies at place c ^ (r % 8). Begins at a multiple of 1024 bytes.
 template <int row_count, int column_count>
 struct Panels {
   static_assert(row_count % 8 == 0 && column_count % 64 == 0);
@@ -113,8 +113,8 @@ __device__ __forceinline__ void copy_operand(std::uint32_t (&to)[slices][4], con
   }
 }
 
-/// Makes rows from `first` on zero, as products need that must not see what lies behind a document: even 0 x NaN is NaN. By
-/// a warpgroup; its threads must meet before they multiply.
+/// Makes rows from `first` on zero, as products need that must not see what lies behind a document: even 0 x NaN is
+/// NaN. By a warpgroup; its threads must meet before they multiply.
 template <class Matrix>
 __device__ __forceinline__ void zero_rows(const Matrix& matrix, int first) {
   constexpr int chunks = Matrix::columns / 8;
@@ -152,9 +152,9 @@ __device__ __forceinline__ void load_panels(const Matrix& to, const ptx::TensorM
 
 // --- Sharing out a multiprocessor
 
-/// Registers move from the producer's warpgroup to the others: together they may not have more than the launch gave them, or
-/// those who ask for more wait for ever. A multiprocessor has 65,536 registers, given out by eight a thread, and 227 KiB of
-/// shared memory for a block.
+/// Registers move from the producer's warpgroup to the others: together they may not have more than the launch gave
+/// them, or those who ask for more wait for ever. A multiprocessor has 65,536 registers, given out by eight a thread,
+/// and 227 KiB of shared memory for a block.
 template <class Shape>
 inline constexpr bool registers_suffice = Shape::producer_registers + Shape::consumers* Shape::consumer_registers <=
                                           (1 + Shape::consumers) * (65536 / Shape::threads / 8 * 8);

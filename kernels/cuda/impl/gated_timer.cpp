@@ -7,8 +7,8 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
-// A stream takes about a thousand launches before the host has to wait, which it must not behind a closed gate. A run may
-// consist of many launches, so the host's own time ends a batch, too: well before the gate opens by itself.
+// A stream takes about a thousand launches before the host has to wait, which it must not behind a closed gate. A run
+// may consist of many launches, so the host's own time ends a batch, too: well before the gate opens by itself.
 constexpr std::size_t longest_batch = 16;
 constexpr auto longest_queueing = Gate::time_limit / 4;
 

@@ -10,7 +10,8 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
-// The little of nvml.h that is needed here, as the NVML API reference gives it: not every CUDA installation has the header.
+// The little of nvml.h that is needed here, as the NVML API reference gives it: not every CUDA installation has the
+// header.
 using Result = int;  // 0 is success
 using Handle = void*;
 constexpr unsigned int clock_of_multiprocessors = 1;

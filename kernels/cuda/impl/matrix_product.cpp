@@ -106,8 +106,8 @@ struct MatrixProducts::CublasLt {
   }
 };
 
-/// cuBLASLt counts by columns, and a row-major matrix read so is its transpose. So C^T = B^T A^T is what is asked of it: B
-/// comes first, its n rows being those of the result.
+/// cuBLASLt counts by columns, and a row-major matrix read so is its transpose. So C^T = B^T A^T is what is asked of
+/// it: B comes first, its n rows being those of the result.
 struct MatrixProducts::Plan {
   CublasLt::Handle<cublasLtMatmulDesc_t> product;
   CublasLt::Handle<cublasLtMatrixLayout_t> b, a, c;

@@ -26,7 +26,8 @@ class MatrixProducts {
  private:
   struct CublasLt;
   struct Plan;
-  /// All that the choice of a kernel depends on: m, n, k, a and b transposed, fp32 result, beta = 0, alignment of the pointers.
+  /// All that the choice of a kernel depends on: m, n, k, a and b transposed, fp32 result, beta = 0, alignment of the
+  /// pointers.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, std::size_t>;
 
   const Plan& plan(const MatrixProduct& op);

@@ -10,9 +10,9 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// Small tables on their way to the device, and the scratch memory of launches: Launch::stage and Launch::scratch of one
-/// stream. Memory comes in few, growing pieces, because CUDA may wait for the device to allocate any. A table that is
-/// staged again and again is in pinned memory already: nothing waits for its last copy.
+/// Small tables on their way to the device, and the scratch memory of launches: Launch::stage and Launch::scratch of
+/// one stream. Memory comes in few, growing pieces, because CUDA may wait for the device to allocate any. A table that
+/// is staged again and again is in pinned memory already: nothing waits for its last copy.
 class Staging {
  public:
   /// `before_waiting` is called before anything that may wait for the stream.

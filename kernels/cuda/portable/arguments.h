@@ -14,8 +14,8 @@
 /// What the kernels of the portable path are launched with, and how it follows from what a caller asks for. Plain C++.
 namespace hdpsim::kernels::cuda::portable {
 
-/// Tiles and heads of one launch, longest first, for whichever thread block is free: fewer blocks than items run, so that
-/// multiprocessors may be left alone, and a short last item ends each block.
+/// Tiles and heads of one launch, longest first, for whichever thread block is free: fewer blocks than items run, so
+/// that multiprocessors may be left alone, and a short last item ends each block.
 struct WorkQueue {
   int* taken = nullptr;  ///< Items taken beyond the first of each block: 0 at first.
   const AttentionTile* tiles = nullptr;
@@ -62,13 +62,15 @@ inline constexpr float log2_of_e = 1.44269504088896341F;
   if (!tiles.empty()) std::memcpy(image.data() + sizeof(AttentionTile), tiles.data(), tiles.size_bytes());
   return image;
 }
-/// The queue whose image lies at `image`. The counter is written to though what is staged is constant to everybody else.
+/// The queue whose image lies at `image`. The counter is written to though what is staged is constant to everybody
+/// else.
 [[nodiscard]] inline WorkQueue queue_at(const void* image, const TileOrder& order) {
   const auto* tiles = static_cast<const AttentionTile*>(image) + 1;
   return {.taken = static_cast<int*>(const_cast<void*>(image)), .tiles = tiles, .order = order};
 }
 
-/// UnsupportedInput unless rows begin at multiples of `elements` elements of `tensor`, which the copies of the kernels need.
+/// UnsupportedInput unless rows begin at multiples of `elements` elements of `tensor`, which the copies of the kernels
+/// need.
 template <class T>
 void require_aligned(const Rows<T>& tensor, std::int64_t elements, std::size_t element_bytes, const char* what) {
   const auto bytes = static_cast<std::uintptr_t>(elements) * element_bytes;

@@ -14,12 +14,12 @@
 
 // Attention backward by mma.sync and cp.async, after FlashAttention-2 (Dao 2023).
 //
-// A thread block owns 128 key rows of one key-value head and walks over the queries that see them, of all query heads that
-// share the head (or of a part of these). K and V stay in shared memory, dK and dV in registers; Q and dO come
-// in behind the products, a step ahead. Eight warps share out each of the five products; P and dS pass through shared memory,
-// as every warp needs parts that others computed. dQ is added to global memory, where thread blocks meet in no order:
-// the one result that differs in its last bits from run to run. A deterministic caller leaves it out and computes it by
-// query_gradient.cuh.
+// A thread block owns 128 key rows of one key-value head and walks over the queries that see them, of all query heads
+// that share the head (or of a part of these). K and V stay in shared memory, dK and dV in registers; Q and dO come
+// in behind the products, a step ahead. Eight warps share out each of the five products; P and dS pass through shared
+// memory, as every warp needs parts that others computed. dQ is added to global memory, where thread blocks meet in no
+// order: the one result that differs in its last bits from run to run. A deterministic caller leaves it out and
+// computes it by query_gradient.cuh.
 namespace hdpsim::kernels::cuda::portable {
 
 /// How warps share out a product: `down` x `right` of them, each with m x n tiles of 16 x 8.
@@ -149,7 +149,8 @@ __device__ __forceinline__ void backward_tile(const BackwardArguments& arguments
            KeyGradient::column(), tile.keys, d_v, 1);
 }
 
-/// Grid: any number of blocks; Shape::threads threads; Shape::shared_bytes of shared memory. Key tiles of Shape::keys rows.
+/// Grid: any number of blocks; Shape::threads threads; Shape::shared_bytes of shared memory. Key tiles of Shape::keys
+/// rows.
 template <class Shape, bool with_d_q>
 __global__ void __launch_bounds__(Shape::threads, 1)
     attention_backward(const __grid_constant__ BackwardArguments arguments) {

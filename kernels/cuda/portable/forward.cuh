@@ -13,12 +13,12 @@
 
 // Attention forward by mma.sync and cp.async, after FlashAttention-2 (Dao 2023).
 //
-// A thread block of four warps computes the output of 128 query rows of one head; a warp owns 32 of them, from the scores to
-// the output, so that each key or value that it reads from shared memory serves two products. Q stays in
+// A thread block of four warps computes the output of 128 query rows of one head; a warp owns 32 of them, from the
+// scores to the output, so that each key or value that it reads from shared memory serves two products. Q stays in
 // shared memory. One tile of keys and one of values alternate there: values come in behind the scores, the next keys
 // behind the product with the values; a second block of the multiprocessor fills what gaps remain.
-// The softmax is the online one, with exp2 of scores scaled by log2 e; max and sum of a row live in the four lanes that hold
-// it. P goes from the accumulator of the first product straight into the left operand of the second.
+// The softmax is the online one, with exp2 of scores scaled by log2 e; max and sum of a row live in the four lanes that
+// hold it. P goes from the accumulator of the first product straight into the left operand of the second.
 namespace hdpsim::kernels::cuda::portable {
 
 template <int head_dim>
@@ -40,8 +40,8 @@ struct alignas(8) FloatPair {
   float first, second;
 };
 
-/// Merges (o, lse base 2) of a warp's rows, from `row` of the tile on, into what global memory holds over other keys; see
-/// AttentionForward::accumulate.
+/// Merges (o, lse base 2) of a warp's rows, from `row` of the tile on, into what global memory holds over other keys;
+/// see AttentionForward::accumulate.
 template <int m, int dim8>
 __device__ __forceinline__ void merge_output(const ForwardArguments& arguments, const AttentionTile& tile, int head,
                                              int row, const float (&o)[m][dim8][4], const RowStatistics<m>& rows) {
@@ -80,8 +80,8 @@ __device__ __forceinline__ void merge_output(const ForwardArguments& arguments, 
   }
 }
 
-/// Writes o, in bf16, and lse of a warp's rows, from `row` of the tile on. Goes through the warp's own rows of `staging`, rows
-/// of dim bf16 in shared memory, to write whole lines.
+/// Writes o, in bf16, and lse of a warp's rows, from `row` of the tile on. Goes through the warp's own rows of
+/// `staging`, rows of dim bf16 in shared memory, to write whole lines.
 template <int m, int dim8>
 __device__ __forceinline__ void write_output(const ForwardArguments& arguments, const AttentionTile& tile, int head,
                                              int row, const float (&o)[m][dim8][4], const RowStatistics<m>& rows,
@@ -113,8 +113,8 @@ __device__ __forceinline__ void write_output(const ForwardArguments& arguments, 
   }
 }
 
-/// One tile of queries of one head. What does not change from step to step is read anew from shared memory or the arguments
-/// instead of kept: outputs, scores and fragments need nearly all registers.
+/// One tile of queries of one head. What does not change from step to step is read anew from shared memory or the
+/// arguments instead of kept: outputs, scores and fragments need nearly all registers.
 template <class Shape, bool accumulate, class LookAhead>
 __device__ __forceinline__ void forward_tile(const ForwardArguments& arguments, const WorkItem& work,
                                              const LookAhead& look_ahead) {

@@ -7,8 +7,8 @@
 
 // Matrices in shared memory and in the registers of a warp, for products by mma.sync m16n8k16.
 //
-// A warp holds an accumulator [16 m, 8 n] as float d[m][n][4]. With g = lane / 4 and t = lane % 4, d[i][j] are the elements
-// (row g, column 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1) of the 16 x 8 tile (i, j).
+// A warp holds an accumulator [16 m, 8 n] as float d[m][n][4]. With g = lane / 4 and t = lane % 4, d[i][j] are the
+// elements (row g, column 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1) of the 16 x 8 tile (i, j).
 namespace hdpsim::kernels::cuda::portable {
 
 /// Opaque, so that addresses and columns of a thread are computed where they are used: registers are what limits these
@@ -31,8 +31,8 @@ namespace hdpsim::kernels::cuda::portable {
   return lane_index() % 4 * 2;
 }
 
-/// Rows of `columns` bf16 in shared memory (64 or 128). Chunk c, 16 bytes, of row r lies at place c ^ (r % 8) of its row, so
-/// that the eight rows that ldmatrix reads together lie in different banks. Begins at a multiple of the pitch.
+/// Rows of `columns` bf16 in shared memory (64 or 128). Chunk c, 16 bytes, of row r lies at place c ^ (r % 8) of its
+/// row, so that the eight rows that ldmatrix reads together lie in different banks. Begins at a multiple of the pitch.
 template <int columns>
 struct SwizzledRows {
   static_assert(columns == 64 || columns == 128);
@@ -44,8 +44,8 @@ struct SwizzledRows {
   }
 };
 
-/// Starts the copy of `rows` rows of `columns` bf16, `stride` elements apart, by all `threads` of the block. Rows from `valid`
-/// on become zeros and are not read.
+/// Starts the copy of `rows` rows of `columns` bf16, `stride` elements apart, by all `threads` of the block. Rows from
+/// `valid` on become zeros and are not read.
 template <int rows, int columns, int threads>
 __device__ __forceinline__ void copy_rows(std::uint32_t to, const bf16* from, std::int64_t stride, int valid) {
   using Layout = SwizzledRows<columns>;
@@ -64,8 +64,8 @@ __device__ __forceinline__ void copy_rows(std::uint32_t to, const bf16* from, st
   }
 }
 
-/// How the lanes of ldmatrix.x4 share out a 16 x 16 piece: matrices 0 to 3 lie (rows, then columns) at (0, 0), (8, 0), (0, 8),
-/// (8, 8) if down_first, at (0, 0), (0, 8), (8, 0), (8, 8) if not.
+/// How the lanes of ldmatrix.x4 share out a 16 x 16 piece: matrices 0 to 3 lie (rows, then columns) at (0, 0), (8, 0),
+/// (0, 8), (8, 8) if down_first, at (0, 0), (0, 8), (8, 0), (8, 8) if not.
 template <int columns, bool down_first>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t piece_address(std::uint32_t matrix, int first_row,
                                                                      int first_column) {
@@ -75,10 +75,10 @@ template <int columns, bool down_first>
   return matrix + SwizzledRows<columns>::offset(first_row + row, first_column / 8 + chunk);
 }
 
-/// Address of the piece 16 `down` rows below and 16 `right` columns to the right. A piece begins at a chunk whose number has no
-/// bit in common with 2 `right`, so that adding to it is exclusive or, which commutes with the swizzle; that leaves alone
-/// what lies beyond 64 columns, and an addition is part of the instruction. Opaque: one exclusive or before each load
-/// costs less than the registers of all addresses that a product uses.
+/// Address of the piece 16 `down` rows below and 16 `right` columns to the right. A piece begins at a chunk whose
+/// number has no bit in common with 2 `right`, so that adding to it is exclusive or, which commutes with the swizzle;
+/// that leaves alone what lies beyond 64 columns, and an addition is part of the instruction. Opaque: one exclusive or
+/// before each load costs less than the registers of all addresses that a product uses.
 template <int columns>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t moved(std::uint32_t piece, int down, int right) {
   return (ptx::opaque(piece) ^ static_cast<std::uint32_t>(right % 4 * 32)) + right / 4 * 128 +
@@ -86,8 +86,8 @@ template <int columns>
 }
 
 // Operands of a product: load(fragment, i, k) loads the 16 x 16 piece that is i-th along rows (left) or columns (right)
-// of the product and k-th along its depth. All begin at a row and a column of a matrix in shared memory, rows and columns
-// multiples of 16; `columns` is the matrix's width.
+// of the product and k-th along its depth. All begin at a row and a column of a matrix in shared memory, rows and
+// columns multiples of 16; `columns` is the matrix's width.
 
 /// Left operand [16 m, 16 depth], stored as it is.
 template <int columns>
@@ -157,8 +157,8 @@ struct RightTransposed {
   }
 };
 
-/// d [16 m, 8 n] += left [16 m, 16 depth] right [16 depth, 8 n], one warp. Each piece of the right operand is on its way while the
-/// one before it is multiplied.
+/// d [16 m, 8 n] += left [16 m, 16 depth] right [16 depth, 8 n], one warp. Each piece of the right operand is on its
+/// way while the one before it is multiplied.
 template <int depth, int m, int n, class LeftOperand, class RightOperand>
 __device__ __forceinline__ void multiply(float (&d)[m][n][4], const LeftOperand& left, const RightOperand& right) {
   std::uint32_t b[2][4];
@@ -193,8 +193,8 @@ __device__ __forceinline__ void set_zero(float (&d)[m][n][4]) {
   }
 }
 
-/// Stores an accumulator, rounded to bf16, from `row` and `column` of a matrix in shared memory on: multiples of 16 and of
-/// 8 n, or 0.
+/// Stores an accumulator, rounded to bf16, from `row` and `column` of a matrix in shared memory on: multiples of 16 and
+/// of 8 n, or 0.
 template <int columns, int m, int n>
 __device__ __forceinline__ void store_rounded(std::uint32_t matrix, int row, int column, const float (&d)[m][n][4]) {
   using Layout = SwizzledRows<columns>;

@@ -20,8 +20,8 @@
 /// What the launches of the portable path share. For .cu files.
 namespace hdpsim::kernels::cuda::portable {
 
-/// Of the last-level cache, what tiles that run together may share: half, since the other half of the chip keeps a copy of
-/// what it reads on devices whose cache is split in two (A100, H100).
+/// Of the last-level cache, what tiles that run together may share: half, since the other half of the chip keeps a copy
+/// of what it reads on devices whose cache is split in two (A100, H100).
 inline std::int64_t shared_cache_bytes() {
   int device = 0;
   int bytes = 0;
@@ -39,7 +39,8 @@ inline std::int64_t key_rows(std::span<const AttentionBlock> blocks) {
                          [](std::int64_t sum, const AttentionBlock& block) { return sum + block.keys; });
 }
 
-/// The order in which tiles that own query rows run, so that the keys and values of the heads that run together are cached.
+/// The order in which tiles that own query rows run, so that the keys and values of the heads that run together are
+/// cached.
 inline TileOrder query_tile_order(const AttentionHeads& heads, std::span<const AttentionBlock> blocks,
                                   std::size_t tiles) {
   const std::int64_t kv_head_bytes = key_rows(blocks) * heads.dim * 2 * static_cast<std::int64_t>(sizeof(bf16));
@@ -51,8 +52,8 @@ inline WorkQueue stage_queue(std::span<const AttentionTile> tiles, const TileOrd
   return queue_at(launch.stage(image.data(), image.size()), order);
 }
 
-/// DeviceError where a multiprocessor has too little shared memory for a block of `kernel`; GPUs for graphics have less than
-/// those for computing of the same generation.
+/// DeviceError where a multiprocessor has too little shared memory for a block of `kernel`; GPUs for graphics have less
+/// than those for computing of the same generation.
 template <class Arguments>
 void allow_shared_memory(void (*kernel)(Arguments), const char* name, std::uint32_t bytes) {
   int device = 0;

@@ -11,11 +11,11 @@
 #include "kernels/cuda/portable/softmax.cuh"
 #include "kernels/cuda/portable/work_queue.cuh"
 
-// dQ alone, in a fixed order of additions: what the deterministic backward computes beside the gradients of keys and values,
-// at the price of computing S and dP a second time (7 products instead of 5).
+// dQ alone, in a fixed order of additions: what the deterministic backward computes beside the gradients of keys and
+// values, at the price of computing S and dP a second time (7 products instead of 5).
 //
-// A thread block owns 128 query rows of one head and walks over the keys that they see; a warp owns 16 rows. Q, dO and dQ stay,
-// K and V come in behind the products, a step ahead. dS goes from accumulators straight into the product.
+// A thread block owns 128 query rows of one head and walks over the keys that they see; a warp owns 16 rows. Q, dO and
+// dQ stay, K and V come in behind the products, a step ahead. dS goes from accumulators straight into the product.
 namespace hdpsim::kernels::cuda::portable {
 
 template <int head_dim>
@@ -86,8 +86,8 @@ __device__ __forceinline__ void query_gradient_tile(const BackwardArguments& arg
            tile.queries, d_q, arguments.scale);
 }
 
-/// Grid: any number of blocks; Shape::threads threads; Shape::shared_bytes of shared memory. The queue holds query tiles of
-/// Shape::queries rows and query heads.
+/// Grid: any number of blocks; Shape::threads threads; Shape::shared_bytes of shared memory. The queue holds query
+/// tiles of Shape::queries rows and query heads.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::threads, 1)
     attention_query_gradient(const __grid_constant__ BackwardArguments arguments) {

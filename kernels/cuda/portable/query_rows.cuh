@@ -14,8 +14,8 @@ struct QueryRows {
   std::uint32_t q, d_o, lse, delta;
 };
 
-/// Starts the copy of rows [first, first + Shape::queries) of the tile, of one head; leaves the group of copies open. Rows
-/// beyond the tile are zeros.
+/// Starts the copy of rows [first, first + Shape::queries) of the tile, of one head; leaves the group of copies open.
+/// Rows beyond the tile are zeros.
 template <class Shape>
 __device__ __forceinline__ void copy_query_rows(const BackwardArguments& arguments, const AttentionTile& tile, int head,
                                                 int first, const QueryRows& to) {

@@ -99,7 +99,8 @@ __device__ __forceinline__ void finish_softmax(float (&o)[m][dim8][4], RowStatis
   }
 }
 
-/// Turns scores into probabilities exp(scale score - LSE), with the LSE of the tile's rows, from `row` on, in shared memory.
+/// Turns scores into probabilities exp(scale score - LSE), with the LSE of the tile's rows, from `row` on, in shared
+/// memory.
 template <int m, int n>
 __device__ __forceinline__ void to_probabilities(float (&scores)[m][n][4], std::uint32_t lse, int row,
                                                  float scale_log2) {

@@ -24,8 +24,8 @@ __device__ __forceinline__ void look_up(const WorkQueue& queue, int item, WorkIt
   }
 }
 
-/// Calls compute(work, look_ahead) for this block's items. All threads of the block take part and call look_ahead() once,
-/// after they have started what takes long: it asks for the next item.
+/// Calls compute(work, look_ahead) for this block's items. All threads of the block take part and call look_ahead()
+/// once, after they have started what takes long: it asks for the next item.
 template <class Compute>
 __device__ __forceinline__ void for_each_item(const WorkQueue& queue, const Compute& compute) {
   __shared__ WorkItem work[2];

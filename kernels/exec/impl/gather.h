@@ -8,9 +8,9 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The logs of all ranks as one timeline. A wait for an exchange counts as group_wait until the rank before in the ring had
-/// posted its side, then as cp_comm; what no rank has booked is overhead, and what is left after a rank's end group_wait.
-/// O(n log n) in records.
+/// The logs of all ranks as one timeline. A wait for an exchange counts as group_wait until the rank before in the ring
+/// had posted its side, then as cp_comm; what no rank has booked is overhead, and what is left after a rank's end
+/// group_wait. O(n log n) in records.
 [[nodiscard]] Timeline assemble(const Plan& plan, const std::vector<RankLog>& logs);
 
 /// A collective: rank 0 gets the logs of all ranks, the others nothing.

@@ -4,7 +4,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// 64 well-mixed bits of two numbers: the finalizer of splitmix64 (Steele, Lea and Flood 2014), applied to each in turn.
+/// 64 well-mixed bits of two numbers: the finalizer of splitmix64 (Steele, Lea and Flood 2014), applied to each in
+/// turn.
 [[nodiscard]] inline std::uint64_t mixed(std::uint64_t key, std::uint64_t value) {
   const auto mix = [](std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;

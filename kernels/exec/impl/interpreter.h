@@ -12,9 +12,9 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Runs the programs of micro-batches on one rank, instruction by instruction in the order of the body, which is one that
-/// their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it or the
-/// next exchange wants its stream.
+/// Runs the programs of micro-batches on one rank, instruction by instruction in the order of the body, which is one
+/// that their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it
+/// or the next exchange wants its stream.
 class Interpreter {
  public:
   struct Parts {

@@ -10,9 +10,9 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Ring attention of one layer as the instructions of a program: one exchange, one launch at a time, for whoever follows a
-/// program step by step. What kernels/ring does in one call, with one difference: as in the programs that are priced, a
-/// rank's own share of the gradient of its keys and values travels the whole ring, n hops instead of n - 1.
+/// Ring attention of one layer as the instructions of a program: one exchange, one launch at a time, for whoever
+/// follows a program step by step. What kernels/ring does in one call, with one difference: as in the programs that are
+/// priced, a rank's own share of the gradient of its keys and values travels the whole ring, n hops instead of n - 1.
 ///
 /// Element fp32. One exchange is under way at a time.
 class RingSteps {
@@ -29,11 +29,12 @@ class RingSteps {
   void begin(const RingForward& op);
   void begin(const RingBackward& op);
 
-  /// Starts exchange `step` of the pass, as Instruction::ring_step has it. The one before it has been waited for, and what
-  /// it brought has been added.
+  /// Starts exchange `step` of the pass, as Instruction::ring_step has it. The one before it has been waited for, and
+  /// what it brought has been added.
   void exchange(int step);
   [[nodiscard]] bool under_way() const { return under_way_; }
-  /// For the exchange under way. DeviceError if a peer fails: which step of which ring, and whom the transport waits for.
+  /// For the exchange under way. DeviceError if a peer fails: which step of which ring, and whom the transport waits
+  /// for.
   void wait();
   /// Adds the gradients that have arrived, if any have, to those of this rank, which go on with the next exchange.
   void add_arrived();

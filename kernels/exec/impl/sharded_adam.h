@@ -12,8 +12,9 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The end of a step (ZeRO-1, Rajbhandari et al. 2020): every rank updates its share of all parameters, of which it alone
-/// keeps the master weights and the moments, fp32. The shares are equal; the last may reach beyond the parameters.
+/// The end of a step (ZeRO-1, Rajbhandari et al. 2020): every rank updates its share of all parameters, of which it
+/// alone keeps the master weights and the moments, fp32. The shares are equal; the last may reach beyond the
+/// parameters.
 class ShardedAdam {
  public:
   ShardedAdam(Backend& backend, Transport& transport, const ParameterLayout& layout, const TrainingOptions& options);

@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 // As much as one progress() copies: about 16 us, short beside a tile of attention.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
-// A rank that waits looks again so many times, giving others their turn, before it sleeps: waking a sleeping thread takes
-// longer than most messages.
+// A rank that waits looks again so many times, giving others their turn, before it sleeps: waking a sleeping thread
+// takes longer than most messages.
 constexpr int turns_before_sleep = 2000;
 
 struct Message {

@@ -16,7 +16,8 @@ struct FabricExtent {
 /// `adaptive`, `ecmp` or `{policy: ecmp, seed: 7}`.
 [[nodiscard]] Routing read_routing(const Value& value, Diagnostics& diagnostics);
 
-// The fabrics of cluster_config.h. What is wrong, also with the number of nodes, is reported; the result is then of no use.
+// The fabrics of cluster_config.h. What is wrong, also with the number of nodes, is reported; the result is then of no
+// use.
 [[nodiscard]] TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
 [[nodiscard]] DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
 [[nodiscard]] SwitchGraphSpec read_switch_graph(const Value& value, const FabricExtent& extent,

@@ -24,8 +24,8 @@ std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, st
     // Row i of 1..n ends at key i tile_queries, a whole number of key tiles; the last one at the end of the block.
     return tile_queries * (tile_queries * (rows * (rows - 1) / 2) + rounded_up(tokens, tile_keys));
   }
-  // Row i needs ceil(i a / b) key tiles, a / b the ratio of the tile's sides in lowest terms: a more in every round of b
-  // rows. The last row ends with the block.
+  // Row i needs ceil(i a / b) key tiles, a / b the ratio of the tile's sides in lowest terms: a more in every round of
+  // b rows. The last row ends with the block.
   const std::int64_t common = std::gcd(tile_queries, tile_keys);
   const std::int64_t a = tile_queries / common;
   const std::int64_t b = tile_keys / common;

@@ -7,8 +7,9 @@
 
 namespace hdpsim {
 
-/// Makes the kernels of a ring longer that have an exchange of their own ring under way beside them: while it lasts they
-/// make 1 / slowdown of their progress. A kernel of time t beside an exchange of time x takes t + min(x, f t) (1 - 1/f).
+/// Makes the kernels of a ring longer that have an exchange of their own ring under way beside them: while it lasts
+/// they make 1 / slowdown of their progress. A kernel of time t beside an exchange of time x takes t + min(x, f t) (1 -
+/// 1/f).
 ///
 /// An approximation in that x is the time of the exchange over the ring's slowest hop with the links to itself, counted
 /// from the start of the first kernel behind it in the program: where messages share links or wait for a rank, kernels

@@ -4,51 +4,13 @@
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
+#include "sim/engine/impl/group_program.h"
 #include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/step_run.h"
 
 namespace hdpsim {
 namespace {
-
-// What the ranks of a group share while their micro-batch runs.
-struct GroupProgram {
-  PricedProgram priced;
-  std::vector<std::array<std::vector<std::uint32_t>, stream_count>> streams;  // by block: instructions of each stream
-  std::vector<std::vector<std::uint32_t>> turns;        // by block and instruction: its place in its stream's list
-  std::vector<std::pair<HdpRank, std::size_t>> places;  // in the group, by rank
-  std::size_t ranks_left = 0;
-  bool starts_together = false;  // it has connections to make
-  bool is_private = false;
-  std::vector<Hop> hops{};        // of a private ring; the board has those of the others
-  std::vector<Instant> begins{};  // of its ranks
-  Instant began{};                // and once all its ranks have, when it did
-  Instant ends{};                 // and will end
-
-  GroupProgram(PricedProgram program, const std::vector<HdpRank>& group)
-      : priced(std::move(program)), ranks_left(group.size()) {
-    places.reserve(group.size());
-    for (std::size_t i = 0; i < group.size(); ++i) places.emplace_back(group[i], i);
-    std::sort(places.begin(), places.end());
-    for (const Block& block : priced.program.blocks) {
-      auto& lists = streams.emplace_back();
-      std::vector<std::uint32_t>& turn = turns.emplace_back();
-      for (std::uint32_t i = 0; i < block.body.size(); ++i) {
-        auto& list = lists[static_cast<std::size_t>(block.body[i].stream)];
-        turn.push_back(static_cast<std::uint32_t>(list.size()));
-        list.push_back(i);
-      }
-    }
-  }
-
-  // Of a private ring, by its time.
-  [[nodiscard]] double share_done(Instant now) const {
-    return ends > began ? (now - began).seconds() / (ends - began).seconds() : 0;
-  }
-  [[nodiscard]] std::size_t place_of(HdpRank rank) const {
-    return std::lower_bound(places.begin(), places.end(), std::pair(rank, std::size_t{0}))->second;
-  }
-};
 
 // One stream of a rank: the next instruction, and whether one is running.
 struct StreamState {

@@ -8,9 +8,9 @@
 
 namespace hdpsim {
 
-/// A collective over the pool of a job beside other jobs. Alone it takes the time of its closed form, and sends its bytes
-/// evenly over that time. Its hops move at one pace; a part that gets less than that slows it in proportion, as far as it
-/// did not already with no other job there: what a collective does to itself is in the closed form.
+/// A collective over the pool of a job beside other jobs. Alone it takes the time of its closed form, and sends its
+/// bytes evenly over that time. Its hops move at one pace; a part that gets less than that slows it in proportion, as
+/// far as it did not already with no other job there: what a collective does to itself is in the closed form.
 class PoolTraffic {
  public:
   /// Takes `alone` with nobody else there, and is the collective of so many bytes, the size that the plan has. The

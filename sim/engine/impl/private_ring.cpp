@@ -107,7 +107,8 @@ void PrivateRing::find_starts(const Instruction& instruction) {
   }
 }
 
-// The message from a rank begins when its receiver has posted too. A rank's exchange ends with the later of its messages.
+// The message from a rank begins when its receiver has posted too. A rank's exchange ends with the later of its
+// messages.
 void PrivateRing::exchange(const Instruction& instruction, Row& ended) {
   Exchange& now = exchanges_[next_exchange_++ % remembered_exchanges];
   const std::vector<Duration>& transfer = transfers(instruction.work);

@@ -9,8 +9,8 @@
 namespace hdpsim {
 
 /// A micro-batch of the exact grain whose ring shares no link. Nobody outside its group can slow it down: when its
-/// ranks begin decides all that follows. Every instruction of every rank and every message is run as with events, to the
-/// same picosecond, but an instruction of all ranks at a time and without a queue. One object runs once.
+/// ranks begin decides all that follows. Every instruction of every rank and every message is run as with events, to
+/// the same picosecond, but an instruction of all ranks at a time and without a queue. One object runs once.
 class PrivateRing {
  public:
   /// `speeds` by rank of the group. `hops` is empty for a group of one. All must outlive the object.

@@ -61,8 +61,8 @@ class StepRun {
 
 /// `contention` false lets every ring have its links alone.
 [[nodiscard]] std::unique_ptr<StepRun> make_fluid_step(const StepSetting& setting, bool contention);
-/// Micro-batches whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives the
-/// same timeline.
+/// Micro-batches whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives
+/// the same timeline.
 [[nodiscard]] std::unique_ptr<StepRun> make_exact_step(const StepSetting& setting, bool queue_all);
 [[nodiscard]] std::unique_ptr<StepRun> make_step(const StepSetting& setting, Grain grain, bool queue_all = false);
 

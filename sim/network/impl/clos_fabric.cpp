@@ -118,7 +118,8 @@ class ClosFabric final : public Fabric {
     return fmt::format("{} {} rail {} {}{}", tiers_[links.tier].name, part.unit, part.rail, direction, which);
   }
 
-  // A ring over consecutive nodes crosses the uplinks of a unit and rail once: only a narrow or degraded one holds it back.
+  // A ring over consecutive nodes crosses the uplinks of a unit and rail once: only a narrow or degraded one holds it
+  // back.
   [[nodiscard]] Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const override {
     Bandwidth slowest = nic;
     for (const TierLinks& links : links_) {

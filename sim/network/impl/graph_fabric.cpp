@@ -16,8 +16,8 @@
 namespace hdpsim {
 namespace {
 
-/// Ways are found by their distance to the switch where they end: one breadth-first search a switch that NICs hang on, made
-/// when it is first needed and kept. Memory: O(switches x switches with NICs).
+/// Ways are found by their distance to the switch where they end: one breadth-first search a switch that NICs hang on,
+/// made when it is first needed and kept. Memory: O(switches x switches with NICs).
 class GraphFabric final : public Fabric {
  public:
   GraphFabric(const SwitchGraphSpec& graph, std::int64_t rails, std::uint64_t seed, double efficiency)

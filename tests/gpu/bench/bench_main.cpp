@@ -1,7 +1,7 @@
 // usage: hdpsim_gpu_bench [--quick] [--out FILE]
 //
-// How fast the kernels are on this machine's first GPU: prints a line a measurement and writes all of it as JSON. The exit code
-// is 3 without a GPU, 1 where a part could not be measured.
+// How fast the kernels are on this machine's first GPU: prints a line a measurement and writes all of it as JSON. The
+// exit code is 3 without a GPU, 1 where a part could not be measured.
 
 #include <cstdio>
 #include <exception>

@@ -9,8 +9,8 @@
 namespace hdpsim::kernels::bench {
 namespace {
 
-// The shape of an 8 B model, 8 k tokens. What is offloaded (x, q, k, v, o and LSE of a layer) takes less time to copy than
-// the layer takes to compute.
+// The shape of an 8 B model, 8 k tokens. What is offloaded (x, q, k, v, o and LSE of a layer) takes less time to copy
+// than the layer takes to compute.
 constexpr std::int64_t tokens = 8192;
 constexpr std::int64_t hidden = 4096;
 constexpr std::int64_t heads = 32;

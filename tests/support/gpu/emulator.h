@@ -12,11 +12,11 @@
 
 /// Runs kernels written for a GPU on a CPU, to check their logic where there is no GPU.
 ///
-/// A test includes this header and then the very headers that nvcc compiles. Every thread of a block is a fiber with a stack
-/// of its own; blocks run one after another. What a GPU does behind a thread's back happens as late as it may: a
-/// cp.async lands when it is waited for and leaves NaN until then, shared memory is NaN at first. Lanes that do not meet at
-/// a warp instruction, shared addresses out of range and blocks that cannot go on end the launch with a Failure that says
-/// who waits for what. Says nothing about speed, apart from bank conflicts, which it counts.
+/// A test includes this header and then the very headers that nvcc compiles. Every thread of a block is a fiber with a
+/// stack of its own; blocks run one after another. What a GPU does behind a thread's back happens as late as it may: a
+/// cp.async lands when it is waited for and leaves NaN until then, shared memory is NaN at first. Lanes that do not
+/// meet at a warp instruction, shared addresses out of range and blocks that cannot go on end the launch with a Failure
+/// that says who waits for what. Says nothing about speed, apart from bank conflicts, which it counts.
 namespace hdpsim::emulator {
 
 struct Index3 {
@@ -38,8 +38,8 @@ struct Statistics {
 };
 
 /// Runs `kernel` once a thread. `seed` sets the order in which threads get their turn, so that a missing barrier shows
-/// for some seed: 0 side by side, even seeds side by side in a random order, odd seeds one warp as far ahead of the others
-/// as barriers let it. Throws Failure.
+/// for some seed: 0 side by side, even seeds side by side in a random order, odd seeds one warp as far ahead of the
+/// others as barriers let it. Throws Failure.
 Statistics launch(Index3 grid, unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel,
                   std::uint64_t seed = 0);
 

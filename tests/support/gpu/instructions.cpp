@@ -6,8 +6,8 @@
 
 #include "tests/support/gpu/emulator.h"
 
-// What single instructions compute: loads and stores, matrices, numbers, shuffles. What makes threads wait for each other is
-// in emulator.cpp.
+// What single instructions compute: loads and stores, matrices, numbers, shuffles. What makes threads wait for each
+// other is in emulator.cpp.
 
 namespace hdpsim::kernels::cuda::ptx {
 

@@ -27,7 +27,8 @@ class OnDevices final : public Placement {
   std::vector<std::size_t> devices_;
 };
 
-/// Two jobs of two ranks each on four devices; where everything is shared, devices 0 and 2 are in other nodes, as 1 and 3.
+/// Two jobs of two ranks each on four devices; where everything is shared, devices 0 and 2 are in other nodes, as 1 and
+/// 3.
 struct TwoJobs {
   OnDevices places_of_main;
   OnDevices places_of_other;
@@ -79,8 +80,8 @@ Duration message() {
 }
 
 TEST_CASE("two equal jobs that share a link get half of it each", "[jobs]") {
-  // Every message outlasts the kernels beside it (see "a ring of two on a slow network"), one forward and three backward a
-  // layer. At half the rate each takes its time once more.
+  // Every message outlasts the kernels beside it (see "a ring of two on a slow network"), one forward and three
+  // backward a layer. At half the rate each takes its time once more.
   const Duration extra = layers * 4 * message();
   for (const Grain grain : shared_grains) {
     TwoJobs jobs = jobs_that_share_nics();

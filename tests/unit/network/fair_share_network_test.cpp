@@ -236,8 +236,8 @@ class Ledger {
     flows.emplace(network->add(route, cap), Entry{route, std::min(cap, route.alone)});
   }
 
-  /// Max-min fairness: a flow has its cap, or a full link on which nobody has more. Rates are whole bytes, so a link is full
-  /// if less than a byte a flow is left, and equal rates may differ by one.
+  /// Max-min fairness: a flow has its cap, or a full link on which nobody has more. Rates are whole bytes, so a link is
+  /// full if less than a byte a flow is left, and equal rates may differ by one.
   [[nodiscard]] bool has_what_it_may(FlowId flow) const {
     const Bandwidth rate = network->rate(flow);
     if (rate == flows.at(flow).cap) return true;

@@ -64,8 +64,8 @@ TEST_CASE("no transfers take no time, and one without links is a bug", "[transfe
   CHECK_THROWS(end_times(network, std::vector<Transfer>{{{}, 1}}));
 }
 
-// Computed by SimGrid 3.32 (model CM02, cross-traffic and TCP gamma off, no latency, 50 GB/s a link and direction) on fat
-// trees of three tiers; its own precision is 1e-5.
+// Computed by SimGrid 3.32 (model CM02, cross-traffic and TCP gamma off, no latency, 50 GB/s a link and direction) on
+// fat trees of three tiers; its own precision is 1e-5.
 TEST_CASE("transfers end when SimGrid says they do", "[transfers]") {
   const std::string name = GENERATE("four_permutations_16_hosts", "permutation_64_hosts");
   CAPTURE(name);

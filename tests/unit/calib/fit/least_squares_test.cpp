@@ -24,8 +24,8 @@ TEST_CASE("an exact law is found exactly, over sizes of six orders of magnitude"
 }
 
 TEST_CASE("errors count relative to the time: small samples are worth as much as large ones", "[fit]") {
-  // Two sizes with one coefficient to explain them: t = x and t = 2000 x at x = 1 and x = 1000. The least sum of squared
-  // relative errors (c - 1)^2 + (c / 2 - 1)^2 is at c = 1.2; absolute errors would give nearly 2.
+  // Two sizes with one coefficient to explain them: t = x and t = 2000 x at x = 1 and x = 1000. The least sum of
+  // squared relative errors (c - 1)^2 + (c / 2 - 1)^2 is at c = 1.2; absolute errors would give nearly 2.
   const auto found = relative_least_squares({{{1}, {1000}}, {1, 2000}});
   CHECK(found.at(0) == Approx(1.2));
 }

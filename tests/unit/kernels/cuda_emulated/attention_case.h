@@ -154,7 +154,8 @@ inline std::vector<double> ordinary_forward(const AttentionCase& given) {
   return o;
 }
 
-/// Gradients as an implementation computes them that keeps P, dP, dS and results in bf16. lse and delta as of the reference.
+/// Gradients as an implementation computes them that keeps P, dP, dS and results in bf16. lse and delta as of the
+/// reference.
 inline kernels::reference::AttentionGradients ordinary_backward(const AttentionCase& given, std::span<const double> lse,
                                                                 std::span<const double> delta) {
   const auto& heads = given.heads;

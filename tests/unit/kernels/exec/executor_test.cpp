@@ -18,8 +18,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A dot product of K terms in fp32 is off by about sqrt(K) 2^-24 of its size, sums behind each other add up in squares. Here
-// K is at most a few hundred (tokens, widths) and a gradient has some tens of products behind it:
+// A dot product of K terms in fp32 is off by about sqrt(K) 2^-24 of its size, sums behind each other add up in squares.
+// Here K is at most a few hundred (tokens, widths) and a gradient has some tens of products behind it:
 // sqrt(300 x 30) 2^-24 = 6e-6.
 constexpr double rounding = 6e-6;
 

@@ -29,8 +29,8 @@ InstructionRecord record(std::size_t rank, Opcode opcode, std::uint32_t instruct
           .end = at(end)};
 }
 
-// Two ranks of one ring. Rank 0 posts its exchange at 10 and computes until 30, rank 1 posts at 50: rank 0 waits from 30 to
-// 50 for the peer and from 50 to 60 for the message, rank 1 from 55 to 58 for the message alone.
+// Two ranks of one ring. Rank 0 posts its exchange at 10 and computes until 30, rank 1 posts at 50: rank 0 waits from
+// 30 to 50 for the peer and from 50 to 60 for the message, rank 1 from 55 to 58 for the message alone.
 std::vector<RankLog> two_logs() {
   RankLog first;
   first.records = {record(0, Opcode::exchange, 0, 10, 60), record(0, Opcode::attention, 1, 10, 30)};

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+/// What the ranks of a group share while their micro-batch runs in the exact grain.
+struct GroupProgram {
+  PricedProgram priced;
+  using Instructions = std::vector<std::uint32_t>;
+  std::vector<std::array<Instructions, stream_count>> streams;  ///< By block: instructions of each stream.
+  std::vector<Instructions> turns;                      ///< By block and instruction: its place in its stream's list.
+  std::vector<std::pair<HdpRank, std::size_t>> places;  ///< In the group, by rank.
+  std::size_t ranks_left = 0;
+  bool starts_together = false;  ///< It has connections to make.
+  bool is_private = false;
+  std::vector<Hop> hops{};        ///< Of a private ring; the board has those of the others.
+  std::vector<Instant> begins{};  ///< Of its ranks,
+  Instant began{};                ///< and once all of them have, when the first did
+  Instant ends{};                 ///< and the last will have ended.
+
+  GroupProgram(PricedProgram program, const std::vector<HdpRank>& group)
+      : priced(std::move(program)), ranks_left(group.size()) {
+    places.reserve(group.size());
+    for (std::size_t i = 0; i < group.size(); ++i) places.emplace_back(group[i], i);
+    std::sort(places.begin(), places.end());
+    for (const Block& block : priced.program.blocks) {
+      auto& lists = streams.emplace_back();
+      Instructions& turn = turns.emplace_back();
+      for (std::uint32_t i = 0; i < block.body.size(); ++i) {
+        auto& list = lists[static_cast<std::size_t>(block.body[i].stream)];
+        turn.push_back(static_cast<std::uint32_t>(list.size()));
+        list.push_back(i);
+      }
+    }
+  }
+
+  /// Of a private ring, by its time.
+  [[nodiscard]] double share_done(Instant now) const {
+    return ends > began ? (now - began).seconds() / (ends - began).seconds() : 0;
+  }
+  /// In the group. O(log ranks).
+  [[nodiscard]] std::size_t place_of(HdpRank rank) const {
+    return std::lower_bound(places.begin(), places.end(), std::pair(rank, std::size_t{0}))->second;
+  }
+};
+
+}  // namespace hdpsim
