@@ -139,17 +139,22 @@ Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange rin
   return pass_time(priced, block, ring, speed, transfer).total;
 }
 
-Bandwidth ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed) {
+RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed) {
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  Bytes largest;
-  Duration step;
+  RingDemand demand;
   for (std::size_t i = ring.first; i < ring.last; ++i) {
-    if (body[i].opcode == Opcode::exchange) largest = std::max(largest, priced.program.bytes[body[i].work]);
-    if (body[i].opcode == Opcode::attention) step = priced.time(block, i, speed);
+    if (body[i].opcode == Opcode::exchange) {
+      demand.message = std::max(demand.message, priced.program.bytes[body[i].work]);
+    }
+    if (body[i].opcode == Opcode::attention) demand.step = priced.time(block, i, speed);
   }
+  return demand;
+}
+
+Bandwidth RingDemand::rate(Duration latency) const {
   constexpr double unlimited = 9e18;
-  const double demand = step.picoseconds() == 0 ? unlimited : static_cast<double>(largest.count()) / step.seconds();
-  return Bandwidth::bytes_per_second(1).scaled(std::clamp(demand, 1.0, unlimited));
+  const double rate = step > latency ? static_cast<double>(message.count()) / (step - latency).seconds() : unlimited;
+  return Bandwidth::bytes_per_second(1).scaled(std::clamp(rate, 1.0, unlimited));
 }
 
 }  // namespace hdpsim

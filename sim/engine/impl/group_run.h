@@ -74,7 +74,13 @@ struct Pass {
 [[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
                                  const TransferTime& transfer);
 
-/// The rate at which a ring that waits for nothing but its own kernels sends: what it leaves, others may use.
-[[nodiscard]] Bandwidth ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
+/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive.
+struct RingDemand {
+  Bytes message;
+  Duration step;  ///< Of the kernels.
+  /// The most that a flow takes whose messages take so long before their first byte arrives: faster would not help.
+  [[nodiscard]] Bandwidth rate(Duration latency) const;
+};
+[[nodiscard]] RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
 
 }  // namespace hdpsim

@@ -33,7 +33,7 @@ struct SharedRings::Run {
   Duration before{};       // of the slowest class: until the ring ...
   Duration behind{};       // ... and from its end
   Duration ring_alone{};   // with transfers that take no time
-  Bandwidth demand{};      // of the ring
+  RingDemand demand{};     // of its flows
   Bandwidth last_share{};  // at which the ring was last computed for this block, and the answer
   Duration last_ring{};
   Instant pass_began{};
@@ -125,8 +125,9 @@ void SharedRings::enter_pass(MicroBatchId id) {
 void SharedRings::enter_ring(MicroBatchId id) {
   Run& run = *runs_[id.index()];
   for (const Hop& hop : run.hops) {
+    const Bandwidth rate = run.demand.rate(hop.latency);
     for (const Route& route : hop.routes) {
-      run.flows.push_back(flows_.add(route, run.demand, static_cast<std::uint32_t>(id.index())));
+      run.flows.push_back(flows_.add(route, rate, static_cast<std::uint32_t>(id.index())));
     }
   }
   run.earliest_end = queue_.now() + run.ring_alone;
