@@ -5,13 +5,23 @@
 namespace hdpsim {
 namespace {
 
-bool any_spans_nodes(const ClusterSpec& cluster, const Mesh& mesh, const Placement& placement) {
-  const auto spans_nodes = [&](const std::vector<DeviceId>& devices) {
+using Pools = std::vector<std::vector<DeviceId>>;
+
+bool any_spans_nodes(const ClusterSpec& cluster, const Pools& pools) {
+  return std::any_of(pools.begin(), pools.end(), [&](const std::vector<DeviceId>& devices) {
     const NodeId first = cluster.node_of(devices.front());
     return std::any_of(devices.begin(), devices.end(), [&](DeviceId d) { return cluster.node_of(d) != first; });
-  };
-  const std::vector<std::vector<DeviceId>> all = pools(mesh, placement);
-  return std::any_of(all.begin(), all.end(), spans_nodes);
+  });
+}
+
+CollectivePlan plan_of(const ClusterLinks& links, const Pools& pools) {
+  CollectivePlanner planner(links);
+  std::vector<CollectivePlan> plans;
+  plans.reserve(pools.size());
+  for (const std::vector<DeviceId>& devices : pools) {
+    plans.push_back(planner.plan(CollectiveKind::all_gather, CollectiveAlgorithm::hierarchical, devices));
+  }
+  return together(plans);
 }
 
 }  // namespace
@@ -30,21 +40,15 @@ std::vector<std::vector<DeviceId>> pools(const Mesh& mesh, const Placement& plac
 }
 
 CollectivePlan pool_plan(const ClusterLinks& links, const Mesh& mesh, const Placement& placement) {
-  if (mesh.hdp == 1) return {};
-  CollectivePlanner planner(links);
-  std::vector<CollectivePlan> plans;
-  for (const std::vector<DeviceId>& devices : pools(mesh, placement)) {
-    plans.push_back(planner.plan(CollectiveKind::all_gather, CollectiveAlgorithm::hierarchical, devices));
-  }
-  return together(plans);
+  return mesh.hdp == 1 ? CollectivePlan{} : plan_of(links, pools(mesh, placement));
 }
 
 PoolCollective::PoolCollective(const ClusterLinks& links, const CollectiveEfficiency& efficiency, const Mesh& mesh,
                                const Placement& placement) {
   if (mesh.hdp == 1) return;
-  const CollectivePlan plan = pool_plan(links, mesh, placement);
-  fixed_ = (any_spans_nodes(links.cluster(), mesh, placement) ? efficiency.network_start : efficiency.nvlink_start) +
-           plan.latency;
+  const Pools all = pools(mesh, placement);
+  const CollectivePlan plan = plan_of(links, all);
+  fixed_ = (any_spans_nodes(links.cluster(), all) ? efficiency.network_start : efficiency.nvlink_start) + plan.latency;
   seconds_a_byte_ = hdpsim::seconds_a_byte(plan, links);
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "kernels/spec/error.h"
-#include "kernels/transport/impl/describe.h"
 
 namespace hdpsim::kernels::cuda {
 
@@ -137,19 +136,6 @@ void LocalWorld::fail(int rank, const std::string& reason) {
   at(rank).waiting.reset();
   remove(rank);
   throw DeviceError(text);
-}
-
-std::string LocalWorld::wait_text(int rank, const Message& message) const {
-  if (message.to == rank) return receive_text(rank, message.received.value_or(0), message.from);
-  return send_text(rank, message.sent.value_or(0), message.to);
-}
-
-std::string LocalWorld::fault_text(int rank, const Message& message) const {
-  if (message.sizes_differ()) {
-    return fmt::format("rank {} sends {} where rank {} expects {}", message.from, bytes_text(*message.sent), message.to,
-                       bytes_text(*message.received));
-  }
-  return fmt::format("{}, which has left", wait_text(rank, message));
 }
 
 std::string LocalWorld::state_text() const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/cuda/impl/queues.h"
+#include "kernels/transport/impl/describe.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels::cuda {
@@ -40,18 +41,12 @@ class LocalWorld {
   [[nodiscard]] std::vector<Event> leave(int rank);
 
  private:
-  struct Message {
-    int from = 0;
-    int to = 0;
-    std::optional<std::size_t> sent;      // bytes, once the sender has started it
-    std::optional<std::size_t> received;  // bytes, once the receiver has started it
+  struct Message : SharedMessage {
     const void* source = nullptr;
     void* target = nullptr;
     Event sender_ready;
     Event receiver_ready;
     Event arrived;  // once the copy is queued
-
-    [[nodiscard]] bool sizes_differ() const { return sent && received && *sent != *received; }
   };
   using MessagePointer = std::shared_ptr<Message>;
   struct Rank {
@@ -74,8 +69,6 @@ class LocalWorld {
   [[nodiscard]] const Message* first_unmatched(int rank) const;
   void remove(int rank);
   [[noreturn]] void fail(int rank, const std::string& reason);
-  [[nodiscard]] std::string wait_text(int rank, const Message& message) const;
-  [[nodiscard]] std::string fault_text(int rank, const Message& message) const;
   [[nodiscard]] std::string state_text() const;
 
   const std::chrono::milliseconds limit_;

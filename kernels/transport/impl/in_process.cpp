@@ -29,18 +29,12 @@ constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 // takes longer than most messages.
 constexpr int turns_before_sleep = 2000;
 
-struct Message {
-  int from = 0;
-  int to = 0;
-  std::optional<std::size_t> sent;      // bytes, once the sender has started it
-  std::optional<std::size_t> received;  // bytes, once the receiver has started it
+struct Message : SharedMessage {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
   std::size_t claimed = 0;  // pieces up to here are copied or being copied
   std::size_t copied = 0;
 
-  [[nodiscard]] bool matched() const { return sent && received; }
-  [[nodiscard]] bool sizes_differ() const { return matched() && *sent != *received; }
   [[nodiscard]] bool complete() const { return matched() && !sizes_differ() && copied == *sent; }
   [[nodiscard]] int peer_of(int rank) const { return rank == from ? to : from; }
 };
@@ -81,8 +75,6 @@ class World {
   [[nodiscard]] bool hopeless(const Message& message) const;
   void leave(Lock& lock, int rank);
   [[noreturn]] void fail(Lock& lock, int rank, const std::string& reason);
-  [[nodiscard]] std::string fault_text(int rank, const Message& message) const;
-  [[nodiscard]] std::string wait_text(int rank, const Message& message) const;
   [[nodiscard]] std::string state_text() const;
 
   const std::chrono::milliseconds limit_;
@@ -239,19 +231,6 @@ void World::fail(Lock& lock, int rank, const std::string& reason) {
   at(rank).waiting.reset();
   leave(lock, rank);
   throw DeviceError(text);
-}
-
-std::string World::wait_text(int rank, const Message& message) const {
-  if (message.to == rank) return receive_text(rank, message.received.value_or(0), message.from);
-  return send_text(rank, message.sent.value_or(0), message.to);
-}
-
-std::string World::fault_text(int rank, const Message& message) const {
-  if (message.sizes_differ()) {
-    return fmt::format("rank {} sends {} where rank {} expects {}", message.from, bytes_text(*message.sent), message.to,
-                       bytes_text(*message.received));
-  }
-  return fmt::format("{}, which has left", wait_text(rank, message));
 }
 
 std::string World::state_text() const {
