@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <mutex>
 #include <thread>
 
 #include "calib/measure/device.h"
@@ -61,6 +60,12 @@ void stay_on_core(int n) {
   }
 }
 
+/// One end of messages, used by one thread at a time.
+struct MessageRank {
+  std::unique_ptr<kernels::Backend> backend = kernels::make_cpu_backend();
+  MessageBuffers buffers{*backend};
+};
+
 class CpuDevice final : public Device {
  public:
   [[nodiscard]] kernels::Backend& backend() override { return *backend_; }
@@ -112,21 +117,20 @@ class CpuDevice final : public Device {
     return counts;
   }
 
-  /// Of the slowest rank. Caches start empty, as they do for kernels: keys, values and gradients of a real model do not
-  /// stay in them.
+  /// Caches start empty, as they do for kernels: keys, values and gradients of a real model do not stay in them.
   [[nodiscard]] std::vector<double> time(const MessageSubject& message, int runs) override {
-    std::vector<double> slowest(static_cast<std::size_t>(runs), 0.0);
-    while (static_cast<std::int64_t>(ranks_.size()) < message.ranks) ranks_.push_back(kernels::make_cpu_backend());
-    std::mutex mutex;
-    kernels::run_ranks(static_cast<int>(message.ranks), [&](kernels::Transport& transport) {
+    const auto ranks = static_cast<std::size_t>(message.ranks);
+    if (transports_.size() != ranks) transports_ = kernels::make_in_process_transports(static_cast<int>(ranks));
+    while (ranks_.size() < ranks) ranks_.emplace_back();
+    std::vector<std::vector<MessageInterval>> intervals(ranks);
+    kernels::run_ranks(transports_, [&](kernels::Transport& transport) {
+      const auto index = static_cast<std::size_t>(transport.rank());
       stay_on_core(transport.rank());
-      kernels::Backend& rank = *ranks_[static_cast<std::size_t>(transport.rank())];
-      const auto empty_caches = [&rank] { (void)rank.time(1, true, [] {}); };
-      const std::vector<double> seconds = time_message(transport, message, runs, empty_caches);
-      const std::scoped_lock lock(mutex);
-      for (std::size_t i = 0; i < seconds.size(); ++i) slowest[i] = std::max(slowest[i], seconds[i]);
+      MessageRank& rank = ranks_[index];
+      const auto empty_caches = [&rank] { (void)rank.backend->time(1, true, [] {}); };
+      intervals[index] = time_message(transport, message, rank.buffers, runs, empty_caches);
     });
-    return slowest;
+    return durations_of(intervals);
   }
 
  private:
@@ -144,7 +148,8 @@ class CpuDevice final : public Device {
   static constexpr int most_ranks = 16;
   double available_ = 1;
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
-  std::vector<std::unique_ptr<kernels::Backend>> ranks_;  ///< Of messages, each used by its thread.
+  std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Of the last message.
+  std::vector<MessageRank> ranks_;
 };
 
 }  // namespace

@@ -25,4 +25,7 @@ namespace hdpsim::kernels {
 void run_ranks(int ranks, const std::function<void(Transport&)>& work,
                std::chrono::milliseconds limit = default_time_limit);
 
+/// The same with transports that go on to serve. After an error there are none left.
+void run_ranks(std::vector<std::unique_ptr<Transport>>& transports, const std::function<void(Transport&)>& work);
+
 }  // namespace hdpsim::kernels

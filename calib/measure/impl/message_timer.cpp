@@ -1,5 +1,6 @@
 #include "calib/measure/impl/message_timer.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -24,46 +25,72 @@ std::vector<float> random_numbers(std::int64_t count, int rank) {
 }
 
 std::function<void()> operation(kernels::Transport& transport, const MessageSubject& message,
-                                const std::vector<float>& from, std::vector<float>& to) {
+                                const float* from, float* to) {
   const int ranks = transport.size();
   const auto bytes = static_cast<std::size_t>(message.bytes);
   const std::size_t part = bytes / static_cast<std::size_t>(ranks);
   switch (message.kind) {
     case MessageKind::send_recv:
-      return [&transport, &from, &to, bytes, ranks] {
-        const std::array sends = {kernels::Send{(transport.rank() + 1) % ranks, from.data(), bytes}};
-        const std::array receives = {kernels::Receive{(transport.rank() + ranks - 1) % ranks, to.data(), bytes}};
+      return [&transport, from, to, bytes, ranks] {
+        const std::array sends = {kernels::Send{(transport.rank() + 1) % ranks, from, bytes}};
+        const std::array receives = {kernels::Receive{(transport.rank() + ranks - 1) % ranks, to, bytes}};
         transport.wait(transport.start(sends, receives));
       };
     case MessageKind::all_reduce:
-      return [&transport, &to] { transport.all_reduce(to.data(), to.size()); };
+      return [&transport, to, bytes] { transport.all_reduce(to, bytes / sizeof(float)); };
     case MessageKind::all_gather:
-      return [&transport, &from, &to, part] { transport.all_gather(from.data(), to.data(), part); };
+      return [&transport, from, to, part] { transport.all_gather(from, to, part); };
     case MessageKind::reduce_scatter:
-      return [&transport, &from, &to, part] { transport.reduce_scatter(from.data(), to.data(), part / sizeof(float)); };
+      return [&transport, from, to, part] { transport.reduce_scatter(from, to, part / sizeof(float)); };
     case MessageKind::all_to_all:
-      return [&transport, &from, &to, part] { transport.all_to_all(from.data(), to.data(), part); };
+      return [&transport, from, to, part] { transport.all_to_all(from, to, part); };
   }
   HDPSIM_CHECK(false, "no such message");
 }
 
 }  // namespace
 
-std::vector<double> time_message(kernels::Transport& transport, const MessageSubject& message, int runs,
-                                 const std::function<void()>& before_each) {
-  const auto count = message.bytes / static_cast<std::int64_t>(sizeof(float));
-  const std::vector<float> from = random_numbers(count, transport.rank());
-  std::vector<float> to = from;
-  const std::function<void()> once = operation(transport, message, from, to);
+void MessageBuffers::require(std::int64_t floats, int rank) {
+  if (floats <= room_) return;
+  const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  from_ = backend_->allocate(bytes);
+  to_ = backend_->allocate(bytes);
+  backend_->upload(from_.get(), random_numbers(floats, rank).data(), bytes);
+  room_ = floats;
+}
+
+void MessageBuffers::restore(std::int64_t floats) {
+  backend_->copy(to_.get(), from_.get(), static_cast<std::size_t>(floats) * sizeof(float));
+  backend_->synchronize();
+}
+
+std::vector<MessageInterval> time_message(kernels::Transport& transport, const MessageSubject& message,
+                                          MessageBuffers& buffers, int runs, const std::function<void()>& before_each) {
+  const auto floats = message.bytes / static_cast<std::int64_t>(sizeof(float));
+  buffers.require(floats, transport.rank());
+  const std::function<void()> once = operation(transport, message, buffers.from(), buffers.to());
   once();
-  std::vector<double> seconds;
+  std::vector<MessageInterval> intervals;
   for (int run = 0; run < runs; ++run) {
-    to = from;  // sums of sums would end at infinity
+    buffers.restore(floats);  // sums of sums would end at infinity
     before_each();
     transport.barrier();
     const Clock::time_point begin = Clock::now();
     once();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    intervals.push_back({begin, Clock::now()});
+  }
+  return intervals;
+}
+
+std::vector<double> durations_of(const std::vector<std::vector<MessageInterval>>& by_rank) {
+  std::vector<double> seconds;
+  for (std::size_t run = 0; run < by_rank.front().size(); ++run) {
+    MessageInterval last = by_rank.front()[run];
+    for (const std::vector<MessageInterval>& rank : by_rank) {
+      last.begin = std::max(last.begin, rank[run].begin);
+      last.end = std::max(last.end, rank[run].end);
+    }
+    seconds.push_back(std::chrono::duration<double>(last.end - last.begin).count());
   }
   return seconds;
 }

@@ -1,18 +1,50 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "calib/measure/subject.h"
+#include "kernels/spec/backend.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::calib {
 
-/// Seconds of one operation in each of `runs` measurements on this rank: `before_each`, a barrier, then the operation.
-/// Called by all ranks at once. Every rank's buffers hold random numbers. Sizes are those of nccl-tests: all-reduce
-/// works on `bytes`; all-gather, reduce-scatter and all-to-all on `bytes` of all ranks together; send/recv moves
-/// `bytes` to the next rank while as much arrives from the one before.
-[[nodiscard]] std::vector<double> time_message(kernels::Transport& transport, const MessageSubject& message, int runs,
-                                               const std::function<void()>& before_each);
+/// What one rank sends from and receives to: memory of its backend, full of random numbers. It grows and stays, because
+/// the pages that memory happens to lie on decide about the speed of a message that just fits into a cache.
+class MessageBuffers {
+ public:
+  explicit MessageBuffers(kernels::Backend& backend) : backend_(&backend) {}
+
+  /// Room for so many numbers in each; what they held may be lost.
+  void require(std::int64_t floats, int rank);
+  [[nodiscard]] const float* from() const { return static_cast<const float*>(from_.get()); }
+  [[nodiscard]] float* to() const { return static_cast<float*>(to_.get()); }
+  /// The first numbers of `to` are those of `from` again.
+  void restore(std::int64_t floats);
+
+ private:
+  kernels::Backend* backend_;
+  std::int64_t room_ = 0;
+  kernels::DeviceMemory from_, to_;
+};
+
+/// When one operation began and ended on one rank, on the clock that the ranks of this machine share.
+struct MessageInterval {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+};
+
+/// One operation in each of `runs` measurements on this rank: `before_each`, a barrier, then the operation. Called by
+/// all ranks at once. Sizes are those of nccl-tests: all-reduce works on `bytes`; all-gather, reduce-scatter and
+/// all-to-all on `bytes` of all ranks together; send/recv moves `bytes` to the next rank while as much arrives from the
+/// one before.
+[[nodiscard]] std::vector<MessageInterval> time_message(kernels::Transport& transport, const MessageSubject& message,
+                                                        MessageBuffers& buffers, int runs,
+                                                        const std::function<void()>& before_each);
+
+/// What each run took: from the last rank that began, whom the others could only wait for, to the last that ended.
+[[nodiscard]] std::vector<double> durations_of(const std::vector<std::vector<MessageInterval>>& by_rank);
 
 }  // namespace hdpsim::calib

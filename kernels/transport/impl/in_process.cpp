@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -65,6 +66,9 @@ class World {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  [[nodiscard]] Lock acquire();
+  static void acquire(Lock& lock);
+
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
@@ -83,6 +87,21 @@ class World {
   // For each ordered pair of ranks, the messages that one of the two has started: all sends or all receives.
   std::vector<std::deque<MessagePointer>> waiting_ends_;
 };
+
+// The lock is held for less time than a thread takes to wake up.
+void World::acquire(Lock& lock) {
+  for (int turn = 0; turn < turns_before_sleep; ++turn) {
+    if (lock.try_lock()) return;
+    std::this_thread::yield();
+  }
+  lock.lock();
+}
+
+World::Lock World::acquire() {
+  Lock lock(mutex_, std::defer_lock);
+  acquire(lock);
+  return lock;
+}
 
 // The message that the other end has started first, or a new one.
 MessagePointer World::match(int from, int to, bool sending) {
@@ -111,7 +130,7 @@ void World::moved(const Message& message) {
 Ticket World::start(int rank, std::span<const Send> sends, std::span<const Receive> receives) {
   for (const Send& send : sends) require_message("to", send.peer, size(), send.data, send.bytes);
   for (const Receive& receive : receives) require_message("from", receive.peer, size(), receive.data, receive.bytes);
-  const Lock lock(mutex_);
+  const Lock lock = acquire();
   Rank& self = at(rank);
   if (!self.here) throw DeviceError(fmt::format("rank {} has left after an error", rank));
   const Ticket ticket = self.next_ticket++;
@@ -142,7 +161,7 @@ bool World::move_piece(Lock& lock, int rank) {
       message->claimed += bytes;
       lock.unlock();
       std::memcpy(message->target + begin, message->source + begin, bytes);
-      lock.lock();
+      acquire(lock);
       message->copied += bytes;
       moved(*message);
       return true;
@@ -156,7 +175,7 @@ bool World::hopeless(const Message& message) const {
 }
 
 void World::progress(int rank) {
-  Lock lock(mutex_);
+  Lock lock = acquire();
   move_piece(lock, rank);
 }
 
@@ -171,7 +190,7 @@ const Message* World::first_incomplete(int rank) const {
 }
 
 void World::wait(int rank, Ticket ticket) {
-  Lock lock(mutex_);
+  Lock lock = acquire();
   Rank& self = at(rank);
   if (!self.here) throw DeviceError(fmt::format("rank {} has left after an error", rank));
   if (!self.exchanges.contains(ticket)) {
@@ -189,7 +208,7 @@ void World::wait(int rank, Ticket ticket) {
     if (++idle_turns <= turns_before_sleep) {
       lock.unlock();
       std::this_thread::yield();
-      lock.lock();
+      acquire(lock);
       continue;
     }
     if (Clock::now() >= self.moved + limit_) {
@@ -278,25 +297,37 @@ std::vector<std::unique_ptr<Transport>> make_in_process_transports(int ranks, st
   return transports;
 }
 
-void run_ranks(int ranks, const std::function<void(Transport&)>& work, std::chrono::milliseconds limit) {
-  auto transports = make_in_process_transports(ranks, limit);
+void run_ranks(std::vector<std::unique_ptr<Transport>>& transports, const std::function<void(Transport&)>& work) {
   std::mutex mutex;
   std::exception_ptr first;
-  const auto run = [&](std::unique_ptr<Transport> transport) {
+  const auto run = [&](std::unique_ptr<Transport>& transport) {
     try {
       work(*transport);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
+      {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+      transport.reset();  // Whoever waits for this rank learns that it has left.
     }
-    transport.reset();  // Whoever waits for this rank learns that it has left.
   };
   {
     std::vector<std::jthread> threads;
     threads.reserve(transports.size());
-    for (auto& transport : transports) threads.emplace_back(run, std::move(transport));
+    for (auto& transport : transports) threads.emplace_back(run, std::ref(transport));
   }
-  if (first) std::rethrow_exception(first);
+  if (!first) return;
+  transports.clear();
+  std::rethrow_exception(first);
+}
+
+void run_ranks(int ranks, const std::function<void(Transport&)>& work, std::chrono::milliseconds limit) {
+  auto transports = make_in_process_transports(ranks, limit);
+  run_ranks(transports, [&](Transport& transport) {
+    work(transport);
+    auto& own = transports[static_cast<std::size_t>(transport.rank())];
+    own.reset();  // Whoever still waits for this rank learns that it has left.
+  });
 }
 
 }  // namespace hdpsim::kernels
