@@ -35,7 +35,7 @@ std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagn
   std::optional<Transformer> model;
   if (preset != nullptr) {
     model = load_model_preset(preset->text, models().string(), preset->position, diagnostics);
-  } else if (std::filesystem::exists(path_of(*config))) {
+  } else if (is_there(path_of(*config))) {
     model = load_model(path_of(*config).string(), diagnostics);
   } else {
     diagnostics.error(config->position, fmt::format("there is no file {}", path_of(*config).string()));
@@ -49,7 +49,7 @@ std::shared_ptr<const DeviceProfile> Catalog::profile(const Value& value, Diagno
   const bool is_path = looks_like_path(value.text);
   const std::string name = is_path ? path_of(value).string() : value.text;
   if (const auto known = read_profiles_.find(name); known != read_profiles_.end()) return known->second;
-  if (is_path && !std::filesystem::exists(name)) {
+  if (is_path && !is_there(name)) {
     diagnostics.error(value.position, fmt::format("there is no file {}", name));
     return nullptr;
   }

@@ -83,7 +83,7 @@ class LengthsReader {
     map_.finish();
     if (!hdpsim::read<std::string>(file, diagnostics_)) return std::nullopt;
     const std::filesystem::path path = path_of(file);
-    if (!std::filesystem::exists(path)) {
+    if (!is_there(path)) {
       diagnostics_.error(file.position, fmt::format("there is no file {}", path.string()));
       return std::nullopt;
     }
