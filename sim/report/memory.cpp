@@ -16,7 +16,8 @@ Bytes most_channels(const MicroBatch& micro_batch, const ChannelMemory& channels
 
 }  // namespace
 
-MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh, const ChannelMemory& channels) {
+MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh, const ChannelMemory& channels,
+                     Recompute recompute) {
   const std::int64_t parameters = parameters_per_device(model, mesh.tp);
   const std::int64_t shard = (parameters + mesh.hdp - 1) / mesh.hdp;
   const Bytes states(parameters * (weight_bytes + gradient_bytes) + shard * optimizer_bytes);
@@ -24,10 +25,13 @@ MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mes
   MemoryUse most{states, Bytes{}};
   if (channels.per_connection) most.connections = *channels.per_connection * channels.connections->most_connections();
   for (const MicroBatch& micro_batch : plan.micro_batches) {
-    const Bytes activations = activation_bytes(model, micro_batch.tokens_per_rank(), mesh.tp) * model.layers;
+    const std::int64_t tokens = micro_batch.tokens_per_rank();
+    const Bytes kept = activation_bytes(model, tokens, mesh.tp, recompute);
+    const Bytes again = activation_bytes(model, tokens, mesh.tp) - kept;
+    const Bytes activations = kept * model.layers;
     const Bytes resident = activations.scaled(resident_share(micro_batch.offload, model.layers));
     const Bytes talking = channels.per_connection ? most_channels(micro_batch, channels) : Bytes{};
-    most.device = std::max(most.device, states + resident + talking);
+    most.device = std::max(most.device, states + resident + again + talking);
     most.host = std::max(most.host, activations - resident);
   }
   return most;

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
@@ -33,9 +34,10 @@ struct ChannelMemory {
 };
 
 /// Weights, gradients, optimizer shard, channels, and the activations of the largest micro-batch: activation_bytes() of
-/// every layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the
+/// every layer, of which resident_share() stays on the device and the rest is in host memory, and those that are
+/// computed again, of one layer. Not counted: the
 /// allocator's gaps, buffers of collectives, the logits (the cross-entropy is fused). O(sum of the groups' sizes).
 [[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh,
-                                   const ChannelMemory& channels = {});
+                                   const ChannelMemory& channels = {}, Recompute recompute = Recompute::none);
 
 }  // namespace hdpsim

@@ -109,6 +109,11 @@ class PointReader {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
     read_connections(mesh);
+    if (const Value* recompute = mesh.find("recompute")) {
+      const std::vector<std::string> names(recompute_names.begin(), recompute_names.end());
+      const auto choice = read_choice(*recompute, "way to recompute activations", names, diagnostics_);
+      if (choice) point_.recompute = static_cast<Recompute>(*choice);
+    }
     mesh.finish();
     if (nodes != nullptr && !take_nodes(*nodes)) return;
     if (!tp || !pp) return;
@@ -219,7 +224,15 @@ Value with_defaults(Value study) {
   set_default(mesh, "placement", "contiguous");
   set_default(mesh, "groups", "one_communicator");
   set_default(mesh, "connections", "warm");
+  set_default(mesh, "recompute", "none");
   return study;
+}
+
+LoweringOptions lowering_of(const PointSpec& spec) {
+  return {.model = spec.model,
+          .mesh = spec.mesh,
+          .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
+          .recompute = spec.recompute};
 }
 
 std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {

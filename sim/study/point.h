@@ -13,10 +13,12 @@
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
 #include "sim/profile/device_profile.h"
+#include "sim/program/program.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"
@@ -47,6 +49,7 @@ struct PointSpec {
   NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
+  Recompute recompute = Recompute::none;
   std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
   Lengths lengths;
   BatchOptions batch;
@@ -60,11 +63,15 @@ struct PointSpec {
 };
 
 /// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
-/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}`.
+/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
+/// recompute: none}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.
 inline constexpr std::array<std::string_view, 4> whole_study_keys = {"name", "plans", "compare_to", "output"};
+
+/// How the plans of a point are lowered.
+[[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
 
 /// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
 /// All problems are reported; the result is empty if there is one.

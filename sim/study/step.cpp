@@ -45,19 +45,20 @@ void require_sound(const Plan& plan) {
 
 StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
   const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
-  return {.step = plan.step,
-          .sequences = static_cast<std::int64_t>(batch.sequences.size()),
-          .tokens = batch.tokens(),
-          .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
-          .model_flops = model_flops(spec.model, batch).count(),
-          .time = timeline.step_time,
-          .mean = timeline.mean(),
-          .busy = busy_times(timeline),
-          .evidence = timeline.evidence,
-          .connections = {connections.most_peers(), connections.groups()},
-          .memory = memory_use(plan, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}),
-          .events = timeline.events,
-          .phases = {}};
+  return {
+      .step = plan.step,
+      .sequences = static_cast<std::int64_t>(batch.sequences.size()),
+      .tokens = batch.tokens(),
+      .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
+      .model_flops = model_flops(spec.model, batch).count(),
+      .time = timeline.step_time,
+      .mean = timeline.mean(),
+      .busy = busy_times(timeline),
+      .evidence = timeline.evidence,
+      .connections = {connections.most_peers(), connections.groups()},
+      .memory = memory_use(plan, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}, spec.recompute),
+      .events = timeline.events,
+      .phases = {}};
 }
 
 // What runs beside a step of the main job: each job from its own step of the same number on.
@@ -65,9 +66,7 @@ Background background_of(const StudyPoint& point, std::int64_t step, World& worl
   Background background;
   for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
     const StudyNeighbour& job = point.neighbours[i];
-    const LoweringOptions lowering{job.spec->model, job.spec->mesh,
-                                   job.spec->profile->backward_ring.dkv_bytes_per_element};
-    background.jobs.push_back({job.name, &world.job(i).machine(), lowering, [&job, step](std::int64_t n) {
+    background.jobs.push_back({job.name, &world.job(i).machine(), lowering_of(*job.spec), [&job, step](std::int64_t n) {
                                  Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
                                  require_sound(plan);
                                  return plan;
@@ -105,7 +104,7 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   require_sound(made);
   phases.check_s = watch.lap();
 
-  const LoweringOptions lowering{spec.model, spec.mesh, spec.profile->backward_ring.dkv_bytes_per_element};
+  const LoweringOptions lowering = lowering_of(spec);
   const Program program(made, lowering);
   Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
   phases.simulation_s = watch.lap();

@@ -76,7 +76,8 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
 // A device's share of the host's memory, in tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
-  const Bytes activations = activation_bytes(spec.model, spec.capacity, spec.mesh.tp) * spec.model.layers;
+  const Bytes activations =
+      activation_bytes(spec.model, spec.capacity, spec.mesh.tp, spec.recompute) * spec.model.layers;
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
   return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
@@ -88,7 +89,7 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .capacity = spec.capacity,
           .context = spec.batch.context,
           .layers = spec.model.layers,
-          .work = world.work_model(spec.model, spec.capacity),
+          .work = world.work_model(spec.model, spec.capacity, spec.recompute),
           .host_tokens = host_tokens(spec)};
 }
 

@@ -196,6 +196,7 @@ Timeline simulate_checked(const Program& program, Machine machine, Grain grain) 
 struct Choice {
   bool other_fabrics = false;
   bool two_jobs = false;  ///< Half of the nodes belong to a job that trains beside it.
+  bool recomputes = false;
   Communication communication = {};
 };
 
@@ -225,7 +226,8 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   capacity.contexts = one_of(random, {1, 2, 4});
   main = random_job(random, seed, model, capacity, std::move(main), *world);
   const Plan plan = main.plan(0);
-  const LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
+  LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
+  if (choice.recomputes) lowering.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
   const Program program(plan, lowering);
 
   Background background;
@@ -287,6 +289,13 @@ Compared compare_grains(const char* tag, const Choice& choice, double most) {
 
 TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
   compare_grains("grains", {}, tolerance);
+}
+
+// Where rings share links, the fluid grain takes a ring that is run again and the one of backward for one ring, which
+// asks for its links between the two as well: of 240 such studies five are further apart, the worst by 8.0 %.
+TEST_CASE("fluid and exact nearly always agree where activations are computed again", "[grains recompute]") {
+  const Compared compared = compare_grains("grains recompute", {.recomputes = true}, 0.1);
+  if (compared.studies > 1) CHECK(compared.apart <= compared.studies * 3 / 100);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {
