@@ -97,7 +97,7 @@ bool run_rank(const Training& training, kernels::Transport& transport, Teller* t
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)}};
   exec::Executor executor(*backend, transport, work.model(), settings);
-  const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), work.ranks());
+  const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), {.hdp = work.ranks()});
   const std::int64_t first = options.resume ? executor.load(options.checkpoint) : options.first_step;
   const std::int64_t last = first + options.steps - 1;
   for (std::int64_t step = first; step <= last; ++step) {

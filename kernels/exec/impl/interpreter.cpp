@@ -10,16 +10,13 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-bool has(const Block& block, Opcode opcode) {
-  return std::any_of(block.body.begin(), block.body.end(), [&](const Instruction& i) { return i.opcode == opcode; });
-}
-
-// Forward for a block without dense work.
+// Of its last dense work: a backward block may begin with forward that is computed again. Forward for a block without.
 Direction direction_of(const MicroBatchProgram& program, const Block& block) {
+  Direction direction = Direction::forward;
   for (const Instruction& instruction : block.body) {
-    if (instruction.opcode == Opcode::dense) return program.dense[instruction.work].direction;
+    if (instruction.opcode == Opcode::dense) direction = program.dense[instruction.work].direction;
   }
-  return Direction::forward;
+  return direction;
 }
 
 }  // namespace
@@ -44,20 +41,33 @@ void Interpreter::run_block(std::uint32_t index) {
 }
 
 void Interpreter::run_iteration(const Block& block) {
-  if (has(block, Opcode::attention)) {
-    wait_for_exchange();  // it belongs to another layer
-    begin_ring();
-  }
+  wait_for_exchange();  // it belongs to another layer
   for (std::uint32_t i = 0; i < block.body.size(); ++i) {
     at_.instruction = i;
     if (block.body[i].active(at_.iteration, block.iterations)) issue(block.body[i]);
   }
 }
 
+// A ring of several begins with its first exchange, which is posted before the first attention.
+bool Interpreter::begins_ring(const Instruction& instruction) const {
+  if (share_ && share_->documents.ranks() > 1) {
+    return instruction.opcode == Opcode::exchange && instruction.ring_step == 1;
+  }
+  return instruction.opcode == Opcode::attention;
+}
+
+// Of the attention that comes next.
+Direction Interpreter::ring_direction() const {
+  const std::vector<Instruction>& body = instructions_.blocks[at_.block].body;
+  const auto attends = [](const Instruction& i) { return i.opcode == Opcode::attention; };
+  const auto next = std::find_if(body.begin() + at_.instruction, body.end(), attends);
+  return instructions_.attention[next->work].direction;
+}
+
 void Interpreter::begin_ring() {
   const LayerActivations a = parts_.activations.layer(at_.layer);
   const SharedActivations& s = parts_.activations.shared();
-  if (at_.direction == Direction::forward) {
+  if (ring_direction() == Direction::forward) {
     parts_.ring.begin(RingForward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse});
   } else {
     parts_.ring.begin(
@@ -67,6 +77,7 @@ void Interpreter::begin_ring() {
 
 void Interpreter::issue(const Instruction& instruction) {
   wait_for_dependencies(instruction);
+  if (begins_ring(instruction)) begin_ring();
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
   InstructionRecord record = record_of(instruction);
   const auto [begin, end] = parts_.recorder.timed(activity_of(instruction.opcode), [&] {
@@ -122,13 +133,13 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::overhead:
       return take_share();
     case Opcode::dense:
-      return parts_.dense.run(instructions_.dense[instruction.work], at_.layer, parts_.activations,
-                              at_.batch->loss_scale);
+      return parts_.dense.run(instructions_.dense[instruction.work], dense_place());
+    case Opcode::collective:
+      return parts_.dense.collective(instructions_.collectives[instruction.work], dense_place());
     case Opcode::attention:
       return parts_.ring.attend(static_cast<int>(instruction.ring_step));
     case Opcode::merge:
     case Opcode::exchange:
-    case Opcode::collective:
     case Opcode::offload:
     case Opcode::prefetch:
       break;

@@ -37,7 +37,10 @@ class Interpreter {
  private:
   void run_block(std::uint32_t index);
   void run_iteration(const Block& block);
+  [[nodiscard]] bool begins_ring(const Instruction& instruction) const;
+  [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
+  [[nodiscard]] Dense::Place dense_place() const { return {parts_.activations, at_.layer, at_.batch->loss_scale}; }
   void issue(const Instruction& instruction);
   void wait_for_dependencies(const Instruction& instruction);
   void wait_for_exchange();

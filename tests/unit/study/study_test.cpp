@@ -34,7 +34,7 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK_FALSE(point.connections.cold);
   CHECK_FALSE(study.compare_to);
   CHECK(line_of(*study.resolved.find("mesh")) ==
-        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}");
+        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, recompute: none}");
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 

@@ -43,7 +43,7 @@ Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to
     if (!from.empty() && executor.load(from) != plans.front().step) throw std::logic_error("another step");
     Run own;
     for (const Plan& plan : plans) {
-      const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks});
       own.losses.push_back(executor.run_step(Program(plan, lowering), *tokens).loss);
     }
     if (!to.empty()) executor.save(to, plans.back().step + 1);

@@ -70,6 +70,73 @@ TEST_CASE("every policy on any number of ranks has the gradients of one rank", "
   }
 }
 
+// Four heads, and a vocabulary and hidden size that four devices do not divide.
+Transformer four_heads(std::int64_t layers = 2) {
+  Transformer model = tiny_model(layers);
+  model.heads = model.kv_heads = 4;
+  return model;
+}
+
+// Rings of both ranks and packs of one; on one rank, two packs.
+Plan packs_and_rings(std::int64_t hdp, std::int64_t layers) {
+  if (hdp == 1) return hand_plan(1, layers, lengths, {{{0}, {0, 1, 2, 3}}, {{0}, {4, 5, 6, 7, 8, 9}}});
+  return hand_plan(2, layers, lengths, {{{0, 1}, {0}}, {{1}, {1, 2, 3}}, {{1, 0}, {7, 8, 4}}, {{0}, {5, 6, 9}}});
+}
+
+TEST_CASE("tensor-parallel devices have the loss and the gradients of fp64, in packs and in rings", "[exec][tp]") {
+  const Transformer model = four_heads();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  std::vector<float> start(static_cast<std::size_t>(ParameterLayout(model).count()));
+  ParameterLayout(model).initial_values(TrainingOptions{}.seed, 0, start);
+  const auto expected = ReferenceTransformer(model, start).step(lengths, 0, *tokens);
+  for (const int tp : {1, 2, 4}) {
+    for (const std::int64_t hdp : {1, 2}) {
+      INFO("tp " << tp << ", hdp " << hdp);
+      const Training trained = train(model, packs_and_rings(hdp, model.layers), *tokens, {.tp = tp});
+      CHECK(trained.losses[0] == Approx(expected.loss).epsilon(1e-6));
+      CHECK(test::relative_rms_error(trained.gradients, expected.gradients) <= rounding);
+    }
+  }
+}
+
+TEST_CASE("tied embeddings and key-value heads of several query heads are cut too", "[exec][tp]") {
+  Transformer model = tiny_model();
+  model.heads = 4;
+  model.kv_heads = 2;
+  model.tied_embeddings = true;
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  const Training one = train(model, one_rank_plan(model.layers, {30, 12}), *tokens, Way{});
+  const Training two = train(model, hand_plan(2, model.layers, {30, 12}, {{{0, 1}, {0, 1}}}), *tokens, {.tp = 2});
+  CHECK(test::relative_rms_error(two.gradients, one.gradients) <= rounding);
+}
+
+TEST_CASE("devices without a token or a word of their own have their part all the same", "[exec][tp]") {
+  Transformer model = four_heads(1);
+  model.vocabulary = 5;  // two words each: the last of four devices has none
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  for (const std::vector<std::int64_t>& few : {std::vector<std::int64_t>{2}, {1}, {5, 1}}) {
+    const Training one = train(model, one_rank_plan(1, few), *tokens, Way{});
+    const Training four = train(model, one_rank_plan(1, few), *tokens, {.tp = 4});
+    CHECK(four.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
+    CHECK(test::relative_rms_error(four.gradients, one.gradients) <= rounding);
+  }
+}
+
+TEST_CASE("training goes the same way on any number of tensor-parallel devices", "[exec][tp]") {
+  const Transformer model = four_heads();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  std::vector<Plan> plans(4, packs_and_rings(2, model.layers));
+  for (std::size_t step = 0; step < plans.size(); ++step) plans[step].step = static_cast<std::int64_t>(step);
+  const TrainingOptions options{.seed = 1, .adam = {.rate = 1e-3F}};
+  const Training one = train(model, plans, *tokens, options);
+  const Training two = train(model, plans, *tokens, options, default_time_limit, {.tp = 2});
+  for (std::size_t step = 0; step < plans.size(); ++step) {
+    CHECK(two.losses[step] == Approx(one.losses[step]).epsilon(1e-5));
+  }
+  const auto twice = train(model, plans, *tokens, options, default_time_limit, {.tp = 2});
+  CHECK(twice.parameters == two.parameters);
+}
+
 TEST_CASE("unequal numbers of micro-batches weigh every token the same", "[exec]") {
   const Transformer model = tiny_model();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 1);
@@ -278,7 +345,7 @@ TEST_CASE("a message of a ring has the bytes that its program says", "[exec]") {
     const auto backend = make_cpu_backend();
     Counting counting(transport);
     Executor executor(*backend, counting, model);
-    const LoweringOptions lowering = lowering_for(*backend, model, 3);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 3});
     const Program program(plan, lowering);
     (void)executor.run_step(program, *tokens);
     if (transport.rank() != 1) return;
@@ -318,7 +385,7 @@ TEST_CASE("a plan for another number of ranks, another model or with offload is 
     run_ranks(2, [&](Transport& transport) {
       const auto backend = make_cpu_backend();
       Executor executor(*backend, transport, model);
-      const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks});
       (void)executor.run_step(Program(plan, lowering), source);
     });
   };
@@ -331,6 +398,31 @@ TEST_CASE("a plan for another number of ranks, another model or with offload is 
   CHECK_THROWS_WITH(run(offloading, *tokens), Contains("micro-batch 0 offloads activations"));
   CHECK_THROWS_WITH(run(hand_plan(2, 2, {9}, {{{0}, {0}}}), *make_synthetic_tokens(99, 1)),
                     Contains("the data have a vocabulary of 99, 'tiny' has one of 61"));
+}
+
+TEST_CASE("what tensor-parallel devices cannot share is refused by name", "[exec][tp]") {
+  Transformer model = tiny_model();
+  model.ffn_hidden = 101;
+  CHECK_THROWS_WITH(ParameterLayout(model, {0, 2}),
+                    "model 'tiny' cannot be executed: its 1 key-value heads do not divide among 2 devices, its 101 "
+                    "columns of its MLP do not divide among 2 devices");
+  const auto executor_of = [](int tp) {
+    run_ranks(3, [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      const Executor executor(*backend, transport, four_heads(), TrainingOptions{.adam = {}, .tp = tp});
+    });
+  };
+  CHECK_THROWS_WITH(executor_of(2), "3 ranks are no whole number of HDP ranks of 2 devices");
+  const auto tokens = make_synthetic_tokens(61, 1);
+  const auto run_as_tp_1 = [&] {
+    run_ranks(2, [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, four_heads(), TrainingOptions{.adam = {}, .tp = 2});
+      const LoweringOptions lowering = lowering_for(*backend, four_heads(), {.hdp = 1});
+      (void)executor.run_step(Program(one_rank_plan(2, {9}), lowering), *tokens);
+    });
+  };
+  CHECK_THROWS_WITH(run_as_tp_1(), "the program is for tp 1, but ranks have 2 devices");
 }
 
 TEST_CASE("all that a model has and the executor has not is named at once", "[exec]") {
@@ -354,7 +446,7 @@ TEST_CASE("a loss that is no number ends the step on every rank, before the para
     const auto backend = make_cpu_backend();
     const TrainingOptions poisoned{.seed = 1, .adam = {.rate = std::numeric_limits<float>::infinity()}};
     Executor executor(*backend, transport, model, poisoned);
-    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     (void)executor.run_step(Program(plan, lowering), *tokens);
     try {
       (void)executor.run_step(Program(plan, lowering), *tokens);
@@ -386,7 +478,7 @@ TEST_CASE("when one rank is asked to stop, all know", "[exec]") {
   run_ranks(2, [&](Transport& transport) {
     const auto backend = make_cpu_backend();
     Executor executor(*backend, transport, model);
-    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     if (executor.run_step(Program(plan, lowering), *tokens).stopped) told += 10;
     if (executor.run_step(Program(plan, lowering), *tokens, transport.rank() == 1).stopped) ++told;
   });
