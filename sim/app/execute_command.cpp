@@ -50,8 +50,8 @@ class Teller {
                       short_number(static_cast<double>(exec::ParameterLayout(work.model()).count())),
                       work.policy_name(), work.ranks(), profile.name, profile_label_name(profile.provenance.label)));
     const unsigned cores = std::thread::hardware_concurrency();
-    if (threads && work.ranks() > cores) {
-      print(fmt::format("{} ranks share {} cores: what is predicted for a core each lasts longer\n", work.ranks(),
+    if (threads && work.devices() > cores) {
+      print(fmt::format("{} ranks share {} cores: what is predicted for a core each lasts longer\n", work.devices(),
                         cores));
     }
     print("\n" + ExecutionReport::heading());
@@ -95,9 +95,10 @@ bool run_rank(const Training& training, kernels::Transport& transport, Teller* t
   const auto& [work, options, tokens] = training;
   const auto backend = kernels::make_cpu_backend();
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
-                                       .adam = {.rate = static_cast<float>(options.rate)}};
+                                       .adam = {.rate = static_cast<float>(options.rate)},
+                                       .tp = static_cast<int>(work.mesh().tp)};
   exec::Executor executor(*backend, transport, work.model(), settings);
-  const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), {.hdp = work.ranks()});
+  const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), work.mesh(), work.point->spec.recompute);
   const std::int64_t first = options.resume ? executor.load(options.checkpoint) : options.first_step;
   const std::int64_t last = first + options.steps - 1;
   for (std::int64_t step = first; step <= last; ++step) {
@@ -119,7 +120,7 @@ std::chrono::milliseconds milliseconds_of(Duration time) {
 bool run_threads(const Training& training, Teller& teller) {
   std::atomic<bool> finished = true;
   kernels::run_ranks(
-      static_cast<int>(training.work.ranks()),
+      static_cast<int>(training.work.devices()),
       [&](kernels::Transport& transport) {
         Teller* const own = transport.rank() == 0 ? &teller : nullptr;
         if (!run_rank(training, transport, own)) finished = false;
@@ -134,9 +135,9 @@ bool run_process(const Training& training) {
   const Work& work = training.work;
   const ExecuteOptions& options = training.options;
   const auto transport = kernels::make_mpi_transport(milliseconds_of(options.patience));
-  if (transport->size() != work.ranks()) {
+  if (transport->size() != work.devices()) {
     throw InputError(
-        fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.ranks()));
+        fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.devices()));
   }
   std::optional<Teller> teller;
   if (transport->rank() == 0) teller.emplace(work, options.out).begin(work, false);
@@ -208,7 +209,8 @@ void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
 
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   add_count(command, "--ranks", options.ranks,
-            "HDP ranks, as threads of this process on one node of the study's cluster (default: those of the study)");
+            "HDP ranks, of mesh.tp threads of this process each, on one node of the study's cluster (default: those of "
+            "the study)");
   const auto read = [&options](const std::string& text) {
     const Parsed<Duration> parsed = parse_duration(text);
     if (!parsed.value) throw CLI::ValidationError("--patience", parsed.error);
@@ -236,7 +238,7 @@ void add_execute_command(CLI::App& app, Session& session) {
                    "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there")
       ->type_name("FOLDER");
   command->footer(
-      "Under mpirun or srun every process is a rank; alone, ranks are threads.\n"
+      "Under mpirun or srun every process is a device, mesh.tp of which are a rank; alone, devices are threads.\n"
       "Example:\n  hdpsim execute configs/studies/real.yaml --plan hdp-balance --steps 3 --out real");
 }
 

@@ -36,7 +36,10 @@ struct Work {
   std::size_t policy = 0;
   std::optional<Plan> plan;
 
-  [[nodiscard]] std::int64_t ranks() const { return point->spec.mesh.hdp; }
+  [[nodiscard]] const Mesh& mesh() const { return point->spec.mesh; }
+  [[nodiscard]] std::int64_t ranks() const { return mesh().hdp; }
+  /// Threads or processes that run it: tp of them are a rank.
+  [[nodiscard]] std::int64_t devices() const { return mesh().devices(); }
   [[nodiscard]] const Transformer& model() const { return point->spec.model; }
   [[nodiscard]] std::string policy_name() const { return plan ? plan->policy : study.plans[policy].name; }
   /// A plan of a file has other data in every step.

@@ -71,6 +71,23 @@ TEST_CASE("all plans of a study train the same way", "[execute]") {
   CHECK(losses[0][2] < losses[0][0]);
 }
 
+TEST_CASE("ranks of two devices train as ranks of one do", "[execute]") {
+  const RealWorkplace here;
+  const std::string arguments = "execute small.yaml --plan hdp-balance --steps 2 ";
+  REQUIRE(here.hdpsim(arguments + "--ranks 2 --out one").code == 0);
+  const Outcome outcome = here.hdpsim(arguments + "--ranks 2 --set mesh.tp=2 --out two");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("on 2 ranks") && Contains("tp_comm"));
+  const std::vector<double> one = losses_of(here.read("one/steps.csv"));
+  const std::vector<double> two = losses_of(here.read("two/steps.csv"));
+  REQUIRE(two.size() == 2);
+  for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
+  const auto predicted = instructions_of(here.read("two/predicted-1.jsonl"));
+  CHECK(predicted == instructions_of(here.read("two/measured-1.jsonl")));
+  CHECK(predicted.size() > instructions_of(here.read("one/predicted-1.jsonl")).size());
+}
+
 TEST_CASE("what was predicted and what was measured are the same instructions", "[execute]") {
   const RealWorkplace here;
   REQUIRE(here.hdpsim("execute small.yaml --plan hdp-balance --first-step 1 --out real").code == 0);
@@ -121,7 +138,8 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
     CHECK_THAT(outcome.err, Contains(reason));
   };
   refused("", "the study has several plans: choose one with --plan");
-  refused("--plan static --set mesh.tp=2", "tensor parallelism cannot be executed yet: mesh.tp is 2");
+  refused("--plan static --set mesh.tp=2", "3 processes have been started, but a rank is 2 of them",
+          "export OMPI_COMM_WORLD_SIZE=3;");
   refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
   refused("--plan hdp-naive --set 'plans=[{hdp-naive: {offload: 0.5}}]'", "micro-batch 0 offloads activations");
   refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
@@ -273,6 +291,13 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
   CHECK(losses_of(here.read("processes/steps.csv")) == losses_of(here.read("threads/steps.csv")));
   CHECK(instructions_of(here.read("processes/measured-1.jsonl")) ==
         instructions_of(here.read("threads/measured-1.jsonl")));
+
+  const std::string of_two = "execute small.yaml --plan hdp-balance --set mesh.tp=2 --set cluster.gpus=4 --out ";
+  REQUIRE(here.hdpsim(of_two + "two-threads").code == 0);
+  const Outcome pairs = here.hdpsim(of_two + "two-processes", mpirun(4));
+  CAPTURE(pairs.err);
+  REQUIRE(pairs.code == 0);
+  CHECK(losses_of(here.read("two-processes/steps.csv")) == losses_of(here.read("two-threads/steps.csv")));
 
   const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
   CHECK(refused.code == 2);
