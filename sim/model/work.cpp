@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/memory.h"
 
 namespace hdpsim {
 namespace {
@@ -219,17 +220,7 @@ Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {
 }
 
 Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute) {
-  if (recompute == Recompute::full) return Bytes(divided(tokens * bf16 * model.hidden, tp));
-  // Kept by a token: the inputs of both norms, of the QKV product and of the MLP (h each); Q, K, V; attention's output
-  // and its fp32 log-sum-exp; of the MLP what the activation reads and what it writes. Korthikanti et al. count 34 h
-  // for GPT: the same with 4 h and 4 h for the MLP, and 2 h for dropout masks, which long-context models have not.
-  const std::int64_t inner = model.moe
-                                 ? (model.moe->experts_per_token + model.moe->shared_experts) * model.moe->expert_hidden
-                                 : model.ffn_hidden;
-  const std::int64_t projected = (model.heads + 2 * model.kv_heads) * model.head_dim;
-  const std::int64_t core = recompute == Recompute::none ? bf16 * model.heads * model.head_dim + fp32 * model.heads : 0;
-  const std::int64_t others = 4 * model.hidden + projected + mlp_matrices(model) * inner;
-  return Bytes(divided(tokens * (bf16 * others + core), tp));
+  return kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
 }
 
 std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp) {

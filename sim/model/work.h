@@ -69,9 +69,8 @@ struct LinearPart {
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered
 /// size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
-/// Bytes of activations that one layer keeps for backward per device (bf16, flash attention, sequence parallelism):
-/// Korthikanti et al. 2022, eq. 4 without the attention-score terms, restated for GQA and gated MLPs. `recompute`:
-/// selective leaves out attention's output and its log-sum-exp, full all but the layer's input.
+/// Bytes of activations that one layer keeps for backward per device (flash attention, sequence parallelism, no
+/// dropout): the kept_tensors() of sim/model/memory.h.
 [[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                      Recompute recompute = Recompute::none);
 /// Parameters that one device holds: everything divided by tp (the norms' share is not worth a term).
