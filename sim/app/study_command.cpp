@@ -77,7 +77,8 @@ void add_study_command(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   command
       ->add_option("--out", options.out,
-                   "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv and timing.csv there")
+                   "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv, memory.csv and "
+                   "timing.csv there")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");

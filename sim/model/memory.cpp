@@ -231,16 +231,15 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
 // (FlashAttention), and in a ring two buffers each of keys and values and of their gradients.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load);
+  if (shape_.layers == 0) return parts;
+  const Recompute recompute = rules_.activations.recompute;
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
+  const Bytes mlp = inner(load.tokens) * (1 + read) + hidden(load.tokens, rules_.activations.sequence_parallel);
+  Bytes& layer = parts[recompute == Recompute::full ? MemoryPart::workspace : MemoryPart::activations];
+  layer = layer - mlp;
   const std::int64_t widths = 2 * query_width(model_) + 2 * kv_width(model_);
-  const Bytes gradients(divided(load.tokens * (widths * bf16 + query_width(model_) * fp32), shape_.tp));
-  parts[MemoryPart::workspace] += gradients;
-  const Bytes freed = inner(load.tokens) * (1 + read) + hidden(load.tokens, rules_.activations.sequence_parallel);
-  const bool is_kept = rules_.activations.recompute != Recompute::full;
-  // Offloaded layers give way to what is computed next; the last two stay.
-  MemoryPart from = is_kept ? MemoryPart::activations : MemoryPart::workspace;
-  parts[from] = parts[from] > freed ? parts[from] - freed : Bytes{};
-  if (rules_.activations.recompute == Recompute::selective) {
+  parts[MemoryPart::workspace] += Bytes(divided(load.tokens * (widths * bf16 + query_width(model_) * fp32), shape_.tp));
+  if (recompute == Recompute::selective) {
     parts[MemoryPart::workspace] +=
         kept_bytes(all_, load.tokens, shape_.tp, load.pairs) - kept_bytes(kept_, load.tokens, shape_.tp, load.pairs);
   }

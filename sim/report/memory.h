@@ -1,13 +1,15 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
-#include "sim/model/recompute.h"
-#include "sim/model/transformer.h"
+#include "sim/engine/timeline.h"
+#include "sim/model/memory.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/work_model.h"
 
 namespace hdpsim {
 
@@ -17,15 +19,11 @@ struct MemoryUse {
   Bytes host;
   /// Of `device` on the device with most of it: channels to others. Nothing if it is not known what they hold.
   std::optional<Bytes> connections{};
+  MemoryParts parts{};  ///< Of `device`: sums to it.
+  HdpRank rank{};       ///< Whose device it is; the first of several.
+  Duration at{};        ///< Since the start of the step.
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
-
-/// What training keeps per parameter with mixed precision and Adam (Rajbhandari et al. 2020, section 3.1): bf16
-/// weights, fp32 gradients that are accumulated over micro-batches, and the optimizer's fp32 weights, momentum and
-/// variance, of which ZeRO-1 leaves one shard of the pool on each rank.
-inline constexpr std::int64_t weight_bytes = 2;
-inline constexpr std::int64_t gradient_bytes = 4;
-inline constexpr std::int64_t optimizer_bytes = 12;
 
 /// Channels of rings: those of this step's own connections; in a real job those of earlier steps stay too.
 struct ChannelMemory {
@@ -33,11 +31,66 @@ struct ChannelMemory {
   std::optional<Bytes> per_connection{};
 };
 
-/// Weights, gradients, optimizer shard, channels, and the activations of the largest micro-batch: activation_bytes() of
-/// every layer, of which resident_share() stays on the device and the rest is in host memory, and those that are
-/// computed again, of one layer. Not counted: the
-/// allocator's gaps, buffers of collectives, the logits (the cross-entropy is fused). O(sum of the groups' sizes).
-[[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh,
-                                   const ChannelMemory& channels = {}, Recompute recompute = Recompute::none);
+/// What a plan's memory depends on besides the plan.
+struct MemorySetting {
+  const Transformer& model;
+  Mesh mesh;
+  MemoryRules rules{};
+  ChannelMemory channels{};
+};
+
+/// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
+struct MemorySample {
+  Duration at;  ///< Since the start of the step.
+  Bytes device;
+  Bytes host;
+  friend bool operator==(const MemorySample&, const MemorySample&) = default;
+};
+
+/// The devices of one HDP rank through a step: they are alike.
+struct RankMemory {
+  HdpRank rank;
+  std::vector<MemorySample> samples;
+  friend bool operator==(const RankMemory&, const RankMemory&) = default;
+};
+
+/// The memory of all devices while the ranks of a plan run their micro-batches: what stays, the activations of the
+/// micro-batch at work, of which resident_share() is on the device and the rest in host memory, and what its backward
+/// needs beside them (DeviceMemory). Requires pp = 1 (checked).
+class PlanMemory {
+ public:
+  /// O(sum of the groups' sizes). The plan must outlive the object.
+  PlanMemory(const Plan& plan, const MemorySetting& setting);
+
+  /// The fullest device of all.
+  [[nodiscard]] const MemoryUse& use() const { return use_; }
+  /// The `count` fullest ranks, by number. O(ranks).
+  [[nodiscard]] std::vector<HdpRank> fullest(std::size_t count) const;
+  /// Sets when the fullest device is fullest, by the micro-batch's interval. `work` is that of the same recomputation.
+  void place(const Timeline& timeline, const WorkModel& work);
+  /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
+  /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
+  /// those of the whole group, so that a rank that is ahead of its group begins a little late. O(its micro-batches).
+  [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
+
+ private:
+  struct Load {
+    MemoryParts peak;
+    Bytes host;
+  };
+  [[nodiscard]] Load load_of(const MicroBatch& micro_batch) const;
+  [[nodiscard]] Bytes channels_of(HdpRank rank) const;
+  [[nodiscard]] Duration turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const;
+
+  const Plan& plan_;
+  const Transformer& model_;
+  ChannelMemory channels_;
+  Recompute recompute_;
+  DeviceMemory device_;
+  std::vector<Load> loads_;   ///< By micro-batch.
+  std::vector<Bytes> peaks_;  ///< By rank.
+  std::optional<MicroBatchId> fullest_;
+  MemoryUse use_;
+};
 
 }  // namespace hdpsim

@@ -10,6 +10,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/report/values.h"
 #include "sim/study/background.h"
+#include "sim/study/capacity.h"
 #include "sim/study/fingerprint.h"
 #include "sim/study/lengths.h"
 
@@ -44,6 +45,7 @@ class PointReader {
     if (const Value* profile = study.require("profile")) read_profile(*profile);
     if (const Value* data = study.require("data")) read_data(*data);
     if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
+    if (const Value* memory = study.find("memory")) read_memory(*memory);
     if (const Value* grain = study.find("grain")) {
       const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
       point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
@@ -104,7 +106,8 @@ class PointReader {
     const auto pp = mesh.required_in<std::int64_t>("pp", degree);
     const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
     const Value* nodes = mesh.find("nodes");
-    point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    read_capacity(mesh);
+    point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);
     if (const Value* placement = mesh.find("placement")) {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
@@ -124,6 +127,28 @@ class PointReader {
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
     if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
+  }
+
+  void read_capacity(MapReader& mesh) {
+    const Value* capacity = mesh.value().find("capacity");
+    point_.capacity_is_chosen = capacity != nullptr && capacity->text == "auto";
+    if (point_.capacity_is_chosen) {
+      (void)mesh.find("capacity");
+    } else {
+      point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    }
+  }
+
+  void read_memory(const Value& value) {
+    MapReader memory(value, "the memory", diagnostics_);
+    MemoryRules& rules = point_.memory;
+    if (const Value* loss = memory.find("loss")) {
+      rules.fused_loss = read_choice(*loss, "way to compute the loss", {"fused", "fp32"}, diagnostics_) != 1;
+    }
+    rules.fragmentation = memory.optional_in<double>("fragmentation", {0, 1}).value_or(rules.fragmentation);
+    const Value* reserve = memory.find("reserve");
+    if (reserve != nullptr && reserve->text != "auto") rules.reserve = hdpsim::read<Bytes>(*reserve, diagnostics_);
+    memory.finish();
   }
 
   void read_connections(MapReader& mesh) {
@@ -187,6 +212,19 @@ std::string text_of(const Transformer& model) {
                      model.tied_embeddings, model.biases, model.learned_positions);
 }
 
+void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
+  if (const auto tokens = largest_capacity(point)) {
+    point.capacity = *tokens;
+    return;
+  }
+  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), memory_rules_of(point));
+  diagnostics.error(study.find("mesh")->find("capacity")->position,
+                    fmt::format("no capacity fits: of the {} of a device, {} are full before the first token",
+                                bytes_text(point.cluster.least_device_memory()), bytes_text(device.states().total())),
+                    "use a larger 'tp' or a higher level of 'zero'");
+}
+
 }  // namespace
 
 std::string BackgroundSpec::what() const {
@@ -203,10 +241,11 @@ std::string PointSpec::setting() const {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
   const bool one = connections.communicators == Communicators::one;
-  return fmt::format("{} on {} x {}, hdp {} x tp {}{}, capacity {}, {} {}{} of {} tokens{}{}", model.name, gpus,
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
                      cluster.device, mesh.hdp, mesh.tp, one ? "" : " with a communicator for each group",
-                     count_text(capacity), steps, connections.cold ? "cold " : "", steps == 1 ? "step" : "steps",
-                     count_text(batch.tokens_per_step), beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
+                     count_text(capacity), capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+                     steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
+                     beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
 }
 
 Value with_defaults(Value study) {
@@ -225,6 +264,11 @@ Value with_defaults(Value study) {
   set_default(mesh, "groups", "one_communicator");
   set_default(mesh, "connections", "warm");
   set_default(mesh, "recompute", "none");
+  set_default(mesh, "zero", "1");
+  Value& memory = section(study, "memory");
+  set_default(memory, "loss", "fused");
+  set_default(memory, "fragmentation", "0.047");
+  set_default(memory, "reserve", "auto");
   return study;
 }
 
@@ -235,10 +279,17 @@ LoweringOptions lowering_of(const PointSpec& spec) {
           .recompute = spec.recompute};
 }
 
+MemoryRules memory_rules_of(const PointSpec& spec) {
+  MemoryRules rules = spec.memory;
+  rules.activations.recompute = spec.recompute;
+  return rules;
+}
+
 std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {
   Diagnostics found;
   PointSpec point = PointReader(study, catalog, found).read();
   point.background = read_background(study, point, catalog, found);
+  if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());

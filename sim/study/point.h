@@ -13,6 +13,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
+#include "sim/model/memory.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/network/traffic.h"
@@ -50,7 +51,9 @@ struct PointSpec {
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
   Recompute recompute = Recompute::none;
-  std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
+  std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
+  bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
+  MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;
@@ -62,9 +65,9 @@ struct PointSpec {
   [[nodiscard]] std::string setting() const;
 };
 
-/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
+/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}`,
 /// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
-/// recompute: none}`.
+/// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.
@@ -72,6 +75,8 @@ inline constexpr std::array<std::string_view, 4> whole_study_keys = {"name", "pl
 
 /// How the plans of a point are lowered.
 [[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
+/// What decides the memory of a point's devices.
+[[nodiscard]] MemoryRules memory_rules_of(const PointSpec& spec);
 
 /// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
 /// All problems are reported; the result is empty if there is one.

@@ -44,21 +44,35 @@ void require_sound(const Plan& plan) {
 }
 
 StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
+  return {.step = plan.step,
+          .sequences = static_cast<std::int64_t>(batch.sequences.size()),
+          .tokens = batch.tokens(),
+          .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
+          .model_flops = model_flops(spec.model, batch).count(),
+          .time = timeline.step_time,
+          .mean = timeline.mean(),
+          .busy = busy_times(timeline),
+          .evidence = timeline.evidence,
+          .connections = {},
+          .memory = {},
+          .events = timeline.events,
+          .phases = {}};
+}
+
+// Who talked to whom, and what all devices held.
+void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
+                SimulatedStep& step) {
+  const PointSpec& spec = point.spec;
   const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
-  return {
-      .step = plan.step,
-      .sequences = static_cast<std::int64_t>(batch.sequences.size()),
-      .tokens = batch.tokens(),
-      .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
-      .model_flops = model_flops(spec.model, batch).count(),
-      .time = timeline.step_time,
-      .mean = timeline.mean(),
-      .busy = busy_times(timeline),
-      .evidence = timeline.evidence,
-      .connections = {connections.most_peers(), connections.groups()},
-      .memory = memory_use(plan, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}, spec.recompute),
-      .events = timeline.events,
-      .phases = {}};
+  step.result.connections = {connections.most_peers(), connections.groups()};
+  PlanMemory memory(plan, {.model = spec.model,
+                           .mesh = spec.mesh,
+                           .rules = memory_rules_of(spec),
+                           .channels = {&connections, memory_per_peer(*spec.profile)}});
+  memory.place(timeline, point.work);
+  step.result.memory = memory.use();
+  for (const HdpRank rank : memory.fullest(memory_ranks))
+    step.memory.push_back(memory.over_time(rank, timeline, point.work));
 }
 
 // What runs beside a step of the main job: each job from its own step of the same number on.
@@ -93,7 +107,8 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
   return made;
 }
 
-SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world) {
+SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                            std::size_t memory_ranks) {
   const PointSpec& spec = point.spec;
   Stopwatch watch;
   PhaseTimes phases;
@@ -109,10 +124,13 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
   phases.simulation_s = watch.lap();
 
-  StepResult result = summary(made, batch, spec, timeline);
+  SimulatedStep simulated{summary(made, batch, spec, timeline), {}, {}, {}};
+  add_memory(made, point, timeline, memory_ranks, simulated);
   phases.summary_s = watch.lap();
-  result.phases = phases;
-  return {result, std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};
+  simulated.result.phases = phases;
+  simulated.ranks = std::move(timeline.ranks);
+  simulated.links = {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)};
+  return simulated;
 }
 
 }  // namespace hdpsim

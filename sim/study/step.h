@@ -14,12 +14,15 @@ struct SimulatedStep {
   StepResult result;
   std::vector<Breakdown> ranks;
   LinkBytes links;
+  std::vector<RankMemory> memory;  ///< Of the fullest ranks, by number.
 };
 
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
-/// Draws the batch, plans and simulates. `world` is one of point.make_world().
-[[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world);
+/// Draws the batch, plans and simulates. `world` is one of point.make_world(); `memory_ranks` says of how many ranks
+/// the memory is written down.
+[[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                                          std::size_t memory_ranks = 0);
 
 }  // namespace hdpsim

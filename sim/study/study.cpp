@@ -49,14 +49,22 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   return read;
 }
 
+constexpr double most_memory_ranks = 1024;  // of a step: hundreds of samples each
+
 // Nothing is written that a study asks for and gets silently ignored.
-void read_output(const Value& value, Diagnostics& diagnostics) {
+void read_output(const Value& value, Study& study, Diagnostics& diagnostics) {
   MapReader output(value, "the output", diagnostics);
   for (const std::string_view key : {"html", "perfetto"}) {
     const Value* wanted = output.find(key);
     if (wanted != nullptr && wanted->text != "false") {
       diagnostics.error(wanted->position, fmt::format("'{}' cannot be written yet", key), "remove it, or write false");
     }
+  }
+  if (const Value* memory = output.find("memory")) {
+    MapReader map(*memory, "the output of memory", diagnostics);
+    const auto ranks = map.required_in<std::int64_t>("ranks", {0, most_memory_ranks});
+    if (ranks) study.memory_ranks = static_cast<std::size_t>(*ranks);
+    map.finish();
   }
   output.finish();
 }
@@ -65,7 +73,7 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = reader.required<std::string>("name").value_or("");
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
-  if (const Value* output = reader.find("output")) read_output(*output, diagnostics);
+  if (const Value* output = reader.find("output")) read_output(*output, study, diagnostics);
   const Value* compare_to = reader.find("compare_to");
   if (compare_to == nullptr) return;
   std::vector<std::string> names;
@@ -153,6 +161,7 @@ class PointMaker {
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return check_options();
     const PlanningContext context = planning_context(point.spec, *world);
+    point.work = context.work;
     Diagnostics problems_of_plans;
     for (const StudyPlan& plan : study_.plans) {
       point.planners.push_back(make_planner(plan.entry, context, problems_of_plans));
@@ -244,6 +253,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .peak = spec.profile->datasheet.peak,
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
+          .capacity = spec.capacity,
           .not_modelled = not_modelled(spec)};
 }
 

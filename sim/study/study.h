@@ -29,6 +29,7 @@ struct StudyPoint {
   /// Points with the same number can share a World.
   std::size_t world = 0;
   BatchSourcePtr batches;
+  WorkModel work;                                  ///< What the planners take the time of a micro-batch to be.
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
   std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
   std::string identity;                            ///< YAML of all values that its steps depend on.
@@ -50,6 +51,7 @@ struct Study {
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;
   std::vector<StudyPoint> points;
+  std::size_t memory_ranks = 8;  ///< In memory.csv: the fullest.
 
   [[nodiscard]] std::size_t run_count() const { return points.size() * plans.size(); }
   [[nodiscard]] RunInfo run_info(std::size_t point, std::size_t plan) const;

@@ -34,7 +34,12 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK_FALSE(point.connections.cold);
   CHECK_FALSE(study.compare_to);
   CHECK(line_of(*study.resolved.find("mesh")) ==
-        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, recompute: none}");
+        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, "
+        "recompute: none, zero: 1}");
+  CHECK(line_of(*study.resolved.find("memory")) == "{loss: fused, fragmentation: 0.047, reserve: auto}");
+  CHECK(point.memory.fused_loss);
+  CHECK_FALSE(point.memory.reserve);
+  CHECK(study.memory_ranks == 8);
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
