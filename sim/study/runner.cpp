@@ -146,7 +146,7 @@ class Runner {
 
   std::string identity_of(const RunInProgress& run) const {
     return "hdpsim: " + options_.version + "\n" + study_.points[run.point()].identity +
-           "memory_ranks: " + std::to_string(study_.memory_ranks) + "\nplan:\n" +
+           "memory_ranks: " + std::to_string(study_.output.memory_ranks) + "\nplan:\n" +
            to_yaml(study_.plans[run.plan()].entry);
   }
 
@@ -171,7 +171,7 @@ class Runner {
     RunInProgress& run = runs_[task.run];
     const StudyPoint& point = study_.points[run.point()];
     World& simulated = world.at(point);
-    SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated, study_.memory_ranks);
+    SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated, study_.output.memory_ranks);
     const std::lock_guard lock(mutex_);
     const bool finished = run.add(step, *simulated.machine().network);
     if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());

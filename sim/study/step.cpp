@@ -107,6 +107,10 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
   return made;
 }
 
+Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {
+  return simulate(program, world.machine(), point.spec.grain, background_of(point, program.plan().step, world));
+}
+
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                             std::size_t memory_ranks) {
   const PointSpec& spec = point.spec;
@@ -120,8 +124,7 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   phases.check_s = watch.lap();
 
   const LoweringOptions lowering = lowering_of(spec);
-  const Program program(made, lowering);
-  Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
+  Timeline timeline = simulate_plan(point, Program(made, lowering), world);
   phases.simulation_s = watch.lap();
 
   SimulatedStep simulated{summary(made, batch, spec, timeline), {}, {}, {}};

@@ -49,36 +49,27 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   return read;
 }
 
-constexpr double most_memory_ranks = 1024;  // of a step: hundreds of samples each
-
-// Nothing is written that a study asks for and gets silently ignored.
-void read_output(const Value& value, Study& study, Diagnostics& diagnostics) {
-  MapReader output(value, "the output", diagnostics);
-  for (const std::string_view key : {"html", "perfetto"}) {
-    const Value* wanted = output.find(key);
-    if (wanted != nullptr && wanted->text != "false") {
-      diagnostics.error(wanted->position, fmt::format("'{}' cannot be written yet", key), "remove it, or write false");
-    }
-  }
-  if (const Value* memory = output.find("memory")) {
-    MapReader map(*memory, "the output of memory", diagnostics);
-    const auto ranks = map.required_in<std::int64_t>("ranks", {0, most_memory_ranks});
-    if (ranks) study.memory_ranks = static_cast<std::size_t>(*ranks);
-    map.finish();
-  }
-  output.finish();
-}
-
 void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = reader.required<std::string>("name").value_or("");
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
-  if (const Value* output = reader.find("output")) read_output(*output, study, diagnostics);
   const Value* compare_to = reader.find("compare_to");
   if (compare_to == nullptr) return;
   std::vector<std::string> names;
   for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
   if (read_choice(*compare_to, "plan", names, diagnostics)) study.compare_to = compare_to->text;
+}
+
+// The points are known by now, so that ranks and steps can be held against them.
+void read_output_of(const Value& root, Study& study, Diagnostics& diagnostics) {
+  const Value* output = root.find("output");
+  if (output == nullptr) return;
+  OutputLimits limits;
+  for (const StudyPoint& point : study.points) {
+    limits.ranks = std::min(limits.ranks, point.spec.mesh.hdp);
+    limits.steps = std::min(limits.steps, point.spec.steps);
+  }
+  study.output = read_output(*output, limits, diagnostics);
 }
 
 // A device's share of the host's memory, in tokens whose activations of all layers fit there.
@@ -272,6 +263,7 @@ Study load_study(const std::string& path, const std::vector<std::string>& overri
   Problems problems(diagnostics);
   PointMaker maker(study, catalog, problems);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
+  read_output_of(complete, study, diagnostics);
   problems.throw_if_any(override_text(overrides));
   study.resolved = resolved(complete, catalog);
   return study;

@@ -10,6 +10,7 @@
 #include "sim/plan/planner.h"
 #include "sim/report/metrics.h"
 #include "sim/study/catalog.h"
+#include "sim/study/output_options.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {
@@ -50,8 +51,8 @@ struct Study {
   Value resolved;  ///< With overrides and defaults put in and paths made absolute.
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;
+  OutputOptions output;
   std::vector<StudyPoint> points;
-  std::size_t memory_ranks = 8;  ///< In memory.csv: the fullest.
 
   [[nodiscard]] std::size_t run_count() const { return points.size() * plans.size(); }
   [[nodiscard]] RunInfo run_info(std::size_t point, std::size_t plan) const;
