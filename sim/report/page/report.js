@@ -1,9 +1,6 @@
-"use strict";
-// Draws the report from the data in the page. Text from files reaches the page as text nodes only, never as HTML, and
-// tooltips of charts are drawn, not marked up.
+// The sections of the report, drawn from the data in the page.
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
-const has_charts = typeof echarts !== "undefined";
 const plans = [...new Set(data.runs.map((run) => run.plan))];
 
 const plan_colors = ["#7a828c", "#0b6fb8", "#d1591a", "#1a8f6a", "#b8569a", "#c99700", "#5a4fcf", "#8a5a2b"];
@@ -19,85 +16,7 @@ const size_colors = ["#dbe7f3", "#b3d0ea", "#7fb3dd", "#4a92cb", "#1f6fb2", "#12
 const plan_color = (plan) => plan_colors[plans.indexOf(plan) % plan_colors.length];
 const activity_color = (activity) => activity_colors[activity] ?? "#888";
 
-// ---- Numbers for people
-
-const digits = (value, count = 3) => {
-  if (value === 0) return "0";
-  const places = Math.min(12, Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value)))));
-  return value.toFixed(places);
-};
-const scaled = (value, steps) => {
-  for (const [size, unit] of steps) {
-    if (Math.abs(value) >= size * 0.9995) return digits(value / size) + unit;
-  }
-  return value === 0 ? "0" : digits(value / steps.at(-1)[0]) + steps.at(-1)[1];
-};
-const seconds = (value) => scaled(value, [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"]]);
-const short = (value) => scaled(value, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
-const percent = (share) => (100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0) + "%";
-const ratio = (value) => value.toFixed(2) + "×";
-const tokens = (count) => {
-  for (const [size, unit] of [[2 ** 20, "Mi"], [2 ** 10, "Ki"]]) {
-    if (count >= size && count % size === 0) return count / size + unit;
-  }
-  return count.toLocaleString("en");
-};
-const interval = (low, high, form) => form(low) + " – " + form(high);
-
-// ---- Elements
-
-const part = (id) => document.getElementById(id);
-function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value; else made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-// columns: [{title, text}], text for columns that are not numbers; rows: of strings or elements. The first is a header.
-function table(caption, columns, rows) {
-  const head = columns.map(({title, text}) => element("th", {scope: "col", className: text ? "text" : ""}, title));
-  const row = (cells) => element("tr", {}, ...cells.map((cell, i) => {
-    const className = columns[i].text ? "text" : "";
-    return i === 0 ? element("th", {scope: "row", className}, cell) : element("td", {className}, cell);
-  }));
-  const whole = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...head)),
-                        element("tbody", {}, ...rows.map((cells) => Array.isArray(cells) ? row(cells) : cells)));
-  return element("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption}, whole);
-}
-
-// The figures behind a chart. Without charts they are all there is, and open.
-function show_figures(section, ...tables) {
-  part(section).querySelector(".figures").replaceChildren(...tables);
-  if (!has_charts) part(section).querySelector("details").open = true;
-}
-
-// ---- Charts
-
-const charts = new Map();
-const print_width = 680;  // pixels between the margins of A4
-
-function draw(place, label, height, option) {
-  if (!has_charts) return;
-  place.style.height = height + "px";
-  place.setAttribute("role", "img");
-  place.setAttribute("aria-label", label);
-  place.dataset.drawn = "no";
-  charts.get(place)?.dispose();
-  const chart = echarts.init(place, null, {renderer: "svg"});
-  chart.on("finished", () => { place.dataset.drawn = "yes"; });
-  chart.setOption({animation: false, textStyle: {fontFamily: "system-ui, sans-serif"}, ...option});
-  charts.set(place, chart);
-}
-
-const chart_of = (section) => part(section).querySelector(".chart");
-const grid = (more = {}) => ({left: 4, right: 24, top: 44, bottom: 24, outerBoundsMode: "same", ...more});
-const legend = (more = {}) => ({top: 0, left: 0, itemWidth: 14, itemHeight: 10, type: "scroll", ...more});
-const axis_name = (name) => ({name, nameLocation: "middle", nameGap: 28, nameTextStyle: {color: "#57606a"}});
-const tooltip = (formatter, more = {}) => ({renderMode: "richText", confine: true, formatter, ...more});
-const value_axis = (name, form) => ({type: "value", ...axis_name(name), axisLabel: {formatter: form}});
+// ---- Charts over all runs
 
 // Lines from low to high on the bars of series `index` of `count`: items [category, low, high].
 function whiskers(name, items, index, count) {
@@ -118,7 +37,7 @@ function whiskers(name, items, index, count) {
 }
 
 // Bars by point and plan, with intervals. figure(run) is {mean, p5, p95}.
-function draw_by_point(section, label, axis, form, figure, more = {}) {
+function draw_by_point(section, label, axis, form, figure) {
   const points = data.points.map((_, point) => point_name(point, "\n") || "all");
   const bars = plans.map((plan) => ({
     type: "bar", name: plan, color: plan_color(plan), barGap: "10%", barCategoryGap: "30%",
@@ -131,9 +50,10 @@ function draw_by_point(section, label, axis, form, figure, more = {}) {
     return `${point_name(dataIndex, ", ")}\n${seriesName}: ${form(mean)} (${interval(p5, p95, form)})`;
   };
   draw(chart_of(section), label, 340, {
-    grid: grid({bottom: 8}), legend: legend({data: plans}), tooltip: tooltip(text),
-    xAxis: {type: "category", data: points, axisTick: {show: false}, axisLabel: {hideOverlap: true}},
-    yAxis: {type: "value", ...axis_name(axis), nameLocation: "end", nameGap: 10, axisLabel: {formatter: form}, ...more},
+    grid: grid(), legend: legend({data: plans}), tooltip: tooltip(text),
+    xAxis: {type: "category", data: points, axisTick: {show: false}, axisLabel: {hideOverlap: true, lineHeight: 15}},
+    yAxis: {type: "value", ...axis_name(axis.name), nameLocation: "end", nameGap: 12,
+            axisLabel: {formatter: axis.form}},
     series: [...bars, ...spread],
   });
 }
@@ -144,9 +64,10 @@ function draw_stacked(section, label, runs, parts, axis) {
   const series = parts.map(({name, color, value}) => ({
     type: "bar", name, color, stack: "all", barCategoryGap: "25%", data: runs.map(value),
   }));
-  const text = ({seriesName, value, dataIndex}) => `${rows[dataIndex]}\n${seriesName}: ${axis.form(value)}`;
+  const exact = axis.exact ?? axis.form;
+  const text = ({seriesName, value, dataIndex}) => `${rows[dataIndex]}\n${seriesName}: ${exact(value)}`;
   draw(chart_of(section), label, 90 + runs.length * (runs.length > 60 ? 14 : 22), {
-    grid: grid({bottom: 34}), legend: legend(), tooltip: tooltip(text),
+    grid: grid(), legend: legend(), tooltip: tooltip(text),
     xAxis: {...value_axis(axis.name, axis.form), max: axis.max},
     yAxis: {type: "category", inverse: true, data: rows, axisTick: {show: false},
             axisLabel: {width: 260, overflow: "truncate"}},
@@ -163,7 +84,6 @@ const full_point_name = (point) =>
 const run_name = (run) => [point_name(run.point, ", "), run.plan].filter(Boolean).join(" · ");
 const runs_of = (plan) => data.runs.filter((run) => run.plan === plan);
 const all_same = (values) => values.every((value) => value === values[0]);
-const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 // Bars for all runs of a large sweep would not fit on a page: those of the chosen point then stand for all.
 const most_bars = 100;
@@ -200,8 +120,9 @@ function activity_legend() {
 
 function memory_text({memory}) {
   if (memory.fits) return digits(memory.device) + " GB";
-  if (memory.device > memory.device_limit) return `${digits(memory.device)} of ${digits(memory.device_limit)} GB: too much`;
-  return `${digits(memory.host)} of ${digits(memory.host_limit)} GB of host: too much`;
+  const too_much = (use, limit, what) => `${digits(use)} of ${digits(limit)} ${what}: too much`;
+  if (memory.device > memory.device_limit) return too_much(memory.device, memory.device_limit, "GB");
+  return too_much(memory.host, memory.host_limit, "GB of host");
 }
 
 function show_results() {
@@ -233,14 +154,15 @@ function show_speedup() {
   if (!run) return remove("speedup");
   const versus = run.speedup.versus;
   part("versus").textContent = versus;
-  draw_by_point("speedup", `Speed-up of every plan over ${versus} at every point`, "times as fast", ratio,
-                ({speedup}) => speedup);
+  draw_by_point("speedup", `Speed-up of every plan over ${versus} at every point`,
+                {name: "times as fast", form: short_ratio}, ratio, ({speedup}) => speedup);
   show_figures("speedup", by_point_table(`Speed-up over ${versus}`, ratio, ({speedup}) => speedup));
 }
 
 function show_step_time() {
   const time = (run) => run.step_time;
-  draw_by_point("step-time", "Step time of every plan at every point", "step time", seconds, time);
+  draw_by_point("step-time", "Step time of every plan at every point", {name: "step time", form: short_seconds},
+                seconds, time);
   show_figures("step-time", by_point_table("Step time", seconds, time));
 }
 
@@ -259,7 +181,8 @@ function show_breakdown() {
   const used = used_activities(runs);
   const value = (run, i) => run.breakdown[i] / (shares ? run.step_time.mean : 1);
   const parts = used.map(({name, i}) => ({name, color: activity_color(name), value: (run) => value(run, i)}));
-  const axis = shares ? {name: "share of the step", form: percent, max: 1} : {name: "mean step time", form: seconds};
+  const axis = shares ? {name: "share of the step", form: percent, max: 1}
+    : {name: "mean step time", form: short_seconds, exact: seconds};
   draw_stacked("breakdown", "Time by activity, a bar a run", runs, parts, axis);
   show_figures("breakdown", table("Seconds by activity, mean over ranks and steps",
     [{title: "Run", text: true}, ...used.map(({name}) => ({title: name}))],
@@ -313,13 +236,13 @@ function show_ranks(run) {
     return `${name(cell)}\nbusy ${seconds(cells[cell])}, ${percent(cells[cell] / whole)} of the step`;
   };
   draw(part("rank-map"), `How busy each of ${run.ranks} ranks is`, 80 + rows * Math.min(22, Math.max(8, 360 / rows)), {
-    grid: grid({top: 44, bottom: 4}), tooltip: tooltip(text),
+    grid: grid(), tooltip: tooltip(text),
     xAxis: {type: "category", data: [...Array(columns).keys()].map((x) => "+" + first(x)), position: "bottom",
             axisTick: {show: false}, axisLine: {show: false}},
     yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + first(y * columns)),
             axisTick: {show: false}, axisLine: {show: false}},
-    visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0, itemHeight: 160,
-                itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors}, formatter: percent},
+    visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0,
+                itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors}, formatter: percent},
     series: [{type: "heatmap", data: cells.map((busy, i) => [i % columns, Math.floor(i / columns), busy / whole]),
               itemStyle: {borderColor: "#fff", borderWidth: rows > 24 ? 0.3 : 1}, progressive: 0}],
   });
@@ -329,10 +252,11 @@ function show_ranks(run) {
 function show_histogram(run) {
   const {least, most, counts} = run.busy_histogram;
   const width = (most - least) / counts.length;
-  const bin = (i) => counts.length === 1 ? seconds(least) : interval(least + i * width, least + (i + 1) * width, seconds);
+  const fine = (value) => value >= 1 ? digits(value, 4) + " s" : seconds(value);
+  const bin = (i) => counts.length === 1 ? seconds(least) : interval(least + i * width, least + (i + 1) * width, fine);
   draw(part("rank-histogram"), "How many ranks are busy how long", 220, {
-    grid: grid({top: 30, bottom: 34}), tooltip: tooltip(({dataIndex, value}) => `${bin(dataIndex)}\n${plural(value, "rank")}`),
-    xAxis: {type: "category", ...axis_name("busy time of a rank"), data: counts.map((_, i) => seconds(least + i * width)),
+    grid: grid({top: 32}), tooltip: tooltip(({dataIndex, value}) => `${bin(dataIndex)}\n${plural(value, "rank")}`),
+    xAxis: {type: "category", ...axis_name("busy time of a rank"), data: counts.map((_, i) => fine(least + i * width)),
             axisTick: {show: false}, axisLabel: {hideOverlap: true}},
     yAxis: {type: "value", name: "ranks", nameTextStyle: {color: "#57606a", align: "left"}, minInterval: 1},
     series: [{type: "bar", data: counts, color: plan_color(run.plan), barCategoryGap: "6%"}],
@@ -340,7 +264,7 @@ function show_histogram(run) {
   const [min, mean, max, deviation] = run.busy;
   show_figures("ranks",
     table("Busy time over ranks, mean over steps of each step's figure",
-          [{title: "least"}, {title: "mean"}, {title: "most"}, {title: "standard deviation"}],
+          titles("least", "mean", "most", "standard deviation"),
           [[min, mean, max, deviation].map(seconds)]),
     table("Ranks by busy time", [{title: "busy", text: true}, {title: "ranks"}],
           counts.map((count, i) => [bin(i), count.toLocaleString("en")]).filter(([, count]) => count !== "0")));
@@ -360,7 +284,7 @@ function show_timeline(run) {
   const left_out = step.lanes.reduce((sum, lane) => sum + lane.left_out, 0);
   part("lanes-note").textContent = `Step ${step.step} (${seconds(step.time)}): ${step.lanes.length} of ` +
     `${plural(run.ranks, "rank")}, from the least busy one to the busiest.` +
-    (left_out > 0 ? ` ${plural(left_out, "later micro-batch")}es of these ranks are left out.` : "");
+    (left_out > 0 ? ` ${left_out.toLocaleString("en")} later micro-batches of these ranks are left out.` : "");
   const file = run.timeline && element("a", {href: run.timeline.split("/").map(encodeURIComponent).join("/")},
                                        run.timeline);
   part("timeline-file").replaceChildren(...(file ? ["In full, for ui.perfetto.dev: ", file, "."] : []));
@@ -376,18 +300,21 @@ function show_timeline(run) {
   }));
   const text = ({data: [y, begin, end, ranks, count, offload]}) =>
     `${rank_of(step.lanes[y])}: ${plural(ranks, "rank")}, ${tokens(count)} tokens\n` +
-    `${seconds(begin)} to ${seconds(end)}: ${seconds(end - begin)}` + (offload > 0 ? `\noffload ${percent(offload)}` : "");
-  draw(chart_of("timeline"), `Micro-batches of ${step.lanes.length} ranks over one step`, 110 + 30 * step.lanes.length, {
-    grid: grid({bottom: 60}), legend: legend({data: series.map(({name}) => name), formatter: (name) => name + " ranks"}),
+    `${seconds(begin)} to ${seconds(end)}: ${seconds(end - begin)}` +
+    (offload > 0 ? `\noffload ${percent(offload)}` : "");
+  const label = `Micro-batches of ${step.lanes.length} ranks over one step`;
+  draw(chart_of("timeline"), label, 110 + 30 * step.lanes.length, {
+    grid: grid({bottom: 28}),
+    legend: legend({formatter: (name) => name + (name === "1" ? " rank" : " ranks")}),
     tooltip: tooltip(text),
-    xAxis: {...value_axis("time since the start of the step", seconds), min: 0, max: step.time},
+    xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: step.time},
     yAxis: {type: "category", inverse: true, data: step.lanes.map(rank_of), axisTick: {show: false}},
-    dataZoom: [{type: "slider", height: 14, bottom: 4, filterMode: "weakFilter", labelFormatter: (value) => seconds(value),
-                brushSelect: false}],
+    dataZoom: [{type: "slider", height: 14, bottom: 4, filterMode: "weakFilter", brushSelect: false,
+                labelFormatter: (value) => seconds(value)}],
     series,
   });
   show_figures("timeline", table("Micro-batches of the shown ranks",
-    [{title: "Rank", text: true}, {title: "begin"}, {title: "end"}, {title: "ranks"}, {title: "tokens"}, {title: "offload"}],
+    [{title: "Rank", text: true}, ...titles("begin", "end", "ranks", "tokens", "offload")],
     step.lanes.flatMap((lane) => lane.pieces.map(([begin, end, ranks, count, offload]) =>
       [rank_of(lane), seconds(begin), seconds(end), String(ranks), tokens(count), percent(offload)]))));
 }
@@ -424,15 +351,17 @@ function show_groups(run) {
   const share = (each, index) => each.shown_step.group_sizes
     .filter(([ranks]) => size_class(ranks) === index).reduce((sum, row) => sum + row[2], 0) / total(each, 2);
   draw(chart_of("groups"), "Share of the tokens by group size, of every plan of the point", 280, {
-    grid: grid({bottom: 34}), legend: legend(),
-    tooltip: tooltip(({seriesName, dataIndex, value}) => `${seriesName}, groups of ${size_name(dataIndex)}\n${percent(value)} of the tokens`),
-    xAxis: {type: "category", ...axis_name("ranks in the group"), data: classes.map(size_name), axisTick: {show: false}},
+    grid: grid(), legend: legend(),
+    tooltip: tooltip(({seriesName, dataIndex, value}) =>
+      `${seriesName}, groups of ${size_name(dataIndex)}\n${percent(value)} of the tokens`),
+    xAxis: {type: "category", ...axis_name("ranks in the group"), data: classes.map(size_name),
+            axisTick: {show: false}},
     yAxis: {type: "value", axisLabel: {formatter: percent}},
     series: runs.map((each) => ({type: "bar", name: each.plan, color: plan_color(each.plan), barGap: "10%",
                                  data: classes.map((index) => share(each, index))})),
   });
   show_figures("groups", table("Micro-batches by group size",
-    [{title: "Plan", text: true}, {title: "ranks"}, {title: "micro-batches"}, {title: "tokens"}, {title: "share of tokens"}],
+    [{title: "Plan", text: true}, ...titles("ranks", "micro-batches", "tokens", "share of tokens")],
     runs.flatMap((each) => each.shown_step.group_sizes.map(([ranks, count, sum]) =>
       [each.plan, String(ranks), count.toLocaleString("en"), tokens(sum), percent(sum / total(each, 2))]))));
 }
@@ -444,7 +373,7 @@ function show_links(run) {
   const series = [{name: "this job", index: 3, color: plan_color(run.plan)},
                   ...(others ? [{name: "other jobs", index: 4, color: "#c9b400"}] : [])];
   draw(chart_of("links"), "Use of the busiest links", 80 + 20 * names.length, {
-    grid: grid({top: others ? 44 : 8, bottom: 34}), legend: legend({show: others}),
+    grid: grid({top: others ? 44 : 8}), legend: legend({show: others}),
     tooltip: tooltip(({name, seriesName, value}) => `${name}\n${seriesName}: ${percent(value)} of its rate`),
     xAxis: {...value_axis("share of the link's rate", percent), max: 1},
     yAxis: {type: "category", inverse: true, data: names, axisTick: {show: false},
@@ -453,7 +382,7 @@ function show_links(run) {
                                                    data: run.links.map((link) => link[index])})),
   });
   show_figures("links", table(`The ${names.length} busiest links; links.csv has more`,
-    [{title: "Link", text: true}, {title: "rate"}, {title: "sent by this job"}, {title: "use"}, {title: "other jobs"}],
+    [{title: "Link", text: true}, ...titles("rate", "sent by this job", "use", "other jobs")],
     run.links.map(([name, rate, sent, use, other]) =>
       [name, digits(rate) + " GB/s", short(sent * 1e9) + "B", percent(use), percent(other)])));
 }
@@ -465,10 +394,10 @@ function show_lengths(run) {
     `${short(lengths.tokens)} tokens; mean ${short(lengths.mean)}, longest ${tokens(lengths.max)}.`;
   const kinds = [["sequences", 1, "#b9c0c8"], ["tokens", 2, "#6aa9e0"], ["sum of squares", 3, "#1c5fae"]];
   draw(chart_of("lengths"), "Share of sequences, tokens and squared lengths above powers of two", 280, {
-    grid: grid({bottom: 34}), legend: legend(),
+    grid: grid(), legend: legend(),
     tooltip: tooltip(({seriesName, name, value}) => `above ${name} tokens\n${percent(value)} of the ${seriesName}`),
-    xAxis: {type: "category", ...axis_name("in sequences longer than"), data: lengths.shares.map(([above]) => tokens(above)),
-            axisTick: {show: false}},
+    xAxis: {type: "category", ...axis_name("in sequences longer than"), axisTick: {show: false},
+            data: lengths.shares.map(([above]) => tokens(above))},
     yAxis: {type: "value", max: 1, axisLabel: {formatter: percent}},
     series: kinds.map(([name, column, color]) => ({type: "bar", name, color, barGap: "5%",
                                                    data: lengths.shares.map((row) => row[column])})),
@@ -502,8 +431,9 @@ function show_comparisons() {
 }
 
 function offer_choices() {
-  part("choose-point").append(...data.points.map((_, point) => element("option", {value: point}, full_point_name(point))));
-  part("choose-plan").append(...plans.map((plan) => element("option", {value: plan}, plan)));
+  const option = (value, name) => element("option", {value}, name);
+  part("choose-point").append(...data.points.map((_, point) => option(point, full_point_name(point))));
+  part("choose-plan").append(...plans.map((plan) => option(plan, plan)));
   part("choose-point").value = data.points.length - 1;
   part("choose-plan").value = plans.at(-1);
   part("chooser").addEventListener("change", show_choice);
@@ -523,7 +453,8 @@ function name_sections() {
 
 function show_header() {
   const settings = [...new Set(data.points.map(({setting}) => setting))];
-  part("setting").textContent = settings.length === 1 ? settings[0] : `${plural(settings.length, "setting")}, see below`;
+  const one = settings.length === 1;
+  part("setting").textContent = one ? settings[0] : `${plural(settings.length, "setting")}, see below`;
   const profiles = [...new Set(data.points.map(({profile}) => profile))];
   part("label").textContent = `Simulated. Costs: ${profiles.join("; ")}.`;
   part("version").textContent = data.version;
@@ -531,11 +462,14 @@ function show_header() {
 }
 
 function follow_the_width() {
-  const resize = (size) => charts.forEach((chart) => chart.resize(size));
+  const resize = (size) => charts.forEach((chart) => {
+    chart.resize(size);
+    chart.getZr().flush();  // a printer does not wait for the next frame
+  });
   let pending = 0;
   window.addEventListener("resize", () => {
     cancelAnimationFrame(pending);
-    pending = requestAnimationFrame(() => resize());
+    if (!matchMedia("print").matches) pending = requestAnimationFrame(() => resize());
   });
   window.addEventListener("beforeprint", () => resize({width: print_width}));
   window.addEventListener("afterprint", () => resize({width: "auto"}));

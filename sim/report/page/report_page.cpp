@@ -255,6 +255,7 @@ std::string report_page(const ReportData& data) {
                                           {"style", page_files::report_css},
                                           {"data", json},
                                           {"charts", page_files::charts_js},
+                                          {"parts", page_files::parts_js},
                                           {"script", page_files::report_js}});
 }
 
