@@ -242,7 +242,8 @@ function show_ranks(run) {
     yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + first(y * columns)),
             axisTick: {show: false}, axisLine: {show: false}},
     visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0,
-                itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors}, formatter: percent},
+                itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors},
+                formatter: percent},
     series: [{type: "heatmap", data: cells.map((busy, i) => [i % columns, Math.floor(i / columns), busy / whole]),
               itemStyle: {borderColor: "#fff", borderWidth: rows > 24 ? 0.3 : 1}, progressive: 0}],
   });
