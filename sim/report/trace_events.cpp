@@ -44,8 +44,14 @@ struct Event {
   std::size_t source = 0;  ///< X: which record or piece. s, f: the number of the arrow. C: stretch x links + link.
 };
 
+// In the order of time. At one time viewers want what lasts no time first, for it ended before the next began; then
+// what encloses before what is enclosed; then what is tied to all that has begun.
 bool in_order(const Event& a, const Event& b) {
-  return std::tuple(a.at, b.lasts, a.process, a.thread) < std::tuple(b.at, a.lasts, b.process, b.thread);
+  const auto turn = [](const Event& event) {
+    return event.phase == 'X' && event.lasts == Duration{} ? 0 : event.phase == 'X' ? 1 : event.phase == 's' ? 2 : 3;
+  };
+  return std::tuple(a.at, turn(a), b.lasts, a.process, a.thread) <
+         std::tuple(b.at, turn(b), a.lasts, b.process, b.thread);
 }
 
 /// The lines of a list, each in its place in the file.
@@ -154,7 +160,7 @@ class StepEvents {
   // ---- What happened
 
   void add_span(Instant begin, Instant end, std::uint32_t process, std::uint32_t thread, std::size_t source) {
-    if (end <= window_.from || begin >= window_.to) return;
+    if (end < window_.from || begin > window_.to) return;
     events_.push_back({'X', begin, end - begin, process, thread, source});
   }
 
@@ -180,7 +186,7 @@ class StepEvents {
     std::vector<bool> wanted(static_cast<std::size_t>(plan_.ranks), false);
     for (const HdpRank rank : ranks_) wanted.at(rank.index()) = true;
     for (const InstructionRecord& record : step_.timeline.instructions) {
-      if (!wanted[record.rank.index()] || record.end <= window_.from || record.begin >= window_.to) continue;
+      if (!wanted[record.rank.index()] || record.end < window_.from || record.begin > window_.to) continue;
       kept_.push_back(&record);
     }
     while (kept_.size() > most_ && every_ < (1U << 30U)) {
