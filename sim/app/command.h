@@ -33,6 +33,7 @@ void add_calibrate_command(CLI::App& app, Session& session);
 void add_comm_command(CLI::App& app, Session& session);
 void add_execute_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
+void add_validate_command(CLI::App& app, Session& session);
 
 /// Adds a command with its own options object, which lives as long as the command; `run` gets it.
 template <class Options>

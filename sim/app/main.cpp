@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   add_comm_command(app, session);
   add_execute_command(app, session);
   add_cluster_command(app, session);
+  add_validate_command(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,6 +12,7 @@
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/fingerprint.h"
+#include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
 
 namespace hdpsim {
@@ -43,6 +44,9 @@ class PointReader {
     if (const Value* model = study.require("model")) read_model(*model);
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
     if (const Value* profile = study.require("profile")) read_profile(*profile);
+    if (const Value* kernels = study.find("kernels")) {
+      point_.profile = with_kernels(point_.profile, *kernels, diagnostics_);
+    }
     if (const Value* data = study.require("data")) read_data(*data);
     if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
     if (const Value* memory = study.find("memory")) read_memory(*memory);
@@ -121,8 +125,8 @@ class PointReader {
     if (nodes != nullptr && !take_nodes(*nodes)) return;
     if (!tp || !pp) return;
     if (*pp > 1) {
-      diagnostics_.error(value.find("pp")->position, fmt::format("pipelines cannot be simulated yet, 'pp' is {}", *pp),
-                         "leave it at 1");
+      diagnostics_.unsupported(value.find("pp")->position,
+                               fmt::format("pipelines cannot be simulated yet, 'pp' is {}", *pp), "leave it at 1");
     }
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;

@@ -192,8 +192,9 @@ class PointMaker {
     Value* background = study.find("background");
     if (background != nullptr && background->items.empty()) remove_key(study, "background");
     background = study.find("background");
-    world_key_ = fmt::format("{} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
-                             line_of(*study.find("mesh")), background == nullptr ? "" : line_of(*background));
+    const auto line = [](const Value* value) { return value == nullptr ? "" : line_of(*value); };
+    world_key_ = fmt::format("{} {} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
+                             line(study.find("kernels")), line_of(*study.find("mesh")), line(background));
     sort_keys(study);
     return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
   }
@@ -248,12 +249,9 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .not_modelled = not_modelled(spec)};
 }
 
-Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
-  Diagnostics diagnostics;
-  Value root = load_document(path, diagnostics);
-  if (root.is_null()) diagnostics.throw_if_any();
-  apply_overrides(root, overrides, diagnostics);
+namespace {
 
+Study study_of(Value root, const std::vector<std::string>& overrides, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
   read_whole(root, study, diagnostics);
   const Value complete = with_defaults(std::move(root));
@@ -267,6 +265,20 @@ Study load_study(const std::string& path, const std::vector<std::string>& overri
   problems.throw_if_any(override_text(overrides));
   study.resolved = resolved(complete, catalog);
   return study;
+}
+
+}  // namespace
+
+Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
+  Diagnostics diagnostics;
+  Value root = load_document(path, diagnostics);
+  if (root.is_null()) diagnostics.throw_if_any();
+  apply_overrides(root, overrides, diagnostics);
+  return study_of(std::move(root), overrides, catalog, std::move(diagnostics));
+}
+
+Study read_study(Value root, Catalog& catalog) {
+  return study_of(std::move(root), {}, catalog, {});
 }
 
 }  // namespace hdpsim

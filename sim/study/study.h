@@ -61,5 +61,7 @@ struct Study {
 /// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with
 /// every problem of the file, of what it names, and of every point of its sweep.
 [[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog);
+/// The same for a study that stands in no file of its own; its paths are relative to the files of their positions.
+[[nodiscard]] Study read_study(Value root, Catalog& catalog);
 
 }  // namespace hdpsim
