@@ -32,6 +32,7 @@ void add_trace_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 void add_comm_command(CLI::App& app, Session& session);
 void add_execute_command(CLI::App& app, Session& session);
+void add_compare_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
 void add_validate_command(CLI::App& app, Session& session);
 

@@ -123,6 +123,13 @@ InstructionRecord record_of(const json& value) {
           .end = instant_of(value.at(8))};
 }
 
+TimelineTitle title_of(const json& first) {
+  if (first.at("schema") != timeline_schema) {
+    throw std::invalid_argument(fmt::format("its schema is not {}", timeline_schema));
+  }
+  return {first.at("source"), first.at("plan"), first.at("step")};
+}
+
 }  // namespace
 
 std::string timeline_text(const TimelineTitle& title, const Timeline& timeline) {
@@ -144,6 +151,12 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline) 
   return text;
 }
 
+TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
+  TimelineTitle title;
+  Lines(file, line).next([&](const json& first) { title = title_of(first); });
+  return title;
+}
+
 TimelineFile read_timeline(const std::string& file, const std::string& text) {
   TimelineFile read;
   Timeline& timeline = read.timeline;
@@ -152,10 +165,7 @@ TimelineFile read_timeline(const std::string& file, const std::string& text) {
   std::size_t micro_batches = 0;
   std::size_t instructions = 0;
   lines.next([&](const json& first) {
-    if (first.at("schema") != timeline_schema) {
-      throw std::invalid_argument(fmt::format("its schema is not {}", timeline_schema));
-    }
-    read.title = {first.at("source"), first.at("plan"), first.at("step")};
+    read.title = title_of(first);
     timeline.step_time = duration_of(first.at("step_time_s"));
     ranks = first.at("ranks");
     micro_batches = first.at("micro_batches");

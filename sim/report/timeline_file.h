@@ -36,6 +36,9 @@ struct TimelineFile {
   Timeline timeline;  ///< Without evidence, link bytes and events, which the file does not hold.
 };
 
+/// Reads the first line of a timeline alone. InputError if it is none.
+[[nodiscard]] TimelineTitle read_timeline_title(const std::string& file, const std::string& line);
+
 /// Reads what timeline_text() has written. InputError with the line that is wrong; `file` is the name that it carries.
 [[nodiscard]] TimelineFile read_timeline(const std::string& file, const std::string& text);
 
