@@ -152,6 +152,12 @@ struct Executor::Parts {
     }
   }
 
+  const Program& taken(const ProgramSource& source) {
+    const Program* program = nullptr;
+    (void)recorder.timed(Activity::data_wait, [&] { program = &source(); });
+    return *program;
+  }
+
   double run_micro_batches(const Program& program, const TokenSource& tokens, std::int64_t targets) {
     (void)recorder.timed(Activity::overhead,
                          [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
@@ -289,12 +295,17 @@ Executor::Executor(Backend& backend, Transport& transport, const Transformer& mo
 Executor::~Executor() = default;
 
 StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens, bool stop) {
+  return run_step([&]() -> const Program& { return program; }, tokens, stop);
+}
+
+StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& tokens, bool stop) {
   Parts& parts = *parts_;
+  const Progress progress(parts.backend, parts.transport);
+  parts.recorder.begin_step(agreed_start(parts.transport));
+  const Program& program = parts.taken(source);
   require_executable(program.plan(), parts.model, tokens, parts.pool.size());
   require_lowered_for(program.options(), parts.model, parts.shard.devices);
-  const Progress progress(parts.backend, parts.transport);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
-  parts.recorder.begin_step(agreed_start(parts.transport));
   const double own_loss = parts.run_micro_batches(program, tokens, outcome.targets);
   std::vector<Word> words;
   (void)parts.recorder.timed(Activity::group_wait, [&] {

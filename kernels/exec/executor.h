@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,6 +47,9 @@ struct StepOutcome {
 [[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
                                            Recompute recompute = Recompute::none);
 
+/// Where the program of a step comes from. It may block until there is one, which stays as long as the step lasts.
+using ProgramSource = std::function<const Program&()>;
+
 /// Trains a transformer for real: one device of several, each with its own executor, which all do the same. Device t of
 /// HDP rank r is rank r tp + t of the transport (pp = 1). Runs the very programs that the simulator prices (sim/program),
 /// with the ZeRO-1 step end of StepEnd over the devices that hold the same shard, before which those of a rank add up the
@@ -73,6 +77,8 @@ class Executor {
   /// if a rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters
   /// are then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
+  /// The same, with a program that is asked for when the step begins: what the rank waits for it is data_wait.
+  [[nodiscard]] StepOutcome run_step(const ProgramSource& source, const TokenSource& tokens, bool stop = false);
 
   /// Writes a checkpoint (kernels/exec/checkpoint.h), which rank 0 does for all; `next_step` is kept for load(). A
   /// collective. DeviceError if it cannot be written; the one that stood there stays.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "kernels/exec/parameters.h"
 #include "sim/app/study_choice.h"
 #include "sim/plan/plan_check.h"
@@ -87,10 +90,63 @@ void require_match(const Work& work, std::int64_t ranks, const std::string& file
   (void)kernels::exec::ParameterLayout(work.model(), {0, static_cast<int>(mesh.tp)});
 }
 
+// Every policy of --plan once, in the order in which they are named.
+std::vector<std::size_t> chosen_policies(const Study& study, const std::vector<std::string>& names) {
+  if (names.empty()) return {chosen_plan(study, "")};
+  std::vector<std::size_t> policies;
+  for (const std::string& name : names) {
+    const std::size_t policy = chosen_plan(study, name);
+    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) {
+      throw InputError(fmt::format("--plan names '{}' twice", name), "to run it again and again, use --repeat");
+    }
+    policies.push_back(policy);
+  }
+  return policies;
+}
+
+// "static {cp: 8}" becomes "static-cp-8".
+std::string folder_name(const std::string& plan) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  std::string name;
+  for (const char c : plan) {
+    if (allowed.find(c) != std::string_view::npos) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  while (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+void require_one_training(const ExecuteOptions& options, const Work& work) {
+  if (options.checkpoint.empty() || (work.plans() == 1 && options.runs == 1)) return;
+  throw InputError("--checkpoint belongs to one training, not to steps that are run by several plans or several times",
+                   "leave out --repeat, and all plans but one");
+}
+
 }  // namespace
 
-Plan Work::plan_of(std::int64_t step) const {
-  if (!plan) return make_plan(*point, policy, step, point->batches->step(step));
+std::string Work::plan_name(std::size_t which) const {
+  return plan ? plan->policy : study.plans[policies.at(which)].name;
+}
+
+std::vector<std::string> Work::folder_names() const {
+  std::vector<std::string> names;
+  for (std::size_t which = 0; which < plans(); ++which) {
+    const std::string name = folder_name(plan_name(which));
+    const auto is_taken = [&](const std::string& other) {
+      return std::find(names.begin(), names.end(), other) != names.end();
+    };
+    std::string own = name;
+    for (int number = 2; is_taken(own); ++number) own = fmt::format("{}-{}", name, number);
+    names.push_back(own);
+  }
+  return names;
+}
+
+Plan Work::plan_of(std::size_t which, std::int64_t step) const {
+  if (!plan) return make_plan(*point, policies.at(which), step, point->batches->step(step));
   Plan again = *plan;
   again.step += step;
   return again;
@@ -111,8 +167,9 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
   work.study = study_on(wanted, tp, study, options, catalog);
   work.point = &chosen_point(work.study, options.point);
-  if (!plan_given) work.policy = chosen_plan(work.study, options.plan);
+  if (!plan_given) work.policies = chosen_policies(work.study, options.plans);
   require_match(work, wanted, options.file);
+  require_one_training(options, work);
   return work;
 }
 

@@ -134,6 +134,17 @@ std::span<const InstructionRecord> records_of(HdpRank rank, const std::vector<In
   return {first, last};
 }
 
+// ---- On cores
+
+// Mean over the ranks.
+double computed_seconds(const std::vector<Breakdown>& ranks) {
+  DurationSum sum;
+  for (const Breakdown& rank : ranks) {
+    for (const Activity activity : {Activity::attention, Activity::linear, Activity::optimizer}) sum += rank[activity];
+  }
+  return ranks.empty() ? 0 : sum.seconds() / static_cast<double>(ranks.size());
+}
+
 // ---- What differs between two timelines
 
 /// Instructions of one kind of difference: how many, and the first.
@@ -209,6 +220,11 @@ void require_alike(const Comparison& first, const Comparison& other) {
     throw InputError(fmt::format("steps of two plans, '{}' and '{}', have no mean", first.plan, other.plan),
                      "compare them one by one");
   }
+  if (other.core_share != first.core_share) {
+    throw InputError(
+        fmt::format("steps predicted for {} and for {} of a core have no mean", first.core_share, other.core_share),
+        "compare them one by one");
+  }
   if (other.ranks.size() != first.ranks.size()) {
     throw InputError(fmt::format("steps on {} and on {} ranks have no mean", first.ranks.size(), other.ranks.size()),
                      "compare them one by one");
@@ -223,20 +239,24 @@ std::optional<double> Pair::error() const {
 }
 
 StepComparison::StepComparison(std::string file, TimelineFile predicted)
-    : file_(std::move(file)), title_(std::move(predicted.title)) {
+    : file_(std::move(file)), title_(predicted.title) {
   Diagnostics diagnostics;
   require_title(file_, title_, "predicted", diagnostics);
   if (predicted.timeline.instructions.empty()) diagnostics.error({file_, 0, 0}, "this timeline has no instructions");
   diagnostics.throw_if_any();
   sort_by_id(predicted.timeline.instructions);
-  predicted_ = summary(predicted.timeline);
+  predicted_ = summary(predicted);
+  predicted_.on_core_s = computed_seconds(predicted.timeline.ranks) * title_.core_share;
   instructions_ = std::move(predicted.timeline.instructions);
   for_each_family(instructions_, [&](const auto&, std::size_t family) { ++family_instructions_.at(family); });
 }
 
-// The instructions of `timeline` are sorted by id.
-StepComparison::Summary StepComparison::summary(const Timeline& timeline) {
-  Summary summary{.step_time_s = timeline.step_time.seconds(), .ranks = {}};
+// The instructions are sorted by id.
+StepComparison::Summary StepComparison::summary(const TimelineFile& file) {
+  const Timeline& timeline = file.timeline;
+  Summary summary;
+  summary.step_time_s = timeline.step_time.seconds();
+  if (!file.processor.empty()) summary.on_core_s = computed_seconds(file.processor);
   std::array<DurationSum, family_count> families;
   for_each_family(timeline.instructions, [&](const InstructionRecord& record, std::size_t family) {
     families.at(family) += record.end - record.begin;
@@ -287,7 +307,7 @@ void StepComparison::add(const std::string& file, TimelineFile measured) {
   diagnostics.throw_if_any();
   sort_by_id(measured.timeline.instructions);
   require_same_instructions(file, measured.timeline.instructions);
-  measured_.push_back(summary(measured.timeline));
+  measured_.push_back(summary(measured));
 }
 
 Comparison StepComparison::result() const {
@@ -302,12 +322,18 @@ Comparison StepComparison::result() const {
                     .runs = measured_.size(),
                     .step_time_s = pair([](const Summary& s) { return s.step_time_s; }),
                     .noise_floor_s = {},
+                    .core_share = title_.core_share,
+                    .on_core_s = {},
                     .families = {},
                     .ranks = {}};
   if (measured_.size() > 1) {
     std::array<std::vector<double>, 2> halves;
     for (std::size_t i = 0; i < measured_.size(); ++i) halves[i % 2].push_back(measured_[i].step_time_s);
     result.noise_floor_s = std::abs(median(halves[0]) - median(halves[1]));
+  }
+  const auto knows_cores = [](const Summary& run) { return run.on_core_s.has_value(); };
+  if (std::all_of(measured_.begin(), measured_.end(), knows_cores)) {
+    result.on_core_s = pair([](const Summary& s) { return *s.on_core_s; });
   }
   for (std::size_t i = 0; i < family_count; ++i) {
     if (family_instructions_[i] == 0) continue;
@@ -346,6 +372,8 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
                   .runs = steps[0].runs,
                   .step_time_s = {},
                   .noise_floor_s = 0,
+                  .core_share = steps[0].core_share,
+                  .on_core_s = Pair{},
                   .families = mean_families(steps),
                   .ranks = std::vector<RankComparison>(steps[0].ranks.size())};
   for (const Comparison& step : steps) {
@@ -355,6 +383,8 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
     add_share(mean.step_time_s, step.step_time_s, share);
     if (!step.noise_floor_s) mean.noise_floor_s.reset();
     if (mean.noise_floor_s) *mean.noise_floor_s += *step.noise_floor_s * share;
+    if (!step.on_core_s) mean.on_core_s.reset();
+    if (mean.on_core_s) add_share(*mean.on_core_s, *step.on_core_s, share);
     add_ranks(mean.ranks, step.ranks, share);
     for (std::size_t i = 0; i < activity_count; ++i) add_share(mean.activities_s[i], step.activities_s[i], share);
   }

@@ -43,6 +43,11 @@ struct Comparison {
   /// halves interleave, so that a machine that drifts counts as noise. An error below it means nothing. Nothing for
   /// steps that were run once.
   std::optional<double> noise_floor_s;
+  /// The share of a core that each rank was predicted with.
+  double core_share = 1;
+  /// Attention, linear work and optimizer while a thread had a core, mean over the ranks: what of a prediction for a
+  /// core each can be compared where ranks share cores. Nothing if the measurement does not say.
+  std::optional<Pair> on_core_s;
   std::vector<FamilyComparison> families;  ///< Largest absolute difference first.
   std::vector<RankComparison> ranks;
   std::array<Pair, activity_count> activities_s{};  ///< Mean over the ranks.
@@ -68,11 +73,12 @@ class StepComparison {
   /// What is kept of a timeline.
   struct Summary {
     double step_time_s = 0;
+    std::optional<double> on_core_s;
     std::array<double, family_count> family_s{};
     std::vector<RankTimes> ranks;
     std::array<double, activity_count> activity_s{};
   };
-  [[nodiscard]] static Summary summary(const Timeline& timeline);
+  [[nodiscard]] static Summary summary(const TimelineFile& file);
   void require_same_instructions(const std::string& file, const std::vector<InstructionRecord>& measured) const;
 
   std::string file_;

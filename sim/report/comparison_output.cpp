@@ -82,6 +82,14 @@ std::string activity_table(const Comparison& plan) {
     text += fmt::format("  {:<34}{:>12}{:>12}{:>12}\n", activity_name(static_cast<Activity>(i)),
                         time_text(pair.predicted), time_text(pair.measured), time_text(pair.difference()));
   }
+  if (!plan.on_core_s) return text;
+  const Pair& pair = *plan.on_core_s;
+  text += fmt::format("  {:<34}{:>12}{:>12}{:>12}{:>9}\n", "kernels, while on a core", time_text(pair.predicted),
+                      time_text(pair.measured), time_text(pair.difference()), percent_text(pair.error()));
+  if (plan.core_share < 1) {
+    text += fmt::format("  ranks share cores: step and kernels are predicted with {:.0f}% of a core each\n",
+                        100 * plan.core_share);
+  }
   return text;
 }
 
@@ -113,6 +121,8 @@ Json plan_json(const Comparison& plan, Json json) {
   json["runs"] = plan.runs;
   json["step_time_s"] = pair_json(plan.step_time_s);
   json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
+  json["core_share"] = plan.core_share;
+  json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
   json["families"] = Json::array();
   for (const FamilyComparison& family : plan.families) {
     json["families"].push_back({{"family", family.family},

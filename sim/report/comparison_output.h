@@ -17,6 +17,7 @@ namespace hdpsim {
 [[nodiscard]] std::string comparison_table(const std::vector<Comparison>& plans);
 /// Schema `hdpsim.comparison/1`: of one plan
 ///   {"schema", "plan", "steps": [0], "runs": 4, "step_time_s": {"predicted", "measured", "noise_floor"},
+///    "core_share": 1, "on_core_s": {"predicted", "measured"},
 ///    "families": [{"family", "instructions", "predicted_s", "measured_s"}],
 ///    "activities": [{"activity", "predicted_s", "measured_s"}],
 ///    "ranks": [{"rank", "busy_s": {"predicted", "measured"}, "exchange_s": {...}, "hidden_s": {...}}]}

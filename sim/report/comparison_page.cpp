@@ -77,6 +77,10 @@ std::string step_times(const std::vector<Comparison>& plans) {
     const std::string noise = plan.noise_floor_s ? time_text(*plan.noise_floor_s) : "unknown, for steps were run once";
     text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n", html_escaped(plan.plan),
                         plan.steps.size(), plan.runs, noise);
+    if (plan.core_share < 1) {
+      text += fmt::format("<p class=\"note\">Ranks share cores: predicted with {:.0f} % of a core each.</p>\n",
+                          100 * plan.core_share);
+    }
   }
   if (const std::optional<double> tau = ranking_agreement(plans)) {
     text += fmt::format("<p>Ranking of the plans, Kendall&rsquo;s tau: {:.2f}.</p>\n", *tau);
@@ -97,6 +101,7 @@ std::string activities(const Comparison& plan) {
     const bool any = pair.predicted != 0 || pair.measured != 0;
     if (any) rows.push_back({std::string(activity_name(static_cast<Activity>(i))), pair});
   }
+  if (plan.on_core_s) rows.push_back({"kernels, while on a core", *plan.on_core_s});
   return rows_table("activity, mean of the ranks", rows);
 }
 
