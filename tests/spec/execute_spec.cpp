@@ -27,6 +27,20 @@ struct RealWorkplace : Workplace {
   RealWorkplace() { write("small.yaml", small_study); }
 };
 
+/// A workplace with a study whose steps take milliseconds.
+struct FastWorkplace : Workplace {
+  FastWorkplace() {
+    write(
+        "tiny.json",
+        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
+        R"( "num_attention_heads": 1, "vocab_size": 64})");
+    write("fast.yaml",
+          "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
+          "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 64, tokens_per_step: 64, steps: 1}\n"
+          "mesh: {capacity: 64}\nplans: [hdp-balance]\n");
+  }
+};
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -144,7 +158,26 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
   refused("--plan hdp-naive --set 'plans=[{hdp-naive: {offload: 0.5}}]'", "micro-batch 0 offloads activations");
   refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
           "export OMPI_COMM_WORLD_SIZE=3;");
-  refused("--plan static", "start them with mpirun or srun", "export TORCHELASTIC_RUN_ID=1;");
+}
+
+TEST_CASE("launchers without MPI are told how to start; one process is no launch", "[execute]") {
+  const FastWorkplace here;
+  const auto refused = [&](const std::string& variables, const std::string& reason) {
+    CAPTURE(variables);
+    const Outcome outcome = here.hdpsim("execute fast.yaml", "export " + variables + ";");
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(reason));
+  };
+  refused("TORCHELASTIC_RUN_ID=1", "start them with mpirun or srun");
+  refused("TORCHELASTIC_RUN_ID=1 RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "mpirun -n 2 hdpsim execute");
+  refused("RANK=1 WORLD_SIZE=3 MASTER_ADDR=localhost", "started this process as one of 3");
+  for (const std::string one : {"TORCHELASTIC_RUN_ID=1 RANK=0 WORLD_SIZE=1 MASTER_ADDR=a", "SLURM_STEP_NUM_TASKS=1",
+                                "WORLD_SIZE=4", "RANK=0"}) {
+    CAPTURE(one);
+    const Outcome outcome = here.hdpsim("execute fast.yaml", "export " + one + ";");
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("hdp-balance on 2 ranks"));
+  }
 }
 
 TEST_CASE("a loss that is no number ends the run with one message", "[execute]") {
@@ -186,20 +219,6 @@ TEST_CASE("a run that is told to stop ends after its step, its files whole", "[e
 }
 
 // ---- Checkpoints
-
-/// A workplace with a study whose steps take milliseconds.
-struct FastWorkplace : Workplace {
-  FastWorkplace() {
-    write(
-        "tiny.json",
-        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
-        R"( "num_attention_heads": 1, "vocab_size": 64})");
-    write("fast.yaml",
-          "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
-          "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 64, tokens_per_step: 64, steps: 1}\n"
-          "mesh: {capacity: 64}\nplans: [hdp-balance]\n");
-  }
-};
 
 // The step of the last line of the table of steps.
 std::int64_t last_step(const std::string& out) {

@@ -363,6 +363,30 @@ TEST_CASE("a message of a ring has the bytes that its program says", "[exec]") {
   CHECK(sent == expected);
 }
 
+TEST_CASE("what a rank waits for its program belongs to the step, as data_wait", "[exec]") {
+  const Transformer model = tiny_model(1);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  const Plan plan = hand_plan(2, 1, {24}, {{{0, 1}, {0}}});
+  constexpr std::chrono::milliseconds late(20);
+  Timeline timeline;
+  run_ranks(2, [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    Executor executor(*backend, transport, model);
+    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const Program program(plan, lowering);
+    const ProgramSource source = [&]() -> const Program& {
+      if (transport.rank() == 1) std::this_thread::sleep_for(late);
+      return program;
+    };
+    StepOutcome outcome = executor.run_step(source, *tokens);
+    if (outcome.timeline) timeline = std::move(*outcome.timeline);
+  });
+  REQUIRE(timeline.ranks.size() == 2);
+  CHECK(timeline.ranks[1][Activity::data_wait] >= Duration::seconds(0.02));
+  CHECK(timeline.ranks[0][Activity::data_wait] < timeline.ranks[1][Activity::data_wait]);
+  for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
+}
+
 // ---- What cannot be executed, and what goes wrong
 
 class FaultyTokens final : public TokenSource {
