@@ -136,7 +136,7 @@ struct Executor::Parts {
         dense(device, devices, model, layout, floats(parameters), floats(gradients)),
         ring(device, pool, heads_of(shard_of(model, shard))),
         activations(device, model, shard),
-        interpreter({device, dense, ring, activations, recorder}) {
+        interpreter({device, dense, ring, activations, recorder, copies}) {
     fill_parameters(options.seed);
   }
 
@@ -268,6 +268,7 @@ struct Executor::Parts {
   RingSteps ring;
   Activations activations;
   Recorder recorder;
+  CopyThread copies;  ///< Of memory of the activations, which it must leave first.
   Interpreter interpreter;
 };
 

@@ -6,7 +6,16 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr std::int64_t alignment = 64;  // floats: 256 bytes, as allocations have it
+constexpr std::int64_t alignment = 64;        // floats: 256 bytes, as allocations have it
+constexpr std::int64_t layers_that_stay = 2;  // on the device under offload, as programs have it
+
+std::int64_t aligned(std::int64_t floats) {
+  return (floats + alignment - 1) / alignment * alignment;
+}
+
+std::size_t bytes_of(std::int64_t floats) {
+  return static_cast<std::size_t>(floats) * sizeof(float);
+}
 
 // Hands out consecutive stretches from `base`; without one it only counts.
 class Carver {
@@ -14,7 +23,7 @@ class Carver {
   explicit Carver(float* base) : base_(base) {}
   float* operator()(std::int64_t count) {
     float* const begin = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (count + alignment - 1) / alignment * alignment;
+    used_ += aligned(count);
     return begin;
   }
   [[nodiscard]] std::int64_t used() const { return used_; }
@@ -35,24 +44,64 @@ Rows rows_of(std::int64_t all, const TensorShard& shard) {
 
 }  // namespace
 
-LayerActivations Activations::lay_out_layer(const Take& take) const {
+std::vector<Activations::Home> Activations::layer_tensors() const {
   const std::int64_t own = rows_.share * model_.hidden;
   const std::int64_t gathered = rows_.padded * model_.hidden;
   const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
-  const std::int64_t kv = rows_.all * 2 * model_.kv_heads * model_.head_dim;
   const std::int64_t inner = rows_.all * model_.ffn_hidden;
-  return {.input = take(own),
-          .attention_inverse_rms = take(rows_.share),
-          .attention_normed = take(gathered),
-          .q = take(query),
-          .kv = take(kv),
-          .o = take(query),
-          .lse = take(rows_.all * model_.heads),
-          .middle = take(own),
-          .mlp_inverse_rms = take(rows_.share),
-          .mlp_normed = take(gathered),
-          .gate_up = take(2 * inner),
-          .inner = take(inner)};
+  using Layer = LayerActivations;
+  return {{.tensor = &Layer::input, .floats = own},
+          {.tensor = &Layer::attention_inverse_rms, .floats = rows_.share},
+          {.tensor = &Layer::attention_normed, .floats = gathered},
+          {.tensor = &Layer::q, .floats = query},
+          {.tensor = &Layer::kv, .floats = rows_.all * 2 * model_.kv_heads * model_.head_dim},
+          {.tensor = &Layer::o, .floats = query, .is_core = true},
+          {.tensor = &Layer::lse, .floats = rows_.all * model_.heads, .is_core = true},
+          {.tensor = &Layer::middle, .floats = own},
+          {.tensor = &Layer::mlp_inverse_rms, .floats = rows_.share},
+          {.tensor = &Layer::mlp_normed, .floats = gathered},
+          {.tensor = &Layer::gate_up, .floats = 2 * inner},
+          {.tensor = &Layer::inner, .floats = inner}};
+}
+
+void Activations::choose_for_host(double share) {
+  std::vector<Home*> kept;
+  std::int64_t all = 0;
+  for (Home& home : homes_) {
+    if (home.places == 1) continue;
+    kept.push_back(&home);
+    all += home.floats;
+  }
+  std::stable_sort(kept.begin(), kept.end(), [](const Home* a, const Home* b) { return a->floats > b->floats; });
+  double left = share * static_cast<double>(all);
+  for (Home* const home : kept) {
+    home->to_host = static_cast<double>(home->floats) <= left;
+    if (home->to_host) left -= static_cast<double>(home->floats);
+  }
+}
+
+// Returns what the layers take, in floats.
+std::int64_t Activations::lay_out_layers(const Keeping& keeping) {
+  homes_ = layer_tensors();
+  for (Home& home : homes_) {
+    const bool is_input = home.tensor == &LayerActivations::input;
+    const bool again =
+        keeping.recompute == Recompute::full ? !is_input : keeping.recompute == Recompute::selective && home.is_core;
+    home.places = again ? 1 : model_.layers;
+  }
+  if (model_.layers > layers_that_stay) choose_for_host(keeping.offload);
+  host_floats_ = 0;
+  Carver carver(nullptr);
+  for (Home& home : homes_) {
+    if (home.to_host) {
+      home.places = home.tensor == &LayerActivations::input ? layers_that_stay + 1 : layers_that_stay;
+      home.host_begin = host_floats_;
+      host_floats_ += home.floats;
+    }
+    home.begin = carver.used();
+    for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.floats);
+  }
+  return carver.used();
 }
 
 SharedActivations Activations::lay_out_shared(const Take& take) const {
@@ -78,23 +127,29 @@ SharedActivations Activations::lay_out_shared(const Take& take) const {
           .d_kv = take(rows_.all * 2 * model_.kv_heads * model_.head_dim)};
 }
 
-void Activations::begin(const Share& share) {
+void Activations::begin(const Share& share, const Keeping& keeping) {
   rows_ = rows_of(share.rows(), shard_);
-  Carver layer(nullptr);
-  (void)lay_out_layer(std::ref(layer));
-  layer_floats_ = layer.used();
-  Carver all(nullptr);
-  (void)lay_out_shared(std::ref(all));
-  const std::int64_t needed = model_.layers * layer_floats_ + all.used();
-  if (needed > capacity_) {
+  const std::int64_t layers = lay_out_layers(keeping);
+  Carver counting(nullptr);
+  (void)lay_out_shared(std::ref(counting));
+  reserve(layers + counting.used());
+  Carver carver(static_cast<float*>(memory_.get()) + layers);
+  shared_ = lay_out_shared(std::ref(carver));
+  upload_tokens(share);
+}
+
+void Activations::reserve(std::int64_t floats) {
+  if (floats > capacity_) {
     backend_.synchronize();
     memory_.reset();
-    memory_ = backend_.allocate(static_cast<std::size_t>(needed) * sizeof(float));
-    capacity_ = needed;
+    memory_ = backend_.allocate(static_cast<std::size_t>(floats) * sizeof(float));
+    capacity_ = floats;
   }
-  Carver shared(static_cast<float*>(memory_.get()) + model_.layers * layer_floats_);
-  shared_ = lay_out_shared(std::ref(shared));
-  upload_tokens(share);
+  if (host_bytes() > host_capacity_) {
+    host_.reset();
+    host_ = std::make_unique<float[]>(host_bytes() / sizeof(float));
+    host_capacity_ = host_bytes();
+  }
 }
 
 void Activations::upload_tokens(const Share& share) {
@@ -116,8 +171,38 @@ void Activations::upload_tokens(const Share& share) {
 }
 
 LayerActivations Activations::layer(std::int64_t index) const {
-  Carver carver(static_cast<float*>(memory_.get()) + index * layer_floats_);
-  return lay_out_layer(std::ref(carver));
+  LayerActivations layer;
+  for (const Home& home : homes_) layer.*home.tensor = device_place(home, index);
+  return layer;
+}
+
+float* Activations::device_place(const Home& home, std::int64_t index) const {
+  return static_cast<float*>(memory_.get()) + home.begin + (index % home.places) * aligned(home.floats);
+}
+
+float* Activations::host_place(const Home& home, std::int64_t index) const {
+  return host_.get() + index * host_floats_ + home.host_begin;
+}
+
+std::vector<CopyThread::Copy> Activations::copies(std::int64_t index, bool to_host) const {
+  std::vector<CopyThread::Copy> copies;
+  for (const Home& home : homes_) {
+    if (!home.to_host) continue;
+    float* const device = device_place(home, index);
+    float* const host = host_place(home, index);
+    copies.push_back({to_host ? host : device, to_host ? device : host, bytes_of(home.floats)});
+  }
+  return copies;
+}
+
+std::size_t Activations::layer_bytes() const {
+  std::int64_t floats = 0;
+  for (const Home& home : homes_) floats += home.places * aligned(home.floats);
+  return bytes_of(floats);
+}
+
+std::size_t Activations::host_bytes() const {
+  return bytes_of(std::max<std::int64_t>(0, model_.layers - layers_that_stay) * host_floats_);
 }
 
 }  // namespace hdpsim::kernels::exec

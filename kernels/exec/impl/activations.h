@@ -2,10 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
+#include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/share.h"
 #include "kernels/spec/backend.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim::kernels::exec {
@@ -56,7 +60,17 @@ struct SharedActivations {
   float* d_kv = nullptr;          ///< [T, 2, K d]
 };
 
-/// Memory of one micro-batch after the other, in one piece that grows.
+/// What becomes of a micro-batch's activations between forward and backward.
+struct Keeping {
+  Recompute recompute = Recompute::none;
+  /// The share of a layer's kept activations that goes to the host: whole tensors, the largest first, as many as fit
+  /// into it. Nothing of models of two layers, which stay.
+  double offload = 0;
+};
+
+/// Memory of one micro-batch after the other, in one piece that grows; that on the host in another. A tensor that is
+/// kept has a place for every layer. One that is computed again has one for all; one that goes to the host has two, for
+/// the layers that are on the device, and the layer's input three, as the layer before writes it.
 class Activations {
  public:
   /// `model`: the whole one.
@@ -67,26 +81,52 @@ class Activations {
         first_of_vocabulary_(exec::first_of_vocabulary(model, shard)) {}
 
   /// Room for the rows of a share, whose ids, targets and positions are uploaded.
-  void begin(const Share& share);
+  void begin(const Share& share, const Keeping& keeping = {});
   [[nodiscard]] const Rows& rows() const { return rows_; }
   [[nodiscard]] LayerActivations layer(std::int64_t index) const;
   [[nodiscard]] const SharedActivations& shared() const { return shared_; }
 
- private:
-  using Take = std::function<float*(std::int64_t count)>;
-  [[nodiscard]] LayerActivations lay_out_layer(const Take& take) const;
-  [[nodiscard]] SharedActivations lay_out_shared(const Take& take) const;
+  /// The copies that bring what goes to the host of a layer there, or back to where layer() says. Memory of the backend
+  /// is read and written as the host's.
+  [[nodiscard]] std::vector<CopyThread::Copy> copies(std::int64_t index, bool to_host) const;
 
+  /// Of all layers of this micro-batch, on the device and on the host.
+  [[nodiscard]] std::size_t layer_bytes() const;
+  [[nodiscard]] std::size_t host_bytes() const;
+
+ private:
+  /// Where a tensor lies in all layers: that of layer i at begin + (i mod places) x floats.
+  struct Home {
+    float* LayerActivations::*tensor = nullptr;
+    std::int64_t floats = 0;
+    bool is_core = false;  ///< Of attention: what selective recomputation computes again.
+    std::int64_t places = 1;
+    bool to_host = false;
+    std::int64_t begin = 0;
+    std::int64_t host_begin = 0;  ///< Within a layer's part of the host's memory.
+  };
+  using Take = std::function<float*(std::int64_t count)>;
+  [[nodiscard]] std::vector<Home> layer_tensors() const;
+  /// Which tensors go to the host.
+  void choose_for_host(double share);
+  std::int64_t lay_out_layers(const Keeping& keeping);
+  [[nodiscard]] SharedActivations lay_out_shared(const Take& take) const;
+  void reserve(std::int64_t floats);
   void upload_tokens(const Share& share);
+  [[nodiscard]] float* device_place(const Home& home, std::int64_t index) const;
+  [[nodiscard]] float* host_place(const Home& home, std::int64_t index) const;
 
   Backend& backend_;
   Transformer model_;  ///< What the device holds of it.
   TensorShard shard_;
   std::int64_t first_of_vocabulary_;
   Rows rows_;
-  std::int64_t layer_floats_ = 0;
-  std::int64_t capacity_ = 0;  ///< Of memory_, in floats.
-  DeviceMemory memory_;        ///< One layer after the other, then what they share.
+  std::vector<Home> homes_;
+  std::int64_t host_floats_ = 0;   ///< Of a layer.
+  std::int64_t capacity_ = 0;      ///< Of memory_, in floats.
+  DeviceMemory memory_;            ///< The layers' tensors, then what they share.
+  std::unique_ptr<float[]> host_;  ///< One layer after the other; grows.
+  std::size_t host_capacity_ = 0;  ///< In bytes.
   SharedActivations shared_;
 };
 
