@@ -253,6 +253,8 @@ void add_what_options(CLI::App& command, ExecuteOptions& options) {
                   "step by step in turn, with a folder of its own in --out")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  command.add_flag("--all-plans", options.all_plans, "All plans of the study, as if each were named")
+      ->excludes(command.get_option("--plan"));
   add_count(command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
   command.add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")

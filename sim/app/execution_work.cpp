@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "kernels/exec/parameters.h"
@@ -90,10 +91,16 @@ void require_match(const Work& work, std::int64_t ranks, const std::string& file
   (void)kernels::exec::ParameterLayout(work.model(), {0, static_cast<int>(mesh.tp)});
 }
 
-// Every policy of --plan once, in the order in which they are named.
-std::vector<std::size_t> chosen_policies(const Study& study, const std::vector<std::string>& names) {
-  if (names.empty()) return {chosen_plan(study, "")};
+// Every policy of --plan once, in the order in which they are named; or all of them.
+std::vector<std::size_t> chosen_policies(const Study& study, const ExecuteOptions& options) {
   std::vector<std::size_t> policies;
+  if (options.all_plans) {
+    policies.resize(study.plans.size());
+    std::iota(policies.begin(), policies.end(), std::size_t{0});
+    return policies;
+  }
+  const std::vector<std::string>& names = options.plans;
+  if (names.empty()) return {chosen_plan(study, "")};
   for (const std::string& name : names) {
     const std::size_t policy = chosen_plan(study, name);
     if (std::find(policies.begin(), policies.end(), policy) != policies.end()) {
@@ -167,7 +174,7 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
   work.study = study_on(wanted, tp, study, options, catalog);
   work.point = &chosen_point(work.study, options.point);
-  if (!plan_given) work.policies = chosen_policies(work.study, options.plans);
+  if (!plan_given) work.policies = chosen_policies(work.study, options);
   require_match(work, wanted, options.file);
   require_one_training(options, work);
   return work;

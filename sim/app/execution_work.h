@@ -15,6 +15,7 @@ struct ExecuteOptions {
   std::string study;
   std::vector<std::string> overrides;
   std::vector<std::string> plans;  ///< Names; empty: the only one.
+  bool all_plans = false;
   std::int64_t point = 0;
   std::int64_t ranks = 0;  ///< Zero: as many as the plan, the launcher or the study has.
   std::int64_t steps = 1;
