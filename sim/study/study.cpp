@@ -61,7 +61,7 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
 }
 
 // The points are known by now, so that ranks and steps can be held against them.
-void read_output_of(const Value& root, Study& study, Diagnostics& diagnostics) {
+void read_output_of(const Value& root, Study& study, Problems& problems) {
   const Value* output = root.find("output");
   if (output == nullptr) return;
   OutputLimits limits;
@@ -69,7 +69,9 @@ void read_output_of(const Value& root, Study& study, Diagnostics& diagnostics) {
     limits.ranks = std::min(limits.ranks, point.spec.mesh.hdp);
     limits.steps = std::min(limits.steps, point.spec.steps);
   }
-  study.output = read_output(*output, limits, diagnostics);
+  Diagnostics found;
+  study.output = read_output(*output, limits, found);
+  problems.add(found, output->position);
 }
 
 // A device's share of the host's memory, in tokens whose activations of all layers fit there.
@@ -261,7 +263,7 @@ Study study_of(Value root, const std::vector<std::string>& overrides, Catalog& c
   Problems problems(diagnostics);
   PointMaker maker(study, catalog, problems);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
-  read_output_of(complete, study, diagnostics);
+  read_output_of(complete, study, problems);
   problems.throw_if_any(override_text(overrides));
   study.resolved = resolved(complete, catalog);
   return study;

@@ -160,12 +160,6 @@ TEST_CASE("compare_to names one of the plans", "[study]") {
         Problems{"12:13: there is no plan 'hdp-naiv'"});
 }
 
-TEST_CASE("output that cannot be written yet is refused, not forgotten", "[study]") {
-  CHECK(StudyFile(std::string(good_study) + "output: {html: true, perfetto: {ranks: 8}}\n").problems() ==
-        Problems{"12:16: 'html' cannot be written yet", "12:32: 'perfetto' cannot be written yet"});
-  CHECK(StudyFile(std::string(good_study) + "output: {html: false}\n").problems().empty());
-}
-
 TEST_CASE("a mixture of experts is refused for the time being", "[study]") {
   CHECK(problems_with("llama-7b", "mixtral-8x7b").size() == 1);
 }
