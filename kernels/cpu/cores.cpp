@@ -1,11 +1,16 @@
 #include "kernels/cpu/cores.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string_view>
 #include <thread>
 
 namespace hdpsim::kernels {
@@ -51,6 +56,34 @@ double hand_over_seconds(int n, int m) {
   one.join();
   other.join();
   return fastest;
+}
+
+Seat own_seat() {
+  Seat seat;
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  seat.host = std::hash<std::string_view>{}(name.data());
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return seat;
+  for (std::size_t core = 0; core < CPU_SETSIZE && core < seat.cores.size(); ++core) {
+    seat.cores[core] = CPU_ISSET(core, &allowed);
+  }
+  return seat;
+}
+
+double least_core_share(const std::vector<Seat>& seats) {
+  std::map<std::uint64_t, std::array<int, CoreSet{}.size()>> users;
+  for (const auto& [host, cores] : seats) {
+    for (std::size_t core = 0; core < cores.size(); ++core) users[host][core] += cores[core];
+  }
+  double least = 1;
+  for (const auto& [host, cores] : seats) {
+    double share = 0;
+    for (std::size_t core = 0; core < cores.size(); ++core) share += cores[core] ? 1.0 / users[host][core] : 0;
+    if (cores.any()) least = std::min(least, share);
+  }
+  return least;
 }
 
 }  // namespace hdpsim::kernels

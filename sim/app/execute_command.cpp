@@ -5,8 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <optional>
-#include <thread>
 
+#include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
@@ -39,21 +39,10 @@ std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& opti
 
 // ---- Running it
 
-/// How the work is run.
-struct Setting {
-  std::optional<Launch> launch;
-  double core_share = 1;  ///< Of each rank, if there are more of them than cores; what is predicted takes longer.
-};
-
-Setting setting_for(const Work& work, std::optional<Launch> launch) {
-  const double cores = std::max(1U, std::thread::hardware_concurrency());
-  const double ranks_here = launch ? launch->on_this_host.value_or(1) : static_cast<double>(work.devices());
-  return {std::move(launch), std::min(1.0, cores / ranks_here)};
-}
-
 /// What rank 0 does beside its part: predicts and tells.
 class Teller {
  public:
+  /// `core_share`: of every device; kernels are predicted to take so much longer.
   Teller(const Work& work, const ExecuteOptions& options, double core_share)
       : work_(work), runs_(options.runs), core_share_(core_share), world_(work.point->make_world()) {
     world_->machine().record_instructions = true;
@@ -197,24 +186,28 @@ bool run_threads(const Training& training, Teller& teller) {
 }
 
 // This process is one rank.
-bool run_process(const Training& training, const Setting& setting) {
+bool run_process(const Training& training, const Launch& launch) {
   const Work& work = training.work;
   const auto transport = kernels::make_mpi_transport(milliseconds_of(training.options.patience));
   if (transport->size() != work.devices()) {
     throw InputError(
         fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.devices()),
-        setting.launch->advice);
+        launch.advice);
   }
+  const kernels::Seat seat = kernels::own_seat();
+  std::vector<kernels::Seat> seats(static_cast<std::size_t>(transport->size()));
+  transport->all_gather(&seat, seats.data(), sizeof seat);
   std::optional<Teller> teller;
-  if (transport->rank() == 0) teller.emplace(work, training.options, setting.core_share).begin();
+  if (transport->rank() == 0) teller.emplace(work, training.options, kernels::least_core_share(seats)).begin();
   const bool finished = run_rank(training, *transport, teller ? &*teller : nullptr);
   if (teller) teller->end();
   return finished;
 }
 
-bool run(const Training& training, const Setting& setting) {
-  if (setting.launch) return run_process(training, setting);
-  Teller teller(training.work, training.options, setting.core_share);
+bool run(const Training& training, const std::optional<Launch>& launch) {
+  if (launch) return run_process(training, *launch);
+  const std::vector<kernels::Seat> seats(static_cast<std::size_t>(training.work.devices()), kernels::own_seat());
+  Teller teller(training.work, training.options, kernels::least_core_share(seats));
   teller.begin();
   return run_threads(training, teller);
 }
@@ -236,7 +229,7 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
-  if (run({work, options, *tokens, turns, plans}, setting_for(work, launch))) return 0;
+  if (run({work, options, *tokens, turns, plans}, launch)) return 0;
   const int signal = stop_signal();  // another process may have got it
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }

@@ -24,22 +24,10 @@ std::optional<int> count_of(std::string_view text) {
   return count;
 }
 
-// "4" or "4(x2)": as many on every node. Nodes that differ ("4,3") say nothing of this one.
-std::optional<int> tasks_per_node(std::string_view text) {
-  const std::size_t bracket = text.find("(x");
-  if (bracket != std::string_view::npos && text.find(')') + 1 == text.size()) text = text.substr(0, bracket);
-  return count_of(text);
-}
-
+// Open MPI; MPICH, Intel MPI and their kin.
 std::optional<Launch> by_mpirun() {
-  constexpr struct {
-    const char* size;
-    const char* local_size;
-  } kinds[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, {"PMI_SIZE", "MPI_LOCALNRANKS"}};
-  for (const auto& [size, local_size] : kinds) {
-    if (const std::optional<int> processes = count_of(variable(size))) {
-      return Launch{*processes, count_of(variable(local_size)), {}};
-    }
+  for (const char* const size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const std::optional<int> processes = count_of(variable(size))) return Launch{*processes, {}};
   }
   return std::nullopt;
 }
@@ -48,8 +36,7 @@ std::optional<Launch> by_mpirun() {
 std::optional<Launch> by_srun() {
   const std::optional<int> tasks = count_of(variable("SLURM_STEP_NUM_TASKS"));
   if (!tasks || *tasks == 1) return std::nullopt;
-  return Launch{*tasks, tasks_per_node(variable("SLURM_STEP_TASKS_PER_NODE")),
-                "srun joins them with --mpi=pmix or --mpi=pmi2, as MPI was built: srun --mpi=list"};
+  return Launch{*tasks, "srun joins them with --mpi=pmix or --mpi=pmi2, as MPI was built: srun --mpi=list"};
 }
 
 void refuse_torchrun() {

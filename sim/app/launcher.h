@@ -8,8 +8,6 @@ namespace hdpsim::app {
 /// How this process was started as one of several.
 struct Launch {
   int processes = 1;
-  /// How many of them are on this host; nothing if the launcher does not say.
-  std::optional<int> on_this_host;
   std::string advice;  ///< What to look at if the processes do not find each other; may be empty.
 };
 
