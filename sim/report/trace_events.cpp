@@ -281,11 +281,12 @@ class StepEvents {
       case Opcode::attention:
       case Opcode::merge:
         return fmt::format(R"(,"ring_step":{})", instruction.ring_step);
-      case Opcode::exchange:
       case Opcode::collective:
+        return fmt::format(R"(,"bytes":{})", program.collectives.at(instruction.work).bytes.count());
+      case Opcode::exchange:
       case Opcode::offload:
       case Opcode::prefetch:
-        return fmt::format(R"(,"bytes":{})", (program.bytes.at(instruction.work) * instruction.repeats).count());
+        return fmt::format(R"(,"bytes":{})", program.bytes.at(instruction.work).count());
       case Opcode::dense:
       case Opcode::overhead:
         return {};
