@@ -82,15 +82,15 @@ class Teller {
       return print(begin + ExecutionReport::warm_up_line(plan.step, outcome.loss, tokens, outcome.timeline->step_time));
     }
     if (turn.run <= 1) report.predicted = simulate(planned.program(), world_->machine(), Grain::exact);
-    print(begin + report.report.add(plan, {.step = plan.step,
-                                           .run = std::max<std::int64_t>(1, turn.run),
-                                           .loss = outcome.loss,
-                                           .tokens = tokens,
-                                           .predicted = report.predicted,
-                                           .core_share = core_share_,
-                                           .measured = std::move(*outcome.timeline),
-                                           .processor = std::move(outcome.processor),
-                                           .planning = planned.planning()}));
+    print(begin + report.report.add(planned.program(), {.step = plan.step,
+                                                        .run = std::max<std::int64_t>(1, turn.run),
+                                                        .loss = outcome.loss,
+                                                        .tokens = tokens,
+                                                        .predicted = report.predicted,
+                                                        .core_share = core_share_,
+                                                        .measured = std::move(*outcome.timeline),
+                                                        .processor = std::move(outcome.processor),
+                                                        .planning = planned.planning()}));
   }
 
   void end() const {
@@ -312,7 +312,8 @@ void add_execute_command(CLI::App& app, Session& session) {
   command
       ->add_option("--out", options.out,
                    "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there "
-                   "(measured-N-2.jsonl and so on of further runs), which hdpsim compare reads")
+                   "(measured-N-2.jsonl and so on of further runs), which hdpsim compare reads, and both timelines for "
+                   "ui.perfetto.dev as trace-N.json.gz")
       ->type_name("FOLDER");
   command->footer(
       "Under mpirun or srun every process is a device, mesh.tp of which are a rank; alone, devices are threads.\n"

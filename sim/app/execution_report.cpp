@@ -9,6 +9,7 @@
 #include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/timeline_file.h"
+#include "sim/report/trace_events.h"
 
 namespace hdpsim::app {
 namespace {
@@ -68,7 +69,7 @@ std::string ExecutionReport::warm_up_line(std::int64_t step, double loss, std::i
   return step_line(step, loss, tokens, "warm-up", measured);
 }
 
-std::string ExecutionReport::add(const Plan& plan, const ExecutedStep& step) {
+std::string ExecutionReport::add(const Program& program, const ExecutedStep& step) {
   Duration exposed;
   for (const Breakdown& rank : step.measured.ranks) exposed = std::max(exposed, rank[Activity::data_wait]);
   rows_.push_back({.step = step.step,
@@ -80,16 +81,21 @@ std::string ExecutionReport::add(const Plan& plan, const ExecutedStep& step) {
                    .processor = mean_of(step.processor),
                    .exposed = exposed,
                    .planning = step.planning});
-  if (!folder_.empty()) write(plan, step);
+  if (!folder_.empty()) write(program, step);
   return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
 }
 
-void ExecutionReport::write(const Plan& plan, const ExecutedStep& step) const {
+void ExecutionReport::write(const Program& program, const ExecutedStep& step) const {
+  const Plan& plan = program.plan();
   const TimelineTitle measured{"measured", plan.policy, step.step};
   if (step.run == 1) {
     write_file(folder_ / fmt::format("plan-{}.json", step.step), plan_text(plan));
     write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step),
                timeline_text({"predicted", plan.policy, step.step, step.core_share}, step.predicted));
+    TraceSelection all;
+    for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) all.ranks.emplace_back(rank);
+    write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
+                       {{"measured", program, step.measured}, {"predicted", program, step.predicted}}, all);
   }
   const std::string run = step.run == 1 ? "" : fmt::format("-{}", step.run);
   write_file(folder_ / fmt::format("measured-{}{}.jsonl", step.step, run),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/engine/timeline.h"
-#include "sim/plan/plan.h"
+#include "sim/program/program.h"
 
 namespace hdpsim::app {
 
@@ -33,8 +33,9 @@ class ExecutionReport {
   /// The line of a run without a prediction, which counts for nothing else.
   [[nodiscard]] static std::string warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured);
   /// Takes a run in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from
-  /// the second run on measured-STEP-RUN.jsonl). Returns its line.
-  [[nodiscard]] std::string add(const Plan& plan, const ExecutedStep& step);
+  /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for viewers).
+  /// Returns its line.
+  [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
   /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
   /// out if there are others, for it meets empty caches. Then what steps waited for their plans. Writes steps.csv.
   [[nodiscard]] std::string finish() const;
@@ -50,7 +51,7 @@ class ExecutionReport {
     Duration exposed;                          ///< What the rank that waited longest for its plan waited.
     Duration planning;
   };
-  void write(const Plan& plan, const ExecutedStep& step) const;
+  void write(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] std::string csv() const;
 

@@ -127,8 +127,9 @@ TEST_CASE("what is computed again or was on the host changes nothing of the trai
 TEST_CASE("what was predicted and what was measured are the same instructions", "[execute]") {
   const RealWorkplace here;
   REQUIRE(here.hdpsim("execute small.yaml --plan hdp-balance --first-step 1 --out real").code == 0);
-  CHECK(files_in(here.folder() / "real") ==
-        std::vector<std::string>{"measured-1.jsonl", "plan-1.json", "predicted-1.jsonl", "steps.csv"});
+  CHECK(files_in(here.folder() / "real") == std::vector<std::string>{"measured-1.jsonl", "plan-1.json",
+                                                                     "predicted-1.jsonl", "steps.csv",
+                                                                     "trace-1.json.gz"});
   const auto predicted = instructions_of(here.read("real/predicted-1.jsonl"));
   CHECK(predicted.size() > 100);
   CHECK(predicted == instructions_of(here.read("real/measured-1.jsonl")));
@@ -234,9 +235,9 @@ TEST_CASE("a run that is told to stop ends after its step, its files whole", "[e
   CHECK(run.wait() == 128 + SIGTERM);
   const std::vector<std::string> files = files_in(here.folder() / "out");
   for (const std::string& file : files) CHECK_FALSE(file.ends_with(".part"));
-  // One plan and two timelines a step, and steps.csv with a line a step.
-  CHECK(files.size() % 3 == 1);
-  CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 3);
+  // One plan, two timelines and a trace a step, and steps.csv with a line a step.
+  CHECK(files.size() % 4 == 1);
+  CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 4);
 }
 
 // ---- Checkpoints

@@ -477,7 +477,10 @@ function follow_the_width() {
 }
 
 part("no-charts").hidden = has_charts;
-if (!has_charts) document.querySelectorAll(".chart, .control").forEach((place) => place.remove());
+if (!has_charts) {
+  document.querySelectorAll(".chart").forEach((place) => place.remove());
+  document.querySelectorAll(".control").forEach((control) => { control.hidden = true; });
+}
 show_header();
 show_results();
 show_speedup();
