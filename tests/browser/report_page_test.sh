@@ -30,7 +30,7 @@ browse() {
   grep CONSOLE chromium.txt >console.txt || true
 }
 
-count() { grep -o -- "$1" "$2" | wc -l; }
+count() { { grep -o -- "$1" "$2" || true; } | wc -l; }
 
 # The page as it stands after its script: dom.txt.
 open_page() {
