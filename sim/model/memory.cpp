@@ -174,7 +174,7 @@ Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs) const {
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
   MemoryParts fullest;
   for (const MemoryParts& moment :
-       {head_moment(load), activation_moment(load), mlp_moment(load), attention_moment(load), embedding_moment(load)}) {
+       {head_moment(load), activation_moment(load), mlp_moment(load), attention_moment(load), embedding_moment()}) {
     if (moment.total() > fullest.total()) fullest = moment;
   }
   return with_gaps(fullest);
@@ -183,7 +183,7 @@ MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
 // All activations are there, and the weight gradient is being computed: the input gradient is ready and being summed.
 MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = load.others + kept(load.tokens, load.pairs).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load.tokens, load.pairs).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
   const Bytes logits(load.tokens * words * (rules_.fused_loss ? bf16 : bf16 + fp32));
@@ -203,7 +203,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
   if (shape_.layers == 0) return parts;
-  parts[MemoryPart::activations] = load.others + kept(load.tokens, load.pairs).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load.tokens, load.pairs).scaled(load.resident);
   parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
   if (rules_.activations.recompute == Recompute::full) {
     parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs);
@@ -248,12 +248,16 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
 }
 
 // Behind the first layer, with nothing left of this micro-batch: the table's gradient in bf16, before it is summed.
-MemoryParts DeviceMemory::embedding_moment(const MemoryLoad& load) const {
+MemoryParts DeviceMemory::embedding_moment() const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = load.others;
   if (!shape_.embedding) return parts;
   parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * bf16);
   return parts;
+}
+
+MemoryParts DeviceMemory::beside(MemoryParts peak, Bytes others) const {
+  peak[MemoryPart::activations] += others;
+  return with_gaps(peak);
 }
 
 MemoryParts DeviceMemory::with_gaps(MemoryParts parts) const {
@@ -285,7 +289,7 @@ MemoryParts stage_memory(const Transformer& model, const TrainingSetting& settin
   const std::int64_t chunks = chunks_in_flight(setting.pp, stage, setting.virtual_stages, setting.micro_batches);
   const std::int64_t other_chunks = std::max<std::int64_t>(0, chunks - setting.virtual_stages);
   const Bytes others = device.kept(tokens, pairs) * other_chunks / setting.virtual_stages;
-  return device.peak({.tokens = tokens, .ring = setting.cp, .others = others, .pairs = pairs});
+  return device.beside(device.peak({.tokens = tokens, .ring = setting.cp, .pairs = pairs}), others);
 }
 
 MemoryParts peak_memory(const Transformer& model, const TrainingSetting& setting, const MemoryRules& rules) {

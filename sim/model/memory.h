@@ -106,7 +106,6 @@ struct MemoryLoad {
   std::int64_t tokens = 0;  ///< Of the HDP rank.
   std::int64_t ring = 1;    ///< Ranks of the group.
   double resident = 1;      ///< Share of its activations that is not in host memory.
-  Bytes others{};           ///< Activations of the other micro-batches in flight.
   std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; read without flash attention only.
 };
 
@@ -122,13 +121,15 @@ class DeviceMemory {
   /// The fullest moment of a micro-batch's backward: the head's, that of one of the operations of the last layer, or
   /// the embedding's. O(1).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
+  /// The same moment with activations of other micro-batches beside it: they come on top of every moment alike.
+  [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others) const;
 
  private:
   [[nodiscard]] MemoryParts head_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts activation_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts mlp_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts attention_moment(const MemoryLoad& load) const;
-  [[nodiscard]] MemoryParts embedding_moment(const MemoryLoad& load) const;
+  [[nodiscard]] MemoryParts embedding_moment() const;
   [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;

@@ -48,6 +48,7 @@ Json memory_json(const Run& run) {
           {"connections", connection_memory_json(memory)},
           {"parts", parts_json(memory.parts)},
           {"rank", memory.rank.index()},
+          {"stage", memory.stage},
           {"step", run.result.memory.step},
           {"at_s", seconds_of(memory.at)},
           {"fits", run.metrics.fits}};

@@ -1,18 +1,45 @@
 #include "sim/report/memory.h"
 
 #include <algorithm>
-#include <numeric>
-
-#include "sim/base/check.h"
+#include <utility>
 
 namespace hdpsim {
 
 namespace {
 
-DeviceMemory device_memory(const MemorySetting& setting) {
-  HDPSIM_CHECK(setting.mesh.pp == 1, "the memory of pipelines is not known here: pp is {}", setting.mesh.pp);
-  const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
-  return {setting.model, stage_shape(setting.model, shape, 0), setting.rules};
+/// What a rank's micro-batches add up to, up to each of them.
+class RunningSum {
+ public:
+  void add(Bytes bytes) { sums_.push_back(sums_.back() + bytes); }
+  /// Of micro-batches [first, last) of those that there are.
+  [[nodiscard]] Bytes of(std::size_t first, std::size_t last) const {
+    const std::size_t count = sums_.size() - 1;
+    return sums_[std::min(last, count)] - sums_[std::min(first, count)];
+  }
+
+ private:
+  std::vector<Bytes> sums_ = {Bytes{}};
+};
+
+/// Which of the micro-batches behind one are in flight when it is in its backward: so many of them, and of the next one
+/// a share of its chunks.
+struct Ahead {
+  std::size_t whole = 0;
+  std::int64_t chunks = 0;
+  std::int64_t chunks_of_one = 1;
+
+  [[nodiscard]] Bytes bytes(const RunningSum& sum, std::size_t position) const {
+    const std::size_t last = position + 1 + whole;
+    return sum.of(position + 1, last) + sum.of(last, last + 1) * chunks / chunks_of_one;
+  }
+};
+
+Ahead ahead_of(std::int64_t stages, std::int64_t stage, std::int64_t micro_batches, const PipelineMemory& pipeline) {
+  const std::int64_t own = pipeline.virtual_stages;
+  const std::int64_t chunks =
+      pipeline.forward_first ? micro_batches * own : chunks_in_flight(stages, stage, own, micro_batches);
+  const std::int64_t others = std::max<std::int64_t>(0, chunks - own);
+  return {static_cast<std::size_t>(others / own), others % own, own};
 }
 
 /// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
@@ -29,46 +56,69 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work, Recom
 }  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
-    : plan_(plan),
-      model_(setting.model),
-      channels_(setting.channels),
-      recompute_(setting.rules.activations.recompute),
-      device_(device_memory(setting)) {
-  const MemoryParts states = device_.states();
-  use_ = {.device = states.total(), .host = {}, .parts = states};
+    : plan_(plan), channels_(setting.channels), recompute_(setting.rules.activations.recompute) {
   if (channels_.per_connection) {
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
-  peaks_.assign(plan.schedule.size(), states.total());
-  loads_.reserve(plan.micro_batches.size());
-  for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {
-    const MicroBatch& micro_batch = plan.micro_batches[i];
-    const Load& load = loads_.emplace_back(load_of(micro_batch));
-    use_.host = std::max(use_.host, load.host);
-    for (const HdpRank rank : micro_batch.group) {
-      const Bytes channels = channels_of(rank);
-      const Bytes total = load.peak.total() + channels;
-      peaks_[rank.index()] = std::max(peaks_[rank.index()], total);
-      if (total < use_.device || (total == use_.device && fullest_)) continue;
-      fullest_ = MicroBatchId(i);
-      use_.device = total;
-      use_.parts = load.peak;
-      use_.parts[MemoryPart::reserve] += channels;
-      use_.rank = rank;
-    }
+  peaks_.resize(plan.schedule.size());
+  for (std::int64_t stage = 0; stage < setting.mesh.pp; ++stage) {
+    add_stage(stage, setting);
+    for (std::size_t rank = 0; rank < peaks_.size(); ++rank) add_rank(HdpRank(rank), stage, setting);
   }
+}
+
+void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
+  const DeviceShape shape{.tp = setting.mesh.tp, .pp = setting.mesh.pp, .pool = setting.mesh.hdp};
+  stages_.push_back({DeviceMemory(setting.model, stage_shape(setting.model, shape, stage), setting.rules), {}});
+  const DeviceMemory& device = stages_.back().device;
+  for (const MicroBatch& micro_batch : plan_.micro_batches) {
+    const std::int64_t tokens = micro_batch.tokens_per_rank();
+    const double resident = resident_share(micro_batch.offload, setting.model.layers);
+    const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
+    const Bytes all = device.kept(tokens);
+    const Bytes kept = all.scaled(resident);
+    stages_.back().loads.push_back(
+        {device.peak({.tokens = tokens, .ring = ring, .resident = resident}), kept, all - kept});
+  }
+}
+
+void PlanMemory::add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting) {
+  const Stage& at = stages_[static_cast<std::size_t>(stage)];
+  const std::vector<MicroBatchId>& schedule = plan_.schedule[rank.index()];
+  const Ahead ahead = ahead_of(setting.mesh.pp, stage, static_cast<std::int64_t>(schedule.size()), setting.pipeline);
+  RunningSum kept;
+  RunningSum host;
+  for (const MicroBatchId id : schedule) {
+    kept.add(at.loads[id.index()].kept);
+    host.add(at.loads[id.index()].host);
+  }
+  add_moment(rank, stage, std::nullopt, at.device.states());
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    const Load& load = at.loads[schedule[i].index()];
+    use_.host = std::max(use_.host, load.host + ahead.bytes(host, i));
+    add_moment(rank, stage, schedule[i], at.device.beside(load.peak, ahead.bytes(kept, i)));
+  }
+}
+
+void PlanMemory::add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts) {
+  parts[MemoryPart::reserve] += channels_of(rank);
+  const Bytes total = parts.total();
+  peaks_[rank.index()] = std::max(peaks_[rank.index()], total);
+  if (total <= use_.device) return;
+  fullest_ = id;
+  use_.device = total;
+  use_.parts = parts;
+  use_.rank = rank;
+  use_.stage = stage;
 }
 
 std::vector<HdpRank> PlanMemory::fullest(std::size_t count) const {
   std::vector<HdpRank> ranks;
   for (std::size_t rank = 0; rank < peaks_.size(); ++rank) ranks.emplace_back(rank);
   count = std::min(count, ranks.size());
-  std::partial_sort(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count), ranks.end(),
-                    [&](HdpRank a, HdpRank b) {
-                      const Bytes more = peaks_[a.index()];
-                      const Bytes less = peaks_[b.index()];
-                      return more != less ? more > less : a < b;
-                    });
+  std::partial_sort(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count), ranks.end(),
+      [&](HdpRank a, HdpRank b) { return std::pair(peaks_[b.index()], a) < std::pair(peaks_[a.index()], b); });
   ranks.resize(count);
   std::sort(ranks.begin(), ranks.end());
   return ranks;
@@ -79,29 +129,55 @@ void PlanMemory::place(const Timeline& timeline, const WorkModel& work) {
 }
 
 RankMemory PlanMemory::over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const {
-  const Bytes channels = channels_of(rank);
-  const Bytes states = device_.states().total() + channels;
+  const Bytes states = stages_.front().device.states().total() + channels_of(rank);
   RankMemory memory{rank, {{Duration{}, states, Bytes{}}}};
-  const auto sample = [&](Duration at, Bytes device, Bytes host) {
-    memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
-  };
-  for (const MicroBatchId id : plan_.schedule[rank.index()]) {
-    const MicroBatchInterval& interval = timeline.micro_batches[id.index()];
-    const Load& load = loads_[id.index()];
-    sample(interval.begin.since_start(), states, Bytes{});
-    sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
-    sample(interval.end.since_start(), states, Bytes{});
+  if (stages_.size() == 1) {
+    sample_turns(memory, timeline, work);
+  } else {
+    sample_flights(memory, timeline);
   }
-  sample(timeline.step_time, states, Bytes{});
+  memory.samples.push_back({timeline.step_time, states, Bytes{}});
   return memory;
 }
 
-PlanMemory::Load PlanMemory::load_of(const MicroBatch& micro_batch) const {
-  const std::int64_t tokens = micro_batch.tokens_per_rank();
-  const double resident = resident_share(micro_batch.offload, model_.layers);
-  const Bytes kept = device_.kept(tokens);
-  const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
-  return {device_.peak({.tokens = tokens, .ring = ring, .resident = resident}), kept - kept.scaled(resident)};
+void PlanMemory::sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const {
+  const Bytes states = memory.samples.front().device;
+  const Bytes channels = channels_of(memory.rank);
+  const auto sample = [&](Duration at, Bytes device, Bytes host) {
+    memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
+  };
+  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
+    const Load& load = stages_.front().loads[id.index()];
+    sample(timeline.micro_batches[id.index()].begin.since_start(), states, Bytes{});
+    sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
+    sample(timeline.micro_batches[id.index()].end.since_start(), states, Bytes{});
+  }
+}
+
+void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) const {
+  struct Change {
+    Instant at;
+    bool begins;
+    MicroBatchId id;
+    auto operator<=>(const Change&) const = default;  // what ends gives way to what begins at the same time
+  };
+  std::vector<Change> changes;
+  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
+    changes.push_back({timeline.micro_batches[id.index()].begin, true, id});
+    changes.push_back({timeline.micro_batches[id.index()].end, false, id});
+  }
+  std::sort(changes.begin(), changes.end());
+  const Stage& first = stages_.front();
+  const Bytes channels = channels_of(memory.rank);
+  Bytes kept;
+  Bytes host;
+  for (const Change& change : changes) {
+    const Load& load = first.loads[change.id.index()];
+    kept = change.begins ? kept + load.kept : kept - load.kept;
+    host = change.begins ? host + load.host : host - load.host;
+    const Bytes device = first.device.beside(first.device.states(), kept).total() + channels;
+    memory.samples.push_back({change.at.since_start(), device, host});
+  }
 }
 
 Bytes PlanMemory::channels_of(HdpRank rank) const {

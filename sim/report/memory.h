@@ -19,9 +19,10 @@ struct MemoryUse {
   Bytes host;
   /// Of `device` on the device with most of it: channels to others. Nothing if it is not known what they hold.
   std::optional<Bytes> connections{};
-  MemoryParts parts{};  ///< Of `device`: sums to it.
-  HdpRank rank{};       ///< Whose device it is; the first of several.
-  Duration at{};        ///< Since the start of the step.
+  MemoryParts parts{};     ///< Of `device`: sums to it.
+  HdpRank rank{};          ///< Whose device it is; the first of several.
+  std::int64_t stage = 0;  ///< Of the pipeline.
+  Duration at{};           ///< Since the start of the step.
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
@@ -31,12 +32,19 @@ struct ChannelMemory {
   std::optional<Bytes> per_connection{};
 };
 
+/// How many micro-batches a pipeline has in flight.
+struct PipelineMemory {
+  std::int64_t virtual_stages = 1;
+  bool forward_first = false;  ///< All of them (GPipe); otherwise as chunks_in_flight() says.
+};
+
 /// What a plan's memory depends on besides the plan.
 struct MemorySetting {
   const Transformer& model;
   Mesh mesh;
   MemoryRules rules{};
   ChannelMemory channels{};
+  PipelineMemory pipeline{};
 };
 
 /// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
@@ -55,11 +63,12 @@ struct RankMemory {
 };
 
 /// The memory of all devices while the ranks of a plan run their micro-batches: what stays, the activations of the
-/// micro-batch at work, of which resident_share() is on the device and the rest in host memory, and what its backward
-/// needs beside them (DeviceMemory). Requires pp = 1 (checked).
+/// micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
+/// backward at work needs beside them (DeviceMemory). In flight beside a micro-batch are those that follow it on its
+/// rank; where a pipeline runs nothing in some of its slots, fewer are than counted here.
 class PlanMemory {
  public:
-  /// O(sum of the groups' sizes). The plan must outlive the object.
+  /// O(stages x sum of the groups' sizes). The plan must outlive the object.
   PlanMemory(const Plan& plan, const MemorySetting& setting);
 
   /// The fullest device of all.
@@ -70,24 +79,34 @@ class PlanMemory {
   void place(const Timeline& timeline, const WorkModel& work);
   /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
   /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
-  /// those of the whole group, so that a rank that is ahead of its group begins a little late. O(its micro-batches).
+  /// those of the whole group, so that a rank that is ahead of its group begins a little late. Of a pipeline it is the
+  /// first stage, which has each micro-batch's activations from its begin to its end: two samples each.
+  /// O(n log n) for n micro-batches of the rank.
   [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
 
  private:
+  /// A micro-batch on a device of one stage.
   struct Load {
-    MemoryParts peak;
-    Bytes host;
+    MemoryParts peak;  ///< With nothing else in flight.
+    Bytes kept;        ///< Of its activations, on the device.
+    Bytes host;        ///< The rest of them.
   };
-  [[nodiscard]] Load load_of(const MicroBatch& micro_batch) const;
+  struct Stage {
+    DeviceMemory device;
+    std::vector<Load> loads;  ///< By micro-batch.
+  };
+  void add_stage(std::int64_t stage, const MemorySetting& setting);
+  void add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting);
+  void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
   [[nodiscard]] Bytes channels_of(HdpRank rank) const;
   [[nodiscard]] Duration turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const;
+  void sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const;
+  void sample_flights(RankMemory& memory, const Timeline& timeline) const;
 
   const Plan& plan_;
-  const Transformer& model_;
   ChannelMemory channels_;
   Recompute recompute_;
-  DeviceMemory device_;
-  std::vector<Load> loads_;   ///< By micro-batch.
+  std::vector<Stage> stages_;
   std::vector<Bytes> peaks_;  ///< By rank.
   std::optional<MicroBatchId> fullest_;
   MemoryUse use_;

@@ -16,8 +16,8 @@ Bytes fullest_stage(const PointSpec& point, std::int64_t tokens) {
   for (std::int64_t stage = 0; stage < shape.pp; ++stage) {
     const DeviceMemory device(point.model, stage_shape(point.model, shape, stage), memory_rules_of(point));
     const std::int64_t others = chunks_in_flight(shape.pp, stage, 1, std::numeric_limits<std::int32_t>::max()) - 1;
-    const MemoryLoad load{.tokens = tokens, .ring = ring, .others = device.kept(tokens) * others};
-    fullest = std::max(fullest, device.peak(load).total());
+    const MemoryParts alone = device.peak({.tokens = tokens, .ring = ring});
+    fullest = std::max(fullest, device.beside(alone, device.kept(tokens) * others).total());
   }
   return fullest;
 }

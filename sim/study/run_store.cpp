@@ -75,6 +75,7 @@ Json memory_json(const MemoryUse& memory) {
           {"connections", memory.connections ? Json(memory.connections->count()) : Json()},
           {"parts", parts},
           {"rank", memory.rank.index()},
+          {"stage", memory.stage},
           {"at_ps", memory.at.picoseconds()}};
 }
 
@@ -84,6 +85,7 @@ MemoryUse memory_of(const Json& json) {
   for (std::size_t i = 0; i < memory_parts; ++i)
     memory.parts[static_cast<MemoryPart>(i)] = bytes_of(json.at("parts").at(i));
   memory.rank = HdpRank(json.at("rank").get<std::size_t>());
+  memory.stage = json.at("stage");
   memory.at = Duration::picoseconds(json.at("at_ps"));
   return memory;
 }

@@ -14,7 +14,8 @@ namespace hdpsim::spec {
 namespace {
 
 constexpr char tiny[] = "study configs/studies/tiny.yaml";
-constexpr const char* stable_files[] = {"result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "study.yaml"};
+constexpr const char* stable_files[] = {"result.json", "runs.csv",   "steps.csv", "ranks.csv",
+                                        "links.csv",   "memory.csv", "study.yaml"};
 
 void check_same_results(const Workplace& here, const std::string& folder, const std::string& other) {
   for (const char* name : stable_files) {

@@ -122,6 +122,60 @@ TEST_CASE("memory grows to the turn of each micro-batch and falls back at its en
   CHECK(memory.use().device == std::max(first, second));
 }
 
+TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1F1B lets begin", "[memory]") {
+  // One rank of three stages; sizes differ, so that the window of the first stage that holds most is known.
+  const Plan plan = plan_with(1, {micro_batch(100, 0, 1), micro_batch(400, 0, 1), micro_batch(300, 0, 1),
+                                  micro_batch(200, 0, 1), micro_batch(500, 0, 1)});
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 3;
+  const auto at = [&](std::int64_t stage) {
+    return DeviceMemory(model, stage_shape(model, {.pp = 3}, stage), pipeline.rules);
+  };
+  const auto moment = [&](std::int64_t stage, std::int64_t tokens, std::int64_t others) {
+    return at(stage).beside(at(stage).peak({.tokens = tokens}), at(stage).kept(others)).total();
+  };
+  // In its backward a micro-batch has two behind it on the first stage, one on the second, none on the third.
+  const Bytes expected = std::max({moment(0, 300, 200 + 500), moment(0, 400, 300 + 200), moment(1, 200, 500),
+                                   moment(1, 400, 300), moment(2, 500, 0)});
+  CHECK(PlanMemory(plan, pipeline).use().device == expected);
+
+  pipeline.pipeline.forward_first = true;
+  const Bytes all = std::max(moment(0, 100, 1400), std::max(moment(1, 100, 1400), moment(2, 100, 1400)));
+  CHECK(PlanMemory(plan, pipeline).use().device >= all);
+  CHECK(PlanMemory(plan, pipeline).use().device > expected);
+}
+
+TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
+  const Plan plan = plan_with(1, std::vector<MicroBatch>(9, micro_batch(300, 0, 1)));
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 2;
+  pipeline.pipeline.virtual_stages = 2;
+  const DeviceMemory first(model, stage_shape(model, {.pp = 2}, 0), pipeline.rules);
+  const DeviceMemory last(model, stage_shape(model, {.pp = 2}, 1), pipeline.rules);
+  // Chunks in flight: 2 (2 - 1) + (2 - 1) 2 + 1 = 5 on the first stage, 3 on the last; a micro-batch is two of them.
+  const Bytes on_first = first.beside(first.peak({.tokens = 300}), first.kept(300) * 3 / 2).total();
+  const Bytes on_last = last.beside(last.peak({.tokens = 300}), last.kept(300) * 1 / 2).total();
+  CHECK(PlanMemory(plan, pipeline).use().device == std::max(on_first, on_last));
+}
+
+TEST_CASE("over time the first stage of a pipeline holds every micro-batch from its begin to its end", "[memory]") {
+  const Plan plan = plan_with(1, {micro_batch(300, 0, 1), micro_batch(100, 0, 1)});
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 2;
+  Timeline timeline;
+  timeline.step_time = 90_ms;
+  timeline.micro_batches = {{Instant::at(10_ms), Instant::at(50_ms)}, {Instant::at(20_ms), Instant::at(70_ms)}};
+  const DeviceMemory first(model, stage_shape(model, {.pp = 2}, 0), pipeline.rules);
+  const auto holding = [&](std::int64_t tokens) { return first.beside(first.states(), first.kept(tokens)).total(); };
+  CHECK(PlanMemory(plan, pipeline).over_time(HdpRank(0), timeline, {}).samples ==
+        std::vector<MemorySample>{{0_ms, holding(0), {}},
+                                  {10_ms, holding(300), {}},
+                                  {20_ms, holding(400), {}},
+                                  {50_ms, holding(100), {}},
+                                  {70_ms, holding(0), {}},
+                                  {90_ms, holding(0), {}}});
+}
+
 TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[memory]") {
   const Plan plan = plan_with(1, {micro_batch(1000, 0, 1)});
   Timeline timeline;
@@ -131,7 +185,7 @@ TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[
   again.rules.activations.recompute = Recompute::full;
   PlanMemory memory(plan, again);
   memory.place(timeline, WorkModel{.per_token = 1});
-  CHECK(memory.use().at == 10_ms);  // forward, forward again, and twice its time backward
+  CHECK(memory.use().at == 10_ms);  // a quarter: forward, forward again, and twice its time backward
 }
 
 TEST_CASE("time never runs back in a rank's samples where the intervals of its groups overlap", "[memory]") {

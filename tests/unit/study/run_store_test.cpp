@@ -37,7 +37,7 @@ RunResult a_result() {
   step.evidence = {DurationSum::picoseconds(5), DurationSum::picoseconds(6), {}, {}};
   step.evidence[2].add(Duration::max(), 3);  // what many ranks do together
   step.connections = {13, 14};
-  step.memory = {Bytes(9), Bytes(10), Bytes(15), {}, HdpRank(7), 8_ps};
+  step.memory = {Bytes(9), Bytes(10), Bytes(15), {}, HdpRank(7), 2, 8_ps};
   step.memory.parts[MemoryPart::head] = Bytes(9);
   step.events = 11;
   step.phases = {0.1, 0.2, 0.3, 0.4, 0.5};
