@@ -211,11 +211,11 @@ MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// Behind the MLP's last product, whose input is gone: the gradients of what the activation wrote and of what it read.
+// At the MLP's activation: the gradients of what it wrote and of what it read, where what it wrote is gone already.
 MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load);
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
-  parts[MemoryPart::workspace] += inner(load.tokens) * (1 + read) - inner(load.tokens);
+  parts[MemoryPart::workspace] += inner(load.tokens) * (1 + read - 1);
   return parts;
 }
 

@@ -69,11 +69,12 @@ PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
 
 void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape shape{.tp = setting.mesh.tp, .pp = setting.mesh.pp, .pool = setting.mesh.hdp};
-  stages_.push_back({DeviceMemory(setting.model, stage_shape(setting.model, shape, stage), setting.rules), {}});
+  const DeviceShape own = stage_shape(setting.model, shape, stage);
+  stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
   const DeviceMemory& device = stages_.back().device;
   for (const MicroBatch& micro_batch : plan_.micro_batches) {
     const std::int64_t tokens = micro_batch.tokens_per_rank();
-    const double resident = resident_share(micro_batch.offload, setting.model.layers);
+    const double resident = resident_share(micro_batch.offload, own.layers);
     const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
     const Bytes all = device.kept(tokens);
     const Bytes kept = all.scaled(resident);

@@ -43,6 +43,21 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
+TEST_CASE("what a study says wrongly of memory is told with its place", "[study]") {
+  const Problems problems = StudyFile(changed(good_study, "mesh: {tp: 2}",
+                                              "mesh: {tp: 2, zero: 4}\nmemory: {loss: fusd, gaps: 1, fragmentation: 2, "
+                                              "reserve: 3}\noutput: {memory: {ranks: -1}}"))
+                                .problems();
+  REQUIRE(problems.size() == 6);
+  const char* places[] = {"10:21: ", "11:16: ", "11:22: ", "11:46: ", "11:58: ", "12:26: "};
+  for (std::size_t i = 0; i < problems.size(); ++i) CHECK_THAT(problems[i], Catch::StartsWith(places[i]));
+}
+
+TEST_CASE("memory follows the recomputation of the study", "[study]") {
+  const PointSpec point = StudyFile(good_study).load({"mesh.recompute=full"}).points.at(0).spec;
+  CHECK(memory_rules_of(point).activations.recompute == Recompute::full);
+}
+
 TEST_CASE("the resolved study is the same study", "[study]") {
   const StudyFile file(good_study);
   const Study study = file.load({"data.context=32Ki", "sweep={data.seed: [1, 2]}"});
