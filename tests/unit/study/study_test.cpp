@@ -39,7 +39,7 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK(line_of(*study.resolved.find("memory")) == "{loss: fused, fragmentation: 0.047, reserve: auto}");
   CHECK(point.memory.fused_loss);
   CHECK_FALSE(point.memory.reserve);
-  CHECK(study.memory_ranks == 8);
+  CHECK(study.output.memory_ranks == 8);
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a mixture of experts is refused for the time being", "[study]") {
 
 TEST_CASE("lengths come from exactly one source", "[study]") {
   CHECK(problems_with("{preset: github}", "{preset: github, file: x.csv}") ==
-        Problems{"6:12: lengths come from one source: 'preset', 'file', 'lognormal' or 'lognormal_pareto'"});
+        Problems{"6:12: lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'"});
   CHECK(StudyFile(changed(good_study, "{preset: github}", "{lognormal: {mu: 8, sigma: 1.2, max: 64Ki}}"))
             .problems()
             .empty());
