@@ -459,7 +459,7 @@ TEST_CASE("what a rank waits for its program belongs to the step, as data_wait",
   run_ranks(2, [&](Transport& transport) {
     const auto backend = make_cpu_backend();
     Executor executor(*backend, transport, model);
-    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     const Program program(plan, lowering);
     const ProgramSource source = [&]() -> const Program& {
       if (transport.rank() == 1) std::this_thread::sleep_for(late);
