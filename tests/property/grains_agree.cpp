@@ -291,11 +291,10 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
   compare_grains("grains", {}, tolerance);
 }
 
-// Where rings share links, the fluid grain takes a ring that is run again and the one of backward for one ring, which
-// asks for its links between the two as well: of 240 such studies five are further apart, the worst by 8.0 %.
-TEST_CASE("fluid and exact nearly always agree where activations are computed again", "[grains recompute]") {
-  const Compared compared = compare_grains("grains recompute", {.recomputes = true}, 0.1);
-  if (compared.studies > 1) CHECK(compared.apart <= compared.studies * 3 / 100);
+// Of 240 such studies one is further apart, by 2.2 %: a ring with two slow devices.
+TEST_CASE("fluid and exact nearly always agree within 2 % where activations are computed again", "[grains recompute]") {
+  const Compared compared = compare_grains("grains recompute", {.recomputes = true}, 0.025);
+  CHECK(compared.apart <= 1);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {

@@ -1,7 +1,7 @@
 #include "sim/engine/impl/group_run.h"
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
 
 #include "sim/base/check.h"
 
@@ -15,16 +15,28 @@ bool waits_for(const Instruction& instruction, std::size_t other) {
   });
 }
 
-// From the first exchange of a body to the first instruction that needs the last one: links are in use nowhere else.
-// Empty without an exchange.
-BodyRange ring_range(const std::vector<Instruction>& body) {
+// From the first exchange of a ring, behind `begin`, to the first instruction that needs its last one: links are in use
+// nowhere else. Empty without an exchange.
+BodyRange next_ring(const std::vector<Instruction>& body, std::size_t begin) {
   const auto is_exchange = [](const Instruction& instruction) { return instruction.opcode == Opcode::exchange; };
-  const auto first = std::find_if(body.begin(), body.end(), is_exchange);
+  const auto begins_ring = [&](const Instruction& i) { return is_exchange(i) && i.ring_step == 1; };
+  const auto first = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(begin), body.end(), begins_ring);
   if (first == body.end()) return {0, 0};
-  const auto last = std::find_if(body.rbegin(), body.rend(), is_exchange).base() - 1;
+  const auto end = std::find_if(first + 1, body.end(), begins_ring);  // of the next one
+  const auto last = std::find_if(std::reverse_iterator(end), body.rend(), is_exchange).base() - 1;
   const auto last_index = static_cast<std::size_t>(last - body.begin());
   const auto needs_last = std::find_if(last, body.end(), [&](const auto& i) { return waits_for(i, last_index); });
   return {static_cast<std::size_t>(first - body.begin()), static_cast<std::size_t>(needs_last - body.begin())};
+}
+
+Duration copy_of_layer(const PricedProgram& priced, std::size_t block) {
+  Duration copy;
+  const std::vector<Instruction>& body = priced.program.blocks[block].body;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const bool copies = body[i].opcode == Opcode::offload || body[i].opcode == Opcode::prefetch;
+    if (copies) copy = priced.time(block, i, 1);
+  }
+  return copy;
 }
 
 bool is_slower(const Hop& a, const Hop& b) {
@@ -115,16 +127,17 @@ LoopTime micro_batch_time(const PricedProgram& priced, double speed, const Trans
   return sum;
 }
 
-Pass pass_through(const PricedProgram& priced, std::size_t block) {
+std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  const BodyRange ring = ring_range(body);
-  if (ring.last == 0) return {{0, body.size()}, {}, {}, {}};
-  Pass pass{{0, ring.first}, ring, {ring.last, body.size()}, {}};
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    const bool copies = body[i].opcode == Opcode::offload || body[i].opcode == Opcode::prefetch;
-    if (copies) pass.copy = priced.time(block, i, 1);
+  BodyRange ring = next_ring(body, 0);
+  if (ring.last == 0) return {{{0, body.size()}, {}, {}, {}}};
+  const Duration copy = copy_of_layer(priced, block);
+  std::vector<Pass> legs;
+  for (std::size_t begin = 0; ring.last > 0; begin = ring.last, ring = next_ring(body, begin)) {
+    legs.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy});
   }
-  return pass;
+  legs.back().behind.last = body.size();
+  return legs;
 }
 
 Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed) {
@@ -142,21 +155,14 @@ Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange rin
 
 RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed) {
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  RingDemand most;
-  RingDemand demand;  // of the ring that goes on
+  RingDemand demand;
   for (std::size_t i = ring.first; i < ring.last; ++i) {
     if (body[i].opcode == Opcode::exchange) {
-      if (body[i].ring_step == 1) most = std::exchange(demand, {}).or_more(most);
       demand.message = std::max(demand.message, priced.program.bytes[body[i].work]);
     }
     if (body[i].opcode == Opcode::attention) demand.step = priced.time(block, i, speed);
   }
-  return demand.or_more(most);
-}
-
-RingDemand RingDemand::or_more(const RingDemand& other) const {
-  const auto times = [](Bytes bytes, Duration time) { return static_cast<double>(bytes.count()) * time.seconds(); };
-  return times(other.message, step) > times(message, other.step) ? other : *this;
+  return demand;
 }
 
 Bandwidth RingDemand::rate(Duration latency) const {

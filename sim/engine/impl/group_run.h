@@ -55,9 +55,8 @@ struct GroupPace {
 /// Time of a whole micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// One pass through a block, in three parts. A block without an exchange has only `before`, which then holds all
-/// iterations. A second ring, that of a forward which is computed again, makes one with the first, and with what lies
-/// between them.
+/// A pass through a block, or one leg of it, in three parts. A block without an exchange has only `before`, which then
+/// holds all iterations.
 struct Pass {
   BodyRange before;
   BodyRange ring;
@@ -66,7 +65,9 @@ struct Pass {
   [[nodiscard]] bool has_ring() const { return ring.first < ring.last; }
 };
 
-[[nodiscard]] Pass pass_through(const PricedProgram& priced, std::size_t block);
+/// One pass through a block: a leg for every ring in it, of which there are two where forward is computed again. What
+/// lies behind a ring is that leg's if there is no other one.
+[[nodiscard]] std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block);
 
 /// Time of the compute instructions of a part, once.
 [[nodiscard]] Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed);
@@ -75,15 +76,12 @@ struct Pass {
 [[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
                                  const TransferTime& transfer);
 
-/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive. Of a
-/// pass with two rings (one of them recomputed), that of the more demanding one.
+/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive.
 struct RingDemand {
   Bytes message;
   Duration step;  ///< Of the kernels.
   /// The most that a flow takes whose messages take so long before their first byte arrives: faster would not help.
   [[nodiscard]] Bandwidth rate(Duration latency) const;
-  /// The one of the two that sends more in its time.
-  [[nodiscard]] RingDemand or_more(const RingDemand& other) const;
 };
 [[nodiscard]] RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
 

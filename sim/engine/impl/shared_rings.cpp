@@ -20,6 +20,25 @@ Duration no_transfer(Bytes) {
   return {};
 }
 
+/// A leg of a block's pass, as the slowest class runs it.
+struct Leg {
+  Pass pass;
+  Duration before;            ///< Until the ring ...
+  Duration behind;            ///< ... and from its end.
+  Duration ring_alone;        ///< With transfers that take no time.
+  RingDemand demand;          ///< Of its flows.
+  Bandwidth last_share = {};  ///< At which the ring was last computed for this block, and the answer.
+  Duration last_ring = {};
+};
+
+Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed) {
+  const Duration before = kernel_time(priced, block, pass.before, speed);
+  const Duration behind = kernel_time(priced, block, pass.behind, speed);
+  if (!pass.has_ring()) return {pass, before, behind, {}, {}};
+  return {pass, before, behind, ring_time(priced, block, pass.ring, speed, no_transfer),
+          ring_demand(priced, block, pass.ring, speed)};
+}
+
 }  // namespace
 
 struct SharedRings::Run {
@@ -29,13 +48,8 @@ struct SharedRings::Run {
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
-  Pass pass{};             // of the block
-  Duration before{};       // of the slowest class: until the ring ...
-  Duration behind{};       // ... and from its end
-  Duration ring_alone{};   // with transfers that take no time
-  RingDemand demand{};     // of its flows
-  Bandwidth last_share{};  // at which the ring was last computed for this block, and the answer
-  Duration last_ring{};
+  std::vector<Leg> legs{};  // of the block
+  std::size_t leg = 0;
   Instant pass_began{};
 
   std::vector<FlowId> flows{};  // while in a ring
@@ -52,17 +66,19 @@ struct SharedRings::Run {
 
   // Layer after layer the share is mostly the same.
   [[nodiscard]] Duration ring_at(Bandwidth at_share) {
-    if (at_share != last_share) {
-      last_share = at_share;
-      last_ring = ring(at_share);
+    Leg& own = legs[leg];
+    if (at_share != own.last_share) {
+      own.last_share = at_share;
+      own.last_ring = ring(own, at_share);
     }
-    return last_ring;
+    return own.last_ring;
   }
 
   // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the
   // parts before and behind the ring is the ring.
-  [[nodiscard]] Duration ring(Bandwidth at_share) const {
+  [[nodiscard]] Duration ring(const Leg& of, Bandwidth at_share) const {
     Duration longest;
+    const Pass& pass = of.pass;
     const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes, at_share); };
     for (const SpeedClass& c : pace.classes) {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at_share); };
@@ -71,7 +87,7 @@ struct SharedRings::Run {
       longest = std::max(longest, kernel_time(priced, block, pass.before, c.speed) + between(own, slowest, c.reach) +
                                       kernel_time(priced, block, pass.behind, c.speed));
     }
-    return std::max(ring_alone, longest - before - behind);
+    return std::max(of.ring_alone, longest - of.before - of.behind);
   }
 };
 
@@ -103,34 +119,32 @@ bool SharedRings::handle(const Event& event) {
 void SharedRings::enter_block(MicroBatchId id) {
   Run& run = *runs_[id.index()];
   run.iteration = 0;
-  run.pass = pass_through(run.priced, run.block);
-  run.before = kernel_time(run.priced, run.block, run.pass.before, run.slowest_speed());
-  run.behind = kernel_time(run.priced, run.block, run.pass.behind, run.slowest_speed());
-  run.ring_alone = run.pass.has_ring()
-                       ? ring_time(run.priced, run.block, run.pass.ring, run.slowest_speed(), no_transfer)
-                       : Duration{};
-  run.last_share = Bandwidth{};
-  if (run.pass.has_ring()) run.demand = ring_demand(run.priced, run.block, run.pass.ring, run.slowest_speed());
+  run.legs.clear();
+  for (const Pass& pass : pass_through(run.priced, run.block)) {
+    run.legs.push_back(leg_of(run.priced, run.block, pass, run.slowest_speed()));
+  }
   enter_pass(id);
 }
 
 void SharedRings::enter_pass(MicroBatchId id) {
   Run& run = *runs_[id.index()];
   run.pass_began = queue_.now();
-  if (run.pass.has_ring()) return schedule(id, run.before, ring_reached);
+  run.leg = 0;
+  const Leg& first = run.legs.front();
+  if (first.pass.has_ring()) return schedule(id, first.before, ring_reached);
   run.iteration = run.iterations() - 1;
-  schedule(id, run.before * run.iterations(), pass_ended);
+  schedule(id, first.before * run.iterations(), pass_ended);
 }
 
 void SharedRings::enter_ring(MicroBatchId id) {
   Run& run = *runs_[id.index()];
   for (const Hop& hop : run.hops) {
-    const Bandwidth rate = run.demand.rate(hop.latency);
+    const Bandwidth rate = run.legs[run.leg].demand.rate(hop.latency);
     for (const Route& route : hop.routes) {
       run.flows.push_back(flows_.add(route, rate, static_cast<std::uint32_t>(id.index())));
     }
   }
-  run.earliest_end = queue_.now() + run.ring_alone;
+  run.earliest_end = queue_.now() + run.legs[run.leg].ring_alone;
   run.since = queue_.now();
   run.whole = Duration{};
   run.done = 0;
@@ -142,11 +156,13 @@ void SharedRings::leave_ring(MicroBatchId id) {
   for (const FlowId flow : run.flows) flows_.remove(flow);
   run.flows.clear();
   run.version = queue_.fresh_version();
+  if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
+  const Leg& last = run.legs.back();
   // A layer's copy hides behind the whole pass of another layer; two layers have none to wait for.
-  const Duration pass = queue_.now() + run.behind - run.pass_began;
+  const Duration pass = queue_.now() + last.behind - run.pass_began;
   const bool waits = run.iteration > 0 && run.iteration + 1 < run.iterations();
-  const Duration stall = waits ? std::max(Duration{}, run.pass.copy - pass) : Duration{};
-  schedule(id, run.behind + stall, pass_ended);
+  const Duration stall = waits ? std::max(Duration{}, last.pass.copy - pass) : Duration{};
+  schedule(id, last.behind + stall, pass_ended);
 }
 
 bool SharedRings::end_pass(MicroBatchId id) {

@@ -89,6 +89,18 @@ TEST_CASE("points share a world as long as cluster, profile and mesh are the sam
   CHECK(clusters.points[1].spec.mesh.hdp == 32);
 }
 
+TEST_CASE("a study says what backward computes again", "[study][recompute]") {
+  const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, recompute: full}"));
+  const Study study = file.load();
+  CHECK(study.points[0].spec.recompute == Recompute::full);
+  CHECK(lowering_of(study.points[0].spec).recompute == Recompute::full);
+  const Study both = file.load({"sweep={mesh.recompute: [none, selective]}"});
+  CHECK(both.points[0].spec.recompute == Recompute::none);
+  CHECK(both.points[1].spec.recompute == Recompute::selective);
+  CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: some}") ==
+        std::vector<std::string>{"10:22: there is no way to recompute activations 'some'"});
+}
+
 TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {
   const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, groups: communicators, connections: cold}"));
   const Study study = file.load();
