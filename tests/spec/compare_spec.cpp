@@ -50,7 +50,8 @@ TEST_CASE("several plans run in turn, each in a folder of its own, and are compa
   CHECK_THAT(executed.out, Contains("warm-up") && Contains("plan exposed: "));
   const std::vector<std::string> files = {"measured-0-2.jsonl", "measured-0.jsonl",  "measured-1-2.jsonl",
                                           "measured-1.jsonl",   "plan-0.json",       "plan-1.json",
-                                          "predicted-0.jsonl",  "predicted-1.jsonl", "steps.csv"};
+                                          "predicted-0.jsonl",  "predicted-1.jsonl", "steps.csv",
+                                          "trace-0.json.gz",    "trace-1.json.gz"};
   CHECK(files_in(here.folder() / "real/static") == files);
   CHECK(files_in(here.folder() / "real/hdp-balance") == files);
 
