@@ -295,7 +295,7 @@ class StepEvents {
   }
 
   void write_arrow(const Event& event, EventFile& file) const {
-    // Arrows of two steps must not share an id; no step has so many.
+    // The first process makes the ids of two steps differ.
     file.add(R"({{"ph":"{}","name":"to the next rank","cat":"ring","id":"{}.{}","ts":{},"pid":{},"tid":{}{}}})",
              event.phase, first_process_, event.source, microseconds(event.at.since_start()), event.process,
              event.thread, event.phase == 'f' ? R"(,"bp":"e")" : "");
