@@ -40,8 +40,8 @@ bool tp_shares_a_node(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics&
   if (node % mesh.tp == 0) return true;
   const std::string problem = mesh.tp > node ? fmt::format("tp {} does not fit a node of {} gpus", mesh.tp, node)
                                              : fmt::format("tp {} does not divide a node of {} gpus", mesh.tp, node);
-  diagnostics.error(position, problem,
-                    fmt::format("the shards of a stage must share a node: write a divisor of {}", node));
+  diagnostics.unsupported(position, problem,
+                          fmt::format("the shards of a stage must share a node: write a divisor of {}", node));
   return false;
 }
 

@@ -312,8 +312,8 @@ TEST_CASE("an expanded cluster reads back as the same cluster", "[cluster]") {
 
 TEST_CASE("every shipped cluster is accepted and named after its file", "[cluster][preset]") {
   const auto names = cluster_preset_names(shipped_clusters());
-  CHECK(names == std::vector<std::string>{"a100-rail-3tier", "b200-rail", "gb200-nvl72", "h100-rail", "h200-rail",
-                                          "laptop-cpu"});
+  CHECK(names == std::vector<std::string>{"a100-rail-3tier", "b200-rail", "dgx-a100-superpod", "gb200-nvl72",
+                                          "h100-rail", "h200-rail", "laptop-cpu"});
   for (const std::string& name : names) CHECK(cluster_from("{preset: " + name + "}").name == name);
 }
 
