@@ -14,11 +14,12 @@ namespace {
 
 constexpr double bytes_per_gb = 1e9;
 
-// What this program cannot do yet, told once each; empty if anything else is wrong.
+// What this program cannot do yet, told once each; empty if everything can be done. What else is wrong with such a case is
+// not looked at: what it says of pipelines, for instance, may be in words that only pipelines bring.
 std::string reason_not_to_run(const InputError& error) {
   std::vector<std::string> reasons;
   for (const Diagnostic& problem : error.diagnostics().sorted()) {
-    if (!problem.unsupported) return {};
+    if (!problem.unsupported) continue;
     if (std::find(reasons.begin(), reasons.end(), problem.message) == reasons.end()) reasons.push_back(problem.message);
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
