@@ -18,6 +18,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/report/table.h"
 #include "sim/study/study.h"
+#include "sim/study/validation.h"
 #include "sim/trace/description.h"
 
 namespace hdpsim {
@@ -72,6 +73,12 @@ std::string check_profile(const Value& document, const std::string& path, Diagno
                      profile_label_name(profile->provenance.label));
 }
 
+std::string check_validation(const std::string& path, Catalog& catalog) {
+  const ValidationStudy validation = load_validation(path, catalog);
+  return fmt::format("a validation set of {} cases, {} of which can be predicted", validation.set.cases.size(),
+                     validation.study.points.size());
+}
+
 std::string check_lengths(const std::string& path) {
   if (holds_distribution(detect_format(path))) {
     (void)read_distribution(path);
@@ -103,6 +110,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
       return {check_model(path, diagnostics), {}};
     case FileKind::profile:
       return {check_profile(load_document(path, diagnostics), path, diagnostics), {}};
+    case FileKind::validation:
+      return {check_validation(path, catalog), {}};
     case FileKind::lengths:
       break;
   }
@@ -112,7 +121,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
 }  // namespace
 
 const std::vector<std::string>& file_kind_names() {
-  static const std::vector<std::string> names = {"study", "plan", "cluster", "model", "profile", "lengths"};
+  static const std::vector<std::string> names = {"study",   "plan",    "cluster",   "model",
+                                                 "profile", "lengths", "validation"};
   return names;
 }
 
@@ -122,6 +132,7 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
     if (schema->text == plan_schema) return FileKind::plan;
     if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
   }
+  if (has_any(document, {"columns", "rows"})) return FileKind::validation;
   if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
   if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
   if (has_any(document, {"node", "tiers", "preset"})) return FileKind::cluster;

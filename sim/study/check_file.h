@@ -10,7 +10,7 @@
 namespace hdpsim {
 
 /// Every kind of file that the user can hand in.
-enum class FileKind { study, plan, cluster, model, profile, lengths };
+enum class FileKind { study, plan, cluster, model, profile, lengths, validation };
 
 /// "study", "plan", ...: in the order of FileKind.
 [[nodiscard]] const std::vector<std::string>& file_kind_names();

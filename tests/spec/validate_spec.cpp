@@ -1,0 +1,59 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+constexpr char small_set[] = R"(name: small
+about: a test
+source: nobody
+study:
+  cluster: {preset: a100-rail-3tier}
+  model: {preset: llama-7b}
+  profile: a100-published
+  plans: [static]
+columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s]
+rows:
+  - [1, 8, 2, 16, 4Ki, 2]
+  - [2, 4, 1, 16, 4Ki, 4]
+)";
+
+TEST_CASE("validate lays predictions beside what was published, the same whatever the number of jobs", "[validate]") {
+  const Workplace here;
+  here.write("small.yaml", small_set);
+  const Outcome one = here.hdpsim("validate ./small.yaml --jobs 1 --format json --out results");
+  REQUIRE(one.code == 0);
+  CHECK(one.out == here.hdpsim("validate ./small.yaml --jobs 3 --format json").out);
+  CHECK(files_in(here.folder() / "results") ==
+        std::vector<std::string>{"sets.csv", "validation.csv", "validation.json"});
+  CHECK(here.read("results/validation.json") == one.out);
+  const auto json = nlohmann::json::parse(one.out);
+  CHECK(json.at("schema") == "hdpsim.validation/1");
+  REQUIRE(json.at("rows").size() == 2);
+  for (const auto& row : json.at("rows")) {
+    CHECK(row.at("set") == "small");
+    CHECK(row.at("predicted") > 0);
+    CHECK(row.at("unit") == "s");
+  }
+  // Two plans of one job have one pair, which is in the published order or not.
+  const double tau = json.at("sets").at(0).at("kendall_tau");
+  CHECK((tau == 1 || tau == -1));
+}
+
+TEST_CASE("validate refuses sets that are not there and tells what is wrong with one", "[validate]") {
+  const Workplace here;
+  const Outcome unknown = here.hdpsim("validate sc22");
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("did you mean 'sc21'?") != std::string::npos);
+  here.write("wrong.yaml", "name: wrong\nrows: []\n");
+  const Outcome wrong = here.hdpsim("validate ./wrong.yaml --out results");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("wrong.yaml:1:1: error: a validation set needs 'about'") != std::string::npos);
+  CHECK(wrong.err.find("wrong.yaml:1:1: error: a validation set needs 'study'") != std::string::npos);
+  CHECK_FALSE(fs::exists(here.folder() / "results"));
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
