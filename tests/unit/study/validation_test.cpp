@@ -82,7 +82,7 @@ TEST_CASE("all problems of a set are told at once, at their cells", "[validation
   std::string text = changed(good_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
   text = changed(text, "micro_batch", "microbatch");
   CHECK(problems_of(text) == std::vector<std::string>{
-                                 "9:20: there is no column 'microbatch'",
+                                 "9:19: there is no column 'microbatch'",
                                  "11:15: 'none' is not a whole number, such as 4096, 256Ki or 100M",
                                  "11:5: a job of sequences of one length needs 'sequence' and 'global_batch'",
                                  "11:26: 'step_time_s' must be above 0",
@@ -101,8 +101,8 @@ TEST_CASE("what a study says against a row points at its cell", "[validation]") 
 
 TEST_CASE("with several plans a figure names its own, and speed-ups need something to compare to", "[validation]") {
   const std::string two = changed(good_set, "plans: [static]", "plans: [static, hdp-naive]");
-  CHECK(problems_of(two) == std::vector<std::string>{"9:52: of which plan is 'step_time_s'?",
-                                                     "9:65: of which plan is 'tokens_per_s_per_gpu'?"});
+  CHECK(problems_of(two) == std::vector<std::string>{"9:56: of which plan is 'step_time_s'?",
+                                                     "9:69: of which plan is 'tokens_per_s_per_gpu'?"});
   const std::string named =
       changed(changed(two, "step_time_s,", "step_time_s static,"), "tokens_per_s_per_gpu]", "speedup hdp-balance]");
   const auto found = problems_of(named);
@@ -140,7 +140,7 @@ TEST_CASE("every shipped set can be read, and is worth its name", "[validation]"
 TEST_CASE("kernels are chosen by the study: fp8 products where the profile has them", "[kernels]") {
   const std::string study = changed(test::good_study, "mesh:", "kernels: {linear: fp8}\nmesh:");
   const StudyFile without(study);
-  CHECK(without.problems() == std::vector<std::string>{"10:20: the profile a100-published has no 'gemm_fp8'"});
+  CHECK(without.problems() == std::vector<std::string>{"10:19: the profile a100-published has no 'gemm_fp8'"});
   const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
   const Study read = with.load();
   const DeviceProfile& profile = *read.points[0].spec.profile;
