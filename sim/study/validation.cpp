@@ -14,8 +14,8 @@ namespace {
 
 constexpr double bytes_per_gb = 1e9;
 
-// What this program cannot do yet, told once each; empty if everything can be done. What else is wrong with such a case is
-// not looked at: what it says of pipelines, for instance, may be in words that only pipelines bring.
+// What this program cannot do yet, told once each; empty if everything can be done. What else is wrong with such a case
+// is not looked at: what it says of pipelines, for instance, may be in words that only pipelines bring.
 std::string reason_not_to_run(const InputError& error) {
   std::vector<std::string> reasons;
   for (const Diagnostic& problem : error.diagnostics().sorted()) {
