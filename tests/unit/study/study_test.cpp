@@ -98,7 +98,7 @@ TEST_CASE("a study says what backward computes again", "[study][recompute]") {
   CHECK(both.points[0].spec.recompute == Recompute::none);
   CHECK(both.points[1].spec.recompute == Recompute::selective);
   CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: some}") ==
-        std::vector<std::string>{"10:22: there is no way to recompute activations 'some'"});
+        std::vector<std::string>{"10:26: there is no way to recompute activations 'some'"});
 }
 
 TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {
