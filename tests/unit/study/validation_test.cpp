@@ -47,11 +47,12 @@ TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of
   const PointSpec& first = validation.study.points[0].spec;
   CHECK(validation.set.cases[0].name == "tp 1 dp 8 micro_batch 2");  // what is the same in all rows is left out
   CHECK(first.cluster.devices == 8);
-  CHECK(first.mesh == Mesh{8, 1, 1});
+  CHECK(std::pair(first.mesh.hdp, first.mesh.tp) == std::pair<std::int64_t, std::int64_t>(8, 1));
   CHECK(first.batch.context == 2 * 4096);
   CHECK(first.capacity == 2 * 4096);
   CHECK(first.batch.tokens_per_step == 16 * 4096);
-  CHECK(validation.study.points[1].spec.mesh == Mesh{4, 2, 1});
+  const Mesh& second = validation.study.points[1].spec.mesh;
+  CHECK(std::pair(second.hdp, second.tp) == std::pair<std::int64_t, std::int64_t>(4, 2));
   CHECK(validation.set.cases[0].job == validation.set.cases[1].job);
   const Batch batch = validation.study.points[0].batches->step(0);
   CHECK(batch.sequences.size() == 16);
