@@ -47,12 +47,12 @@ TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of
   const PointSpec& first = validation.study.points[0].spec;
   CHECK(validation.set.cases[0].name == "tp 1 dp 8 micro_batch 2");  // what is the same in all rows is left out
   CHECK(first.cluster.devices == 8);
-  CHECK(std::pair(first.mesh.hdp, first.mesh.tp) == std::pair<std::int64_t, std::int64_t>(8, 1));
+  CHECK(first.mesh.hdp == 8);
   CHECK(first.batch.context == 2 * 4096);
   CHECK(first.capacity == 2 * 4096);
   CHECK(first.batch.tokens_per_step == 16 * 4096);
-  const Mesh& second = validation.study.points[1].spec.mesh;
-  CHECK(std::pair(second.hdp, second.tp) == std::pair<std::int64_t, std::int64_t>(4, 2));
+  CHECK(validation.study.points[1].spec.mesh.hdp == 4);
+  CHECK(validation.study.points[1].spec.mesh.tp == 2);
   CHECK(validation.set.cases[0].job == validation.set.cases[1].job);
   const Batch batch = validation.study.points[0].batches->step(0);
   CHECK(batch.sequences.size() == 16);
@@ -84,14 +84,14 @@ TEST_CASE("all problems of a set are told at once, at their cells", "[validation
   text = changed(text, "micro_batch", "microbatch");
   CHECK(problems_of(text) == std::vector<std::string>{
                                  "9:19: there is no column 'microbatch'",
-                                 "11:15: 'none' is not a whole number, such as 4096, 256Ki or 100M",
                                  "11:5: a job of sequences of one length needs 'sequence' and 'global_batch'",
+                                 "11:15: \"none\" is not a whole number",
                                  "11:26: 'step_time_s' must be above 0",
                              });
   CHECK(problems_of(changed(good_set, ", 4, 2048]", "]")) ==
         std::vector<std::string>{"12:5: a row has 7 cells, one a column; this one has 5"});
   CHECK(problems_of(changed(good_set, "source: nobody\n", "")).size() == 1);
-  CHECK(problems_of(changed(good_set, "[2, 4, 1", "[1, 8, 2")) ==
+  CHECK(problems_of(changed(good_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
         std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' stands here a second time"});
 }
 
