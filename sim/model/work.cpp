@@ -72,6 +72,16 @@ std::vector<Gemm> products(const std::vector<Gemm>& forward, Direction direction
   return gemms;
 }
 
+// Every second product of a backward part, as append_backward() puts them.
+LinearPart half_of(const LinearPart& backward, Gradients gradients) {
+  const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
+  const bool keeps_kernels = (gradients == Gradients::weights) == (backward.part == DensePart::embedding);
+  LinearPart half{.gemms = {}, .part = backward.part, .direction = backward.direction, .gradients = gradients};
+  if (keeps_kernels) half.memory_bound = backward.memory_bound;
+  for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
+  return half;
+}
+
 /// Elements read and written, in bf16.
 MemoryBound kernels(std::int64_t elements, std::int64_t count) {
   return {Bytes(elements * bf16), count};
@@ -175,6 +185,14 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
     part.memory_bound = kernels(2 * logits + 3 * hidden_elements, 2);
   }
   return part;
+}
+
+LinearPart input_gradients(const LinearPart& backward) {
+  return half_of(backward, Gradients::inputs);
+}
+
+LinearPart weight_gradients(const LinearPart& backward) {
+  return half_of(backward, Gradients::weights);
 }
 
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {

@@ -10,11 +10,30 @@ constexpr std::int64_t bf16_bytes = 2;
 constexpr std::int64_t fp32_bytes = 4;
 constexpr std::uint32_t resident_layers = 2;  // always on the device under offload (ByteScale, section 4.1)
 
-// Writes the program of one micro-batch block by block.
+// The part of the model and of the work on it that one pass does.
+struct PassWork {
+  std::int64_t layers;
+  bool embedding;
+  bool head;
+  bool first_of_stage;  // of the micro-batch
+  PassKind kind;
+
+  [[nodiscard]] bool forward() const { return kind == PassKind::whole || kind == PassKind::forward; }
+  [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
+};
+
+PassWork work_of(const StagePass& pass, const LoweringOptions& options) {
+  const std::int64_t chunks = options.mesh.pp * options.pipeline.virtual_stages;
+  const std::int64_t layers = layers_of_chunk(options.model.layers, chunks, pass.chunk).count;
+  return {layers, pass.chunk == 0, pass.chunk + 1 == chunks, pass.chunk < options.mesh.pp, pass.kind};
+}
+
+// Writes the program of one pass block by block.
 class Lowering {
  public:
-  Lowering(const MicroBatch& micro_batch, const LoweringOptions& options)
-      : micro_batch_(micro_batch),
+  Lowering(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options)
+      : work_(work),
+        micro_batch_(micro_batch),
         model_(options.model),
         tp_(options.mesh.tp),
         dkv_bytes_(options.dkv_bytes_per_element),
@@ -24,18 +43,40 @@ class Lowering {
         ring_(micro_batch.group.size()) {}
 
   MicroBatchProgram run() {
-    overhead();
-    single(embedding(model_, tokens_, tp_, Direction::forward));
-    forward_layers();
-    single(output_head(model_, tokens_, tp_, Direction::forward));
-    single(output_head(model_, tokens_, tp_, Direction::backward));
-    backward_layers();
-    single(embedding(model_, tokens_, tp_, Direction::backward));
+    if (work_.forward()) forward();
+    if (work_.backward()) backward();
+    if (work_.kind == PassKind::weight_gradient) weights();
     return std::move(program_);
   }
 
  private:
   using Index = std::uint32_t;
+
+  void forward() {
+    if (work_.first_of_stage) overhead();
+    if (work_.embedding) single(embedding(model_, tokens_, tp_, Direction::forward));
+    forward_layers();
+    if (work_.head) single(output_head(model_, tokens_, tp_, Direction::forward));
+  }
+
+  void backward() {
+    const bool scatters = work_.embedding && work_.kind != PassKind::input_gradient;
+    if (work_.head) single(backward_part(output_head(model_, tokens_, tp_, Direction::backward)));
+    backward_layers();
+    if (scatters) single(embedding(model_, tokens_, tp_, Direction::backward));
+  }
+
+  void weights() {
+    if (work_.head) single(weight_gradients(output_head(model_, tokens_, tp_, Direction::backward)));
+    open_block(work_.layers);
+    dense(weight_gradients(after_attention(model_, tokens_, tp_, Direction::backward)));
+    dense(weight_gradients(before_attention(model_, tokens_, tp_, Direction::backward)));
+    if (work_.embedding) single(weight_gradients(embedding(model_, tokens_, tp_, Direction::backward)));
+  }
+
+  [[nodiscard]] LinearPart backward_part(LinearPart part) const {
+    return work_.kind == PassKind::input_gradient ? input_gradients(part) : std::move(part);
+  }
 
   void overhead() {
     open_block(1);
@@ -48,7 +89,7 @@ class Lowering {
   }
 
   void forward_layers() {
-    open_block(model_.layers);
+    open_block(work_.layers);
     const auto [own, step] = ring_work(Direction::forward);
     tensor_parallel(1);  // all-gather of the normed hidden states
     const Index projected = dense(before_attention(model_, tokens_, tp_, Direction::forward));
@@ -60,15 +101,15 @@ class Lowering {
   }
 
   void backward_layers() {
-    open_block(model_.layers);
+    open_block(work_.layers);
     const bool prefetched = micro_batch_.offload > 0;
     if (prefetched) prefetch();
     const auto [own, step] = ring_work(Direction::backward);
     tensor_parallel(3);
-    const Index projected = dense(after_attention(model_, tokens_, tp_, Direction::backward));
+    const Index projected = dense(backward_part(after_attention(model_, tokens_, tp_, Direction::backward)));
     if (prefetched) wait_for_prefetch();
     backward_ring(projected, own, step);
-    const Index last = dense(before_attention(model_, tokens_, tp_, Direction::backward));
+    const Index last = dense(backward_part(before_attention(model_, tokens_, tp_, Direction::backward)));
     if (ring_ > 1) body()[last].after(last_exchange_);
     tensor_parallel(1);
     // The memory of a layer is free once its backward has ended; the layer two further on may then come back.
@@ -204,6 +245,7 @@ class Lowering {
     return static_cast<Index>(body().size()) - 1;
   }
 
+  PassWork work_;
   const MicroBatch& micro_batch_;
   const Transformer& model_;
   std::int64_t tp_;
@@ -216,25 +258,67 @@ class Lowering {
   MicroBatchProgram program_;
 };
 
+std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
+  return (model.vocabulary * model.hidden + tp - 1) / tp;
+}
+
+// The final norm, which goes with the head.
+std::int64_t norm_parameters(const Transformer& model) {
+  return parameter_count(model) - model.layers * layer_parameter_count(model) - embedding_parameter_count(model);
+}
+
 }  // namespace
 
-Program::Program(const Plan& plan, const LoweringOptions& options) : plan_(plan), options_(options) {
-  HDPSIM_CHECK(options.mesh.pp == 1, "pipelines cannot be lowered yet: pp is {}", options.mesh.pp);
+std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
+                                 std::int64_t stage) {
+  if (mesh.pp == 1) return parameters_per_device(model, mesh.tp);
+  std::int64_t layers = 0;
+  for (std::int64_t turn = 0; turn < pipeline.virtual_stages; ++turn) {
+    layers += layers_of_chunk(model.layers, mesh.pp * pipeline.virtual_stages, turn * mesh.pp + stage).count;
+  }
+  std::int64_t parameters = layers * layer_parameter_count(model);
+  const std::int64_t table = model.vocabulary * model.hidden;
+  if (stage == 0) parameters += table + model.learned_positions * model.hidden;
+  if (stage + 1 == mesh.pp) parameters += table + norm_parameters(model);
+  return (parameters + mesh.tp - 1) / mesh.tp;
+}
+
+Program::Program(const Plan& plan, const LoweringOptions& options)
+    : plan_(plan), options_(options), pipeline_(plan, options.mesh.pp, options.pipeline) {
   HDPSIM_CHECK(options.mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, options.mesh.hdp);
+  HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} stages of {} chunks", options.model.layers,
+               pipeline_.stages(), options.pipeline.virtual_stages);
+}
+
+MicroBatchProgram Program::pass(PassId id) const {
+  return Lowering(work_of(pipeline_.pass(id), options_), pipeline_.micro_batch(id), options_).run();
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
-  return Lowering(plan_.micro_batches.at(id.index()), options_).run();
+  HDPSIM_CHECK(pipeline_.stages() == 1, "micro-batch {} is no pass of a pipeline of {} stages", id.index(),
+               pipeline_.stages());
+  return pass(PassId(id.index()));
 }
 
-StepEnd Program::step_end() const {
-  const std::int64_t parameters = parameters_per_device(options_.model, options_.mesh.tp);
+Bytes Program::message(PassId id) const {
+  const std::int64_t tp = options_.mesh.tp;
+  const std::int64_t tokens = (pipeline_.micro_batch(id).tokens_per_rank() + tp - 1) / tp;
+  return hidden_bytes(options_.model, tokens) * options_.bytes_per_element / bf16_bytes;
+}
+
+StepEnd Program::step_end(std::int64_t stage) const {
+  const Transformer& model = options_.model;
+  const std::int64_t parameters = parameters_of_stage(model, options_.mesh, options_.pipeline, stage);
   const std::int64_t shard = (parameters + options_.mesh.hdp - 1) / options_.mesh.hdp;
   // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the parameter.
   const std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + options_.bytes_per_element;
-  return {Bytes(parameters * fp32_bytes),
-          {Bytes(shard * optimizer_bytes), 1},
-          Bytes(parameters * options_.bytes_per_element)};
+  StepEnd end{Bytes(parameters * fp32_bytes),
+              {Bytes(shard * optimizer_bytes), 1},
+              Bytes(parameters * options_.bytes_per_element)};
+  const std::int64_t pp = options_.mesh.pp;
+  const bool shares_table = model.tied_embeddings && pp > 1 && (stage == 0 || stage + 1 == pp);
+  if (shares_table) end.tied = Bytes(table_parameters(model, options_.mesh.tp) * fp32_bytes);
+  return end;
 }
 
 }  // namespace hdpsim
