@@ -172,7 +172,8 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
-  const auto layers = static_cast<double>(model.layers);
+  const auto stages = static_cast<double>(parts_->mesh.pp);
+  const auto layers = static_cast<double>(model.layers) / stages;
   const auto tokens = static_cast<double>(capacity);
   double dense = 0;
   double per_step_area = 0;
@@ -183,8 +184,8 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     add_dense(before_attention(model, capacity, tp, direction), layers);
     add_dense(after_attention(model, capacity, tp, direction), layers);
-    add_dense(embedding(model, capacity, tp, direction), 1);
-    add_dense(output_head(model, capacity, tp, direction), 1);
+    add_dense(embedding(model, capacity, tp, direction), 1 / stages);
+    add_dense(output_head(model, capacity, tp, direction), 1 / stages);
     if (tp > 1) dense += 4 * layers * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},

@@ -132,8 +132,8 @@ bool sends_backward(PassKind kind) {
 
 }  // namespace
 
-const std::vector<std::string_view>& pipeline_schedule_names() {
-  static const std::vector<std::string_view> names{"1f1b", "gpipe", "interleaved", "zb-h1"};
+const std::vector<std::string>& pipeline_schedule_names() {
+  static const std::vector<std::string> names{"1f1b", "gpipe", "interleaved", "zb-h1"};
   return names;
 }
 

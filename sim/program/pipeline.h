@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "sim/base/id.h"
@@ -19,7 +19,7 @@ enum class PipelineSchedule : std::uint8_t {
   zb_h1,  ///< Qi et al. 2023: 1F1B with backward in two parts; stage s is s weight gradients behind.
 };
 /// `1f1b`, `gpipe`, `interleaved`, `zb-h1`, in the order of the enumeration.
-[[nodiscard]] const std::vector<std::string_view>& pipeline_schedule_names();
+[[nodiscard]] const std::vector<std::string>& pipeline_schedule_names();
 
 struct PipelineOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;

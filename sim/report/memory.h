@@ -7,6 +7,7 @@
 #include "sim/model/transformer.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
+#include "sim/program/program.h"
 
 namespace hdpsim {
 
@@ -32,10 +33,14 @@ struct ChannelMemory {
   std::optional<Bytes> per_connection{};
 };
 
-/// Weights, gradients, optimizer shard, channels, and the activations of the largest micro-batch: activation_bytes() of
-/// every layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the
+/// Of a pipeline of one stage: weights, gradients, optimizer shard, channels, and the activations of the largest
+/// micro-batch: activation_bytes() of every layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the
 /// allocator's gaps, buffers of collectives, the logits (the cross-entropy is fused). O(sum of the groups' sizes).
 [[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh,
                                    const ChannelMemory& channels = {});
+
+/// The same on the fullest device of a pipeline: of its stage, and with the activations of all micro-batches that it has
+/// run forward and not yet all of backward. O(passes of all workers).
+[[nodiscard]] MemoryUse memory_use(const Program& program, const ChannelMemory& channels = {});
 
 }  // namespace hdpsim

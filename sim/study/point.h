@@ -17,6 +17,7 @@
 #include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
 #include "sim/profile/device_profile.h"
+#include "sim/program/program.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"
@@ -44,6 +45,7 @@ struct PointSpec {
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
+  PipelineOptions pipeline;              ///< Of a mesh with more than one stage.
   NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
@@ -55,12 +57,15 @@ struct PointSpec {
   std::vector<BackgroundSpec> background;
   std::uint64_t fingerprint = 0;  ///< Of the profile, the models and the lengths.
 
+  /// What plans become programs with.
+  [[nodiscard]] LoweringOptions lowering() const;
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
 
 /// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
-/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}`.
+/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}`; with
+/// stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.

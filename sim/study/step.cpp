@@ -43,7 +43,8 @@ void require_sound(const Plan& plan) {
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
 }
 
-StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
+StepResult summary(const Program& program, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
+  const Plan& plan = program.plan();
   const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
   return {.step = plan.step,
           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
@@ -55,7 +56,7 @@ StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, 
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
           .connections = {connections.most_peers(), connections.groups()},
-          .memory = memory_use(plan, spec.model, spec.mesh, {&connections, memory_per_peer(*spec.profile)}),
+          .memory = memory_use(program, {&connections, memory_per_peer(*spec.profile)}),
           .events = timeline.events,
           .phases = {}};
 }
@@ -65,9 +66,7 @@ Background background_of(const StudyPoint& point, std::int64_t step, World& worl
   Background background;
   for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
     const StudyNeighbour& job = point.neighbours[i];
-    const LoweringOptions lowering{job.spec->model, job.spec->mesh,
-                                   job.spec->profile->backward_ring.dkv_bytes_per_element};
-    background.jobs.push_back({job.name, &world.job(i).machine(), lowering, [&job, step](std::int64_t n) {
+    background.jobs.push_back({job.name, &world.job(i).machine(), job.spec->lowering(), [&job, step](std::int64_t n) {
                                  Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
                                  require_sound(plan);
                                  return plan;
@@ -105,12 +104,12 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   require_sound(made);
   phases.check_s = watch.lap();
 
-  const LoweringOptions lowering{spec.model, spec.mesh, spec.profile->backward_ring.dkv_bytes_per_element};
+  const LoweringOptions lowering = spec.lowering();
   const Program program(made, lowering);
   Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
   phases.simulation_s = watch.lap();
 
-  StepResult result = summary(made, batch, spec, timeline);
+  StepResult result = summary(program, batch, spec, timeline);
   phases.summary_s = watch.lap();
   result.phases = phases;
   return {result, std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};

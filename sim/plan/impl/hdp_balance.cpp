@@ -21,6 +21,7 @@ struct Candidate {
   RankChoice choice = RankChoice::least_wait;
   double longest_seconds = 0;  // that offload may let a micro-batch take
   double share = 0;            // seconds of every rank if all work were spread evenly
+  Draw draw = Draw::first_bucket;
 };
 
 // How a way turned out, by the work model.
@@ -86,12 +87,21 @@ class Balancing {
       const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
       rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
     }
-    Buckets buckets(rings, options_.buckets);
+    Buckets buckets(rings, options_.buckets, candidate_.draw);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
+    add_rings();
     return place_short();
   }
 
  private:
+  // A ring with all that it is to compute.
+  struct Placed {
+    std::vector<HdpRank> group;
+    SequenceList members;
+    double offload;
+    double seconds;
+  };
+
   static SequenceList::const_iterator first_short(const SequenceList& order, const Batch& batch,
                                                   std::int64_t capacity) {
     return std::partition_point(order.begin(), order.end(),
@@ -112,9 +122,22 @@ class Balancing {
     group.reserve(ranks.size());
     for (const std::int64_t rank : ranks) {
       group.emplace_back(static_cast<std::size_t>(rank));
-      loads_.put(rank, start + seconds);
+      const bool is_first = loads_.load(rank) == 0;
+      loads_.put(rank, start + seconds + (is_first ? fill_and_drain(seconds) : 0));
     }
-    builder_.add(std::move(group), members, size.offload);
+    placed_.push_back({std::move(group), std::move(members), size.offload, seconds});
+  }
+
+  // In the order of placement; in pipelines longest first, which is an order that all ranks have in common too.
+  void add_rings() {
+    const auto longer = [](const Placed& a, const Placed& b) { return a.seconds > b.seconds; };
+    if (context_.stages > 1) std::stable_sort(placed_.begin(), placed_.end(), longer);
+    for (Placed& ring : placed_) builder_.add(std::move(ring.group), ring.members, ring.offload);
+  }
+
+  // What a pipeline takes beyond the sum of its micro-batches if this is the longest of them.
+  [[nodiscard]] double fill_and_drain(double seconds) const {
+    return static_cast<double>(context_.stages - 1) * seconds;
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
@@ -172,6 +195,8 @@ class Balancing {
 
   Outcome place_short() {
     std::vector<double> loads = loads_.loads();
+    const double full = seconds_alone(context_.capacity);
+    for (double& load : loads) load += load == 0 ? fill_and_drain(full) : 0;
     const std::vector<RankPacks> ranks = deal_to_least_loaded(batch_, short_.rest(), context_, loads);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
@@ -187,6 +212,7 @@ class Balancing {
   RingSizing sizing_;
   Candidate candidate_;
   RankLoads loads_;
+  std::vector<Placed> placed_;
   SequenceList long_;
   ShortSequences short_;
 };
@@ -210,14 +236,24 @@ class HdpBalance final : public Planner {
   // wastes nothing where such sequences fit side by side; or no longer than the mean micro-batch, which leaves more
   // small pieces to even out with.
   std::vector<Candidate> candidates(const Batch& batch) const {
-    constexpr double as_without = 0;
     const Shares plain = balanced_shares(batch, context_, RingSizing(context_, {}));
-    std::vector<Candidate> candidates{{RankChoice::least_wait, as_without, plain.step},
-                                      {RankChoice::least_loaded, as_without, plain.step}};
+    std::vector<Candidate> candidates{{.choice = RankChoice::least_wait, .share = plain.step},
+                                      {.choice = RankChoice::least_loaded, .share = plain.step}};
     if (options_.offload.mode != OffloadRule::Mode::none) {
       const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
-      candidates.push_back({RankChoice::least_wait, shares.micro_batch, shares.step});
-      candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
+      candidates.push_back({.longest_seconds = shares.micro_batch, .share = shares.step});
+      candidates.push_back({.longest_seconds = shares.step, .share = shares.step});
+    }
+    return with_draws(std::move(candidates));
+  }
+
+  std::vector<Candidate> with_draws(std::vector<Candidate> candidates) const {
+    for (Candidate& candidate : candidates) candidate.draw = options_.balance.value_or(Draw::first_bucket);
+    if (options_.balance || context_.stages == 1) return candidates;
+    const std::size_t count = candidates.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      candidates.push_back(candidates[i]);
+      candidates.back().draw = Draw::round_robin;
     }
     return candidates;
   }

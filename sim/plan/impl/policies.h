@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "sim/plan/impl/buckets.h"
 #include "sim/plan/impl/deal_order.h"
 #include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/planner.h"
@@ -28,7 +30,7 @@ struct NaiveOptions {
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
 
-/// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
+/// `hdp-balance`: ByteScale, Algorithm 2. As printed it never starts, because no rank is below a
 /// maximum of zero, and it leaves several choices open. Completions:
 ///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join
 /// them;
@@ -39,15 +41,20 @@ struct NaiveOptions {
 ///   packing   short sequences fill the room that ceil(s / C) leaves in a ring where they cost no more than alone; the
 ///             rest go one by one, longest first, to the rank that is done first, and each rank packs its own to C by
 ///             best fit;
-///   choice    the alternatives (which ranks; how far offload may shrink a ring) are all planned, and the work model
-///             judges.
+///   pipelines a pipeline of p stages takes the sum of its micro-batches and p - 1 times the longest of them, which
+///             fills it and drains it: that counts on a rank with its first one, so that pipelines of long micro-batches
+///             get fewer of them. Rings run longest first on every rank, so that what follows each other in a pipeline is
+///             alike;
+///   choice    the alternatives (which ranks; how far offload may shrink a ring; from which bucket to draw) are all
+///             planned, and the work model judges.
 struct BalanceOptions {
   std::int64_t buckets =
       16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
   double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
   OffloadRule offload;
-  bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
-  bool pack_groups = true;  ///< Whether short sequences may join rings.
+  std::optional<Draw> balance;  ///< `dp` or `pp`; `auto`, that is nothing: `dp`, in pipelines whichever is better.
+  bool node_first = true;       ///< `placement`: node-first, or any: the lowest ranks.
+  bool pack_groups = true;      ///< Whether short sequences may join rings.
   /// Whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
   /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
