@@ -40,8 +40,8 @@ class OptionReader {
     options.offload = offload_rule();
     if (const Value* balance = reader_.find("balance")) {
       const auto choice = read_choice(*balance, "balance", {"auto", "dp", "pp"}, reader_.diagnostics());
-      if (choice == 1) options.balance = Draw::first_bucket;
-      if (choice == 2) options.balance = Draw::round_robin;
+      if (choice == 1) options.balance = Balance::dp;
+      if (choice == 2) options.balance = Balance::pp;
     }
     if (const Value* placement = reader_.find("placement")) {
       options.node_first = read_choice(*placement, "placement", {"node-first", "any"}, reader_.diagnostics()) == 0;

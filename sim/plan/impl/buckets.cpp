@@ -13,7 +13,7 @@ double work_of(const Ring& ring) {
 
 }  // namespace
 
-Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count, Draw draw) : rings_(rings), draw_(draw) {
+Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count) : rings_(rings) {
   bucket_end_.reserve(rings.size());
   double total = 0;
   for (const Ring& ring : rings) total += work_of(ring);
@@ -32,16 +32,13 @@ Buckets::Buckets(const std::vector<Ring>& rings, std::int64_t count, Draw draw) 
 }
 
 const Ring& Buckets::draw(std::int64_t targets) {
-  auto first = left_.lower_bound(next_);
-  if (first == left_.end()) first = left_.begin();
-  const std::size_t longest = *first;
+  const std::size_t longest = *left_.begin();
   const std::size_t end = bucket_end_[longest];
   const auto too_wide = [targets](const Ring& ring) { return ring.size.degree > targets; };
   const std::span<const Ring> bucket = std::span(rings_).subspan(longest, end - longest);
   const auto fitting = std::partition_point(bucket.begin(), bucket.end(), too_wide);
   auto drawn = left_.lower_bound(longest + static_cast<std::size_t>(fitting - bucket.begin()));
-  if (drawn == left_.end() || *drawn >= end) drawn = first;
-  if (draw_ == Draw::round_robin) next_ = end;
+  if (drawn == left_.end() || *drawn >= end) drawn = left_.begin();
   const Ring& ring = rings_[*drawn];
   left_.erase(drawn);
   return ring;

@@ -16,21 +16,15 @@ struct Ring {
   double seconds = 0;  ///< On every rank of the ring.
 };
 
-/// From which bucket ByteScale's Algorithm 2 draws next.
-enum class Draw {
-  first_bucket,  ///< DP-Balance: from the first that still has a sequence.
-  round_robin,   ///< PP-Balance: from one after the other, so that all length levels are dealt out at the same time.
-};
-
-/// ByteScale, Algorithm 2: sequences, longest first, in buckets of equal work. A bucket that the work of one sequence
-/// exceeds holds that sequence alone.
+/// ByteScale, Algorithm 2 with DP-Balance: sequences, longest first, in buckets of equal work, drawn from the first
+/// bucket that still has one. A bucket that the work of one sequence exceeds holds that sequence alone.
 class Buckets {
  public:
   /// `rings`: longest sequence first; must outlive the buckets.
-  Buckets(const std::vector<Ring>& rings, std::int64_t count, Draw draw = Draw::first_bucket);
+  Buckets(const std::vector<Ring>& rings, std::int64_t count);
 
   [[nodiscard]] bool empty() const { return left_.empty(); }
-  /// Takes the longest sequence of the next bucket whose ring fits on `targets` ranks; if none does, its longest.
+  /// Takes the longest sequence of the first bucket whose ring fits on `targets` ranks; if none does, the longest.
   /// O(log n).
   const Ring& draw(std::int64_t targets);
 
@@ -38,8 +32,6 @@ class Buckets {
   const std::vector<Ring>& rings_;
   std::vector<std::size_t> bucket_end_;  // for every ring, the end of its bucket
   std::set<std::size_t> left_;
-  Draw draw_;
-  std::size_t next_ = 0;  // the first ring of the bucket to draw from
 };
 
 }  // namespace hdpsim

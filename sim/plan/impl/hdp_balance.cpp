@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "sim/plan/impl/buckets.h"
+#include "sim/plan/impl/packing.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/rank_loads.h"
 #include "sim/plan/impl/short_sequences.h"
+#include "sim/plan/impl/waves.h"
 
 namespace hdpsim {
 namespace {
@@ -21,7 +23,6 @@ struct Candidate {
   RankChoice choice = RankChoice::least_wait;
   double longest_seconds = 0;  // that offload may let a micro-batch take
   double share = 0;            // seconds of every rank if all work were spread evenly
-  Draw draw = Draw::first_bucket;
 };
 
 // How a way turned out, by the work model.
@@ -63,6 +64,11 @@ class BestOutcome {
   std::vector<Outcome> kept_;
 };
 
+Outcome outcome_of(PlanBuilder& builder, const std::vector<double>& loads) {
+  const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
+  return {builder.take(), *last, *last > 0 ? 1 - *first / *last : 0};
+}
+
 // The planning of one step in one way.
 class Balancing {
  public:
@@ -87,21 +93,12 @@ class Balancing {
       const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
       rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
     }
-    Buckets buckets(rings, options_.buckets, candidate_.draw);
+    Buckets buckets(rings, options_.buckets);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
-    add_rings();
     return place_short();
   }
 
  private:
-  // A ring with all that it is to compute.
-  struct Placed {
-    std::vector<HdpRank> group;
-    SequenceList members;
-    double offload;
-    double seconds;
-  };
-
   static SequenceList::const_iterator first_short(const SequenceList& order, const Batch& batch,
                                                   std::int64_t capacity) {
     return std::partition_point(order.begin(), order.end(),
@@ -122,22 +119,9 @@ class Balancing {
     group.reserve(ranks.size());
     for (const std::int64_t rank : ranks) {
       group.emplace_back(static_cast<std::size_t>(rank));
-      const bool is_first = loads_.load(rank) == 0;
-      loads_.put(rank, start + seconds + (is_first ? fill_and_drain(seconds) : 0));
+      loads_.put(rank, start + seconds);
     }
-    placed_.push_back({std::move(group), std::move(members), size.offload, seconds});
-  }
-
-  // In the order of placement; in pipelines longest first, which is an order that all ranks have in common too.
-  void add_rings() {
-    const auto longer = [](const Placed& a, const Placed& b) { return a.seconds > b.seconds; };
-    if (context_.stages > 1) std::stable_sort(placed_.begin(), placed_.end(), longer);
-    for (Placed& ring : placed_) builder_.add(std::move(ring.group), ring.members, ring.offload);
-  }
-
-  // What a pipeline takes beyond the sum of its micro-batches if this is the longest of them.
-  [[nodiscard]] double fill_and_drain(double seconds) const {
-    return static_cast<double>(context_.stages - 1) * seconds;
+    builder_.add(std::move(group), members, size.offload);
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
@@ -195,14 +179,11 @@ class Balancing {
 
   Outcome place_short() {
     std::vector<double> loads = loads_.loads();
-    const double full = seconds_alone(context_.capacity);
-    for (double& load : loads) load += load == 0 ? fill_and_drain(full) : 0;
     const std::vector<RankPacks> ranks = deal_to_least_loaded(batch_, short_.rest(), context_, loads);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
     }
-    const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
-    return {builder_.take(), *last, *last > 0 ? 1 - *first / *last : 0};
+    return outcome_of(builder_, loads);
   }
 
   const PlanningContext& context_;
@@ -212,21 +193,105 @@ class Balancing {
   RingSizing sizing_;
   Candidate candidate_;
   RankLoads loads_;
-  std::vector<Placed> placed_;
   SequenceList long_;
   ShortSequences short_;
+};
+
+// The same with PP-Balance: wave by wave.
+class WaveBalancing {
+ public:
+  WaveBalancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
+                const SequenceList& order, const Candidate& candidate, std::int64_t step)
+      : context_(context),
+        batch_(batch),
+        builder_("hdp-balance", context, batch, step),
+        sizing_(context, options.offload),
+        candidate_(candidate),
+        loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
+               candidate.share > 0 ? options.delta * candidate.share : 1),
+        packs_(best_fit(batch, order, context.capacity)) {}
+
+  Outcome run() {
+    for (std::vector<Item>& wave : waves()) run_wave(wave);
+    return outcome_of(builder_, loads_.loads());
+  }
+
+ private:
+  struct Item {
+    std::size_t pack;
+    RingSize size;
+    double seconds;
+  };
+
+  // A sequence of C tokens or more is a pack alone.
+  std::vector<std::vector<Item>> waves() const {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
+    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.seconds > b.seconds; });
+    Waves places(items.size(), context_.ranks);
+    std::vector<std::vector<Item>> waves;
+    for (const Item& each : items) {
+      const std::size_t wave = places.place(each.size.degree).wave;
+      if (wave >= waves.size()) waves.resize(wave + 1);
+      waves[wave].push_back(each);
+    }
+    return waves;
+  }
+
+  Item item(std::size_t pack) const {
+    double pairs = 0;
+    std::int64_t sum = 0;
+    for (const std::size_t sequence : packs_[pack]) {
+      const std::int64_t tokens = batch_.sequences[sequence].tokens;
+      pairs += causal_pairs(tokens);
+      sum += tokens;
+    }
+    const RingSize size = sum < context_.capacity ? RingSize{} : sizing_.size(sum, candidate_.longest_seconds);
+    return {pack, size, context_.work.seconds(pairs, sum, size.degree)};
+  }
+
+  // No rank runs two micro-batches of a wave: ranks come back when it is full.
+  void run_wave(const std::vector<Item>& wave) {
+    std::vector<std::pair<std::int64_t, double>> done;
+    for (const Item& each : wave) {
+      const std::vector<std::int64_t> ranks = loads_.take(each.size.degree, RankChoice::least_loaded);
+      std::vector<HdpRank> group;
+      double start = 0;
+      for (const std::int64_t rank : ranks) {
+        group.emplace_back(static_cast<std::size_t>(rank));
+        start = std::max(start, loads_.load(rank));
+      }
+      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + each.seconds);
+      builder_.add(std::move(group), packs_[each.pack], each.size.offload);
+    }
+    for (const auto& [rank, load] : done) loads_.put(rank, load);
+  }
+
+  const PlanningContext& context_;
+  const Batch& batch_;
+  PlanBuilder builder_;
+  RingSizing sizing_;
+  Candidate candidate_;
+  RankLoads loads_;
+  std::vector<SequenceList> packs_;
 };
 
 // No rule is best for every batch: a few are tried, and the work model judges.
 class HdpBalance final : public Planner {
  public:
-  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {}
+  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {
+    if (!options.balance) options_.balance = context.stages > 1 ? Balance::pp : Balance::dp;
+  }
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const SequenceList order = longest_first(batch);
     BestOutcome best;
     for (const Candidate& candidate : candidates(batch)) {
-      best.add(Balancing(context_, options_, batch, order, candidate, step).run());
+      if (options_.balance == Balance::pp) {
+        best.add(WaveBalancing(context_, options_, batch, order, candidate, step).run());
+      } else {
+        best.add(Balancing(context_, options_, batch, order, candidate, step).run());
+      }
     }
     return best.take();
   }
@@ -236,24 +301,14 @@ class HdpBalance final : public Planner {
   // wastes nothing where such sequences fit side by side; or no longer than the mean micro-batch, which leaves more
   // small pieces to even out with.
   std::vector<Candidate> candidates(const Batch& batch) const {
+    constexpr double as_without = 0;
     const Shares plain = balanced_shares(batch, context_, RingSizing(context_, {}));
-    std::vector<Candidate> candidates{{.choice = RankChoice::least_wait, .share = plain.step},
-                                      {.choice = RankChoice::least_loaded, .share = plain.step}};
+    std::vector<Candidate> candidates{{RankChoice::least_wait, as_without, plain.step},
+                                      {RankChoice::least_loaded, as_without, plain.step}};
     if (options_.offload.mode != OffloadRule::Mode::none) {
       const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
-      candidates.push_back({.longest_seconds = shares.micro_batch, .share = shares.step});
-      candidates.push_back({.longest_seconds = shares.step, .share = shares.step});
-    }
-    return with_draws(std::move(candidates));
-  }
-
-  std::vector<Candidate> with_draws(std::vector<Candidate> candidates) const {
-    for (Candidate& candidate : candidates) candidate.draw = options_.balance.value_or(Draw::first_bucket);
-    if (options_.balance || context_.stages == 1) return candidates;
-    const std::size_t count = candidates.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      candidates.push_back(candidates[i]);
-      candidates.back().draw = Draw::round_robin;
+      candidates.push_back({RankChoice::least_wait, shares.micro_batch, shares.step});
+      candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
     }
     return candidates;
   }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 
-#include "sim/plan/impl/buckets.h"
 #include "sim/plan/impl/deal_order.h"
 #include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/planner.h"
@@ -30,7 +29,7 @@ struct NaiveOptions {
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
 
-/// `hdp-balance`: ByteScale, Algorithm 2. As printed it never starts, because no rank is below a
+/// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
 /// maximum of zero, and it leaves several choices open. Completions:
 ///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join
 /// them;
@@ -41,20 +40,23 @@ struct NaiveOptions {
 ///   packing   short sequences fill the room that ceil(s / C) leaves in a ring where they cost no more than alone; the
 ///             rest go one by one, longest first, to the rank that is done first, and each rank packs its own to C by
 ///             best fit;
-///   pipelines a pipeline of p stages takes the sum of its micro-batches and p - 1 times the longest of them, which
-///             fills it and drains it: that counts on a rank with its first one, so that pipelines of long micro-batches
-///             get fewer of them. Rings run longest first on every rank, so that what follows each other in a pipeline is
-///             alike;
-///   choice    the alternatives (which ranks; how far offload may shrink a ring; from which bucket to draw) are all
-///             planned, and the work model judges.
+///   choice    the alternatives (which ranks; how far offload may shrink a ring) are all planned, and the work model
+///             judges.
+/// PP-Balance keeps pipelines from waiting for micro-batches of another length. The paper draws from the buckets in
+/// turn, so that one pipeline keeps one length level; here micro-batches, longest first, go to waves (Waves), and in
+/// every wave the longest to the least loaded of the ranks that are free in it. So micro-batches of similar time run at
+/// the same position of all pipelines, and follow each other in each, and rings stand at one position on all their
+/// ranks, which lets 1F1B run without gaps (sim/program/pipeline.h). The last waves need not fill the pool: pipelines may
+/// have unequal counts.
+enum class Balance { dp, pp };
 struct BalanceOptions {
   std::int64_t buckets =
       16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
   double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
   OffloadRule offload;
-  std::optional<Draw> balance;  ///< `dp` or `pp`; `auto`, that is nothing: `dp`, in pipelines whichever is better.
-  bool node_first = true;       ///< `placement`: node-first, or any: the lowest ranks.
-  bool pack_groups = true;      ///< Whether short sequences may join rings.
+  std::optional<Balance> balance;  ///< Nothing: `auto`, which is `pp` in pipelines of more than one stage.
+  bool node_first = true;          ///< `placement`: node-first, or any: the lowest ranks.
+  bool pack_groups = true;         ///< Whether short sequences may join rings.
   /// Whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
   /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
