@@ -80,5 +80,30 @@ TEST_CASE("offload moves all but two layers to the host", "[memory]") {
   CHECK(half.host == layer);
 }
 
+TEST_CASE("stage 0 of p holds the activations of p micro-batches at once, under GPipe of all", "[memory]") {
+  const Transformer model = small_model();  // four layers: two a stage
+  const Mesh mesh{.hdp = 1, .tp = 1, .pp = 2};
+  Plan plan = plan_with({micro_batch(500, 1), micro_batch(500, 1), micro_batch(500, 1)});
+  plan.ranks = 1;
+  plan.schedule = {{}};
+  Plan empty = plan;
+  empty.micro_batches.clear();
+  for (std::size_t m = 0; m < 3; ++m) plan.schedule[0].emplace_back(m);
+  const auto device = [&](const Plan& of, PipelineSchedule schedule) {
+    const LoweringOptions options{.model = model, .mesh = mesh, .pipeline = {schedule, 1}};
+    return memory_use(Program(of, options)).device.count();
+  };
+  const auto layers = [&](std::int64_t count) {
+    return static_cast<double>(count * activation_bytes(model, 500, 1).count());
+  };
+  // Under 1F1B stage 0 is fuller, which has not the last norm: that much less lies above the states of stage 1.
+  const double norm = static_cast<double>(model.hidden * (weight_bytes + gradient_bytes + optimizer_bytes));
+  const auto above_states = [&](PipelineSchedule schedule) {
+    return static_cast<double>(device(plan, schedule) - device(empty, schedule));
+  };
+  CHECK(above_states(PipelineSchedule::one_f_one_b) == layers(2 * 2) - norm);
+  CHECK(above_states(PipelineSchedule::gpipe) == layers(3 * 2));
+}
+
 }  // namespace
 }  // namespace hdpsim
