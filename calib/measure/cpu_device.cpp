@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "calib/measure/device.h"
 #include "calib/measure/impl/message_timer.h"
+#include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/peak.h"
 #include "kernels/transport/in_process.h"
@@ -27,6 +26,8 @@ constexpr double usual_share = 0.6;
 constexpr double least_available = 0.1;
 // Part of the memory that one measurement may take.
 constexpr std::int64_t memory_parts = 8;
+// Cores that share a cache hand over several times as fast as those that do not.
+constexpr double same_distance = 1.6;
 
 /// A peak that was measured on a shared machine: more digits would say nothing.
 double three_digits(double value) {
@@ -43,21 +44,6 @@ double thread_seconds() {
 
 int cores() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
-/// Two ranks that the scheduler puts on one core would take turns. Of the cores that this process may use, the n-th.
-void stay_on_core(int n) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || n-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    (void)sched_setaffinity(0, sizeof one, &one);  // of this thread; without it the timing is worse, not wrong
-    return;
-  }
 }
 
 /// One end of messages, used by one thread at a time.
@@ -84,6 +70,7 @@ class CpuDevice final : public Device {
     found.memory_bandwidth = three_digits(kernels::copy_bandwidth());
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     available_ = std::clamp((thread_seconds() - worked) / passed.count(), least_available, 1.0);
+    found.hand_over_s = hand_over_seconds();
     found.peak_source = fmt::format("one core, measured: fused multiply-add on registers ({}, fp32), copy in memory",
                                     info.instruction_set);
     const kernels::CpuAttentionTile tile = kernels::attention_tile();
@@ -98,6 +85,7 @@ class CpuDevice final : public Device {
 
   [[nodiscard]] DeviceSpeed speed(const Circumstances& circumstances) override {
     const kernels::DeviceInfo info = backend_->info();
+    hand_over_s_ = circumstances.hand_over_s;
     return {.peak_flops = flops_slack * circumstances.peak_flops,
             .peak_bandwidth = bandwidth_slack * circumstances.memory_bandwidth,
             .usual_flops = usual_share * circumstances.peak_flops,
@@ -106,6 +94,14 @@ class CpuDevice final : public Device {
             .emptying_s = emptying_seconds(),
             .cache_bytes = info.cache_bytes,
             .memory_bytes = circumstances.memory_bytes / memory_parts};
+  }
+
+  /// Under a hypervisor the cores of this machine wander: neighbours now, on two chips a minute later. Messages between
+  /// them are then others by a factor of two, small ones slower and large ones, which have two caches, faster.
+  [[nodiscard]] bool is_as_found(const Subject& subject) override {
+    if (!std::holds_alternative<MessageSubject>(subject) || hand_over_s_ == 0) return true;
+    const double ratio = hand_over_seconds() / hand_over_s_;
+    return ratio < same_distance && 1 / ratio < same_distance;
   }
 
   [[nodiscard]] bool messages_start_cold() const override { return true; }
@@ -125,7 +121,7 @@ class CpuDevice final : public Device {
     std::vector<std::vector<MessageInterval>> intervals(ranks);
     kernels::run_ranks(transports_, [&](kernels::Transport& transport) {
       const auto index = static_cast<std::size_t>(transport.rank());
-      stay_on_core(transport.rank());
+      kernels::stay_on_core(transport.rank());
       MessageRank& rank = ranks_[index];
       const auto empty_caches = [&rank] { (void)rank.backend->time(1, true, [] {}); };
       intervals[index] = time_message(transport, message, rank.buffers, runs, empty_caches);
@@ -134,6 +130,15 @@ class CpuDevice final : public Device {
   }
 
  private:
+  /// Of the two most distant of the cores that exchange messages; 0 if there is one.
+  [[nodiscard]] double hand_over_seconds() {
+    double longest = 0;
+    for (int core = 1; core < std::min(cores(), most_ranks); ++core) {
+      longest = std::max(longest, kernels::hand_over_seconds(core - 1, core));
+    }
+    return longest;
+  }
+
   /// On the clock of the wall.
   [[nodiscard]] double emptying_seconds() {
     constexpr int runs = 3;
@@ -147,6 +152,7 @@ class CpuDevice final : public Device {
   static constexpr std::int64_t gemm_tile = 16;  // of OpenBLAS's kernels, about
   static constexpr int most_ranks = 16;
   double available_ = 1;
+  double hand_over_s_ = 0;  ///< When calibration began.
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
   std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Of the last message.
   std::vector<MessageRank> ranks_;

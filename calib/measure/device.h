@@ -36,6 +36,10 @@ class Device {
   /// Of this device under those circumstances, whose peaks may have been measured by an earlier execution.
   [[nodiscard]] virtual DeviceSpeed speed(const Circumstances& circumstances) = 0;
 
+  /// False while the device is another than its circumstances say, so that timing the subject would tell of that one.
+  /// Asked before and after each measurement.
+  [[nodiscard]] virtual bool is_as_found(const Subject&) { return true; }
+
   [[nodiscard]] virtual std::vector<CopyKind> copy_kinds() { return {}; }
   [[nodiscard]] virtual std::vector<double> time(const CopySubject& copy, int runs);
   /// Rank counts, each at least 2, over which messages can be timed.

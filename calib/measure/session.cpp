@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "calib/measure/repeat.h"
@@ -37,6 +39,10 @@ std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& pl
   }
   return order;
 }
+
+// How long what is postponed waits when there is nothing else to do.
+constexpr std::chrono::milliseconds pause{100};
+constexpr int most_pauses = 300;
 
 constexpr int no_level = -1;  // of rounds that repeat what is unsettled, whatever its level
 
@@ -86,14 +92,33 @@ class Session {
     total_ = done_ + measurements.size();
     expected_left_s_ = 0;
     for (const auto& [index, round] : measurements) expected_left_s_ += plan_[index].expected_s;
-    for (const auto& [index, round] : measurements) {
+    std::deque<std::pair<std::size_t, int>> queue(measurements.begin(), measurements.end());
+    std::size_t put_off = 0;  // one after another
+    int pauses = 0;
+    while (!queue.empty()) {
       if (out_of_time()) return false;
-      if (!measure(index, round)) {
-        result_.stopped = true;
-        return false;
+      if (options_.stop()) return stopped();
+      const auto [index, round] = queue.front();
+      queue.pop_front();
+      const Outcome outcome = measure(index, round);
+      if (outcome == Outcome::stopped) return stopped();
+      if (outcome == Outcome::done) {
+        put_off = 0;
+        continue;
       }
+      ++result_.postponed;
+      queue.emplace_back(index, round);
+      if (++put_off < queue.size()) continue;
+      if (++pauses > most_pauses) return true;  // settled by what other rounds found
+      std::this_thread::sleep_for(pause);
+      put_off = 0;
     }
     return true;
+  }
+
+  bool stopped() {
+    result_.stopped = true;
+    return false;
   }
 
   bool repeat_unsettled(int round) {
@@ -114,27 +139,29 @@ class Session {
     return found;
   }
 
-  /// False if it was told to stop.
-  bool measure(std::size_t index, int round) {
+  enum class Outcome { done, postponed, stopped };
+
+  Outcome measure(std::size_t index, int round) {
     const Planned& planned = plan_[index];
     tell(planned);
-    if (options_.stop()) return false;
+    if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
     const Repeatable work = prepare(device_, options_.speed, planned.subject, options_.seed);
     const Repetition repetition = repeat(work, *options_.rule, options_.stop);
     result_.throttled += repetition.throttled;
     result_.impossible += repetition.impossible;
+    if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
     if (repetition.timing) {
       journal_.add({planned.subject, round, *repetition.timing});
       medians_[index].emplace(round, repetition.timing->median_s);
     } else if (!repetition.refusal.empty()) {
       result_.refusals.push_back(fmt::format("{}: {}", label_of(planned.subject), repetition.refusal));
     } else {
-      return false;
+      return Outcome::stopped;
     }
     ++done_;
     expected_left_s_ -= planned.expected_s;
     expected_done_s_ += planned.expected_s;
-    return true;
+    return Outcome::done;
   }
 
   Device& device_;

@@ -37,6 +37,7 @@ struct SessionResult {
   bool stopped = false;               ///< By options.stop. What was measured is in the journal.
   std::size_t left_out = 0;           ///< Measurements, of the rounds of everything, for which there was no time.
   std::size_t unsettled = 0;          ///< Subjects of which no two rounds agree.
+  std::size_t postponed = 0;          ///< Measurements that had to wait because the device was not as found.
   std::vector<std::string> refusals;  ///< What was measured and could not be believed, with the reason.
   std::int64_t throttled = 0;         ///< Runs thrown away.
   std::int64_t impossible = 0;
@@ -45,6 +46,8 @@ struct SessionResult {
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
 /// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left
 /// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both.
+/// What the device is not ready for waits until it is as found again, behind everything else, and for at most half a
+/// minute behind nothing.
 /// Errors of the device pass through; the journal keeps what there is.
 [[nodiscard]] SessionResult run_session(Device& device, const std::vector<Planned>& plan, Journal& journal,
                                         const SessionOptions& options);

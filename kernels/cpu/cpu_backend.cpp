@@ -33,6 +33,8 @@ void require_statistics(std::span<const AttentionBlock> blocks, std::int64_t lse
 }
 
 /// An id outside the vocabulary would read or write foreign memory.
+constexpr std::int64_t most_ids = std::int64_t{1} << 31;
+
 void require_ids(const char* what, const std::int32_t* ids, std::int64_t count, std::int64_t least_id,
                  std::int64_t vocabulary) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -95,17 +97,19 @@ class CpuBackend final : public Backend {
   void run(const SwigluBackward& op) override { kernels_.swiglu_backward(op); }
   void run(const Add& op) override { kernels_.add(op); }
   void run(const EmbeddingForward& op) override {
-    require_ids("embedding", op.ids, op.tokens, 0, op.vocabulary);
+    require_ids("embedding", op.ids, op.tokens, -1, op.vocabulary);
     kernels_.embedding_forward(op);
   }
   void run(const EmbeddingBackward& op) override {
-    require_ids("embedding", op.ids, op.tokens, 0, op.vocabulary);
+    require_ids("embedding", op.ids, op.tokens, -1, op.vocabulary);
     kernels_.embedding_backward(op);
   }
   void run(const CrossEntropy& op) override {
-    require_ids("cross-entropy", op.targets, op.tokens, -1, op.vocabulary);
+    const bool is_part = op.log_sum_exp != nullptr;
+    require_ids("cross-entropy", op.targets, op.tokens, -1, is_part ? most_ids : op.vocabulary);
     kernels_.cross_entropy(op);
   }
+  void run(const LogSumExp& op) override { kernels_.log_sum_exp(op); }
   void run(const Adam& op) override {
     require(op.step >= 1, "adam: steps are counted from 1");
     kernels_.adam(op);

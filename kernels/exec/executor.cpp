@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -21,12 +22,26 @@
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/spec/error.h"
+#include "kernels/transport/group_transport.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
 
 std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
+}
+
+// The devices of this one's HDP rank, and those that hold the same shard in the whole pool.
+std::vector<int> rank_of(const Transport& transport, int tp) {
+  std::vector<int> devices(static_cast<std::size_t>(tp));
+  std::iota(devices.begin(), devices.end(), transport.rank() / tp * tp);
+  return devices;
+}
+
+std::vector<int> pool_of(const Transport& transport, int tp) {
+  std::vector<int> pool;
+  for (int device = transport.rank() % tp; device < transport.size(); device += tp) pool.push_back(device);
+  return pool;
 }
 
 AttentionHeads heads_of(const Transformer& model) {
@@ -36,12 +51,12 @@ AttentionHeads heads_of(const Transformer& model) {
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
 }
 
-void require_lowered_for(const LoweringOptions& lowering, const Transformer& model) {
+void require_lowered_for(const LoweringOptions& lowering, const Transformer& model, int tp) {
   if (!same_shape(lowering.model, model)) {
     throw UnsupportedInput(fmt::format("the program is one of '{}', not of '{}'", lowering.model.name, model.name));
   }
-  if (lowering.mesh.tp != 1) {
-    throw UnsupportedInput(fmt::format("tensor parallelism cannot be executed yet: tp is {}", lowering.mesh.tp));
+  if (lowering.mesh.tp != tp) {
+    throw UnsupportedInput(fmt::format("the program is for tp {}, but ranks have {} devices", lowering.mesh.tp, tp));
   }
   if (lowering.separate_merge) {
     throw UnsupportedInput("the program has merges of its own, which these kernels do without");
@@ -106,18 +121,22 @@ std::vector<Word> exchanged(Transport& transport, const Word& word) {
 }  // namespace
 
 struct Executor::Parts {
-  Parts(Backend& device, Transport& ranks, const Transformer& shape, const TrainingOptions& options)
+  Parts(Backend& device, Transport& everybody, const Transformer& shape, const TrainingOptions& options)
       : backend(device),
-        transport(ranks),
+        transport(everybody),
+        devices(everybody, rank_of(everybody, options.tp)),
+        pool_group(everybody, pool_of(everybody, options.tp)),
+        pool(options.tp == 1 ? everybody : pool_group),
+        shard{devices.rank(), devices.size()},
         model(shape),
-        layout(model),
-        adam(device, ranks, layout, options),
+        layout(model, shard),
+        adam(device, pool, layout, options),
         parameters(device.allocate(bytes_of(adam.padded()))),
         gradients(device.allocate(bytes_of(adam.padded()))),
-        dense(device, model, layout, floats(parameters), floats(gradients)),
-        ring(device, ranks, heads_of(model)),
-        activations(device, model),
-        interpreter({device, dense, ring, activations, recorder}) {
+        dense(device, devices, model, layout, floats(parameters), floats(gradients)),
+        ring(device, pool, heads_of(shard_of(model, shard))),
+        activations(device, model, shard),
+        interpreter({device, dense, ring, activations, recorder, copies}) {
     fill_parameters(options.seed);
   }
 
@@ -133,11 +152,17 @@ struct Executor::Parts {
     }
   }
 
+  const Program& taken(const ProgramSource& source) {
+    const Program* program = nullptr;
+    (void)recorder.timed(Activity::data_wait, [&] { program = &source(); });
+    return *program;
+  }
+
   double run_micro_batches(const Program& program, const TokenSource& tokens, std::int64_t targets) {
     (void)recorder.timed(Activity::overhead,
                          [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
     const Interpreter::Batch batch{tokens, targets > 0 ? 1 / static_cast<float>(targets) : 0};
-    const HdpRank rank(static_cast<std::size_t>(transport.rank()));
+    const HdpRank rank(static_cast<std::size_t>(pool.rank()));
     double loss = 0;
     for (const MicroBatchId id : program.plan().schedule[rank.index()]) {
       loss += interpreter.run(program, id, rank, batch);
@@ -146,12 +171,75 @@ struct Executor::Parts {
   }
 
   void end_step() {
-    (void)recorder.timed(Activity::grad_sync, [&] { adam.reduce(floats(gradients)); });
+    (void)recorder.timed(Activity::grad_sync, [&] {
+      add_up_norms();
+      adam.reduce(floats(gradients));
+    });
     (void)recorder.timed(Activity::optimizer, [&] {
       adam.update(floats(parameters));
       backend.synchronize();
     });
     (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
+  }
+
+  /// Every device has all norms, but the gradients of its own rows.
+  void add_up_norms() {
+    if (shard.devices == 1) return;
+    std::vector<Tensor> norms = {layout.final_norm()};
+    for (const LayerTensors& layer : layout.layers()) {
+      norms.push_back(layer.attention_norm);
+      norms.push_back(layer.mlp_norm);
+    }
+    const std::size_t width = static_cast<std::size_t>(model.hidden);
+    std::vector<float> sums(norms.size() * width);
+    const auto at = [&](const Tensor& norm) { return floats(gradients) + norm.begin; };
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      backend.download(&sums[i * width], at(norms[i]), width * sizeof(float));
+    }
+    devices.all_reduce(sums.data(), sums.size());
+    for (std::size_t i = 0; i < norms.size(); ++i) {
+      backend.upload(at(norms[i]), &sums[i * width], width * sizeof(float));
+    }
+  }
+
+  /// On rank 0: a tensor of the whole model, of which every device has `share`, in the order of the whole model.
+  std::vector<float> collect(const float* share) {
+    std::vector<float> own(static_cast<std::size_t>(adam.share()));
+    backend.download(own.data(), share, bytes_of(adam.share()));
+    if (transport.rank() != 0) {
+      const Send send{0, own.data(), bytes_of(adam.share())};
+      transport.wait(transport.start({&send, 1}, {}));
+      return {};
+    }
+    std::vector<float> whole(static_cast<std::size_t>(layout.whole_count()));
+    for (int device = 0; device < transport.size(); ++device) {
+      const ParameterLayout theirs(model, {device % shard.devices, shard.devices});
+      const std::int64_t count = (theirs.count() + pool.size() - 1) / pool.size();
+      if (device > 0) {
+        own.resize(static_cast<std::size_t>(count));
+        const Receive receive{device, own.data(), bytes_of(count)};
+        transport.wait(transport.start({}, {&receive, 1}));
+      }
+      const std::int64_t begin = count * (device / shard.devices);
+      for (const ParameterLayout::Stretch& stretch : theirs.stretches(begin, count)) {
+        std::copy_n(own.begin() + (stretch.begin - begin), stretch.count, whole.begin() + stretch.in_whole);
+      }
+    }
+    return whole;
+  }
+
+  /// The same on every rank.
+  std::vector<float> collect_everywhere(const float* share) {
+    std::vector<float> whole = collect(share);
+    whole.resize(static_cast<std::size_t>(layout.whole_count()));
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+    for (int rank = 1; rank < transport.size() && transport.rank() == 0; ++rank) {
+      sends.push_back({rank, whole.data(), bytes_of(layout.whole_count())});
+    }
+    if (transport.rank() != 0) receives.push_back({0, whole.data(), bytes_of(layout.whole_count())});
+    transport.wait(transport.start(sends, receives));
+    return whole;
   }
 
   /// Rank 0 looks and tells all.
@@ -167,30 +255,40 @@ struct Executor::Parts {
   }
 
   Backend& backend;
-  Transport& transport;
+  Transport& transport;    ///< Of all devices.
+  GroupTransport devices;  ///< Of this HDP rank.
+  GroupTransport pool_group;
+  Transport& pool;  ///< Of the devices with the same shard: its rank r is HDP rank r.
+  TensorShard shard;
   Transformer model;
-  ParameterLayout layout;
+  ParameterLayout layout;  ///< Of the shard.
   ShardedAdam adam;
   DeviceMemory parameters, gradients;  ///< fp32 [adam.padded()]
   Dense dense;
   RingSteps ring;
   Activations activations;
   Recorder recorder;
+  CopyThread copies;  ///< Of memory of the activations, which it must leave first.
   Interpreter interpreter;
 };
 
-LoweringOptions lowering_for(const Backend& backend, const Transformer& model, std::int64_t ranks) {
+LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh, Recompute recompute) {
   const auto element = static_cast<std::int64_t>(element_bytes(backend.element()));
   return {.model = model,
-          .mesh = Mesh{.hdp = ranks},
+          .mesh = mesh,
           .dkv_bytes_per_element = sizeof(float),
           .bytes_per_element = element,
-          .separate_merge = false};
+          .separate_merge = false,
+          .recompute = recompute};
 }
 
 Executor::Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options) {
   if (backend.element() != Element::fp32) {
     throw UnsupportedInput("only fp32 can be executed yet, and this device computes in bf16");
+  }
+  if (transport.size() % options.tp != 0) {
+    throw UnsupportedInput(
+        fmt::format("{} ranks are no whole number of HDP ranks of {} devices", transport.size(), options.tp));
   }
   parts_ = std::make_unique<Parts>(backend, transport, model, options);
 }
@@ -198,12 +296,17 @@ Executor::Executor(Backend& backend, Transport& transport, const Transformer& mo
 Executor::~Executor() = default;
 
 StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens, bool stop) {
+  return run_step([&]() -> const Program& { return program; }, tokens, stop);
+}
+
+StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& tokens, bool stop) {
   Parts& parts = *parts_;
-  require_executable(program.plan(), parts.model, tokens, parts.transport.size());
-  require_lowered_for(program.options(), parts.model);
   const Progress progress(parts.backend, parts.transport);
-  StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   parts.recorder.begin_step(agreed_start(parts.transport));
+  const Program& program = parts.taken(source);
+  require_executable(program.plan(), parts.model, tokens, parts.pool.size());
+  require_lowered_for(program.options(), parts.model, parts.shard.devices);
+  StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   const double own_loss = parts.run_micro_batches(program, tokens, outcome.targets);
   std::vector<Word> words;
   (void)parts.recorder.timed(Activity::group_wait, [&] {
@@ -219,7 +322,9 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
         fmt::format("the loss of step {} is {}: the parameters are not updated", program.plan().step, outcome.loss));
   }
   parts.end_step();
-  const std::vector<RankLog> logs = gather_logs(parts.transport, parts.recorder.end_step());
+  const RankLog own_log = parts.recorder.end_step();
+  if (parts.shard.index > 0) return outcome;
+  const std::vector<RankLog> logs = gather_logs(parts.pool, own_log);
   if (!logs.empty()) outcome.timeline = assemble(program.plan(), logs);
   for (const RankLog& log : logs) outcome.processor.push_back(log.processor);
   return outcome;
@@ -229,9 +334,12 @@ void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
   Parts& parts = *parts_;
   std::optional<CheckpointWriter> writer;
   if (parts.transport.rank() == 0) {
-    writer.emplace(path, CheckpointTitle{parts.model, parts.layout.count(), parts.adam.updates(), next_step});
+    writer.emplace(path, CheckpointTitle{parts.model, parts.layout.whole_count(), parts.adam.updates(), next_step});
   }
-  parts.adam.save(writer ? &*writer : nullptr);
+  for (const float* const share : parts.adam.state()) {
+    const std::vector<float> whole = parts.collect(share);
+    if (writer) writer->write(whole);
+  }
   if (writer) writer->finish();
   parts.transport.barrier();
 }
@@ -245,22 +353,15 @@ std::int64_t Executor::load(const std::filesystem::path& path) {
 }
 
 std::int64_t Executor::parameter_count() const {
-  return parts_->layout.count();
+  return parts_->layout.whole_count();
 }
 
 std::vector<float> Executor::gradients() {
-  const Parts& parts = *parts_;
-  const DeviceMemory all = parts_->backend.allocate(bytes_of(parts.adam.padded()));
-  parts_->transport.all_gather(parts.adam.gradient(), all.get(), bytes_of(parts.adam.share()));
-  std::vector<float> gradients(static_cast<std::size_t>(parameter_count()));
-  parts_->backend.download(gradients.data(), all.get(), bytes_of(parameter_count()));
-  return gradients;
+  return parts_->collect_everywhere(parts_->adam.gradient());
 }
 
-std::vector<float> Executor::parameters() const {
-  std::vector<float> parameters(static_cast<std::size_t>(parameter_count()));
-  parts_->backend.download(parameters.data(), parts_->parameters.get(), bytes_of(parameter_count()));
-  return parameters;
+std::vector<float> Executor::parameters() {
+  return parts_->collect_everywhere(parts_->adam.own_share(Parts::floats(parts_->parameters)));
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,6 +28,7 @@ struct AdamOptions {
 struct TrainingOptions {
   std::uint64_t seed = 1;  ///< Of the initial parameters.
   AdamOptions adam;
+  int tp = 1;  ///< Devices of an HDP rank.
 };
 
 /// One optimizer step as all ranks know it.
@@ -42,33 +44,41 @@ struct StepOutcome {
 };
 
 /// How programs for an executor on this backend are lowered: its element sizes, and attention that adds up by itself.
-[[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, std::int64_t ranks);
+[[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
+                                           Recompute recompute = Recompute::none);
 
-/// Trains a transformer for real: one rank of several, each with its own executor, which all do the same. HDP rank r is
-/// rank r of the transport (tp = pp = 1). Runs the very programs that the simulator prices (sim/program), with the
-/// ZeRO-1 step end of StepEnd; fp32.
+/// Where the program of a step comes from. It may block until there is one, which stays as long as the step lasts.
+using ProgramSource = std::function<const Program&()>;
+
+/// Trains a transformer for real: one device of several, each with its own executor, which all do the same. Device t of
+/// HDP rank r is rank r tp + t of the transport (pp = 1). Runs the very programs that the simulator prices (sim/program),
+/// with the ZeRO-1 step end of StepEnd over the devices that hold the same shard, before which those of a rank add up the
+/// gradients of their norms; fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
-/// so that all plans of a batch give the same gradients but for rounding. Sums are added in one order: the same plan
+/// so that all plans of a batch give the same gradients but for rounding, and every tp as well. Sums are added in one order: the same plan
 /// gives the same bits.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
-/// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on.
+/// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on. The
+/// timeline is that of the first device of each HDP rank.
 ///
-/// Memory: parameters and gradients in full, 16 bytes a parameter of this rank's share, activations of one micro-batch,
-/// all layers.
+/// Memory: parameters and gradients of the device in full, 16 bytes a parameter of its share, activations of one
+/// micro-batch, all layers.
 class Executor {
  public:
-  /// UnsupportedInput for a model or a backend that cannot be executed. Backend and transport outlive the executor.
+  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend and transport outlive the executor.
   Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
   ~Executor();
 
   /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another
-  /// model or needs what is not there (offload, tensor parallelism, a vocabulary smaller than the tokens'). DeviceError
+  /// model or another tp, or needs what is not there (offload, a vocabulary smaller than the tokens'). DeviceError
   /// if a rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters
   /// are then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
+  /// The same, with a program that is asked for when the step begins: what the rank waits for it is data_wait.
+  [[nodiscard]] StepOutcome run_step(const ProgramSource& source, const TokenSource& tokens, bool stop = false);
 
   /// Writes a checkpoint (kernels/exec/checkpoint.h), which rank 0 does for all; `next_step` is kept for load(). A
   /// collective. DeviceError if it cannot be written; the one that stood there stays.
@@ -78,11 +88,12 @@ class Executor {
   /// model.
   [[nodiscard]] std::int64_t load(const std::filesystem::path& path);
 
+  /// Of the whole model.
   [[nodiscard]] std::int64_t parameter_count() const;
   /// The sum over ranks of the last step's gradients. A collective: all ranks call it, all get all of it.
   [[nodiscard]] std::vector<float> gradients();
-  /// All parameters, as every rank has them.
-  [[nodiscard]] std::vector<float> parameters() const;
+  /// All parameters. A collective likewise.
+  [[nodiscard]] std::vector<float> parameters();
 
  private:
   struct Parts;

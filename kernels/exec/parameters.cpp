@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
@@ -15,7 +16,19 @@ namespace {
 
 constexpr double deviation = 0.02;
 
-void require_executable(const Transformer& model) {
+/// Which of `count` things a device has.
+struct Range {
+  std::int64_t begin;
+  std::int64_t count;
+};
+
+Range part_of(std::int64_t count, const TensorShard& shard) {
+  const std::int64_t each = (count + shard.devices - 1) / shard.devices;
+  const std::int64_t begin = std::min(count, each * shard.index);
+  return {begin, std::min(each, count - begin)};
+}
+
+void require_executable(const Transformer& model, int devices) {
   std::vector<std::string> reasons;
   if (model.moe) reasons.emplace_back("it has experts");
   if (model.biases) reasons.emplace_back("it has biases");
@@ -24,52 +37,106 @@ void require_executable(const Transformer& model) {
   if (model.head_dim != 64 && model.head_dim != 128) {
     reasons.push_back(fmt::format("its heads have dimension {}, not 64 or 128", model.head_dim));
   }
+  const std::pair<const char*, std::int64_t> cut[] = {
+      {"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}};
+  for (const auto& [what, count] : cut) {
+    if (count % devices == 0) continue;
+    reasons.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
+  }
   if (reasons.empty()) return;
   throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(reasons, ", ")));
 }
 
 }  // namespace
 
-ParameterLayout::ParameterLayout(const Transformer& model) {
-  require_executable(model);
+Transformer shard_of(const Transformer& model, const TensorShard& shard) {
+  Transformer part = model;
+  part.heads /= shard.devices;
+  part.kv_heads /= shard.devices;
+  part.ffn_hidden /= shard.devices;
+  part.vocabulary = part_of(model.vocabulary, shard).count;
+  return part;
+}
+
+std::int64_t first_of_vocabulary(const Transformer& model, const TensorShard& shard) {
+  return part_of(model.vocabulary, shard).begin;
+}
+
+ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& shard) : shard_(shard) {
+  require_executable(model, shard.devices);
   residual_share_ = 1 / std::sqrt(2 * static_cast<double>(model.layers));
   const std::int64_t hidden = model.hidden;
   const std::int64_t query_width = model.heads * model.head_dim;
-  embedding_ = add(model.vocabulary * hidden, Start::usual);
+  const std::int64_t kv_width = model.kv_heads * model.head_dim;
+  // Two matrices of which each device has rows, one after the other.
+  const auto add_pair = [&](std::int64_t rows) {
+    const Tensor first = add(rows, hidden, Cut::rows, Start::usual);
+    return Tensor{first.begin, first.count + add(rows, hidden, Cut::rows, Start::usual).count};
+  };
+  embedding_ = add(model.vocabulary, hidden, Cut::rows, Start::usual);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     LayerTensors& layer = layers_.emplace_back();
-    layer.attention_norm = add(hidden, Start::ones);
-    layer.query = add(query_width * hidden, Start::usual);
-    layer.key_value = add(2 * model.kv_heads * model.head_dim * hidden, Start::usual);
-    layer.output = add(hidden * query_width, Start::residual);
-    layer.mlp_norm = add(hidden, Start::ones);
-    layer.gate_up = add(2 * model.ffn_hidden * hidden, Start::usual);
-    layer.down = add(hidden * model.ffn_hidden, Start::residual);
+    layer.attention_norm = add(1, hidden, Cut::none, Start::ones);
+    layer.query = add(query_width, hidden, Cut::rows, Start::usual);
+    layer.key_value = add_pair(kv_width);
+    layer.output = add(hidden, query_width, Cut::columns, Start::residual);
+    layer.mlp_norm = add(1, hidden, Cut::none, Start::ones);
+    layer.gate_up = add_pair(model.ffn_hidden);
+    layer.down = add(hidden, model.ffn_hidden, Cut::columns, Start::residual);
   }
-  final_norm_ = add(hidden, Start::ones);
-  head_ = model.tied_embeddings ? embedding_ : add(model.vocabulary * hidden, Start::usual);
+  final_norm_ = add(1, hidden, Cut::none, Start::ones);
+  head_ = model.tied_embeddings ? embedding_ : add(model.vocabulary, hidden, Cut::rows, Start::usual);
 }
 
-Tensor ParameterLayout::add(std::int64_t count, Start start) {
-  const Tensor tensor{count_, count};
-  count_ += count;
-  stretches_.push_back({count_, start});
-  return tensor;
+// Rows follow one another in the whole model too: they are one long row.
+Tensor ParameterLayout::add(std::int64_t rows, std::int64_t width, Cut cut, Start start) {
+  Piece piece{count_, 1, rows * width, whole_count_, rows * width, start};
+  if (cut == Cut::rows) {
+    const Range own = part_of(rows, shard_);
+    piece.width = own.count * width;
+    piece.in_whole += own.begin * width;
+  } else if (cut == Cut::columns && shard_.devices > 1) {
+    const Range own = part_of(width, shard_);
+    piece = {count_, rows, own.count, whole_count_ + own.begin, width, start};
+  }
+  whole_count_ += rows * width;
+  count_ = piece.end();
+  pieces_.push_back(piece);
+  return {piece.begin, count_ - piece.begin};
+}
+
+std::size_t ParameterLayout::piece_of(std::int64_t index) const {
+  const auto ends_behind = [](std::int64_t i, const Piece& piece) { return i < piece.end(); };
+  return static_cast<std::size_t>(std::upper_bound(pieces_.begin(), pieces_.end(), index, ends_behind) -
+                                  pieces_.begin());
+}
+
+std::vector<ParameterLayout::Stretch> ParameterLayout::stretches(std::int64_t begin, std::int64_t count) const {
+  std::vector<Stretch> found;
+  const std::int64_t end = std::min(begin + count, count_);
+  for (std::size_t p = piece_of(begin); begin < end;) {
+    const Piece& piece = pieces_[p];
+    const std::int64_t row = (begin - piece.begin) / piece.width;
+    const std::int64_t column = (begin - piece.begin) % piece.width;
+    const std::int64_t length = std::min(piece.width - column, end - begin);
+    found.push_back({begin, length, piece.in_whole + row * piece.whole_width + column});
+    begin += length;
+    while (p < pieces_.size() && pieces_[p].end() <= begin) ++p;
+  }
+  return found;
 }
 
 void ParameterLayout::initial_values(std::uint64_t seed, std::int64_t begin, std::span<float> values) const {
   const double half_width = deviation * std::sqrt(3.0);  // of the uniform distribution with this deviation
-  auto stretch = std::upper_bound(stretches_.begin(), stretches_.end(), begin,
-                                  [](std::int64_t index, const Stretch& s) { return index < s.end; });
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t index = begin + static_cast<std::int64_t>(i);
-    while (stretch != stretches_.end() && index >= stretch->end) ++stretch;
-    if (stretch == stretches_.end() || stretch->start == Start::ones) {
-      values[i] = stretch == stretches_.end() ? 0 : 1;
-      continue;
+  std::fill(values.begin(), values.end(), 0.0F);
+  for (const Stretch& stretch : stretches(begin, static_cast<std::int64_t>(values.size()))) {
+    const Start start = pieces_[piece_of(stretch.begin)].start;
+    const double width = start == Start::residual ? half_width * residual_share_ : half_width;
+    for (std::int64_t i = 0; i < stretch.count; ++i) {
+      const auto place = static_cast<std::uint64_t>(stretch.in_whole + i);
+      values[static_cast<std::size_t>(stretch.begin - begin + i)] =
+          start == Start::ones ? 1 : static_cast<float>(width * (2 * unit_hash(seed, place) - 1));
     }
-    const double width = stretch->start == Start::residual ? half_width * residual_share_ : half_width;
-    values[i] = static_cast<float>(width * (2 * unit_hash(seed, static_cast<std::uint64_t>(index)) - 1));
   }
 }
 

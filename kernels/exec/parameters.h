@@ -26,37 +26,74 @@ struct LayerTensors {
   Tensor down;            ///< [h, f]
 };
 
-/// Where the parameters of a model lie in one flat buffer, which is what its optimizer and its collectives see.
+/// One device of the tensor-parallel group of an HDP rank.
+struct TensorShard {
+  int index = 0;
+  int devices = 1;
+};
+
+/// What one device holds of `model`, as a model: its heads, its part of the MLP's width and of the vocabulary, which is
+/// cut into rows of ceil(vocabulary / devices), so that the last devices may have fewer.
+[[nodiscard]] Transformer shard_of(const Transformer& model, const TensorShard& shard);
+/// The first entry of the vocabulary that the device holds.
+[[nodiscard]] std::int64_t first_of_vocabulary(const Transformer& model, const TensorShard& shard);
+
+/// Where the parameters that one device holds lie in one flat buffer, which is what its optimizer and its collectives
+/// see. Under tensor parallelism (Shoeybi et al. 2019) it has rows of the QKV and the gate-up matrices, of the embedding
+/// and of the head, columns of the output and the down projection, and all norms. The whole model is the layout of the
+/// one device that holds everything; the order of tensors is the same.
 class ParameterLayout {
  public:
   /// UnsupportedInput with everything about the model that cannot be executed: experts, biases, learned positions, an
-  /// MLP without a gate, head dimensions other than 64 and 128.
-  explicit ParameterLayout(const Transformer& model);
+  /// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among the
+  /// devices.
+  explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {});
 
   [[nodiscard]] std::int64_t count() const { return count_; }
-  [[nodiscard]] const Tensor& embedding() const { return embedding_; }  ///< [vocabulary, h]
+  [[nodiscard]] std::int64_t whole_count() const { return whole_count_; }  ///< Of the whole model.
+  [[nodiscard]] const Tensor& embedding() const { return embedding_; }     ///< [vocabulary, h]
   [[nodiscard]] const std::vector<LayerTensors>& layers() const { return layers_; }
   [[nodiscard]] const Tensor& final_norm() const { return final_norm_; }  ///< [h]
   [[nodiscard]] const Tensor& head() const { return head_; }  ///< [vocabulary, h]; the embedding, if they are tied
 
-  /// The initial values of parameters [begin, begin + values.size()): functions of seed and index alone, so that every
+  /// `count` parameters from `begin` on that follow one another in the whole model too, from `in_whole` on.
+  struct Stretch {
+    std::int64_t begin = 0;
+    std::int64_t count = 0;
+    std::int64_t in_whole = 0;
+  };
+  /// Parameters [begin, begin + count) in stretches, in ascending order; what lies behind the last parameter is left out.
+  [[nodiscard]] std::vector<Stretch> stretches(std::int64_t begin, std::int64_t count) const;
+
+  /// The initial values of parameters [begin, begin + values.size()): functions of seed and place in the whole model alone, so that every
   /// sharding starts from the same bits. Norms are 1, all else is uniform with the deviation 0.02, of the matrices that
   /// write to the residual stream 0.02 / sqrt(2 layers) (GPT-2, Radford et al. 2019).
   void initial_values(std::uint64_t seed, std::int64_t begin, std::span<float> values) const;
 
  private:
   enum class Start { ones, usual, residual };
-  struct Stretch {
-    std::int64_t end;
+  /// Rows of a matrix or columns of it: [rows, width] here, each row a part of one of `whole_width` there.
+  struct Piece {
+    std::int64_t begin;
+    std::int64_t rows;
+    std::int64_t width;
+    std::int64_t in_whole;
+    std::int64_t whole_width;
     Start start;
+    [[nodiscard]] std::int64_t end() const { return begin + rows * width; }
   };
-  Tensor add(std::int64_t count, Start start);
+  enum class Cut { none, rows, columns };
+  /// A matrix [rows, width] of the whole model, of which the device has its share.
+  Tensor add(std::int64_t rows, std::int64_t width, Cut cut, Start start);
+  [[nodiscard]] std::size_t piece_of(std::int64_t index) const;
 
+  TensorShard shard_;
   std::int64_t count_ = 0;
+  std::int64_t whole_count_ = 0;
   double residual_share_ = 1;
   Tensor embedding_, final_norm_, head_;
   std::vector<LayerTensors> layers_;
-  std::vector<Stretch> stretches_;  ///< In ascending order of their ends.
+  std::vector<Piece> pieces_;  ///< In their order, here and in the whole model.
 };
 
 }  // namespace hdpsim::kernels::exec

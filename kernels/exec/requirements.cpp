@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "kernels/spec/error.h"
@@ -24,12 +23,6 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,
                        model.vocabulary));
-  }
-  const auto offloads = [](const MicroBatch& micro_batch) { return micro_batch.offload > 0; };
-  const auto found = std::find_if(plan.micro_batches.begin(), plan.micro_batches.end(), offloads);
-  if (found != plan.micro_batches.end()) {
-    refuse(fmt::format("micro-batch {} offloads activations, which cannot be executed yet",
-                       found - plan.micro_batches.begin()));
   }
 }
 

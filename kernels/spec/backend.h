@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/spec/attention.h"
+#include "kernels/spec/error.h"
 #include "kernels/spec/layer.h"
 
 namespace hdpsim::kernels {
@@ -76,6 +77,7 @@ class Backend {
   virtual void run(const EmbeddingForward& op) = 0;
   virtual void run(const EmbeddingBackward& op) = 0;
   virtual void run(const CrossEntropy& op) = 0;
+  virtual void run(const LogSumExp&) { throw UnsupportedInput("this device computes no part of a vocabulary"); }
   virtual void run(const Adam& op) = 0;
   virtual void run(const Cast& op) = 0;
   virtual void run(const MatrixProduct& op) = 0;

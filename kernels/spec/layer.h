@@ -74,7 +74,8 @@ struct Add {
   bool fp32 = false;
 };
 
-/// y[t] = table[ids[t]]. table: element [vocabulary, width]; ids: [tokens] in [0, vocabulary).
+/// y[t] = table[ids[t]]. table: element [vocabulary, width]; ids: [tokens] in [0, vocabulary), or -1, which gives zeros:
+/// the row is in another device's part of the table.
 struct EmbeddingForward {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -84,7 +85,7 @@ struct EmbeddingForward {
   void* y = nullptr;
 };
 
-/// d_table[ids[t]] += d_y[t]. d_table: fp32 [vocabulary, width].
+/// d_table[ids[t]] += d_y[t], but for ids of -1. d_table: fp32 [vocabulary, width].
 struct EmbeddingBackward {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -99,6 +100,9 @@ struct EmbeddingBackward {
 /// logits: element [tokens, vocabulary]; targets: [tokens], -1 is ignored (loss 0, gradient 0); loss: fp32 [tokens],
 /// not scaled. scale: 1 / (targets that count in the whole batch), so that the loss is a mean over tokens wherever they
 /// are computed.
+///
+/// log_sum_exp: given where the logits are only some columns of a vocabulary that is cut among devices: fp32 [tokens],
+/// that of all columns. A target that is not below `vocabulary` is then on another device: loss 0, gradient softmax scale.
 struct CrossEntropy {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -106,6 +110,16 @@ struct CrossEntropy {
   void* logits = nullptr;
   const std::int32_t* targets = nullptr;
   float* loss = nullptr;
+  const float* log_sum_exp = nullptr;
+};
+
+/// result[t] = log sum exp(logits[t]), natural logarithm; -inf without a column. logits: element [tokens, vocabulary];
+/// result: fp32 [tokens]. Traffic: the logits once.
+struct LogSumExp {
+  std::int64_t tokens = 0;
+  std::int64_t vocabulary = 0;
+  const void* logits = nullptr;
+  float* result = nullptr;
 };
 
 /// One AdamW step (Loshchilov and Hutter 2019), t = step counted from 1:

@@ -136,6 +136,10 @@ void tell(const calib::SessionResult& result) {
     note(fmt::format("not recorded: {} more", result.refusals.size() - refusals_told));
   }
   if (result.throttled > 0) note(fmt::format("{} runs thrown away: the device throttled", result.throttled));
+  if (result.postponed > 0) {
+    note(fmt::format("{} measurements had to wait: the cores were nearer or further than at the start",
+                     result.postponed));
+  }
   if (result.left_out > 0) note(fmt::format("there was no time for {} measurements", result.left_out));
   if (result.unsettled > 0) {
     note(fmt::format("of {} subjects no two rounds agree: the machine is busy", result.unsettled));

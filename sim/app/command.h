@@ -32,7 +32,9 @@ void add_trace_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 void add_comm_command(CLI::App& app, Session& session);
 void add_execute_command(CLI::App& app, Session& session);
+void add_compare_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
+void add_validate_command(CLI::App& app, Session& session);
 
 /// Adds a command with its own options object, which lives as long as the command; `run` gets it.
 template <class Options>

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <optional>
-#include <thread>
 
+#include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
@@ -22,6 +24,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/report/output_file.h"
 #include "sim/report/table.h"
+#include "sim/study/plan_ahead.h"
 
 namespace hdpsim::app {
 namespace {
@@ -39,42 +42,84 @@ std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& opti
 /// What rank 0 does beside its part: predicts and tells.
 class Teller {
  public:
-  Teller(const Work& work, const std::filesystem::path& out)
-      : world_(work.point->make_world()), report_(out), model_(work.model().name) {
+  /// `core_share`: of every device; kernels are predicted to take so much longer.
+  Teller(const Work& work, const ExecuteOptions& options, double core_share)
+      : work_(work), runs_(options.runs), core_share_(core_share), world_(work.point->make_world()) {
     world_->machine().record_instructions = true;
-  }
-
-  void begin(const Work& work, bool threads) {
-    const DeviceProfile& profile = *work.point->spec.profile;
-    print(fmt::format("{}: {} of {} parameters, {} on {} ranks, predicted by {} ({})\n", work.study.name, model_,
-                      short_number(static_cast<double>(exec::ParameterLayout(work.model()).count())),
-                      work.policy_name(), work.ranks(), profile.name, profile_label_name(profile.provenance.label)));
-    const unsigned cores = std::thread::hardware_concurrency();
-    if (threads && work.ranks() > cores) {
-      print(fmt::format("{} ranks share {} cores: what is predicted for a core each lasts longer\n", work.ranks(),
-                        cores));
+    for (double& speed : world_->machine().speed) speed *= core_share;
+    const std::filesystem::path out = options.out;
+    for (const std::string& name : work.folder_names()) {
+      const bool has_own_folder = !out.empty() && work.plans() > 1;
+      if (has_own_folder) prepare_folder(out / name);
+      plans_.push_back({ExecutionReport(has_own_folder ? out / name : out), {}});
     }
-    print("\n" + ExecutionReport::heading());
   }
 
-  void tell(const Program& program, exec::StepOutcome&& outcome) {
-    const Plan& plan = program.plan();
-    ExecutedStep step{.step = plan.step,
-                      .loss = outcome.loss,
-                      .tokens = 0,
-                      .predicted = simulate(program, world_->machine(), Grain::exact),
-                      .measured = std::move(*outcome.timeline),
-                      .processor = std::move(outcome.processor)};
-    for (const std::int64_t tokens : plan.sequence_tokens) step.tokens += tokens;
-    print(report_.add(plan, step));
+  void begin() const {
+    const DeviceProfile& profile = *work_.point->spec.profile;
+    std::string names;
+    for (std::size_t i = 0; i < work_.plans(); ++i) names += (i == 0 ? "" : ", ") + work_.plan_name(i);
+    print(fmt::format("{}: {} of {} parameters, {} on {} ranks, predicted by {} ({})\n", work_.study.name,
+                      work_.model().name,
+                      short_number(static_cast<double>(exec::ParameterLayout(work_.model()).count())), names,
+                      work_.ranks(), profile.name, profile_label_name(profile.provenance.label)));
+    if (core_share_ < 1) {
+      print(
+          fmt::format("ranks share cores: predicted with {:.0f}% of a core each, which is what they have while all of "
+                      "them compute\n",
+                      100 * core_share_));
+    }
+    print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
 
-  void end() const { print(report_.finish()); }
+  void tell(const Turn& turn, const PlannedStep& planned, exec::StepOutcome&& outcome) {
+    PlanReport& report = plans_.at(turn.plan);
+    const Plan& plan = planned.plan();
+    std::int64_t tokens = 0;
+    for (const std::int64_t own : plan.sequence_tokens) tokens += own;
+    const std::string begin = prefix(work_.plan_name(turn.plan), std::to_string(turn.run));
+    if (runs_ > 1 && turn.run == 0) {
+      return print(begin + ExecutionReport::warm_up_line(plan.step, outcome.loss, tokens, outcome.timeline->step_time));
+    }
+    if (turn.run <= 1) report.predicted = simulate(planned.program(), world_->machine(), Grain::exact);
+    print(begin + report.report.add(planned.program(), {.step = plan.step,
+                                                        .run = std::max<std::int64_t>(1, turn.run),
+                                                        .loss = outcome.loss,
+                                                        .tokens = tokens,
+                                                        .predicted = report.predicted,
+                                                        .core_share = core_share_,
+                                                        .measured = std::move(*outcome.timeline),
+                                                        .processor = std::move(outcome.processor),
+                                                        .planning = planned.planning()}));
+  }
+
+  void end() const {
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      const std::string text = plans_[i].report.finish();
+      if (plans_.size() > 1 && !text.empty()) print("\n" + work_.plan_name(i) + "\n");
+      print(text);
+    }
+  }
 
  private:
+  struct PlanReport {
+    ExecutionReport report;
+    Timeline predicted;  ///< Of the step that runs.
+  };
+
+  // The columns that only several plans or several runs need.
+  [[nodiscard]] std::string prefix(const std::string& plan, const std::string& run) const {
+    std::string text;
+    if (work_.plans() > 1) text += fmt::format("  {:<24}", plan);
+    if (runs_ > 1) text += fmt::format("{:>5}", run);
+    return text;
+  }
+
+  const Work& work_;
+  std::int64_t runs_;
+  double core_share_;
   std::unique_ptr<World> world_;
-  ExecutionReport report_;
-  std::string model_;
+  std::vector<PlanReport> plans_;
 };
 
 /// What all ranks do.
@@ -82,6 +127,8 @@ struct Training {
   const Work& work;
   const ExecuteOptions& options;
   const exec::TokenSource& tokens;
+  Turns turns;
+  PlanAhead& plans;
 };
 
 // Whether a checkpoint is due after so many steps.
@@ -90,23 +137,32 @@ bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
   return is_end || (options.checkpoint_every > 0 && steps % options.checkpoint_every == 0);
 }
 
-// All steps on one rank; `teller` on rank 0 alone. False if somebody asked to stop.
+// All turns on one rank; `teller` on rank 0 alone. Every plan trains a model of its own. False if somebody asked to
+// stop.
 bool run_rank(const Training& training, kernels::Transport& transport, Teller* teller) {
-  const auto& [work, options, tokens] = training;
+  const auto& [work, options, tokens, turns, plans] = training;
   const auto backend = kernels::make_cpu_backend();
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
-                                       .adam = {.rate = static_cast<float>(options.rate)}};
-  exec::Executor executor(*backend, transport, work.model(), settings);
-  const LoweringOptions lowering = exec::lowering_for(*backend, work.model(), work.ranks());
-  const std::int64_t first = options.resume ? executor.load(options.checkpoint) : options.first_step;
-  const std::int64_t last = first + options.steps - 1;
-  for (std::int64_t step = first; step <= last; ++step) {
-    const Plan plan = work.plan_of(step);
-    const Program program(plan, lowering);
-    exec::StepOutcome outcome = executor.run_step(program, tokens, stop_signal() != 0);
+                                       .adam = {.rate = static_cast<float>(options.rate)},
+                                       .tp = static_cast<int>(work.mesh().tp)};
+  std::vector<std::unique_ptr<exec::Executor>> models;
+  for (std::size_t i = 0; i < turns.plans; ++i) {
+    models.push_back(std::make_unique<exec::Executor>(*backend, transport, work.model(), settings));
+    if (options.resume) (void)models.back()->load(options.checkpoint);
+  }
+  for (std::int64_t index = 0; index < turns.count(); ++index) {
+    const Turn turn = turns[index];
+    exec::Executor& model = *models[turn.plan];
+    std::shared_ptr<const PlannedStep> planned;
+    const exec::ProgramSource program = [&]() -> const Program& {
+      planned = plans.step(index);
+      return planned->program();
+    };
+    exec::StepOutcome outcome = model.run_step(program, tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
-    if (teller != nullptr) teller->tell(program, std::move(outcome));
-    if (keeps(options, step - first + 1, stopped || step == last)) executor.save(options.checkpoint, step + 1);
+    if (teller != nullptr) teller->tell(turn, *planned, std::move(outcome));
+    const bool is_end = stopped || index + 1 == turns.count();
+    if (keeps(options, index + 1, is_end)) model.save(options.checkpoint, turn.step + 1);
     if (stopped) return false;
   }
   return true;
@@ -119,7 +175,7 @@ std::chrono::milliseconds milliseconds_of(Duration time) {
 bool run_threads(const Training& training, Teller& teller) {
   std::atomic<bool> finished = true;
   kernels::run_ranks(
-      static_cast<int>(training.work.ranks()),
+      static_cast<int>(training.work.devices()),
       [&](kernels::Transport& transport) {
         Teller* const own = transport.rank() == 0 ? &teller : nullptr;
         if (!run_rank(training, transport, own)) finished = false;
@@ -130,39 +186,50 @@ bool run_threads(const Training& training, Teller& teller) {
 }
 
 // This process is one rank.
-bool run_process(const Training& training) {
+bool run_process(const Training& training, const Launch& launch) {
   const Work& work = training.work;
-  const ExecuteOptions& options = training.options;
-  const auto transport = kernels::make_mpi_transport(milliseconds_of(options.patience));
-  if (transport->size() != work.ranks()) {
+  const auto transport = kernels::make_mpi_transport(milliseconds_of(training.options.patience));
+  if (transport->size() != work.devices()) {
     throw InputError(
-        fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.ranks()));
+        fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.devices()),
+        launch.advice);
   }
+  const kernels::Seat seat = kernels::own_seat();
+  std::vector<kernels::Seat> seats(static_cast<std::size_t>(transport->size()));
+  transport->all_gather(&seat, seats.data(), sizeof seat);
   std::optional<Teller> teller;
-  if (transport->rank() == 0) teller.emplace(work, options.out).begin(work, false);
+  if (transport->rank() == 0) teller.emplace(work, training.options, kernels::least_core_share(seats)).begin();
   const bool finished = run_rank(training, *transport, teller ? &*teller : nullptr);
   if (teller) teller->end();
   return finished;
 }
 
+bool run(const Training& training, const std::optional<Launch>& launch) {
+  if (launch) return run_process(training, *launch);
+  const std::vector<kernels::Seat> seats(static_cast<std::size_t>(training.work.devices()), kernels::own_seat());
+  Teller teller(training.work, training.options, kernels::least_core_share(seats));
+  teller.begin();
+  return run_threads(training, teller);
+}
+
 int run_command(const ExecuteOptions& options, const Session& session) {
-  const std::optional<int> processes = launched_processes();
+  const std::optional<Launch> launch = find_launch();
   Catalog catalog(session.data_folder);
-  const Work work = read_work(options, processes, catalog);
+  const Work work = read_work(options, launch ? std::optional(launch->processes) : std::nullopt, catalog);
   const auto tokens = token_source(options, work.model());
-  exec::require_executable(work.plan_of(options.first_step), work.model(), *tokens, work.ranks());
-  if (!options.out.empty()) prepare_folder(options.out);
-  const Training training{work, options, *tokens};
-  catch_stop_signals();
-  bool finished = true;
-  if (processes) {
-    finished = run_process(training);
-  } else {
-    Teller teller(work, options.out);
-    teller.begin(work, true);
-    finished = run_threads(training, teller);
+  const std::int64_t first =
+      options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
+  for (std::size_t i = 0; i < work.plans(); ++i) {
+    exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks());
   }
-  if (finished) return 0;
+  if (!options.out.empty()) prepare_folder(options.out);
+  const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
+  const LoweringOptions lowering =
+      exec::lowering_for(*kernels::make_cpu_backend(), work.model(), work.mesh(), work.point->spec.recompute);
+  catch_stop_signals();
+  PlanAhead plans(
+      turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
+  if (run({work, options, *tokens, turns, plans}, launch)) return 0;
   const int signal = stop_signal();  // another process may have got it
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }
@@ -173,7 +240,14 @@ void add_what_options(CLI::App& command, ExecuteOptions& options) {
   command.add_option("FILE", options.file, "A study, or a plan of one")->required();
   command.add_option("--study", options.study, "The study that a plan belongs to: its model, data and profile")
       ->type_name("STUDY");
-  command.add_option("--plan", options.plan, "Which plan, if the study has several")->type_name("NAME");
+  command
+      .add_option("--plan", options.plans,
+                  "Which plan, if the study has several; may be given several times: each trains a model of its own, "
+                  "step by step in turn, with a folder of its own in --out")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command.add_flag("--all-plans", options.all_plans, "All plans of the study, as if each were named")
+      ->excludes(command.get_option("--plan"));
   add_count(command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
   command.add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
@@ -182,6 +256,9 @@ void add_what_options(CLI::App& command, ExecuteOptions& options) {
 
 void add_training_options(CLI::App& command, ExecuteOptions& options) {
   add_count(command, "--steps", options.steps, "How many optimizer steps (default: 1)");
+  add_count(command, "--repeat", options.runs,
+            "Train every step so many times on the same data and time each; of several, the first is a warm-up that "
+            "does not count (default: 1)");
   add_count(command, "--first-step", options.first_step, "Which step of the study comes first, counted from 0", 0);
   command
       .add_option("--text", options.text,
@@ -208,7 +285,8 @@ void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
 
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   add_count(command, "--ranks", options.ranks,
-            "HDP ranks, as threads of this process on one node of the study's cluster (default: those of the study)");
+            "HDP ranks, of mesh.tp threads of this process each, on one node of the study's cluster (default: those of "
+            "the study)");
   const auto read = [&options](const std::string& text) {
     const Parsed<Duration> parsed = parse_duration(text);
     if (!parsed.value) throw CLI::ValidationError("--patience", parsed.error);
@@ -233,10 +311,12 @@ void add_execute_command(CLI::App& app, Session& session) {
   add_rank_options(*command, options);
   command
       ->add_option("--out", options.out,
-                   "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there")
+                   "Write steps.csv and, of every step, plan-N.json, predicted-N.jsonl and measured-N.jsonl there "
+                   "(measured-N-2.jsonl and so on of further runs), which hdpsim compare reads, and both timelines for "
+                   "ui.perfetto.dev as trace-N.json.gz")
       ->type_name("FOLDER");
   command->footer(
-      "Under mpirun or srun every process is a rank; alone, ranks are threads.\n"
+      "Under mpirun or srun every process is a device, mesh.tp of which are a rank; alone, devices are threads.\n"
       "Example:\n  hdpsim execute configs/studies/real.yaml --plan hdp-balance --steps 3 --out real");
 }
 

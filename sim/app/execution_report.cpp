@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "sim/base/quantity_text.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/timeline_file.h"
+#include "sim/report/trace_events.h"
 
 namespace hdpsim::app {
 namespace {
@@ -33,6 +34,26 @@ std::string time_or_nothing(Duration time) {
   return time == Duration{} ? "-" : duration_text(time);
 }
 
+Duration mean_of(const std::vector<Duration>& times) {
+  double seconds = 0;
+  for (const Duration time : times) seconds += time.seconds() / static_cast<double>(times.size());
+  return Duration::seconds(seconds);
+}
+
+// One figure of all rows.
+template <class Row, class Figure>
+std::vector<Figure> collected(const std::vector<Row>& rows, Figure Row::*figure) {
+  std::vector<Figure> figures;
+  for (const Row& row : rows) figures.push_back(row.*figure);
+  return figures;
+}
+
+std::string step_line(std::int64_t step, double loss, std::int64_t tokens, const std::string& predicted,
+                      Duration measured) {
+  return fmt::format("  {:>6}{:>10.5f}{:>10}{:>13}{:>13}{:>12}\n", step, loss, count_text(tokens), predicted,
+                     duration_text(measured), short_number(tokens_per_second(tokens, measured)));
+}
+
 bool is_computed(Activity activity) {
   return activity == Activity::attention || activity == Activity::linear || activity == Activity::optimizer;
 }
@@ -44,37 +65,55 @@ std::string ExecutionReport::heading() {
                      "tokens/s");
 }
 
-std::string ExecutionReport::add(const Plan& plan, const ExecutedStep& step) {
-  rows_.push_back(
-      {step.step, step.loss, step.tokens, step.predicted.mean(), step.measured.mean(), mean_of(step.processor)});
-  if (!folder_.empty()) {
-    const auto write = [&](const char* source, const Timeline& timeline) {
-      write_file(folder_ / fmt::format("{}-{}.jsonl", source, step.step),
-                 timeline_text({source, plan.policy, step.step}, timeline));
-    };
+std::string ExecutionReport::warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured) {
+  return step_line(step, loss, tokens, "warm-up", measured);
+}
+
+std::string ExecutionReport::add(const Program& program, const ExecutedStep& step) {
+  Duration exposed;
+  for (const Breakdown& rank : step.measured.ranks) exposed = std::max(exposed, rank[Activity::data_wait]);
+  rows_.push_back({.step = step.step,
+                   .run = step.run,
+                   .loss = step.loss,
+                   .tokens = step.tokens,
+                   .predicted = step.predicted.mean(),
+                   .measured = step.measured.mean(),
+                   .processor = mean_of(step.processor),
+                   .exposed = exposed,
+                   .planning = step.planning});
+  if (!folder_.empty()) write(program, step);
+  return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
+}
+
+void ExecutionReport::write(const Program& program, const ExecutedStep& step) const {
+  const Plan& plan = program.plan();
+  const TimelineTitle measured{"measured", plan.policy, step.step};
+  if (step.run == 1) {
     write_file(folder_ / fmt::format("plan-{}.json", step.step), plan_text(plan));
-    write("predicted", step.predicted);
-    write("measured", step.measured);
+    write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step),
+               timeline_text({"predicted", plan.policy, step.step, step.core_share}, step.predicted));
+    TraceSelection all;
+    for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) all.ranks.emplace_back(rank);
+    write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
+                       {{"measured", program, step.measured}, {"predicted", program, step.predicted}}, all);
   }
-  return fmt::format("  {:>6}{:>10.5f}{:>10}{:>13}{:>13}{:>12}\n", step.step, step.loss, count_text(step.tokens),
-                     duration_text(step.predicted.step_time), duration_text(step.measured.step_time),
-                     short_number(tokens_per_second(step.tokens, step.measured.step_time)));
+  const std::string run = step.run == 1 ? "" : fmt::format("-{}", step.run);
+  write_file(folder_ / fmt::format("measured-{}{}.jsonl", step.step, run),
+             timeline_text(measured, step.measured, step.processor));
+}
+
+std::vector<ExecutionReport::Row> ExecutionReport::counted() const {
+  const bool warmed_up = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.run > 1; });
+  return {rows_.begin() + (rows_.size() > 1 && !warmed_up ? 1 : 0), rows_.end()};
 }
 
 std::string ExecutionReport::finish() const {
   if (!folder_.empty()) write_file(folder_ / "steps.csv", csv());
-  std::vector<Breakdown> predicted;
-  std::vector<Breakdown> measured;
-  std::vector<Breakdown> processor;
-  for (std::size_t i = rows_.size() > 1 ? 1 : 0; i < rows_.size(); ++i) {
-    predicted.push_back(rows_[i].predicted);
-    measured.push_back(rows_[i].measured);
-    processor.push_back(rows_[i].processor);
-  }
-  if (predicted.empty()) return "";
-  const Breakdown expected = mean_of(predicted);
-  const Breakdown found = mean_of(measured);
-  const Breakdown computed = mean_of(processor);
+  const std::vector<Row> rows = counted();
+  if (rows.empty()) return "";
+  const Breakdown expected = mean_of(collected(rows, &Row::predicted));
+  const Breakdown found = mean_of(collected(rows, &Row::measured));
+  const Breakdown computed = mean_of(collected(rows, &Row::processor));
   std::string text = fmt::format("\n  {:<16}{:>12}{:>12}{:>16}\n", "of a rank", "predicted", "measured", "on its core");
   for (std::size_t i = 0; i < activity_count; ++i) {
     const auto activity = static_cast<Activity>(i);
@@ -83,8 +122,12 @@ std::string ExecutionReport::finish() const {
         fmt::format("  {:<16}{:>12}{:>12}{:>16}\n", activity_name(activity), time_or_nothing(expected[activity]),
                     time_or_nothing(found[activity]), is_computed(activity) ? time_or_nothing(computed[activity]) : "");
   }
+  const Duration exposed = mean_of(collected(rows, &Row::exposed));
   return text +
-         fmt::format("  {:<16}{:>12}{:>12}\n", "step", duration_text(expected.total()), duration_text(found.total()));
+         fmt::format("  {:<16}{:>12}{:>12}\n", "step", duration_text(expected.total()), duration_text(found.total())) +
+         fmt::format("  plan exposed: {}, {:.3f}% of a step; planned in {} beside the step before\n",
+                     time_or_nothing(exposed), 100 * exposed.seconds() / found.total().seconds(),
+                     duration_text(mean_of(collected(rows, &Row::planning))));
 }
 
 std::string ExecutionReport::csv() const {
@@ -94,7 +137,7 @@ std::string ExecutionReport::csv() const {
       text += fmt::format(",{}_{}_s", source, activity_name(static_cast<Activity>(i)));
     }
   }
-  text += '\n';
+  text += ",run,plan_exposed_s,planning_s\n";
   for (const Row& row : rows_) {
     text += fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
                         row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
@@ -103,7 +146,7 @@ std::string ExecutionReport::csv() const {
         text += fmt::format(",{}", breakdown[static_cast<Activity>(i)].seconds());
       }
     }
-    text += '\n';
+    text += fmt::format(",{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds());
   }
   return text;
 }

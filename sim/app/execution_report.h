@@ -6,42 +6,53 @@
 #include <vector>
 
 #include "sim/engine/timeline.h"
-#include "sim/plan/plan.h"
+#include "sim/program/program.h"
 
 namespace hdpsim::app {
 
-/// One step that was run and simulated.
+/// One run of a step, and what was predicted for it.
 struct ExecutedStep {
   std::int64_t step = 0;
+  std::int64_t run = 1;  ///< Of this step, counted from 1.
   double loss = 0;
   std::int64_t tokens = 0;
-  Timeline predicted;
+  const Timeline& predicted;
+  double core_share = 1;  ///< As in TimelineTitle.
   Timeline measured;
   std::vector<Breakdown> processor;  ///< By rank, as the executor's.
+  Duration planning;                 ///< Of the plan, beside the step before.
 };
 
-/// Tells of real steps while they run: a line each, then what the time went to.
+/// Tells of real steps of one plan while they run: a line each, then what the time went to.
 class ExecutionReport {
  public:
   /// Files go to `folder`, which exists; nowhere if it is empty.
   explicit ExecutionReport(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   [[nodiscard]] static std::string heading();
-  /// Takes a step in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl).
+  /// The line of a run without a prediction, which counts for nothing else.
+  [[nodiscard]] static std::string warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured);
+  /// Takes a run in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from
+  /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for viewers).
   /// Returns its line.
-  [[nodiscard]] std::string add(const Plan& plan, const ExecutedStep& step);
-  /// Predicted beside measured by activity: mean over ranks and steps, the first step left out if there are others, for
-  /// it meets empty caches. Writes steps.csv.
+  [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
+  /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
+  /// out if there are others, for it meets empty caches. Then what steps waited for their plans. Writes steps.csv.
   [[nodiscard]] std::string finish() const;
 
  private:
   /// What is kept of a step.
   struct Row {
     std::int64_t step = 0;
+    std::int64_t run = 1;
     double loss = 0;
     std::int64_t tokens = 0;
     Breakdown predicted, measured, processor;  ///< Means over the ranks.
+    Duration exposed;                          ///< What the rank that waited longest for its plan waited.
+    Duration planning;
   };
+  void write(const Program& program, const ExecutedStep& step) const;
+  [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] std::string csv() const;
 
   std::filesystem::path folder_;

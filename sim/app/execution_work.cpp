@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
 #include "kernels/exec/parameters.h"
 #include "sim/app/study_choice.h"
 #include "sim/plan/plan_check.h"
@@ -29,12 +33,29 @@ Plan read_sound_plan(const std::string& path) {
   return std::move(*plan);
 }
 
-// How many ranks the user asks for; 0 if the study may say.
-std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes) {
+// Devices of a rank. One where the study as it stands is wrong: what is wrong may be right on other ranks; if not, it
+// will be told then.
+std::int64_t tp_of(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+  try {
+    const Study study = load_study(file, options.overrides, catalog);
+    return chosen_point(study, options.point).spec.mesh.tp;
+  } catch (const InputError&) {
+    return 1;
+  }
+}
+
+// How many HDP ranks the user asks for; 0 if the study may say.
+std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes, std::int64_t tp) {
   if (!processes) return options.ranks;
-  if (options.ranks == 0 || options.ranks == *processes) return *processes;
+  if (*processes % tp != 0) {
+    throw InputError(fmt::format("{} processes have been started, but a rank is {} of them", *processes, tp),
+                     "start a multiple of mesh.tp");
+  }
+  const std::int64_t ranks = *processes / tp;
+  if (options.ranks == 0 || options.ranks == ranks) return ranks;
   throw InputError(fmt::format("--ranks is {}, but {} processes have been started", options.ranks, *processes),
-                   "leave --ranks out: each process is a rank");
+                   tp == 1 ? "leave --ranks out: each process is a rank"
+                           : fmt::format("leave --ranks out: {} processes are a rank", tp));
 }
 
 // The study as it stands, if it is fine and for so many ranks.
@@ -49,38 +70,96 @@ std::optional<Study> study_for(std::int64_t ranks, const std::string& file, cons
 }
 
 // The study on as many ranks as wanted: its own cluster if that has them, else one node of it with so many devices.
-Study study_on(std::int64_t ranks, const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+Study study_on(std::int64_t ranks, std::int64_t tp, const std::string& file, const ExecuteOptions& options,
+               Catalog& catalog) {
   if (ranks == 0) return load_study(file, options.overrides, catalog);
   if (std::optional<Study> study = study_for(ranks, file, options, catalog)) return std::move(*study);
   std::vector<std::string> overrides = options.overrides;
-  overrides.push_back(fmt::format("cluster.gpus={}", ranks));
-  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks));
+  overrides.push_back(fmt::format("cluster.gpus={}", ranks * tp));
+  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * tp));
   return load_study(file, overrides, catalog);
 }
 
 void require_match(const Work& work, std::int64_t ranks, const std::string& file) {
   const Mesh& mesh = work.point->spec.mesh;
-  if (mesh.tp != 1) throw InputError(fmt::format("tensor parallelism cannot be executed yet: mesh.tp is {}", mesh.tp));
   if (work.plan && ranks != 0 && work.plan->ranks != ranks) {
     throw InputError(Position{file, 0, 0}, fmt::format("the plan is for {} ranks, not {}", work.plan->ranks, ranks));
   }
   if (ranks != 0 && mesh.hdp != ranks) {
     throw InputError(fmt::format("the study has {} HDP ranks, not {}", mesh.hdp, ranks), "leave out mesh.hdp");
   }
-  (void)kernels::exec::ParameterLayout(work.model());
+  (void)kernels::exec::ParameterLayout(work.model(), {0, static_cast<int>(mesh.tp)});
+}
+
+// Every policy of --plan once, in the order in which they are named; or all of them.
+std::vector<std::size_t> chosen_policies(const Study& study, const ExecuteOptions& options) {
+  std::vector<std::size_t> policies;
+  if (options.all_plans) {
+    policies.resize(study.plans.size());
+    std::iota(policies.begin(), policies.end(), std::size_t{0});
+    return policies;
+  }
+  const std::vector<std::string>& names = options.plans;
+  if (names.empty()) return {chosen_plan(study, "")};
+  for (const std::string& name : names) {
+    const std::size_t policy = chosen_plan(study, name);
+    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) {
+      throw InputError(fmt::format("--plan names '{}' twice", name), "to run it again and again, use --repeat");
+    }
+    policies.push_back(policy);
+  }
+  return policies;
+}
+
+// "static {cp: 8}" becomes "static-cp-8".
+std::string folder_name(const std::string& plan) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  std::string name;
+  for (const char c : plan) {
+    if (allowed.find(c) != std::string_view::npos) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  while (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+void require_one_training(const ExecuteOptions& options, const Work& work) {
+  if (options.checkpoint.empty() || (work.plans() == 1 && options.runs == 1)) return;
+  throw InputError("--checkpoint belongs to one training, not to steps that are run by several plans or several times",
+                   "leave out --repeat, and all plans but one");
 }
 
 }  // namespace
 
-Plan Work::plan_of(std::int64_t step) const {
-  if (!plan) return make_plan(*point, policy, step, point->batches->step(step));
+std::string Work::plan_name(std::size_t which) const {
+  return plan ? plan->policy : study.plans[policies.at(which)].name;
+}
+
+std::vector<std::string> Work::folder_names() const {
+  std::vector<std::string> names;
+  for (std::size_t which = 0; which < plans(); ++which) {
+    const std::string name = folder_name(plan_name(which));
+    const auto is_taken = [&](const std::string& other) {
+      return std::find(names.begin(), names.end(), other) != names.end();
+    };
+    std::string own = name;
+    for (int number = 2; is_taken(own); ++number) own = fmt::format("{}-{}", name, number);
+    names.push_back(own);
+  }
+  return names;
+}
+
+Plan Work::plan_of(std::size_t which, std::int64_t step) const {
+  if (!plan) return make_plan(*point, policies.at(which), step, point->batches->step(step));
   Plan again = *plan;
   again.step += step;
   return again;
 }
 
 Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog) {
-  const std::int64_t ranks = wanted_ranks(options, processes);
   Work work;
   const bool plan_given = is_plan_file(options.file);
   if (plan_given && options.study.empty()) {
@@ -89,11 +168,15 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
   }
   if (!plan_given && !options.study.empty()) throw InputError("--study belongs to a plan, but a study is given");
   if (plan_given) work.plan = read_sound_plan(options.file);
+  const std::string& study = plan_given ? options.study : options.file;
+  const std::int64_t tp = tp_of(study, options, catalog);
+  const std::int64_t ranks = wanted_ranks(options, processes, tp);
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
-  work.study = study_on(wanted, plan_given ? options.study : options.file, options, catalog);
+  work.study = study_on(wanted, tp, study, options, catalog);
   work.point = &chosen_point(work.study, options.point);
-  if (!plan_given) work.policy = chosen_plan(work.study, options.plan);
+  if (!plan_given) work.policies = chosen_policies(work.study, options);
   require_match(work, wanted, options.file);
+  require_one_training(options, work);
   return work;
 }
 

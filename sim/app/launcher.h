@@ -1,11 +1,19 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 namespace hdpsim::app {
 
-/// How many processes mpirun or srun has started this one with; nothing if it runs alone. InputError if torchrun has
-/// started it, whose processes only NCCL joins.
-[[nodiscard]] std::optional<int> launched_processes();
+/// How this process was started as one of several.
+struct Launch {
+  int processes = 1;
+  std::string advice;  ///< What to look at if the processes do not find each other; may be empty.
+};
+
+/// Who has started this process with others: mpirun (Open MPI, MPICH, Intel MPI) or srun. Nothing if it runs alone, as
+/// one task of srun or one process of torchrun does too. InputError, with the command that works, if torchrun or another
+/// launcher with its variables (RANK, WORLD_SIZE, MASTER_ADDR) has started several: ranks on CPUs meet over MPI.
+[[nodiscard]] std::optional<Launch> find_launch();
 
 }  // namespace hdpsim::app

@@ -52,7 +52,9 @@ int run(int argc, char** argv) {
   add_calibrate_command(app, session);
   add_comm_command(app, session);
   add_execute_command(app, session);
+  add_compare_command(app, session);
   add_cluster_command(app, session);
+  add_validate_command(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

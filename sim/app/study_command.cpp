@@ -11,6 +11,7 @@
 #include "sim/study/runner.h"
 #include "sim/study/study_coverage.h"
 #include "sim/study/study_output.h"
+#include "sim/study/study_report.h"
 
 namespace hdpsim::app {
 namespace {
@@ -60,7 +61,11 @@ int run_command(const StudyOptions& options, const Session& session) {
   if (!runs) return interrupted(options, study);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
-  if (!options.out.empty()) write_results(options.out, study, *runs, version);
+  if (!options.out.empty()) {
+    const StudyReportOptions wanted{.stop = [] { return stop_signal() != 0; }, .note = note};
+    if (!write_report(options.out, study, *runs, version, wanted)) return interrupted(options, study);
+    write_results(options.out, study, *runs, version);
+  }
   print(formatted(*runs, study.resolved, version, options.format));
   return 0;
 }
@@ -76,14 +81,19 @@ void add_study_command(CLI::App& app, Session& session) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command
-      ->add_option("--out", options.out,
-                   "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv and timing.csv there")
+      ->add_option(
+          "--out", options.out,
+          "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv, memory.csv and timing.csv there, "
+          "and what the study's `output` asks for: report.html, a page with charts (html: true), and timelines/, "
+          "a step of every run for ui.perfetto.dev (perfetto: {ranks: 8})")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
   command->add_flag("--resume", options.resume,
                     "Take the runs that an earlier execution has finished from the folder of --out");
-  command->footer("Example:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results");
+  command->footer(
+      "Examples:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results\n"
+      "  hdpsim study configs/studies/tiny.yaml --set output.html=true --set output.perfetto=true --out tiny");
 }
 
 }  // namespace hdpsim::app

@@ -80,7 +80,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 void Diagnostics::error(Position position, std::string message, std::string help) {
-  entries_.push_back({std::move(position), std::move(message), std::move(help)});
+  add({std::move(position), std::move(message), std::move(help)});
+}
+
+void Diagnostics::unsupported(Position position, std::string message, std::string help) {
+  add({std::move(position), std::move(message), std::move(help), true});
+}
+
+void Diagnostics::add(Diagnostic problem) {
+  entries_.push_back(std::move(problem));
 }
 
 void Diagnostics::append(const Diagnostics& other) {

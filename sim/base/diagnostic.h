@@ -19,13 +19,17 @@ struct Position {
 struct Diagnostic {
   Position position;
   std::string message;
-  std::string help;  ///< The suggestion under the caret; may be empty.
+  std::string help;          ///< The suggestion under the caret; may be empty.
+  bool unsupported = false;  ///< Nothing is wrong with it; this program cannot do it yet.
 };
 
 /// Collects every problem of the user's input so that they are told in one go.
 class Diagnostics {
  public:
   void error(Position position, std::string message, std::string help = {});
+  /// What is right and cannot be done yet. As much of a refusal as an error; only `hdpsim validate` goes on without.
+  void unsupported(Position position, std::string message, std::string help = {});
+  void add(Diagnostic problem);
   void append(const Diagnostics& other);
   /// Keeps the text of a file (or of a virtual one, such as the command line) for the caret lines.
   void add_source(const std::string& file, std::string text);

@@ -1,8 +1,12 @@
 #include "sim/base/units.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 
 #include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
 
 namespace hdpsim {
 namespace {
@@ -12,9 +16,17 @@ std::int64_t rounded(double value) {
   return std::llround(value);
 }
 
+// Sizes and rates that are each within their limits may still make a time that no clock holds.
+[[noreturn]] void refuse_time(const std::string& what) {
+  throw InputError(fmt::format("{} takes longer than 106 days, which is as much as can be simulated", what),
+                   "are the sizes and the rates those that were meant?");
+}
+
 }  // namespace
 
 Duration Duration::seconds(double seconds) {
+  constexpr double most_s = 9.2e6;
+  if (std::abs(seconds) >= most_s) refuse_time(fmt::format("something of {:g} s", seconds));
   return Duration(rounded(seconds * 1e12));
 }
 
@@ -36,8 +48,9 @@ Duration operator/(Bytes bytes, Bandwidth bandwidth) {
   constexpr Int128 picoseconds_per_second = 1'000'000'000'000;
   const Int128 product = Int128{bytes.count()} * picoseconds_per_second;
   const Int128 ps = product / rate + (product % rate > 0 ? 1 : 0);
-  HDPSIM_CHECK(ps >= INT64_MIN && ps <= INT64_MAX, "{} bytes over {} B/s last longer than the clock can hold",
-               bytes.count(), bandwidth.bytes_per_second());
+  if (ps < INT64_MIN || ps > INT64_MAX) {
+    refuse_time(fmt::format("sending {} bytes at {} B/s", bytes.count(), bandwidth.bytes_per_second()));
+  }
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }
 

@@ -12,7 +12,7 @@ class Duration {
  public:
   constexpr Duration() = default;
   [[nodiscard]] static constexpr Duration picoseconds(std::int64_t count) { return Duration(count); }
-  /// Rounded to the nearest picosecond. For the border of a cost formula; seconds must be finite and within +-9e6.
+  /// Rounded to the nearest picosecond. For the border of a cost formula. InputError beyond +-9.2e6 seconds.
   [[nodiscard]] static Duration seconds(double seconds);
   [[nodiscard]] static constexpr Duration max() { return Duration(INT64_MAX); }
 
@@ -94,8 +94,8 @@ class Bandwidth {
   std::int64_t rate_ = 0;
 };
 
-/// Transfer time, rounded up to the next picosecond, exact through 128 bits. Requires a positive bandwidth
-/// (checked) and a result within Duration's range (checked).
+/// Transfer time, rounded up to the next picosecond, exact through 128 bits. Requires a positive bandwidth (checked).
+/// InputError if it is longer than Duration can hold, which somebody's sizes and rates must have asked for.
 [[nodiscard]] Duration operator/(Bytes bytes, Bandwidth bandwidth);
 
 /// Work in floating-point operations (a multiply-add counts as two). A double: totals pass 2^63.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/cable_links.h"
@@ -19,7 +18,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double most_oversubscription = 1024 * 1024;
 constexpr double most_devices = 16 * 1024 * 1024;
 constexpr double most_fan_in = 1024 * 1024;
 constexpr std::size_t most_links_down = 1024;
@@ -134,7 +133,7 @@ class ClusterReader {
     const auto fan_in = map.required_in<std::int64_t>("fan_in", {1, most_fan_in});
     tiers_readable_ = tiers_readable_ && fan_in.has_value();
     tier.fan_in = fan_in.value_or(1);
-    tier.oversubscription = map.optional_in<double>("oversubscription", {1, infinity}).value_or(1);
+    tier.oversubscription = map.optional_in<double>("oversubscription", {1, most_oversubscription}).value_or(1);
     tier.latency = hdpsim::latency(map);
     tier.uplinks = map.optional_in<std::int64_t>("uplinks", {1, most_fan_in});
     map.finish();

@@ -29,11 +29,12 @@ class NodesReader {
       return refuse(value, fmt::format("there is no node {}", highest),
                     fmt::format("the cluster has nodes 0 to {}", nodes_ - 1));
     }
-    for (std::int64_t node = range->first; node <= last; node += range->step) {
-      if (found_.insert(node).second) continue;
-      return refuse(value, fmt::format("node {} stands here a second time", node), "name every node once");
+    for (std::int64_t node = range->first;; node += range->step) {
+      if (!found_.insert(node).second) {
+        return refuse(value, fmt::format("node {} stands here a second time", node), "name every node once");
+      }
+      if (last - node < range->step) return true;
     }
-    return true;
   }
 
   [[nodiscard]] NodeList take() const {

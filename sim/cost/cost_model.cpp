@@ -2,6 +2,7 @@
 
 #include "sim/cost/impl/fitted.h"
 #include "sim/cost/impl/table.h"
+#include "sim/cost/impl/unfused_attention.h"
 
 namespace hdpsim {
 
@@ -20,8 +21,14 @@ std::string_view evidence_name(Evidence evidence) {
 }
 
 std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
-  if (profile.fits.empty()) return std::make_unique<TableCostModel>(profile);
-  return std::make_unique<FittedCostModel>(profile);
+  std::unique_ptr<CostModel> model;
+  if (profile.fits.empty()) {
+    model = std::make_unique<TableCostModel>(profile);
+  } else {
+    model = std::make_unique<FittedCostModel>(profile);
+  }
+  if (profile.unfused_attention) model = std::make_unique<UnfusedAttentionCostModel>(std::move(model));
+  return model;
 }
 
 }  // namespace hdpsim

@@ -7,81 +7,14 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include "sim/base/check.h"
+#include "sim/document/impl/document_builder.h"
 #include "sim/document/limits.h"
 
 namespace hdpsim {
 namespace {
-
-class Converter {
- public:
-  Converter(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
-
-  Position position_of(const YAML::Node& node) const {
-    const YAML::Mark mark = node.Mark();
-    return {file_, mark.line + 1, mark.column + 1};
-  }
-
-  Value convert(const YAML::Node& node, int level = 0) {
-    Value value;
-    value.position = position_of(node);
-    if (!within_limits(value.position, level)) return value;
-    switch (node.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null:
-        break;
-      case YAML::NodeType::Scalar:
-        value.kind = Value::Kind::scalar;
-        value.text = node.Scalar();
-        value.quoted = node.Tag() == "!";
-        break;
-      case YAML::NodeType::Sequence:
-        value.kind = Value::Kind::sequence;
-        for (const auto& item : node) value.items.push_back(convert(item, level + 1));
-        break;
-      case YAML::NodeType::Map:
-        value.kind = Value::Kind::map;
-        convert_entries(node, level, value);
-        break;
-    }
-    return value;
-  }
-
- private:
-  bool within_limits(const Position& position, int level) {
-    if (level <= deepest_level && ++values_ <= most_values) return true;
-    if (!refused_) {
-      refused_ = true;
-      report_limit(position, level > deepest_level, diagnostics_);
-    }
-    return false;
-  }
-
-  void convert_entries(const YAML::Node& node, int level, Value& map) {
-    std::set<std::string> seen;
-    for (const auto& entry : node) {
-      const Position position = position_of(entry.first);
-      if (!entry.first.IsScalar()) {
-        diagnostics_.error(position, "a key must be a plain word");
-        continue;
-      }
-      const std::string& key = entry.first.Scalar();
-      if (!seen.insert(key).second) {
-        diagnostics_.error(position, fmt::format("the key '{}' stands here a second time", key), "remove one of them");
-        continue;
-      }
-      map.entries.push_back({key, position, convert(entry.second, level + 1)});
-    }
-  }
-
-  std::string file_;
-  Diagnostics& diagnostics_;
-  int values_ = 0;
-  bool refused_ = false;
-};
 
 std::optional<std::size_t> list_index(std::string_view text) {
   std::size_t index = 0;
@@ -209,20 +142,13 @@ std::string_view kind_name(Value::Kind kind) {
 
 Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   diagnostics.add_source(file, text);
-  Converter converter(file, diagnostics);
+  DocumentBuilder builder(file, diagnostics);
   try {
-    // All of them, because Load stops at the end of the first without a word about the text behind it.
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    Value nothing;
-    nothing.position = {file, 0, 0};
-    if (documents.empty()) return nothing;
-    const auto second =
-        std::find_if(documents.begin() + 1, documents.end(), [](const YAML::Node& node) { return !node.IsNull(); });
-    if (second != documents.end()) {
-      diagnostics.error(converter.position_of(*second), "a second document starts here",
-                        "one file holds one document: a single map or list");
-    }
-    return converter.convert(documents[0]);
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) continue;
+  } catch (const DocumentBuilder::GivenUp&) {
+    return {};
   } catch (const YAML::Exception& error) {
     // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
     const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;
@@ -230,6 +156,14 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
                       too_deep ? limits_text() : "");
     return {};
   }
+  Value document = builder.take();
+  if (document.position.file.empty()) document.position = {file, 0, 0};  // an empty file
+  return document;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code no_such_name;
+  return std::filesystem::exists(path, no_such_name);
 }
 
 std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ struct Value::Entry {
 
 /// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
 [[nodiscard]] Value load_document(const std::string& path, Diagnostics& diagnostics);
+
+/// Whether there is a file or folder of that name. Also false for a name that none can have.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 /// The whole text of a file; for a missing file a problem is reported and nothing returned; throws MachineError if it
 /// cannot be read.

@@ -28,11 +28,10 @@ class Pricer {
     Answer& answer = answers_[static_cast<std::size_t>(instruction.opcode)];
     if (!answer.known || answer.work != instruction.work) answer = {true, instruction.work, estimate(instruction)};
     const Estimate& last = answer.estimate;
-    const Duration total = last.time * instruction.repeats;
     if (depends_on_device_speed(instruction.opcode)) {
-      priced_.evidence[static_cast<std::size_t>(last.evidence)] += total * iterations_;
+      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * iterations_;
     }
-    return total;
+    return last.time;
   }
 
   Estimate estimate(const Instruction& instruction) const {
@@ -47,7 +46,7 @@ class Pricer {
       case Opcode::exchange:
         return {};
       case Opcode::collective:
-        return {machine_.tp_collective(program.bytes[instruction.work]), Evidence::formula};
+        return {machine_.tp_collective(program.collectives[instruction.work].bytes), Evidence::formula};
       case Opcode::offload:
         return {program.bytes[instruction.work] / machine_.d2h, Evidence::formula};
       case Opcode::prefetch:

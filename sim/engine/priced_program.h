@@ -18,7 +18,7 @@ namespace hdpsim {
 /// their own: the network decides.
 struct PricedProgram {
   MicroBatchProgram program;
-  std::vector<std::vector<Duration>> times;  ///< By block and instruction, repeats included.
+  std::vector<std::vector<Duration>> times;  ///< By block and instruction.
   EvidenceTimes evidence{};                  ///< Of one rank's kernels, all iterations.
 
   [[nodiscard]] Duration time(std::size_t block, std::size_t instruction, double speed) const {

@@ -168,7 +168,7 @@ std::int64_t World::ranks_per_node() const {
   return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->site->cluster);
 }
 
-WorkModel World::work_model(const Transformer& model, std::int64_t capacity) const {
+WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Recompute recompute) const {
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
@@ -176,28 +176,32 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
   const auto layers = static_cast<double>(model.layers) / stages;
   const auto tokens = static_cast<double>(capacity);
   double dense = 0;
-  double per_step_area = 0;
+  double area = 0;
   const auto add_dense = [&](const LinearPart& part, double times) {
     for (const Gemm& gemm : part.gemms) dense += times * cost.gemm(gemm).time.seconds();
     dense += times * cost.memory_bound(part.memory_bound).time.seconds();
   };
   for (const Direction direction : {Direction::forward, Direction::backward}) {
-    add_dense(before_attention(model, capacity, tp, direction), layers);
-    add_dense(after_attention(model, capacity, tp, direction), layers);
+    const bool is_forward = direction == Direction::forward;
+    const double times = layers * (is_forward && recompute == Recompute::full ? 2 : 1);
+    const double attention_times = layers * (is_forward && recompute != Recompute::none ? 2 : 1);
+    add_dense(before_attention(model, capacity, tp, direction), times);
+    add_dense(after_attention(model, capacity, tp, direction), times);
     add_dense(embedding(model, capacity, tp, direction), 1 / stages);
     add_dense(output_head(model, capacity, tp, direction), 1 / stages);
-    if (tp > 1) dense += 4 * layers * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+    // Two a layer on either side of attention; one beside the embedding and one beside the head.
+    if (tp > 1) dense += (4 * times + 2 / stages) * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
                          model.heads / tp,
                          std::max<std::int64_t>(1, model.kv_heads / tp),
                          model.head_dim,
                          direction};
-    per_step_area += cost.attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
+    area += attention_times * cost.attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
   }
   WorkModel work;
   work.per_token = dense / tokens;
-  work.per_area = layers * per_step_area;
+  work.per_area = area;
   work.per_micro_batch = machine.micro_batch_overhead.seconds();
   if (parts_->mesh.hdp > 1) {
     // The widest hop of the pool: from the last rank to the first.
@@ -205,11 +209,13 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity) con
                                                machine.placement->device(HdpRank(0), 0, 0));
     const std::int64_t dkv = parts_->site->profile.backward_ring.dkv_bytes_per_element;
     const auto kv = static_cast<double>(kv_bytes(model, capacity, tp).count()) / tokens;
-    const double both_ways = kv * (2 + static_cast<double>(dkv) / 2);  // forward KV; backward KV and dKV
+    // Forward KV, again where attention is recomputed; backward KV and dKV.
+    const double forward = recompute == Recompute::none ? 1 : 2;
+    const double both_ways = kv * (forward + 1 + static_cast<double>(dkv) / 2);
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
-    work.per_ring_step = layers * 2 * route.latency.seconds();
+    work.per_ring_step = layers * (forward + 1) * route.latency.seconds();
   }
-  const auto activations = static_cast<double>(activation_bytes(model, capacity, tp).count()) / tokens;
+  const auto activations = static_cast<double>(activation_bytes(model, capacity, tp, recompute).count()) / tokens;
   work.offload_per_token = layers * activations / static_cast<double>(machine.d2h.bytes_per_second());
   return work;
 }

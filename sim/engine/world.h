@@ -9,6 +9,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/work_model.h"
@@ -41,7 +42,8 @@ class World {
   [[nodiscard]] std::int64_t ranks_per_node() const;
   /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,
   /// at `capacity` tokens a rank.
-  [[nodiscard]] WorkModel work_model(const Transformer& model, std::int64_t capacity) const;
+  [[nodiscard]] WorkModel work_model(const Transformer& model, std::int64_t capacity,
+                                     Recompute recompute = Recompute::none) const;
 
  private:
   struct Parts;

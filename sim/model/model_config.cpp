@@ -169,6 +169,20 @@ std::string preset_path(const std::string& directory, const std::string& name) {
   return (std::filesystem::path(directory) / (name + ".json")).string();
 }
 
+void change(Value& config, const std::vector<Value::Entry>& changes, const std::string& name,
+            Diagnostics& diagnostics) {
+  std::vector<std::string> known;
+  for (const auto& entry : config.entries) known.push_back(entry.key);
+  for (const auto& [key, position, value] : changes) {
+    if (config.find(key) == nullptr) {
+      diagnostics.error(position, fmt::format("the configuration of {} has no key '{}'", name, key),
+                        suggestion(key, known));
+    } else {
+      config.set(key, value);
+    }
+  }
+}
+
 std::string name_of(const std::filesystem::path& path) {
   if (path.stem() == "config" && path.has_parent_path()) return path.parent_path().filename().string();
   return path.stem().string();
@@ -196,13 +210,19 @@ std::optional<Transformer> load_model(const std::string& path, Diagnostics& diag
 }
 
 std::optional<Transformer> load_model_preset(const std::string& name, const std::string& directory,
-                                             const Position& asked_at, Diagnostics& diagnostics) {
+                                             const Position& asked_at, Diagnostics& diagnostics,
+                                             const std::vector<Value::Entry>& changes) {
   const std::vector<std::string> names = model_preset_names(directory);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     diagnostics.error(asked_at, fmt::format("there is no model preset '{}'", name), suggestion(name, names));
     return std::nullopt;
   }
-  return load_model(preset_path(directory, name), diagnostics);
+  Diagnostics problems;
+  Value config = load_document(preset_path(directory, name), problems);
+  change(config, changes, name, problems);
+  const bool readable = problems.empty();
+  diagnostics.append(problems);
+  return readable ? read_model(config, name, diagnostics) : std::nullopt;
 }
 
 std::vector<std::string> model_preset_names(const std::string& directory) {
@@ -217,10 +237,10 @@ std::vector<std::string> model_preset_names(const std::string& directory) {
 
 bool check_supported(const Transformer& model, const Position& asked_at, Diagnostics& diagnostics) {
   if (!model.moe) return true;
-  diagnostics.error(asked_at,
-                    fmt::format("'{}' has {} experts: mixture-of-experts models cannot be simulated yet", model.name,
-                                model.moe->experts),
-                    "choose a dense model");
+  diagnostics.unsupported(asked_at,
+                          fmt::format("'{}' has {} experts: mixture-of-experts models cannot be simulated yet",
+                                      model.name, model.moe->experts),
+                          "choose a dense model");
   return false;
 }
 

@@ -19,9 +19,11 @@ namespace hdpsim {
 [[nodiscard]] std::optional<Transformer> load_model(const std::string& path, Diagnostics& diagnostics);
 
 /// The preset `name` of a directory of configurations (configs/models). An unknown name is reported at `asked_at`, with
-/// a suggestion.
+/// a suggestion. `changes` replace keys of the configuration, in its own words (`num_hidden_layers`); a key that it does
+/// not have is reported.
 [[nodiscard]] std::optional<Transformer> load_model_preset(const std::string& name, const std::string& directory,
-                                                           const Position& asked_at, Diagnostics& diagnostics);
+                                                           const Position& asked_at, Diagnostics& diagnostics,
+                                                           const std::vector<Value::Entry>& changes = {});
 
 /// Names of the presets of a directory, sorted.
 [[nodiscard]] std::vector<std::string> model_preset_names(const std::string& directory);

@@ -1,6 +1,9 @@
 #include "sim/model/work.h"
 
+#include <utility>
+
 #include "sim/base/check.h"
+#include "sim/model/memory.h"
 
 namespace hdpsim {
 namespace {
@@ -57,35 +60,92 @@ std::int64_t norm_parameters(const Transformer& model) {
   return model.biases ? 2 * model.hidden : model.hidden;
 }
 
-/// The products of backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
-void append_backward(std::vector<Gemm>& gemms, const Gemm& forward) {
-  gemms.push_back({forward.m, forward.k, forward.n});
-  gemms.push_back({forward.k, forward.n, forward.m});
-}
+/// Adds up the dense work of a stretch, part by part.
+class Stretch {
+ public:
+  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction)
+      : model_(model),
+        tokens_(tokens),
+        shard_(shard_of(model, tokens, tp)),
+        hidden_elements_(shard_.tokens * model.hidden),
+        vocabulary_(divided(model.vocabulary, tp)),
+        is_forward_(direction == Direction::forward),
+        work_{.gemms = {}, .parts = {}, .direction = direction} {}
 
-/// `forward` in the order of execution; backward runs through it from the end.
-std::vector<Gemm> products(const std::vector<Gemm>& forward, Direction direction) {
-  if (direction == Direction::forward) return forward;
-  std::vector<Gemm> gemms;
-  const std::vector<Gemm> last_first(forward.rbegin(), forward.rend());
-  for (const Gemm& product : last_first) append_backward(gemms, product);
-  return gemms;
-}
+  void add(DensePart part) {
+    work_.parts.push_back(part);
+    switch (part) {
+      case DensePart::embedding:
+        return embedding();
+      case DensePart::attention_norm:
+        // norm: x in, y out. Backward: dy and x in, dx out; joining the residual's gradient: two in, one out.
+        return is_forward_ ? kernels(2 * hidden_elements_, 1) : kernels((3 + 3) * hidden_elements_, 2);
+      case DensePart::qkv:
+        product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden});
+        return kernels(2 * tokens_ * (shard_.query_width + shard_.kv_width / 2), 1);  // rope: Q and K, in place
+      case DensePart::attention_output:
+        return product({tokens_, model_.hidden, shard_.query_width});
+      case DensePart::mlp_norm:
+        // residual: two in, one out; norm: one in, one out. Backward: dy and x in, dx out; residual: two in, one out.
+        return kernels((is_forward_ ? 3 + 2 : 3 + 3) * hidden_elements_, 2);
+      case DensePart::mlp:
+        return mlp();
+      case DensePart::mlp_residual:
+        if (is_forward_) kernels(3 * hidden_elements_, 1);
+        return;
+      case DensePart::final_norm:
+        return kernels((is_forward_ ? 2 : 3) * hidden_elements_, 1);
+      case DensePart::head:
+        // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
+        // gradient in place.
+        product({tokens_, vocabulary_, model_.hidden});
+        return kernels((is_forward_ ? 1 : 2) * tokens_ * vocabulary_, 1);
+    }
+  }
 
-// Every second product of a backward part, as append_backward() puts them.
-LinearPart half_of(const LinearPart& backward, Gradients gradients) {
-  const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
-  const bool keeps_kernels = (gradients == Gradients::weights) == (backward.part == DensePart::embedding);
-  LinearPart half{.gemms = {}, .part = backward.part, .direction = backward.direction, .gradients = gradients};
-  if (keeps_kernels) half.memory_bound = backward.memory_bound;
-  for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
-  return half;
-}
+  [[nodiscard]] LinearPart take() { return std::move(work_); }
 
-/// Elements read and written, in bf16.
-MemoryBound kernels(std::int64_t elements, std::int64_t count) {
-  return {Bytes(elements * bf16), count};
-}
+ private:
+  // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
+  // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
+  void embedding() {
+    if (is_forward_) return kernels(hidden_elements_ + tokens_ * model_.hidden, 1);
+    work_.memory_bound.traffic += Bytes(hidden_elements_ * (bf16 + 2 * fp32));
+    ++work_.memory_bound.kernels;
+  }
+
+  void mlp() {
+    HDPSIM_CHECK(!model_.moe, "{} has experts, whose products are not known", model_.name);
+    const std::int64_t inner_products = mlp_matrices(model_) - 1;  // gate and up are one product of twice the width
+    const Gemm inner{tokens_, inner_products * shard_.ffn, model_.hidden};
+    const Gemm down{tokens_, model_.hidden, shard_.ffn};
+    product(is_forward_ ? inner : down);
+    product(is_forward_ ? down : inner);
+    // activation: gate and up (or one) in, one out; backward: what it read and the gradient in, as many gradients out.
+    kernels((is_forward_ ? inner_products + 1 : 2 * inner_products + 1) * tokens_ * shard_.ffn, 1);
+  }
+
+  /// Backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
+  void product(const Gemm& forward) {
+    if (is_forward_) return work_.gemms.push_back(forward);
+    work_.gemms.push_back({forward.m, forward.k, forward.n});
+    work_.gemms.push_back({forward.k, forward.n, forward.m});
+  }
+
+  /// Elements read and written, in bf16.
+  void kernels(std::int64_t elements, std::int64_t count) {
+    work_.memory_bound.traffic += Bytes(elements * bf16);
+    work_.memory_bound.kernels += count;
+  }
+
+  const Transformer& model_;
+  std::int64_t tokens_;
+  Shard shard_;
+  std::int64_t hidden_elements_;  // of the sequence-parallel parts
+  std::int64_t vocabulary_;
+  bool is_forward_;
+  LinearPart work_;
+};
 
 }  // namespace
 
@@ -120,72 +180,50 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
   return Flops(6.0 * static_cast<double>(weights) * static_cast<double>(tokens));
 }
 
+LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                      const std::vector<DensePart>& parts, Direction direction) {
+  Stretch stretch(model, tokens, tp, direction);
+  for (const DensePart part : parts) stretch.add(part);
+  return stretch.take();
+}
+
 LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
-  const Shard shard = shard_of(model, tokens, tp);
-  const std::int64_t hidden_elements = shard.tokens * model.hidden;
-  const std::int64_t rotated = tokens * (shard.query_width + shard.kv_width / 2);  // Q and K, read and written in place
-  LinearPart part{.gemms = {}, .part = DensePart::before_attention, .direction = direction};
-  part.gemms = products({{tokens, shard.query_width + shard.kv_width, model.hidden}}, direction);
-  if (direction == Direction::forward) {
-    // norm: x in, y out; rope.
-    part.memory_bound = kernels(2 * hidden_elements + 2 * rotated, 2);
-  } else {
-    // rope; norm: dy and x in, dx out; joining the residual's gradient: two in, one out.
-    part.memory_bound = kernels(2 * rotated + 3 * hidden_elements + 3 * hidden_elements, 3);
-  }
-  return part;
+  using enum DensePart;
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction);
+  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction);
 }
 
 LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
-  HDPSIM_CHECK(!model.moe, "{} has experts, whose products are not known", model.name);
-  const Shard shard = shard_of(model, tokens, tp);
-  const std::int64_t hidden_elements = shard.tokens * model.hidden;
-  const std::int64_t inner_elements = tokens * shard.ffn;
-  const std::int64_t inner_products = mlp_matrices(model) - 1;  // gate and up are one product of twice the width
-  LinearPart part{.gemms = {}, .part = DensePart::after_attention, .direction = direction};
-  part.gemms = products({{tokens, model.hidden, shard.query_width},
-                         {tokens, inner_products * shard.ffn, model.hidden},
-                         {tokens, model.hidden, shard.ffn}},
-                        direction);
-  if (direction == Direction::forward) {
-    // two residual additions: two in, one out; norm: one in, one out; activation: gate and up (or one) in, one out.
-    part.memory_bound = kernels((3 + 3 + 2) * hidden_elements + (inner_products + 1) * inner_elements, 4);
-  } else {
-    // activation: what it read and the gradient in, as many gradients out; norm: dy and x in, dx out; residual: two in,
-    // one out.
-    part.memory_bound = kernels((2 * inner_products + 1) * inner_elements + (3 + 3) * hidden_elements, 3);
+  using enum DensePart;
+  if (direction == Direction::backward) {
+    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction);
   }
-  return part;
+  return dense_work(model, tokens, tp, {attention_output, mlp_norm, mlp, mlp_residual}, direction);
 }
 
 LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
-  // The table is cut by rows: a device owns 1 / tp of the looked-up rows and writes zeros for the others, which a
-  // reduce-scatter then sums. Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
-  const std::int64_t own_elements = divided(tokens, tp) * model.hidden;
-  LinearPart part{.gemms = {}, .part = DensePart::embedding, .direction = direction};
-  if (direction == Direction::forward) {
-    part.memory_bound = kernels(own_elements + tokens * model.hidden, 1);
-  } else {
-    part.memory_bound = {Bytes(own_elements * (bf16 + 2 * fp32)), 1};
-  }
-  return part;
+  return dense_work(model, tokens, tp, {DensePart::embedding}, direction);
 }
 
 LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
-  const std::int64_t vocabulary = divided(model.vocabulary, tp);
-  const std::int64_t hidden_elements = divided(tokens, tp) * model.hidden;
-  const std::int64_t logits = tokens * vocabulary;
-  LinearPart part{.gemms = {}, .part = DensePart::output_head, .direction = direction};
-  part.gemms = products({{tokens, vocabulary, model.hidden}}, direction);
-  if (direction == Direction::forward) {
-    // norm: one in, one out; the fused cross-entropy reads the logits once and keeps two numbers a token.
-    part.memory_bound = kernels(2 * hidden_elements + logits, 2);
-  } else {
-    // cross-entropy turns the logits into their gradient in place; norm: dy and x in, dx out.
-    part.memory_bound = kernels(2 * logits + 3 * hidden_elements, 2);
-  }
-  return part;
+  using enum DensePart;
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {final_norm, head}, direction);
+  return dense_work(model, tokens, tp, {head, final_norm}, direction);
 }
+
+namespace {
+
+// Every second product of a backward part, as Stretch::product() puts them.
+LinearPart half_of(const LinearPart& backward, Gradients gradients) {
+  const bool scatters = backward.parts == std::vector{DensePart::embedding};
+  const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
+  LinearPart half{.gemms = {}, .parts = backward.parts, .direction = backward.direction, .gradients = gradients};
+  if ((gradients == Gradients::weights) == scatters) half.memory_bound = backward.memory_bound;
+  for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
+  return half;
+}
+
+}  // namespace
 
 LinearPart input_gradients(const LinearPart& backward) {
   return half_of(backward, Gradients::inputs);
@@ -203,16 +241,8 @@ Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {
   return Bytes(tokens * model.hidden * bf16);
 }
 
-Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  // Kept by a token: the inputs of both norms, of the QKV product and of the MLP (h each); Q, K, V; attention's output
-  // and its fp32 log-sum-exp; of the MLP what the activation reads and what it writes. Korthikanti et al. count 34 h
-  // for GPT: the same with 4 h and 4 h for the MLP, and 2 h for dropout masks, which long-context models have not.
-  const std::int64_t inner = model.moe
-                                 ? (model.moe->experts_per_token + model.moe->shared_experts) * model.moe->expert_hidden
-                                 : model.ffn_hidden;
-  const std::int64_t elements =
-      4 * model.hidden + 2 * (model.heads + model.kv_heads) * model.head_dim + mlp_matrices(model) * inner;
-  return Bytes(divided(tokens * (bf16 * elements + fp32 * model.heads), tp));
+Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute) {
+  return kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
 }
 
 std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp) {

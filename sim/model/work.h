@@ -5,6 +5,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/operation.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
@@ -24,8 +25,20 @@ namespace hdpsim {
 /// the output head included, the embedding lookup not).
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
 
-/// The stretches of dense work that a transformer consists of, between its attentions.
-enum class DensePart { embedding, before_attention, after_attention, output_head };
+/// The dense work of a transformer between its attentions, cut where the devices of a tensor-parallel group meet under
+/// sequence parallelism: norms and residuals are on tokens / tp, products on all tokens with heads, inner width and
+/// vocabulary divided by tp. In the order of forward.
+enum class DensePart : std::uint8_t {
+  embedding,         ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
+  attention_norm,    ///< Backward also joins the residual's gradient, as mlp_norm's does.
+  qkv,               ///< Projection and rope.
+  attention_output,  ///< Projection.
+  mlp_norm,          ///< Residual and norm.
+  mlp,
+  mlp_residual,  ///< Has no work in backward.
+  final_norm,
+  head,  ///< Output projection and cross-entropy.
+};
 
 /// What a backward part computes: a product has the gradients of its input and of its weight.
 enum class Gradients { all, inputs, weights };
@@ -35,15 +48,17 @@ enum class Gradients { all, inputs, weights };
 struct LinearPart {
   std::vector<Gemm> gemms;
   MemoryBound memory_bound{Bytes{}, 0};
-  DensePart part = DensePart::before_attention;  ///< What it computes; its costs are the two above.
+  std::vector<DensePart> parts;  ///< What it computes, in this order; its costs are the two above.
   Direction direction = Direction::forward;
   Gradients gradients = Gradients::all;  ///< Of a backward part.
 };
 
-/// One layer's dense work for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp` with
-/// sequence parallelism (norms and residuals on tokens / tp; products on all tokens with heads and inner width divided
-/// by tp). Before attention: input norm, QKV projection, rope. After it: output projection, residual, norm, MLP,
-/// residual.
+/// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
+[[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                    const std::vector<DensePart>& parts, Direction direction);
+
+/// One layer's dense work without the collectives inside. Before attention: input norm, QKV projection, rope. After it:
+/// output projection, residual, norm, MLP, residual.
 [[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                           Direction direction);
 [[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
@@ -63,9 +78,10 @@ struct LinearPart {
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered
 /// size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
-/// Bytes of activations that one layer keeps for backward per device (bf16, flash attention, sequence parallelism, no
-/// recompute): Korthikanti et al. 2022, eq. 4 without the attention-score terms, restated for GQA and gated MLPs.
-[[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
+/// Bytes of activations that one layer keeps for backward per device (flash attention, sequence parallelism, no
+/// dropout): the kept_tensors() of sim/model/memory.h.
+[[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                     Recompute recompute = Recompute::none);
 /// Parameters that one device holds: everything divided by tp (the norms' share is not worth a term).
 [[nodiscard]] std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp);
 

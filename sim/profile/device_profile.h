@@ -96,7 +96,7 @@ struct GemmShapeSample {
   friend bool operator==(const GemmShapeSample&, const GemmShapeSample&) = default;
 };
 
-/// Matrix products, bf16. At least one sample of either kind.
+/// Matrix products, all of one type. At least one sample of either kind.
 struct GemmTable {
   std::int64_t tile_m = 0;  ///< What one multiprocessor computes at a time.
   std::int64_t tile_n = 0;
@@ -213,6 +213,9 @@ struct DeviceProfile {
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
+  std::optional<GemmTable> gemm_fp8;  ///< fp8 in; for studies that ask for it.
+  /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
+  bool unfused_attention = false;
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
   std::optional<LinkProfile> network;  ///< Between nodes.

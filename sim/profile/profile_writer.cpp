@@ -185,6 +185,7 @@ std::string profile_text(const DeviceProfile& profile) {
     map.add("attention", list_of(profile.attention, [](const AttentionCurve& c) { return to_value(c); }));
   }
   if (profile.gemm) map.add("gemm", to_value(*profile.gemm));
+  if (profile.gemm_fp8) map.add("gemm_fp8", to_value(*profile.gemm_fp8));
   if (profile.memory_bound) map.add("memory_bound", to_value(*profile.memory_bound));
   MapWriter links;
   if (profile.nvlink) links.add("nvlink", to_value(*profile.nvlink));

@@ -8,6 +8,7 @@
 #include "sim/base/units.h"
 #include "sim/model/operation.h"
 #include "sim/model/work.h"
+#include "sim/network/collective_kind.h"
 
 namespace hdpsim {
 
@@ -21,7 +22,7 @@ enum class Opcode : std::uint8_t {
   attention,   ///< One attention launch of a ring step: work = index into attention.
   merge,       ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
   exchange,    ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
-  collective,  ///< All-gathers or reduce-scatters among the tensor-parallel devices of a rank: work = index into bytes.
+  collective,  ///< Among the tensor-parallel devices of a rank: work = index into collectives.
   offload,     ///< Copy of activations to host memory: work = index into bytes.
   prefetch,    ///< Copy of activations back to the device: work = index into bytes.
   overhead,    ///< Fixed host time of a micro-batch.
@@ -46,7 +47,6 @@ struct Instruction {
   /// if that is below N; in a backward ring it brings from step 2 on, and up to N + 1, the gradients of the keys and
   /// values of the step before.
   std::uint32_t ring_step = 0;
-  std::uint32_t repeats = 1;          ///< Of the same work, one after another (three collectives in a row).
   std::uint32_t first_iteration = 0;  ///< Does nothing in iterations before this one ...
   std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
   std::array<Dependency, most_dependencies> dependencies{};
@@ -68,6 +68,18 @@ struct Block {
   std::vector<Instruction> body;
 };
 
+/// A collective among the tensor-parallel devices of a rank, under sequence parallelism (Korthikanti et al. 2022).
+/// Forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
+/// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
+/// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
+/// partial sums of the gradient that it ends with.
+struct TensorParallelCollective {
+  CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter.
+  Bytes bytes;                                       ///< Of all tokens together.
+  DensePart part = DensePart::embedding;
+  Direction direction = Direction::forward;
+};
+
 /// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the
 /// spans that they hold differ. Work is stated once and shared by all layers.
 struct MicroBatchProgram {
@@ -75,6 +87,7 @@ struct MicroBatchProgram {
   std::vector<Attention> attention;
   std::vector<MemoryBound> memory_bound;
   std::vector<Bytes> bytes;
+  std::vector<TensorParallelCollective> collectives;
   std::vector<Block> blocks;  ///< Forward then backward.
 };
 

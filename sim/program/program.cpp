@@ -1,5 +1,8 @@
 #include "sim/program/program.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "sim/base/check.h"
 #include "sim/program/ring_attention.h"
 
@@ -39,6 +42,7 @@ class Lowering {
         dkv_bytes_(options.dkv_bytes_per_element),
         element_bytes_(options.bytes_per_element),
         separate_merge_(options.separate_merge),
+        recompute_(options.recompute),
         tokens_(micro_batch.tokens_per_rank()),
         ring_(micro_batch.group.size()) {}
 
@@ -54,66 +58,121 @@ class Lowering {
 
   void forward() {
     if (work_.first_of_stage) overhead();
-    if (work_.embedding) single(embedding(model_, tokens_, tp_, Direction::forward));
+    if (work_.embedding) embedding_forward();
     forward_layers();
-    if (work_.head) single(output_head(model_, tokens_, tp_, Direction::forward));
+    if (work_.head) head_forward();
   }
 
   void backward() {
-    const bool scatters = work_.embedding && work_.kind != PassKind::input_gradient;
-    if (work_.head) single(backward_part(output_head(model_, tokens_, tp_, Direction::backward)));
+    if (work_.head) head_backward();
     backward_layers();
-    if (scatters) single(embedding(model_, tokens_, tp_, Direction::backward));
+    if (work_.embedding) embedding_backward();
   }
 
+  // What was gathered for the gradients of inputs is still there.
   void weights() {
-    if (work_.head) single(weight_gradients(output_head(model_, tokens_, tp_, Direction::backward)));
-    open_block(work_.layers);
-    dense(weight_gradients(after_attention(model_, tokens_, tp_, Direction::backward)));
-    dense(weight_gradients(before_attention(model_, tokens_, tp_, Direction::backward)));
-    if (work_.embedding) single(weight_gradients(embedding(model_, tokens_, tp_, Direction::backward)));
+    if (work_.head) weights_of({DensePart::head}, 1);
+    weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, work_.layers);
+    if (work_.embedding) weights_of({DensePart::embedding}, 1);
   }
 
-  [[nodiscard]] LinearPart backward_part(LinearPart part) const {
-    return work_.kind == PassKind::input_gradient ? input_gradients(part) : std::move(part);
+  void weights_of(const std::vector<DensePart>& parts, std::int64_t iterations) {
+    open_block(iterations, Direction::backward);
+    for (const DensePart part : parts) run(part);
+    end_stretch();
   }
 
   void overhead() {
-    open_block(1);
+    open_block(1, Direction::forward);
     add(Opcode::overhead, Stream::compute, 0);
   }
 
-  void single(LinearPart part) {
-    open_block(1);
-    dense(std::move(part));
+  void embedding_forward() {
+    open_block(1, Direction::forward);
+    run(DensePart::embedding);
+    reduce_scatter(DensePart::embedding);
+    end_stretch();
+  }
+
+  void embedding_backward() {
+    open_block(1, Direction::backward);
+    all_gather(DensePart::embedding);
+    run(DensePart::embedding);
+    end_stretch();
+  }
+
+  void head_forward() {
+    open_block(1, Direction::forward);
+    run(DensePart::final_norm);
+    all_gather(DensePart::final_norm);
+    run(DensePart::head);
+    all_gather(DensePart::head);
+    end_stretch();
+  }
+
+  void head_backward() {
+    open_block(1, Direction::backward);
+    run(DensePart::head);
+    reduce_scatter(DensePart::head);
+    run(DensePart::final_norm);
+    end_stretch();
   }
 
   void forward_layers() {
-    open_block(work_.layers);
-    const auto [own, step] = ring_work(Direction::forward);
-    tensor_parallel(1);  // all-gather of the normed hidden states
-    const Index projected = dense(before_attention(model_, tokens_, tp_, Direction::forward));
-    forward_ring(projected, own, step);
-    // Reduce-scatter after the output projection, all-gather before the MLP, reduce-scatter after it.
-    tensor_parallel(3);
-    const Index last = dense(after_attention(model_, tokens_, tp_, Direction::forward));
-    if (micro_batch_.offload > 0) offload(last);
+    open_block(work_.layers, Direction::forward);
+    layer_forward();
+    if (micro_batch_.offload > 0) offload(last());
+  }
+
+  void layer_forward() {
+    run(DensePart::attention_norm);
+    all_gather(DensePart::attention_norm);
+    run(DensePart::qkv);
+    end_stretch();
+    forward_ring(last());
+    run(DensePart::attention_output);
+    reduce_scatter(DensePart::attention_output);
+    run(DensePart::mlp_norm);
+    all_gather(DensePart::mlp_norm);
+    run(DensePart::mlp);
+    reduce_scatter(DensePart::mlp);
+    run(DensePart::mlp_residual);
+    end_stretch();
   }
 
   void backward_layers() {
-    open_block(work_.layers);
+    open_block(work_.layers, Direction::backward);
     const bool prefetched = micro_batch_.offload > 0;
     if (prefetched) prefetch();
-    const auto [own, step] = ring_work(Direction::backward);
-    tensor_parallel(3);
-    const Index projected = dense(backward_part(after_attention(model_, tokens_, tp_, Direction::backward)));
+    compute_again();
+    all_gather(DensePart::mlp);
+    run(DensePart::mlp);
+    reduce_scatter(DensePart::mlp);
+    run(DensePart::mlp_norm);
+    all_gather(DensePart::attention_output);
+    run(DensePart::attention_output);
+    end_stretch();
+    backward_ring(last());
+    const auto behind_ring = static_cast<Index>(body().size());
+    run(DensePart::qkv);
+    reduce_scatter(DensePart::qkv);
+    run(DensePart::attention_norm);
+    end_stretch();
+    if (ring_ > 1) body()[behind_ring].after(last_exchange_);
     if (prefetched) wait_for_prefetch();
-    backward_ring(projected, own, step);
-    const Index last = dense(backward_part(before_attention(model_, tokens_, tp_, Direction::backward)));
-    if (ring_ > 1) body()[last].after(last_exchange_);
-    tensor_parallel(1);
+    // A ring that is run again begins when the layer before it has ended.
+    const Index first = prefetched ? 1 : 0;
+    if (body()[first].opcode == Opcode::exchange) body()[first].after(last(), 1);
     // The memory of a layer is free once its backward has ended; the layer two further on may then come back.
-    if (prefetched) body()[0].after(static_cast<Index>(body().size()) - 1, resident_layers);
+    if (prefetched) body()[0].after(last(), resident_layers);
+  }
+
+  // What backward needs and was not kept.
+  void compute_again() {
+    direction_ = Direction::forward;
+    if (recompute_ == Recompute::full) layer_forward();
+    if (recompute_ == Recompute::selective) forward_ring(std::nullopt);
+    direction_ = Direction::backward;
   }
 
   struct RingWork {
@@ -131,7 +190,9 @@ class Lowering {
 
   // Step k needs the keys and values that exchange k brought. Exchange k writes the buffer that step k - 2 has read
   // (two buffers alternate) and forwards what exchange k - 1 brought; it is posted before the attention of step k - 1.
-  void forward_ring(Index projected, Index own, Index step) {
+  // Without `projected` queries, keys and values are there already.
+  void forward_ring(std::optional<Index> projected) {
+    const auto [own, step] = ring_work(Direction::forward);
     const Index message = bytes(as_elements(kv_bytes(model_, tokens_, tp_)));
     const bool merges = separate_merge_ && ring_ > 1;
     const Index merging = merges ? merge_work() : 0;
@@ -139,7 +200,11 @@ class Lowering {
     std::vector<Index> received(ring_);
     const auto post = [&](std::size_t k) {
       received[k] = add_ring(Opcode::exchange, Stream::comm, message, k);
-      body().back().after(k < 2 ? projected : computed[k - 2]);
+      if (k >= 2) {
+        body().back().after(computed[k - 2]);
+      } else if (projected) {
+        body().back().after(*projected);
+      }
     };
     for (std::size_t k = 0; k < ring_; ++k) {
       if (k + 1 < ring_) post(k + 1);
@@ -152,7 +217,8 @@ class Lowering {
 
   // As forward, but from step 2 on the message also carries the gradients of the keys and values, one step behind;
   // after the last step they need two more hops to reach their owner, the first of them beside the last step.
-  void backward_ring(Index projected, Index own, Index step) {
+  void backward_ring(Index projected) {
+    const auto [own, step] = ring_work(Direction::backward);
     const Bytes bf16_kv = kv_bytes(model_, tokens_, tp_);
     const Bytes kv = as_elements(bf16_kv);
     const Bytes dkv = bf16_kv * dkv_bytes_ / bf16_bytes;
@@ -198,27 +264,47 @@ class Lowering {
     body()[copy].first_iteration = resident_layers;
   }
 
+  // Whatever begins the iteration does, on every stream.
   void wait_for_prefetch() {
-    const Index first_compute = 1;  // right behind the prefetch itself
-    body()[first_compute].after(0);
+    const auto is_compute = [](const Instruction& i) { return i.stream == Stream::compute; };
+    std::find_if(body().begin(), body().end(), is_compute)->after(0);
+    if (body()[1].stream == Stream::comm) body()[1].after(0);
   }
 
   [[nodiscard]] Bytes offloaded_bytes() const {
-    return as_elements(activation_bytes(model_, tokens_, tp_)).scaled(micro_batch_.offload);
+    return as_elements(activation_bytes(model_, tokens_, tp_, recompute_)).scaled(micro_batch_.offload);
   }
 
   // What sim/model counts in bf16.
   [[nodiscard]] Bytes as_elements(Bytes of_bf16) const { return of_bf16 * element_bytes_ / bf16_bytes; }
 
-  void tensor_parallel(std::uint32_t repeats) {
-    if (tp_ == 1) return;
-    add(Opcode::collective, Stream::compute, bytes(as_elements(hidden_bytes(model_, tokens_))));
-    body().back().repeats = repeats;
+  // ---- Dense work is one instruction from one collective to the next, of which there is none without tensor parallelism
+
+  void run(DensePart part) { stretch_.push_back(part); }
+
+  void end_stretch() {
+    if (stretch_.empty()) return;
+    program_.dense.push_back(of_this_pass(dense_work(model_, tokens_, tp_, stretch_, direction_)));
+    stretch_.clear();
+    add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
   }
 
-  Index dense(LinearPart part) {
-    program_.dense.push_back(std::move(part));
-    return add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
+  [[nodiscard]] LinearPart of_this_pass(LinearPart part) const {
+    if (part.direction == Direction::forward) return part;
+    if (work_.kind == PassKind::input_gradient) return input_gradients(part);
+    return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
+  }
+
+  void all_gather(DensePart part) { collective(CollectiveKind::all_gather, part); }
+  void reduce_scatter(DensePart part) { collective(CollectiveKind::reduce_scatter, part); }
+
+  void collective(CollectiveKind kind, DensePart part) {
+    if (tp_ == 1) return;
+    end_stretch();
+    const bool is_loss = part == DensePart::head && kind == CollectiveKind::all_gather;
+    const Bytes amount = is_loss ? Bytes(tokens_ * tp_ * fp32_bytes) : as_elements(hidden_bytes(model_, tokens_));
+    program_.collectives.push_back({kind, amount, part, direction_});
+    add(Opcode::collective, Stream::compute, static_cast<Index>(program_.collectives.size()) - 1);
   }
 
   Index bytes(Bytes amount) {
@@ -226,9 +312,13 @@ class Lowering {
     return static_cast<Index>(program_.bytes.size()) - 1;
   }
 
-  void open_block(std::int64_t iterations) { program_.blocks.push_back({iterations, {}}); }
+  void open_block(std::int64_t iterations, Direction direction) {
+    program_.blocks.push_back({iterations, {}});
+    direction_ = direction;
+  }
 
   std::vector<Instruction>& body() { return program_.blocks.back().body; }
+  Index last() { return static_cast<Index>(body().size()) - 1; }
 
   Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step) {
     const Index index = add(opcode, stream, work);
@@ -252,8 +342,11 @@ class Lowering {
   std::int64_t dkv_bytes_;
   std::int64_t element_bytes_;
   bool separate_merge_;
+  Recompute recompute_;
   std::int64_t tokens_;
   std::size_t ring_;
+  Direction direction_ = Direction::forward;  // of what is written
+  std::vector<DensePart> stretch_;            // not written yet
   Index last_exchange_ = 0;
   MicroBatchProgram program_;
 };

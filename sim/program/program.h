@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
 #include "sim/program/instruction.h"
@@ -20,6 +21,8 @@ struct LoweringOptions {
   std::int64_t bytes_per_element = 2;  ///< Of activations and parameters that are sent or copied: bf16 2, fp32 4.
   /// A kernel of its own joins a ring step's output with those before it; otherwise attention adds it up itself.
   bool separate_merge = true;
+  /// What backward computes again, layer by layer: a layer's forward before its backward, or its ring attention alone.
+  Recompute recompute = Recompute::none;
   PipelineOptions pipeline = {};
 };
 

@@ -189,6 +189,25 @@ std::string links_csv(const std::vector<Run>& runs) {
   return table.take();
 }
 
+std::string memory_csv(const std::vector<Run>& runs) {
+  Table table;
+  key_names(table, runs).texts({"step", "rank", "time_s", "device_gb", "host_gb"}).end_row();
+  for (const Run& run : runs) {
+    for (const RankMemory& rank : run.result.memory.ranks) {
+      for (const MemorySample& sample : rank.samples) {
+        key(table, run.info)
+            .number(run.result.memory.step)
+            .number(rank.rank.index())
+            .seconds(sample.at)
+            .number(sample.device.gigabytes())
+            .number(sample.host.gigabytes())
+            .end_row();
+      }
+    }
+  }
+  return table.take();
+}
+
 std::string timing_csv(const std::vector<Run>& runs) {
   Table table;
   key_names(table, runs).texts({"batch_s", "planner_s", "check_s", "simulation_s", "summary_s"}).end_row();

@@ -23,6 +23,8 @@ namespace hdpsim {
 /// One row a run and link, the busiest first: what the rings of the main job sent over it in all steps, and the share
 /// of its rate and of the time of the run that this is; then the same of all that other jobs sent.
 [[nodiscard]] std::string links_csv(const std::vector<Run>& runs);
+/// Rows of a run's fullest step: a rank's memory through the step, sample by sample (PlanMemory::over_time).
+[[nodiscard]] std::string memory_csv(const std::vector<Run>& runs);
 /// One row a run: processor seconds of the phases of its steps (PhaseTimes), which differ from one execution to the
 /// next.
 [[nodiscard]] std::string timing_csv(const std::vector<Run>& runs);

@@ -31,6 +31,29 @@ Json connection_memory_json(const MemoryUse& memory) {
   return memory.connections ? Json(memory.connections->gigabytes()) : Json();
 }
 
+// By use; and on which rank and when in its step the fullest device is fullest.
+Json parts_json(const MemoryParts& parts) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < memory_parts; ++i) {
+    const auto part = static_cast<MemoryPart>(i);
+    json[std::string(memory_part_name(part))] = parts[part].gigabytes();
+  }
+  return json;
+}
+
+Json memory_json(const Run& run) {
+  const MemoryUse& memory = run.metrics.memory;
+  return {{"device_peak", memory.device.gigabytes()},
+          {"host_peak", memory.host.gigabytes()},
+          {"connections", connection_memory_json(memory)},
+          {"parts", parts_json(memory.parts)},
+          {"rank", memory.rank.index()},
+          {"stage", memory.stage},
+          {"step", run.result.memory.step},
+          {"at_s", seconds_of(memory.at)},
+          {"fits", run.metrics.fits}};
+}
+
 Json run_json(const Run& run) {
   const RunMetrics& metrics = run.metrics;
   Json point = Json::object();
@@ -63,11 +86,8 @@ Json run_json(const Run& run) {
                 {"mean", seconds_of(busy.mean)},
                 {"max", seconds_of(busy.max)},
                 {"std", seconds_of(busy.deviation)}}},
-              {"memory_gb",
-               {{"device_peak", metrics.memory.device.gigabytes()},
-                {"host_peak", metrics.memory.host.gigabytes()},
-                {"connections", connection_memory_json(metrics.memory)},
-                {"fits", metrics.fits}}},
+              {"capacity", run.info.capacity},
+              {"memory_gb", memory_json(run)},
               {"connections", {{"peers", metrics.connections.peers}, {"groups", metrics.connections.groups}}},
               {"not_modelled", run.info.not_modelled},
               {"evidence", evidence_json(metrics.evidence)},

@@ -1,101 +1,194 @@
 #include "sim/report/memory.h"
 
 #include <algorithm>
-
-#include "sim/model/work.h"
+#include <utility>
 
 namespace hdpsim {
 
 namespace {
 
-Bytes most_channels(const MicroBatch& micro_batch, const ChannelMemory& channels) {
-  std::int64_t most = 0;
-  for (const HdpRank rank : micro_batch.group) most = std::max(most, channels.connections->connections(rank));
-  return *channels.per_connection * most;
-}
-
-}  // namespace
-
-MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh, const ChannelMemory& channels) {
-  const std::int64_t parameters = parameters_per_device(model, mesh.tp);
-  const std::int64_t shard = (parameters + mesh.hdp - 1) / mesh.hdp;
-  const Bytes states(parameters * (weight_bytes + gradient_bytes) + shard * optimizer_bytes);
-
-  MemoryUse most{states, Bytes{}};
-  if (channels.per_connection) most.connections = *channels.per_connection * channels.connections->most_connections();
-  for (const MicroBatch& micro_batch : plan.micro_batches) {
-    const Bytes activations = activation_bytes(model, micro_batch.tokens_per_rank(), mesh.tp) * model.layers;
-    const Bytes resident = activations.scaled(resident_share(micro_batch.offload, model.layers));
-    const Bytes talking = channels.per_connection ? most_channels(micro_batch, channels) : Bytes{};
-    most.device = std::max(most.device, states + resident + talking);
-    most.host = std::max(most.host, activations - resident);
-  }
-  return most;
-}
-
-namespace {
-
-// What one worker keeps while it goes through its passes.
-class WorkerMemory {
+/// What a rank's micro-batches add up to, up to each of them.
+class RunningSum {
  public:
-  WorkerMemory(const Program& program, WorkerId worker) : program_(program), pipeline_(program.pipeline()) {
-    for (const PassId id : pipeline_.schedule()[worker.index()]) run(id);
+  void add(Bytes bytes) { sums_.push_back(sums_.back() + bytes); }
+  /// Of micro-batches [first, last) of those that there are.
+  [[nodiscard]] Bytes of(std::size_t first, std::size_t last) const {
+    const std::size_t count = sums_.size() - 1;
+    return sums_[std::min(last, count)] - sums_[std::min(first, count)];
   }
-
-  [[nodiscard]] Bytes device() const { return most_device_; }
-  [[nodiscard]] Bytes host() const { return most_host_; }
 
  private:
-  void run(PassId id) {
-    const StagePass pass = pipeline_.pass(id);
-    if (pass.kind == PassKind::input_gradient) return;  // weight gradients need the rest
-    const LoweringOptions& options = program_.options();
-    const MicroBatch& micro_batch = pipeline_.micro_batch(id);
-    const std::int64_t layers = layers_of_chunk(options.model.layers, pipeline_.chunks(), pass.chunk).count;
-    const std::int64_t tokens = micro_batch.tokens_per_rank();
-    const Bytes activations = activation_bytes(options.model, tokens, options.mesh.tp) * layers;
-    const Bytes resident = activations.scaled(resident_share(micro_batch.offload, layers));
-    if (pass.kind == PassKind::forward) {
-      device_ += resident;
-      host_ += activations - resident;
-      most_device_ = std::max(most_device_, device_);
-      most_host_ = std::max(most_host_, host_);
-    } else {
-      device_ = device_ - resident;
-      host_ = host_ - (activations - resident);
-    }
-  }
-
-  const Program& program_;
-  const Pipeline& pipeline_;
-  Bytes device_;
-  Bytes host_;
-  Bytes most_device_;
-  Bytes most_host_;
+  std::vector<Bytes> sums_ = {Bytes{}};
 };
+
+/// Which of the micro-batches behind one are in flight when it is in its backward: so many of them, and of the next one
+/// a share of its chunks.
+struct Ahead {
+  std::size_t whole = 0;
+  std::int64_t chunks = 0;
+  std::int64_t chunks_of_one = 1;
+
+  [[nodiscard]] Bytes bytes(const RunningSum& sum, std::size_t position) const {
+    const std::size_t last = position + 1 + whole;
+    return sum.of(position + 1, last) + sum.of(last, last + 1) * chunks / chunks_of_one;
+  }
+};
+
+Ahead ahead_of(std::int64_t stages, std::int64_t stage, std::int64_t micro_batches, const PipelineMemory& pipeline) {
+  const std::int64_t own = pipeline.virtual_stages;
+  const std::int64_t chunks =
+      pipeline.forward_first ? micro_batches * own : chunks_in_flight(stages, stage, own, micro_batches);
+  const std::int64_t others = std::max<std::int64_t>(0, chunks - own);
+  return {static_cast<std::size_t>(others / own), others % own, own};
+}
+
+/// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
+/// five for two in attention, and what is computed again comes on top (it is in the work model).
+double forward_share(const MicroBatch& micro_batch, const WorkModel& work, Recompute recompute) {
+  const double linear = recompute == Recompute::full ? 1.0 / 4 : 1.0 / 3;
+  const double attention = recompute == Recompute::none ? 2.0 / 7 : 2.0 / 9;
+  const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
+  const double forward =
+      linear * work.compute_seconds(0, micro_batch.tokens()) + attention * work.compute_seconds(micro_batch.area(), 0);
+  return all > 0 ? forward / all : 0;
+}
 
 }  // namespace
 
-MemoryUse memory_use(const Program& program, const ChannelMemory& channels) {
-  const LoweringOptions& options = program.options();
-  const Pipeline& pipeline = program.pipeline();
-  if (pipeline.stages() == 1) return memory_use(program.plan(), options.model, options.mesh, channels);
-  const std::int64_t hdp = options.mesh.hdp;
-  MemoryUse most{};
-  if (channels.per_connection) most.connections = *channels.per_connection * channels.connections->most_connections();
-  for (std::size_t w = 0; w < pipeline.workers(); ++w) {
-    const WorkerId worker(w);
-    const std::int64_t parameters =
-        parameters_of_stage(options.model, options.mesh, options.pipeline, pipeline.stage_of(worker));
-    const Bytes states(parameters * (weight_bytes + gradient_bytes) + (parameters + hdp - 1) / hdp * optimizer_bytes);
-    const std::int64_t talks =
-        channels.per_connection ? channels.connections->connections(pipeline.rank_of(worker)) : 0;
-    const Bytes talking = channels.per_connection ? *channels.per_connection * talks : Bytes{};
-    const WorkerMemory memory(program, worker);
-    most.device = std::max(most.device, states + memory.device() + talking);
-    most.host = std::max(most.host, memory.host());
+PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
+    : plan_(plan), channels_(setting.channels), recompute_(setting.rules.activations.recompute) {
+  if (channels_.per_connection) {
+    use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
-  return most;
+  peaks_.resize(plan.schedule.size());
+  for (std::int64_t stage = 0; stage < setting.mesh.pp; ++stage) {
+    add_stage(stage, setting);
+    for (std::size_t rank = 0; rank < peaks_.size(); ++rank) add_rank(HdpRank(rank), stage, setting);
+  }
+}
+
+void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
+  const DeviceShape shape{.tp = setting.mesh.tp, .pp = setting.mesh.pp, .pool = setting.mesh.hdp};
+  stages_.push_back({DeviceMemory(setting.model, stage_shape(setting.model, shape, stage), setting.rules), {}});
+  const DeviceMemory& device = stages_.back().device;
+  for (const MicroBatch& micro_batch : plan_.micro_batches) {
+    const std::int64_t tokens = micro_batch.tokens_per_rank();
+    const double resident = resident_share(micro_batch.offload, setting.model.layers);
+    const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
+    const Bytes all = device.kept(tokens);
+    const Bytes kept = all.scaled(resident);
+    stages_.back().loads.push_back(
+        {device.peak({.tokens = tokens, .ring = ring, .resident = resident}), kept, all - kept});
+  }
+}
+
+void PlanMemory::add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting) {
+  const Stage& at = stages_[static_cast<std::size_t>(stage)];
+  const std::vector<MicroBatchId>& schedule = plan_.schedule[rank.index()];
+  const Ahead ahead = ahead_of(setting.mesh.pp, stage, static_cast<std::int64_t>(schedule.size()), setting.pipeline);
+  RunningSum kept;
+  RunningSum host;
+  for (const MicroBatchId id : schedule) {
+    kept.add(at.loads[id.index()].kept);
+    host.add(at.loads[id.index()].host);
+  }
+  add_moment(rank, stage, std::nullopt, at.device.states());
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    const Load& load = at.loads[schedule[i].index()];
+    use_.host = std::max(use_.host, load.host + ahead.bytes(host, i));
+    add_moment(rank, stage, schedule[i], at.device.beside(load.peak, ahead.bytes(kept, i)));
+  }
+}
+
+void PlanMemory::add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts) {
+  parts[MemoryPart::reserve] += channels_of(rank);
+  const Bytes total = parts.total();
+  peaks_[rank.index()] = std::max(peaks_[rank.index()], total);
+  if (total <= use_.device) return;
+  fullest_ = id;
+  use_.device = total;
+  use_.parts = parts;
+  use_.rank = rank;
+  use_.stage = stage;
+}
+
+std::vector<HdpRank> PlanMemory::fullest(std::size_t count) const {
+  std::vector<HdpRank> ranks;
+  for (std::size_t rank = 0; rank < peaks_.size(); ++rank) ranks.emplace_back(rank);
+  count = std::min(count, ranks.size());
+  std::partial_sort(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count), ranks.end(),
+      [&](HdpRank a, HdpRank b) { return std::pair(peaks_[b.index()], a) < std::pair(peaks_[a.index()], b); });
+  ranks.resize(count);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+void PlanMemory::place(const Timeline& timeline, const WorkModel& work) {
+  if (fullest_) use_.at = turn(*fullest_, timeline, work);
+}
+
+RankMemory PlanMemory::over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const {
+  const Bytes states = stages_.front().device.states().total() + channels_of(rank);
+  RankMemory memory{rank, {{Duration{}, states, Bytes{}}}};
+  if (stages_.size() == 1) {
+    sample_turns(memory, timeline, work);
+  } else {
+    sample_flights(memory, timeline);
+  }
+  memory.samples.push_back({timeline.step_time, states, Bytes{}});
+  return memory;
+}
+
+void PlanMemory::sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const {
+  const Bytes states = memory.samples.front().device;
+  const Bytes channels = channels_of(memory.rank);
+  const auto sample = [&](Duration at, Bytes device, Bytes host) {
+    memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
+  };
+  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
+    const Load& load = stages_.front().loads[id.index()];
+    sample(timeline.micro_batches[id.index()].begin.since_start(), states, Bytes{});
+    sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
+    sample(timeline.micro_batches[id.index()].end.since_start(), states, Bytes{});
+  }
+}
+
+void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) const {
+  struct Change {
+    Instant at;
+    bool begins;
+    MicroBatchId id;
+    auto operator<=>(const Change&) const = default;  // what ends gives way to what begins at the same time
+  };
+  std::vector<Change> changes;
+  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
+    changes.push_back({timeline.micro_batches[id.index()].begin, true, id});
+    changes.push_back({timeline.micro_batches[id.index()].end, false, id});
+  }
+  std::sort(changes.begin(), changes.end());
+  const Stage& first = stages_.front();
+  const Bytes channels = channels_of(memory.rank);
+  Bytes kept;
+  Bytes host;
+  for (const Change& change : changes) {
+    const Load& load = first.loads[change.id.index()];
+    kept = change.begins ? kept + load.kept : kept - load.kept;
+    host = change.begins ? host + load.host : host - load.host;
+    const Bytes device = first.device.beside(first.device.states(), kept).total() + channels;
+    memory.samples.push_back({change.at.since_start(), device, host});
+  }
+}
+
+Bytes PlanMemory::channels_of(HdpRank rank) const {
+  if (!channels_.per_connection) return {};
+  return *channels_.per_connection * channels_.connections->connections(rank);
+}
+
+Duration PlanMemory::turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const {
+  const MicroBatchInterval& interval = timeline.micro_batches[id.index()];
+  const double share = forward_share(plan_.micro_batches[id.index()], work, recompute_);
+  return interval.begin.since_start() + (interval.end - interval.begin).scaled(share);
 }
 
 }  // namespace hdpsim

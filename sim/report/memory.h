@@ -1,13 +1,15 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
-#include "sim/model/transformer.h"
+#include "sim/engine/timeline.h"
+#include "sim/model/memory.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
-#include "sim/program/program.h"
+#include "sim/plan/work_model.h"
 
 namespace hdpsim {
 
@@ -17,15 +19,12 @@ struct MemoryUse {
   Bytes host;
   /// Of `device` on the device with most of it: channels to others. Nothing if it is not known what they hold.
   std::optional<Bytes> connections{};
+  MemoryParts parts{};     ///< Of `device`: sums to it.
+  HdpRank rank{};          ///< Whose device it is; the first of several.
+  std::int64_t stage = 0;  ///< Of the pipeline.
+  Duration at{};           ///< Since the start of the step.
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
-
-/// What training keeps per parameter with mixed precision and Adam (Rajbhandari et al. 2020, section 3.1): bf16
-/// weights, fp32 gradients that are accumulated over micro-batches, and the optimizer's fp32 weights, momentum and
-/// variance, of which ZeRO-1 leaves one shard of the pool on each rank.
-inline constexpr std::int64_t weight_bytes = 2;
-inline constexpr std::int64_t gradient_bytes = 4;
-inline constexpr std::int64_t optimizer_bytes = 12;
 
 /// Channels of rings: those of this step's own connections; in a real job those of earlier steps stay too.
 struct ChannelMemory {
@@ -33,14 +32,84 @@ struct ChannelMemory {
   std::optional<Bytes> per_connection{};
 };
 
-/// Of a pipeline of one stage: weights, gradients, optimizer shard, channels, and the activations of the largest
-/// micro-batch: activation_bytes() of every layer, of which resident_share() stays on the device and the rest is in host memory. Not counted: the
-/// allocator's gaps, buffers of collectives, the logits (the cross-entropy is fused). O(sum of the groups' sizes).
-[[nodiscard]] MemoryUse memory_use(const Plan& plan, const Transformer& model, const Mesh& mesh,
-                                   const ChannelMemory& channels = {});
+/// How many micro-batches a pipeline has in flight.
+struct PipelineMemory {
+  std::int64_t virtual_stages = 1;
+  bool forward_first = false;  ///< All of them (GPipe); otherwise as chunks_in_flight() says.
+};
 
-/// The same on the fullest device of a pipeline: of its stage, and with the activations of all micro-batches that it has
-/// run forward and not yet all of backward. O(passes of all workers).
-[[nodiscard]] MemoryUse memory_use(const Program& program, const ChannelMemory& channels = {});
+/// What a plan's memory depends on besides the plan.
+struct MemorySetting {
+  const Transformer& model;
+  Mesh mesh;
+  MemoryRules rules{};
+  ChannelMemory channels{};
+  PipelineMemory pipeline{};
+};
+
+/// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
+struct MemorySample {
+  Duration at;  ///< Since the start of the step.
+  Bytes device;
+  Bytes host;
+  friend bool operator==(const MemorySample&, const MemorySample&) = default;
+};
+
+/// The devices of one HDP rank through a step: they are alike.
+struct RankMemory {
+  HdpRank rank;
+  std::vector<MemorySample> samples;
+  friend bool operator==(const RankMemory&, const RankMemory&) = default;
+};
+
+/// The memory of all devices while the ranks of a plan run their micro-batches: what stays, the activations of the
+/// micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
+/// backward at work needs beside them (DeviceMemory). In flight beside a micro-batch are those that follow it on its
+/// rank; where a pipeline runs nothing in some of its slots, fewer are than counted here.
+class PlanMemory {
+ public:
+  /// O(stages x sum of the groups' sizes). The plan must outlive the object.
+  PlanMemory(const Plan& plan, const MemorySetting& setting);
+
+  /// The fullest device of all.
+  [[nodiscard]] const MemoryUse& use() const { return use_; }
+  /// The `count` fullest ranks, by number. O(ranks).
+  [[nodiscard]] std::vector<HdpRank> fullest(std::size_t count) const;
+  /// Sets when the fullest device is fullest, by the micro-batch's interval. `work` is that of the same recomputation.
+  void place(const Timeline& timeline, const WorkModel& work);
+  /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
+  /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
+  /// those of the whole group, so that a rank that is ahead of its group begins a little late. Of a pipeline it is the
+  /// first stage, which has each micro-batch's activations from its begin to its end: two samples each.
+  /// O(n log n) for n micro-batches of the rank.
+  [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
+
+ private:
+  /// A micro-batch on a device of one stage.
+  struct Load {
+    MemoryParts peak;  ///< With nothing else in flight.
+    Bytes kept;        ///< Of its activations, on the device.
+    Bytes host;        ///< The rest of them.
+  };
+  struct Stage {
+    DeviceMemory device;
+    std::vector<Load> loads;  ///< By micro-batch.
+  };
+  void add_stage(std::int64_t stage, const MemorySetting& setting);
+  void add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting);
+  void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
+  [[nodiscard]] Bytes channels_of(HdpRank rank) const;
+  [[nodiscard]] Duration turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const;
+  void sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const;
+  void sample_flights(RankMemory& memory, const Timeline& timeline) const;
+
+  const Plan& plan_;
+  ChannelMemory channels_;
+  Recompute recompute_;
+  std::vector<Stage> stages_;
+  std::vector<Bytes> peaks_;  ///< By rank.
+  std::optional<MicroBatchId> fullest_;
+  MemoryUse use_;
+};
 
 }  // namespace hdpsim

@@ -48,11 +48,20 @@ std::array<double, evidence_kinds> evidence_shares(const RunResult& result, doub
   return shares;
 }
 
-void add_totals(const RunResult& result, RunMetrics& metrics) {
+// The fullest device of any step, and the most that a host held in any.
+MemoryUse most_memory(const RunResult& result) {
+  const auto less = [](const StepResult& a, const StepResult& b) { return a.memory.device < b.memory.device; };
+  MemoryUse most = std::max_element(result.steps.begin(), result.steps.end(), less)->memory;
   for (const StepResult& step : result.steps) {
-    metrics.memory.device = std::max(metrics.memory.device, step.memory.device);
-    metrics.memory.host = std::max(metrics.memory.host, step.memory.host);
-    metrics.memory.connections = std::max(metrics.memory.connections, step.memory.connections);
+    most.host = std::max(most.host, step.memory.host);
+    most.connections = std::max(most.connections, step.memory.connections);
+  }
+  return most;
+}
+
+void add_totals(const RunResult& result, RunMetrics& metrics) {
+  metrics.memory = most_memory(result);
+  for (const StepResult& step : result.steps) {
     metrics.connections.peers = std::max(metrics.connections.peers, step.connections.peers);
     metrics.connections.groups = std::max(metrics.connections.groups, step.connections.groups);
     metrics.events += step.events;

@@ -53,6 +53,7 @@ struct RunInfo {
   FlopRate peak;                            ///< Of one device.
   Bytes device_memory;                      ///< Of one device.
   Bytes host_memory;                        ///< One device's share.
+  std::int64_t capacity = 0;                ///< Tokens that a rank holds per micro-batch.
   std::vector<std::string> not_modelled{};  ///< Keys that the profile would need.
 };
 
@@ -74,7 +75,7 @@ struct RunMetrics {
   Breakdown breakdown;        ///< Mean over ranks and steps; sums to the mean step time.
   BusyTimes busy;             ///< Mean over steps of the figures of each step.
   ConnectionUse connections;  ///< The most of any step.
-  MemoryUse memory;           ///< Of the fullest step.
+  MemoryUse memory;           ///< Of the step with the fullest device; of host and channels the most of any step.
   bool fits = true;
   std::array<double, evidence_kinds>
       evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.

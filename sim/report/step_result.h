@@ -53,11 +53,19 @@ struct StepResult {
   PhaseTimes phases;
 };
 
+/// The fullest ranks of one step.
+struct StepMemory {
+  std::int64_t step = 0;
+  std::vector<RankMemory> ranks;
+  friend bool operator==(const StepMemory&, const StepMemory&) = default;
+};
+
 /// What remains of one run.
 struct RunResult {
   std::vector<StepResult> steps;
   std::vector<Breakdown> ranks;  ///< Mean over steps, one a worker (HDP rank, stage); each sums to the mean step time.
   std::vector<LinkUse> links;    ///< Those that rings used most, busiest first.
+  StepMemory memory{};           ///< Of the step with the fullest device, the first of several.
 };
 
 /// The mean of many breakdowns, exact whatever their number and order.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double share_worth_naming = 0.02;
 constexpr std::size_t most_shares = 4;
+constexpr std::size_t most_memory_parts = 4;
 
 struct Column {
   std::string title;
@@ -101,10 +102,47 @@ std::string evidence_line(const std::vector<Run>& runs) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "activations 41.0 GB, optimizer 12.1 GB, parameters 8.1 GB"
+std::string largest_parts(const MemoryParts& parts) {
+  std::array<MemoryPart, memory_parts> order{};
+  for (std::size_t i = 0; i < memory_parts; ++i) order[i] = static_cast<MemoryPart>(i);
+  std::stable_sort(order.begin(), order.end(), [&](MemoryPart a, MemoryPart b) { return parts[a] > parts[b]; });
+  std::vector<std::string> texts;
+  for (const MemoryPart part : order) {
+    if (texts.size() == most_memory_parts || parts[part] == Bytes{}) break;
+    texts.push_back(fmt::format("{} {}", memory_part_name(part), bytes_text(parts[part])));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string memory_advice(const Run& run) {
+  const MemoryUse& memory = run.metrics.memory;
+  if (memory.device <= run.info.device_memory) return "offload less, or use a smaller mesh.capacity";
+  const MemoryParts& parts = memory.parts;
+  const Bytes states = parts[MemoryPart::parameters] + parts[MemoryPart::gradients] + parts[MemoryPart::optimizer];
+  const Bytes tokens = parts[MemoryPart::activations] + parts[MemoryPart::head];
+  if (states > run.info.device_memory) return "use a larger mesh.tp, or mesh.zero: 3";
+  if (tokens > states) return "use a smaller mesh.capacity, recompute activations, or offload them";
+  return "use a larger mesh.tp or a smaller mesh.capacity";
+}
+
+// One line a run that does not fit: what fills the device, and what would help.
+std::string memory_lines(const std::vector<Run>& runs) {
+  std::string text;
+  for (const Run& run : runs) {
+    if (run.metrics.fits || run.metrics.memory.parts.total() == Bytes{}) continue;
+    const std::string point = point_title(run.info, false);
+    text += fmt::format("{}{} does not fit: {}; {}\n", run.info.plan, point.empty() ? "" : fmt::format(" at {}", point),
+                        largest_parts(run.metrics.memory.parts), memory_advice(run));
+  }
+  return text;
+}
+
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
+  return memory_lines(runs) +
+         fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace

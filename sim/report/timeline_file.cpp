@@ -34,13 +34,23 @@ std::string seconds_text(Instant time) {
   return seconds_text(time.since_start());
 }
 
-void write_rank(std::size_t rank, const Breakdown& breakdown, Output out) {
-  fmt::format_to(out, "{{\"rank\": {}, \"breakdown_s\": {{", rank);
+void write_breakdown(const Breakdown& breakdown, Output out) {
   for (std::size_t i = 0; i < activity_count; ++i) {
     const auto activity = static_cast<Activity>(i);
-    fmt::format_to(out, "{}\"{}\": {}", i == 0 ? "" : ", ", activity_name(activity), seconds_text(breakdown[activity]));
+    fmt::format_to(out, "{}\"{}\": {}", i == 0 ? "{" : ", ", activity_name(activity),
+                   seconds_text(breakdown[activity]));
   }
-  fmt::format_to(out, "}}}}\n");
+  fmt::format_to(out, "}}");
+}
+
+void write_rank(std::size_t rank, const Timeline& timeline, const std::vector<Breakdown>& processor, Output out) {
+  fmt::format_to(out, "{{\"rank\": {}, \"breakdown_s\": ", rank);
+  write_breakdown(timeline.ranks[rank], out);
+  if (!processor.empty()) {
+    fmt::format_to(out, ", \"processor_s\": ");
+    write_breakdown(processor.at(rank), out);
+  }
+  fmt::format_to(out, "}}\n");
 }
 
 void write_instruction(const InstructionRecord& record, Output out) {
@@ -123,18 +133,32 @@ InstructionRecord record_of(const json& value) {
           .end = instant_of(value.at(8))};
 }
 
+TimelineTitle title_of(const json& first) {
+  if (first.at("schema") != timeline_schema) {
+    throw std::invalid_argument(fmt::format("its schema is not {}", timeline_schema));
+  }
+  const double core_share = first.value("core_share", 1.0);
+  if (!(core_share > 0 && core_share <= 1)) {
+    throw std::invalid_argument(fmt::format("{} is no share of a core", core_share));
+  }
+  return {first.at("source"), first.at("plan"), first.at("step"), core_share};
+}
+
 }  // namespace
 
-std::string timeline_text(const TimelineTitle& title, const Timeline& timeline) {
+std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
+                          const std::vector<Breakdown>& processor) {
   std::string text;
   const Output out(text);
   fmt::format_to(
       out,
-      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}, \"step_time_s\": {}, \"ranks\": {}, "
+      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}, \"step_time_s\": {}, \"ranks\": {}, "
       "\"micro_batches\": {}, \"instructions\": {}}}\n",
-      timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step, seconds_text(timeline.step_time),
-      timeline.ranks.size(), timeline.micro_batches.size(), timeline.instructions.size());
-  for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) write_rank(rank, timeline.ranks[rank], out);
+      timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step,
+      title.core_share == 1 ? "" : fmt::format(", \"core_share\": {}", title.core_share),
+      seconds_text(timeline.step_time), timeline.ranks.size(), timeline.micro_batches.size(),
+      timeline.instructions.size());
+  for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) write_rank(rank, timeline, processor, out);
   for (std::size_t id = 0; id < timeline.micro_batches.size(); ++id) {
     const MicroBatchInterval& interval = timeline.micro_batches[id];
     fmt::format_to(out, "{{\"micro_batch\": {}, \"begin_s\": {}, \"end_s\": {}}}\n", id, seconds_text(interval.begin),
@@ -142,6 +166,12 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline) 
   }
   for (const InstructionRecord& record : timeline.instructions) write_instruction(record, out);
   return text;
+}
+
+TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
+  TimelineTitle title;
+  Lines(file, line).next([&](const json& first) { title = title_of(first); });
+  return title;
 }
 
 TimelineFile read_timeline(const std::string& file, const std::string& text) {
@@ -152,17 +182,20 @@ TimelineFile read_timeline(const std::string& file, const std::string& text) {
   std::size_t micro_batches = 0;
   std::size_t instructions = 0;
   lines.next([&](const json& first) {
-    if (first.at("schema") != timeline_schema) {
-      throw std::invalid_argument(fmt::format("its schema is not {}", timeline_schema));
-    }
-    read.title = {first.at("source"), first.at("plan"), first.at("step")};
+    read.title = title_of(first);
     timeline.step_time = duration_of(first.at("step_time_s"));
     ranks = first.at("ranks");
     micro_batches = first.at("micro_batches");
     instructions = first.at("instructions");
   });
-  const auto add_rank = [&](const json& rank) { timeline.ranks.push_back(breakdown_of(rank.at("breakdown_s"))); };
+  const auto add_rank = [&](const json& rank) {
+    timeline.ranks.push_back(breakdown_of(rank.at("breakdown_s")));
+    if (rank.contains("processor_s")) read.processor.push_back(breakdown_of(rank.at("processor_s")));
+  };
   for (std::size_t i = 0; i < ranks; ++i) lines.next(add_rank);
+  if (!read.processor.empty() && read.processor.size() != ranks) {
+    throw InputError(Position{file, 2, 1}, "some ranks say what they did on their core, others do not");
+  }
   const auto add_micro_batch = [&](const json& interval) {
     timeline.micro_batches.push_back({instant_of(interval.at("begin_s")), instant_of(interval.at("end_s"))});
   };

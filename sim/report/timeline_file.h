@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "sim/engine/timeline.h"
 
@@ -16,25 +17,35 @@ struct TimelineTitle {
   std::string source;  ///< "predicted" or "measured".
   std::string plan;    ///< The policy.
   std::int64_t step = 0;
+  /// Of a prediction: the share of a core that each rank was predicted with, if they have to share cores. Kernels then
+  /// take 1 / core_share of what they take on a core of their own.
+  double core_share = 1;
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
 
 /// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first
-/// line says what it is and how many of the others follow; times are seconds since the start of the step, exact to the
+/// line says what it is ("core_share" if it is not 1) and how many of the others follow; times are seconds since the start of the step, exact to the
 /// picosecond:
 ///   {"schema": "hdpsim.timeline/1", "source": "measured", "plan": "hdp-balance", "step": 0, "step_time_s": 0.25,
 ///    "ranks": 2, "micro_batches": 1, "instructions": 1}
-///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a rank; its parts sum to step_time_s
+///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a rank; its parts sum to step_time_s;
+///                                                                        "processor_s" beside it: see TimelineFile
 ///   {"micro_batch": 0, "begin_s": 0.01, "end_s": 0.2}                    one a micro-batch of the plan
 ///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02]                 one an instruction that a rank ran: rank,
 ///                                                                        micro-batch, block, iteration, instruction,
 ///                                                                        opcode, stream, begin, end
-[[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline);
+[[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
+                                        const std::vector<Breakdown>& processor = {});
 
 struct TimelineFile {
   TimelineTitle title;
   Timeline timeline;  ///< Without evidence, link bytes and events, which the file does not hold.
+  /// By rank: what it measured less the time in which its thread had no core. Empty if the file does not say.
+  std::vector<Breakdown> processor;
 };
+
+/// Reads the first line of a timeline alone. InputError if it is none.
+[[nodiscard]] TimelineTitle read_timeline_title(const std::string& file, const std::string& line);
 
 /// Reads what timeline_text() has written. InputError with the line that is wrong; `file` is the name that it carries.
 [[nodiscard]] TimelineFile read_timeline(const std::string& file, const std::string& text);

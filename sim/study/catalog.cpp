@@ -25,6 +25,12 @@ std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagn
   MapReader map(value, "the model", diagnostics);
   const Value* preset = map.find("preset");
   const Value* config = map.find("hf_config");
+  std::vector<Value::Entry> changes;
+  if (preset != nullptr) {
+    for (const auto& entry : value.entries) {
+      if (entry.key != "preset" && entry.key != "hf_config" && map.find(entry.key) != nullptr) changes.push_back(entry);
+    }
+  }
   map.finish();
   if (value.is_map() && (preset == nullptr) == (config == nullptr)) {
     map.error("a model is a 'preset' or an 'hf_config'", "write model: {preset: llama-7b}");
@@ -34,8 +40,8 @@ std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagn
   if (named == nullptr || !read<std::string>(*named, diagnostics)) return std::nullopt;
   std::optional<Transformer> model;
   if (preset != nullptr) {
-    model = load_model_preset(preset->text, models().string(), preset->position, diagnostics);
-  } else if (std::filesystem::exists(path_of(*config))) {
+    model = load_model_preset(preset->text, models().string(), preset->position, diagnostics, changes);
+  } else if (is_there(path_of(*config))) {
     model = load_model(path_of(*config).string(), diagnostics);
   } else {
     diagnostics.error(config->position, fmt::format("there is no file {}", path_of(*config).string()));
@@ -49,7 +55,7 @@ std::shared_ptr<const DeviceProfile> Catalog::profile(const Value& value, Diagno
   const bool is_path = looks_like_path(value.text);
   const std::string name = is_path ? path_of(value).string() : value.text;
   if (const auto known = read_profiles_.find(name); known != read_profiles_.end()) return known->second;
-  if (is_path && !std::filesystem::exists(name)) {
+  if (is_path && !is_there(name)) {
     diagnostics.error(value.position, fmt::format("there is no file {}", name));
     return nullptr;
   }

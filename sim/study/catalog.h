@@ -17,7 +17,7 @@
 namespace hdpsim {
 
 /// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters,
-/// configs/models, calib/profiles and traces. Profiles and lengths that many points of a sweep share are read once.
+/// configs/models, configs/validation, calib/profiles and traces. Profiles and lengths that many points of a sweep share are read once.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {
@@ -26,12 +26,14 @@ class Catalog {
 
   [[nodiscard]] std::filesystem::path clusters() const { return data_ / "configs" / "clusters"; }
   [[nodiscard]] std::filesystem::path models() const { return data_ / "configs" / "models"; }
+  [[nodiscard]] std::filesystem::path validation_sets() const { return data_ / "configs" / "validation"; }
   [[nodiscard]] std::filesystem::path profiles() const { return data_ / "calib" / "profiles"; }
   [[nodiscard]] std::filesystem::path traces() const { return data_ / "traces"; }
 
   /// `{preset: a100-rail-3tier, gpus: 1024}`, `{file: path}`, a path, or a cluster written out in full.
   [[nodiscard]] std::optional<ClusterSpec> cluster(const Value& value, Diagnostics& diagnostics) const;
-  /// `{preset: llama-7b}` or `{hf_config: path}`. What cannot be simulated yet is reported.
+  /// `{preset: llama-7b}` or `{hf_config: path}`; keys beside `preset` replace those of its configuration:
+  /// `{preset: llama-7b, num_hidden_layers: 12}`. What cannot be simulated yet is reported.
   [[nodiscard]] std::optional<Transformer> model(const Value& value, Diagnostics& diagnostics) const;
   /// A name or a path.
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile(const Value& value, Diagnostics& diagnostics);

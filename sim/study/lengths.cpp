@@ -26,15 +26,16 @@ class LengthsReader {
 
   std::optional<Lengths> read() {
     const std::array kinds = {map_.find("preset"), map_.find("file"), map_.find("lognormal"),
-                              map_.find("lognormal_pareto")};
+                              map_.find("lognormal_pareto"), map_.find("fixed")};
     const auto given = kinds.size() - static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), nullptr));
     if (map_.value().is_map() && given != 1) {
-      map_.error("lengths come from one source: 'preset', 'file', 'lognormal' or 'lognormal_pareto'",
+      map_.error("lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'",
                  "write lengths: {preset: github}");
     }
     if (given != 1) return std::nullopt;
     if (kinds[0] != nullptr) return from_preset(*kinds[0]);
     if (kinds[1] != nullptr) return from_file(*kinds[1]);
+    if (kinds[4] != nullptr) return from_fixed();
     return kinds[2] != nullptr ? from_lognormal(*kinds[2]) : from_lognormal_pareto(*kinds[3]);
   }
 
@@ -83,11 +84,18 @@ class LengthsReader {
     map_.finish();
     if (!hdpsim::read<std::string>(file, diagnostics_)) return std::nullopt;
     const std::filesystem::path path = path_of(file);
-    if (!std::filesystem::exists(path)) {
+    if (!is_there(path)) {
       diagnostics_.error(file.position, fmt::format("there is no file {}", path.string()));
       return std::nullopt;
     }
     return guarded(file, [&] { return load_lengths(path, options, mixture); });
+  }
+
+  std::optional<Lengths> from_fixed() {
+    const auto tokens = map_.required_in<std::int64_t>("fixed", {1, most_tokens});
+    map_.finish();
+    if (!tokens) return std::nullopt;
+    return Lengths{nullptr, make_distribution(std::vector<LengthBin>{{*tokens, *tokens, 1}})};
   }
 
   std::optional<Lengths> from_lognormal(const Value& value) {

@@ -12,6 +12,7 @@ namespace hdpsim {
 /// The lengths of a study:
 ///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only
 ///   {file: lengths.csv, column: tokens, step_column: step, format: csv, edges: upper, lowest: 256}
+///   {fixed: 2Ki}                                       every sequence as long
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
 ///   {lognormal_pareto: {mu: 7.6, sigma: 1.4, tail_from: 64Ki, alpha: 1.2, min: 1, max: 2Mi, tail_share: 0.01}}
 /// Of each map only the first key is needed, of the generators' parameters mu, sigma and the tail's. Problems are

@@ -10,7 +10,9 @@
 #include "sim/profile/profile_file.h"
 #include "sim/report/values.h"
 #include "sim/study/background.h"
+#include "sim/study/capacity.h"
 #include "sim/study/fingerprint.h"
+#include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
 
 namespace hdpsim {
@@ -42,8 +44,12 @@ class PointReader {
     if (const Value* model = study.require("model")) read_model(*model);
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
     if (const Value* profile = study.require("profile")) read_profile(*profile);
+    if (const Value* kernels = study.find("kernels")) {
+      point_.profile = with_kernels(point_.profile, *kernels, diagnostics_);
+    }
     if (const Value* data = study.require("data")) read_data(*data);
     if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
+    if (const Value* memory = study.find("memory")) read_memory(*memory);
     if (const Value* grain = study.find("grain")) {
       const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
       point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
@@ -104,12 +110,18 @@ class PointReader {
     const auto pp = mesh.required_in<std::int64_t>("pp", degree);
     const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
     const Value* nodes = mesh.find("nodes");
-    point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    read_capacity(mesh);
+    point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);
     if (const Value* placement = mesh.find("placement")) {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
     read_connections(mesh);
     const PipelineOptions pipeline = read_pipeline(mesh);
+    if (const Value* recompute = mesh.find("recompute")) {
+      const std::vector<std::string> names(recompute_names.begin(), recompute_names.end());
+      const auto choice = read_choice(*recompute, "way to recompute activations", names, diagnostics_);
+      if (choice) point_.recompute = static_cast<Recompute>(*choice);
+    }
     mesh.finish();
     if (nodes != nullptr && !take_nodes(*nodes)) return;
     if (!tp || !pp) return;
@@ -117,6 +129,28 @@ class PointReader {
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
     if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
+  }
+
+  void read_capacity(MapReader& mesh) {
+    const Value* capacity = mesh.value().find("capacity");
+    point_.capacity_is_chosen = capacity != nullptr && capacity->text == "auto";
+    if (point_.capacity_is_chosen) {
+      (void)mesh.find("capacity");
+    } else {
+      point_.capacity = mesh.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    }
+  }
+
+  void read_memory(const Value& value) {
+    MapReader memory(value, "the memory", diagnostics_);
+    MemoryRules& rules = point_.memory;
+    if (const Value* loss = memory.find("loss")) {
+      rules.fused_loss = read_choice(*loss, "way to compute the loss", {"fused", "fp32"}, diagnostics_) != 1;
+    }
+    rules.fragmentation = memory.optional_in<double>("fragmentation", {0, 1}).value_or(rules.fragmentation);
+    const Value* reserve = memory.find("reserve");
+    if (reserve != nullptr && reserve->text != "auto") rules.reserve = hdpsim::read<Bytes>(*reserve, diagnostics_);
+    memory.finish();
   }
 
   void read_connections(MapReader& mesh) {
@@ -230,18 +264,24 @@ std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
   return fmt::format(" x pp {} ({}{})", mesh.pp, name, chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
 }
 
+void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
+  if (const auto tokens = largest_capacity(point)) {
+    point.capacity = *tokens;
+    return;
+  }
+  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), memory_rules_of(point));
+  diagnostics.error(study.find("mesh")->find("capacity")->position,
+                    fmt::format("no capacity fits: of the {} of a device, {} are full before the first token",
+                                bytes_text(point.cluster.least_device_memory()), bytes_text(device.states().total())),
+                    "use a larger 'tp' or a higher level of 'zero'");
+}
+
 }  // namespace
 
 std::string BackgroundSpec::what() const {
   if (job == nullptr) return traffic_pattern_names().at(static_cast<std::size_t>(traffic.pattern));
   return fmt::format("{} with {}", job->model.name, line_of(plan));
-}
-
-LoweringOptions PointSpec::lowering() const {
-  return {.model = model,
-          .mesh = mesh,
-          .dkv_bytes_per_element = profile->backward_ring.dkv_bytes_per_element,
-          .pipeline = pipeline};
 }
 
 std::string PointSpec::setting() const {
@@ -253,10 +293,11 @@ std::string PointSpec::setting() const {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
   const bool one = connections.communicators == Communicators::one;
-  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}, capacity {}, {} {}{} of {} tokens{}{}", model.name, gpus,
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
                      cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline),
-                     one ? "" : " with a communicator for each group", count_text(capacity), steps,
-                     connections.cold ? "cold " : "", steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
+                     one ? "" : " with a communicator for each group", count_text(capacity),
+                     capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+                     steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
                      beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
 }
 
@@ -280,13 +321,34 @@ Value with_defaults(Value study) {
     set_default(mesh, "schedule", "1f1b");
     set_default(mesh, "virtual_stages", "1");
   }
+  set_default(mesh, "recompute", "none");
+  set_default(mesh, "zero", "1");
+  Value& memory = section(study, "memory");
+  set_default(memory, "loss", "fused");
+  set_default(memory, "fragmentation", "0.047");
+  set_default(memory, "reserve", "auto");
   return study;
+}
+
+LoweringOptions lowering_of(const PointSpec& spec) {
+  return {.model = spec.model,
+          .mesh = spec.mesh,
+          .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
+          .recompute = spec.recompute,
+          .pipeline = spec.pipeline};
+}
+
+MemoryRules memory_rules_of(const PointSpec& spec) {
+  MemoryRules rules = spec.memory;
+  rules.activations.recompute = spec.recompute;
+  return rules;
 }
 
 std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {
   Diagnostics found;
   PointSpec point = PointReader(study, catalog, found).read();
   point.background = read_background(study, point, catalog, found);
+  if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());

@@ -13,6 +13,8 @@
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
+#include "sim/model/memory.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
@@ -49,7 +51,10 @@ struct PointSpec {
   NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
-  std::int64_t capacity = 0;  ///< Tokens that one rank holds per micro-batch.
+  Recompute recompute = Recompute::none;
+  std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
+  bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
+  MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;
@@ -57,19 +62,23 @@ struct PointSpec {
   std::vector<BackgroundSpec> background;
   std::uint64_t fingerprint = 0;  ///< Of the profile, the models and the lengths.
 
-  /// What plans become programs with.
-  [[nodiscard]] LoweringOptions lowering() const;
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
 
-/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}` and
-/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}`; with
-/// stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`.
+/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}`,
+/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
+/// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`;
+/// with stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.
 inline constexpr std::array<std::string_view, 4> whole_study_keys = {"name", "plans", "compare_to", "output"};
+
+/// How the plans of a point are lowered.
+[[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
+/// What decides the memory of a point's devices.
+[[nodiscard]] MemoryRules memory_rules_of(const PointSpec& spec);
 
 /// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
 /// All problems are reported; the result is empty if there is one.

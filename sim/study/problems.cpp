@@ -1,6 +1,7 @@
 #include "sim/study/problems.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "sim/document/document.h"
 #include "sim/study/override.h"
@@ -12,7 +13,7 @@ void Problems::add(const Diagnostics& found, const Position& where) {
     if (problem.position.file.empty()) problem.position = where;
     const Position& at = problem.position;
     if (!seen_.emplace(at.file, at.line, at.column, problem.message).second) continue;
-    diagnostics_.error(problem.position, problem.message, problem.help);
+    diagnostics_.add(std::move(problem));
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/3";
+constexpr std::string_view schema = "hdpsim.run/4";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -63,16 +63,53 @@ EvidenceSums evidence_of(const Json& json) {
   return sums;
 }
 
+Bytes bytes_of(const Json& json) {
+  return Bytes(json.get<std::int64_t>());
+}
+
 Json memory_json(const MemoryUse& memory) {
-  Json json = {memory.device.count(), memory.host.count()};
-  if (memory.connections) json.push_back(memory.connections->count());
-  return json;
+  Json parts = Json::array();
+  for (std::size_t i = 0; i < memory_parts; ++i) parts.push_back(memory.parts[static_cast<MemoryPart>(i)].count());
+  return {{"device", memory.device.count()},
+          {"host", memory.host.count()},
+          {"connections", memory.connections ? Json(memory.connections->count()) : Json()},
+          {"parts", parts},
+          {"rank", memory.rank.index()},
+          {"stage", memory.stage},
+          {"at_ps", memory.at.picoseconds()}};
 }
 
 MemoryUse memory_of(const Json& json) {
-  const auto bytes = [&](std::size_t i) { return Bytes(json.at(i).get<std::int64_t>()); };
-  MemoryUse memory{bytes(0), bytes(1)};
-  if (json.size() > 2) memory.connections = bytes(2);
+  MemoryUse memory{bytes_of(json.at("device")), bytes_of(json.at("host"))};
+  if (!json.at("connections").is_null()) memory.connections = bytes_of(json.at("connections"));
+  for (std::size_t i = 0; i < memory_parts; ++i)
+    memory.parts[static_cast<MemoryPart>(i)] = bytes_of(json.at("parts").at(i));
+  memory.rank = HdpRank(json.at("rank").get<std::size_t>());
+  memory.stage = json.at("stage");
+  memory.at = Duration::picoseconds(json.at("at_ps"));
+  return memory;
+}
+
+Json step_memory_json(const StepMemory& memory) {
+  Json ranks = Json::array();
+  for (const RankMemory& rank : memory.ranks) {
+    Json samples = Json::array();
+    for (const MemorySample& sample : rank.samples) {
+      samples.push_back({sample.at.picoseconds(), sample.device.count(), sample.host.count()});
+    }
+    ranks.push_back({{"rank", rank.rank.index()}, {"samples", samples}});
+  }
+  return {{"step", memory.step}, {"ranks", ranks}};
+}
+
+StepMemory step_memory_of(const Json& json) {
+  StepMemory memory{json.at("step"), {}};
+  for (const Json& rank : json.at("ranks")) {
+    RankMemory& kept = memory.ranks.emplace_back(HdpRank(rank.at("rank").get<std::size_t>()));
+    for (const Json& sample : rank.at("samples")) {
+      kept.samples.push_back({Duration::picoseconds(sample.at(0)), bytes_of(sample.at(1)), bytes_of(sample.at(2))});
+    }
+  }
   return memory;
 }
 
@@ -150,6 +187,7 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
     for (const Json& step : json.at("steps")) result.steps.push_back(step_of(step));
     for (const Json& rank : json.at("ranks_ps")) result.ranks.push_back(breakdown_of(rank));
     for (const Json& link : json.at("links")) result.links.push_back(link_of(link));
+    result.memory = step_memory_of(json.at("memory"));
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -157,11 +195,8 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
 }
 
 void RunStore::save(std::string_view identity, const RunResult& result) const {
-  Json json = {{"schema", schema},
-               {"identity", identity},
-               {"steps", Json::array()},
-               {"ranks_ps", Json::array()},
-               {"links", Json::array()}};
+  Json json = {{"schema", schema},          {"identity", identity},   {"steps", Json::array()},
+               {"ranks_ps", Json::array()}, {"links", Json::array()}, {"memory", step_memory_json(result.memory)}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
   for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));

@@ -56,12 +56,13 @@ class RunInProgress {
   [[nodiscard]] std::size_t plan() const { return plan_; }
 
   /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(const SimulatedStep& step, const NetworkModel& network) {
+  bool add(SimulatedStep& step, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
     add_bytes(step.links.main, links_.main);
     add_bytes(step.links.others, links_.others);
     time_ += step.result.time;
+    keep_fullest(step);
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
     if (--left_ > 0) return false;
@@ -80,12 +81,21 @@ class RunInProgress {
  private:
   static constexpr std::size_t reported_links = 64;
 
+  // Of the first step among several that are as full, in whatever order they come.
+  void keep_fullest(SimulatedStep& step) {
+    const std::pair candidate(step.result.memory.device, -step.result.step);
+    if (fullest_ && candidate < *fullest_) return;
+    fullest_ = candidate;
+    result_.memory = {step.result.step, std::move(step.memory)};
+  }
+
   std::size_t point_;
   std::size_t plan_;
   std::int64_t left_;
   std::vector<BreakdownMean> ranks_;
   LinkBytes links_;
   Duration time_;
+  std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // its device, and minus its number
   RunResult result_;
 };
 
@@ -135,7 +145,8 @@ class Runner {
   }
 
   std::string identity_of(const RunInProgress& run) const {
-    return "hdpsim: " + options_.version + "\n" + study_.points[run.point()].identity + "plan:\n" +
+    return "hdpsim: " + options_.version + "\n" + study_.points[run.point()].identity +
+           "memory_ranks: " + std::to_string(study_.output.memory_ranks) + "\nplan:\n" +
            to_yaml(study_.plans[run.plan()].entry);
   }
 
@@ -160,7 +171,7 @@ class Runner {
     RunInProgress& run = runs_[task.run];
     const StudyPoint& point = study_.points[run.point()];
     World& simulated = world.at(point);
-    const SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated);
+    SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated, study_.output.memory_ranks);
     const std::lock_guard lock(mutex_);
     const bool finished = run.add(step, *simulated.machine().network);
     if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());

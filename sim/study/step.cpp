@@ -43,9 +43,7 @@ void require_sound(const Plan& plan) {
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
 }
 
-StepResult summary(const Program& program, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
-  const Plan& plan = program.plan();
-  const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
+StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
   return {.step = plan.step,
           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
           .tokens = batch.tokens(),
@@ -55,10 +53,28 @@ StepResult summary(const Program& program, const Batch& batch, const PointSpec& 
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
-          .connections = {connections.most_peers(), connections.groups()},
-          .memory = memory_use(program, {&connections, memory_per_peer(*spec.profile)}),
+          .connections = {},
+          .memory = {},
           .events = timeline.events,
           .phases = {}};
+}
+
+// Who talked to whom, and what all devices held.
+void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
+                SimulatedStep& step) {
+  const PointSpec& spec = point.spec;
+  const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
+  step.result.connections = {connections.most_peers(), connections.groups()};
+  PlanMemory memory(plan, {.model = spec.model,
+                           .mesh = spec.mesh,
+                           .rules = memory_rules_of(spec),
+                           .channels = {&connections, memory_per_peer(*spec.profile)},
+                           .pipeline = {.virtual_stages = spec.pipeline.virtual_stages,
+                                        .forward_first = spec.pipeline.schedule == PipelineSchedule::gpipe}});
+  memory.place(timeline, point.work);
+  step.result.memory = memory.use();
+  for (const HdpRank rank : memory.fullest(memory_ranks))
+    step.memory.push_back(memory.over_time(rank, timeline, point.work));
 }
 
 // What runs beside a step of the main job: each job from its own step of the same number on.
@@ -66,7 +82,7 @@ Background background_of(const StudyPoint& point, std::int64_t step, World& worl
   Background background;
   for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
     const StudyNeighbour& job = point.neighbours[i];
-    background.jobs.push_back({job.name, &world.job(i).machine(), job.spec->lowering(), [&job, step](std::int64_t n) {
+    background.jobs.push_back({job.name, &world.job(i).machine(), lowering_of(*job.spec), [&job, step](std::int64_t n) {
                                  Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
                                  require_sound(plan);
                                  return plan;
@@ -93,7 +109,12 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
   return made;
 }
 
-SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world) {
+Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {
+  return simulate(program, world.machine(), point.spec.grain, background_of(point, program.plan().step, world));
+}
+
+SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                            std::size_t memory_ranks) {
   const PointSpec& spec = point.spec;
   Stopwatch watch;
   PhaseTimes phases;
@@ -104,15 +125,17 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   require_sound(made);
   phases.check_s = watch.lap();
 
-  const LoweringOptions lowering = spec.lowering();
-  const Program program(made, lowering);
-  Timeline timeline = simulate(program, world.machine(), spec.grain, background_of(point, step, world));
+  const LoweringOptions lowering = lowering_of(spec);
+  Timeline timeline = simulate_plan(point, Program(made, lowering), world);
   phases.simulation_s = watch.lap();
 
-  StepResult result = summary(program, batch, spec, timeline);
+  SimulatedStep simulated{summary(made, batch, spec, timeline), {}, {}, {}};
+  add_memory(made, point, timeline, memory_ranks, simulated);
   phases.summary_s = watch.lap();
-  result.phases = phases;
-  return {result, std::move(timeline.ranks), {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)}};
+  simulated.result.phases = phases;
+  simulated.ranks = std::move(timeline.ranks);
+  simulated.links = {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)};
+  return simulated;
 }
 
 }  // namespace hdpsim

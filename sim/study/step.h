@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/engine/timeline.h"
 #include "sim/engine/world.h"
+#include "sim/program/program.h"
 #include "sim/report/step_result.h"
 #include "sim/study/study.h"
 
@@ -14,12 +16,18 @@ struct SimulatedStep {
   StepResult result;
   std::vector<Breakdown> ranks;
   LinkBytes links;
+  std::vector<RankMemory> memory;  ///< Of the fullest ranks, by number.
 };
 
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
-/// Draws the batch, plans and simulates. `world` is one of point.make_world().
-[[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world);
+/// Simulates a plan of the step with all that runs beside it. `world` is one of point.make_world().
+[[nodiscard]] Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world);
+
+/// Draws the batch, plans and simulates. `world` is one of point.make_world(); `memory_ranks` says of how many ranks
+/// the memory is written down.
+[[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                                          std::size_t memory_ranks = 0);
 
 }  // namespace hdpsim

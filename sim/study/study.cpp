@@ -49,23 +49,10 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   return read;
 }
 
-// Nothing is written that a study asks for and gets silently ignored.
-void read_output(const Value& value, Diagnostics& diagnostics) {
-  MapReader output(value, "the output", diagnostics);
-  for (const std::string_view key : {"html", "perfetto"}) {
-    const Value* wanted = output.find(key);
-    if (wanted != nullptr && wanted->text != "false") {
-      diagnostics.error(wanted->position, fmt::format("'{}' cannot be written yet", key), "remove it, or write false");
-    }
-  }
-  output.finish();
-}
-
 void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = reader.required<std::string>("name").value_or("");
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
-  if (const Value* output = reader.find("output")) read_output(*output, diagnostics);
   const Value* compare_to = reader.find("compare_to");
   if (compare_to == nullptr) return;
   std::vector<std::string> names;
@@ -73,10 +60,26 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   if (read_choice(*compare_to, "plan", names, diagnostics)) study.compare_to = compare_to->text;
 }
 
+// The points are known by now, so that ranks and steps can be held against them.
+void read_output_of(const Value& root, Study& study, Problems& problems) {
+  const Value* output = root.find("output");
+  if (output == nullptr) return;
+  OutputLimits limits;
+  for (const StudyPoint& point : study.points) {
+    limits.ranks = std::min(limits.ranks, point.spec.mesh.hdp);
+    limits.steps = std::min(limits.steps, point.spec.steps);
+    limits.stages = std::max(limits.stages, point.spec.mesh.pp);
+  }
+  Diagnostics found;
+  study.output = read_output(*output, limits, found);
+  problems.add(found, output->position);
+}
+
 // A device's share of the host's memory, in tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
-  const Bytes activations = activation_bytes(spec.model, spec.capacity, spec.mesh.tp) * spec.model.layers;
+  const Bytes activations =
+      activation_bytes(spec.model, spec.capacity, spec.mesh.tp, spec.recompute) * spec.model.layers;
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
   return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
@@ -89,7 +92,7 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .context = spec.batch.context,
           .layers = spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages),
           .stages = spec.mesh.pp,
-          .work = world.work_model(spec.model, spec.capacity),
+          .work = world.work_model(spec.model, spec.capacity, spec.recompute),
           .host_tokens = host_tokens(spec)};
 }
 
@@ -153,6 +156,7 @@ class PointMaker {
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return check_options();
     const PlanningContext context = planning_context(point.spec, *world);
+    point.work = context.work;
     Diagnostics problems_of_plans;
     for (const StudyPlan& plan : study_.plans) {
       point.planners.push_back(make_planner(plan.entry, context, problems_of_plans));
@@ -192,8 +196,9 @@ class PointMaker {
     Value* background = study.find("background");
     if (background != nullptr && background->items.empty()) remove_key(study, "background");
     background = study.find("background");
-    world_key_ = fmt::format("{} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
-                             line_of(*study.find("mesh")), background == nullptr ? "" : line_of(*background));
+    const auto line = [](const Value* value) { return value == nullptr ? "" : line_of(*value); };
+    world_key_ = fmt::format("{} {} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
+                             line(study.find("kernels")), line_of(*study.find("mesh")), line(background));
     sort_keys(study);
     return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
   }
@@ -245,15 +250,13 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .peak = spec.profile->datasheet.peak,
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
+          .capacity = spec.capacity,
           .not_modelled = not_modelled(spec)};
 }
 
-Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
-  Diagnostics diagnostics;
-  Value root = load_document(path, diagnostics);
-  if (root.is_null()) diagnostics.throw_if_any();
-  apply_overrides(root, overrides, diagnostics);
+namespace {
 
+Study study_of(Value root, const std::vector<std::string>& overrides, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
   read_whole(root, study, diagnostics);
   const Value complete = with_defaults(std::move(root));
@@ -263,9 +266,24 @@ Study load_study(const std::string& path, const std::vector<std::string>& overri
   Problems problems(diagnostics);
   PointMaker maker(study, catalog, problems);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
+  read_output_of(complete, study, problems);
   problems.throw_if_any(override_text(overrides));
   study.resolved = resolved(complete, catalog);
   return study;
+}
+
+}  // namespace
+
+Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
+  Diagnostics diagnostics;
+  Value root = load_document(path, diagnostics);
+  if (root.is_null()) diagnostics.throw_if_any();
+  apply_overrides(root, overrides, diagnostics);
+  return study_of(std::move(root), overrides, catalog, std::move(diagnostics));
+}
+
+Study read_study(Value root, Catalog& catalog) {
+  return study_of(std::move(root), {}, catalog, {});
 }
 
 }  // namespace hdpsim

@@ -10,6 +10,7 @@
 #include "sim/plan/planner.h"
 #include "sim/report/metrics.h"
 #include "sim/study/catalog.h"
+#include "sim/study/output_options.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {
@@ -29,6 +30,7 @@ struct StudyPoint {
   /// Points with the same number can share a World.
   std::size_t world = 0;
   BatchSourcePtr batches;
+  WorkModel work;                                  ///< What the planners take the time of a micro-batch to be.
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
   std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
   std::string identity;                            ///< YAML of all values that its steps depend on.
@@ -49,6 +51,7 @@ struct Study {
   Value resolved;  ///< With overrides and defaults put in and paths made absolute.
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;
+  OutputOptions output;
   std::vector<StudyPoint> points;
 
   [[nodiscard]] std::size_t run_count() const { return points.size() * plans.size(); }
@@ -58,5 +61,7 @@ struct Study {
 /// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with
 /// every problem of the file, of what it names, and of every point of its sweep.
 [[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog);
+/// The same for a study that stands in no file of its own; its paths are relative to the files of their positions.
+[[nodiscard]] Study read_study(Value root, Catalog& catalog);
 
 }  // namespace hdpsim

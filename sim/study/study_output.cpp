@@ -13,6 +13,7 @@ void write_results(const std::filesystem::path& folder, const Study& study, cons
   write_file(folder / "steps.csv", steps_csv(runs));
   write_file(folder / "ranks.csv", ranks_csv(runs));
   write_file(folder / "links.csv", links_csv(runs));
+  write_file(folder / "memory.csv", memory_csv(runs));
   write_file(folder / "timing.csv", timing_csv(runs));
   write_file(folder / "result.json", result_json(study.resolved, version, runs));
 }

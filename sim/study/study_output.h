@@ -10,7 +10,7 @@
 namespace hdpsim {
 
 /// Writes study.yaml (the resolved study, which gives the same results again), runs.csv, steps.csv, ranks.csv,
-/// links.csv, timing.csv and, last, result.json. All but timing.csv have the same bytes for the same study.
+/// links.csv, memory.csv, timing.csv and, last, result.json. All but timing.csv have the same bytes for the same study.
 /// MachineError if one cannot be written.
 void write_results(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
                    std::string_view version);

@@ -202,6 +202,7 @@ struct Choice {
   bool other_fabrics = false;
   bool pipelines = false;
   bool two_jobs = false;  ///< Half of the nodes belong to a job that trains beside it.
+  bool recomputes = false;
   Communication communication = {};
 };
 
@@ -254,6 +255,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
   lowering.pipeline = pipelines.options;
+  if (choice.recomputes) lowering.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
   const Program program(plan, lowering);
 
   Background background;
@@ -321,6 +323,13 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
 TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every schedule", "[grain pipelines]") {
   const Compared compared = compare_grains("grain pipelines", {.pipelines = true}, tolerance_in_pipelines);
   if (compared.studies > 1) CHECK(compared.apart <= most_outliers_in_pipelines * compared.studies);
+}
+
+// Where rings share links, the fluid grain takes a ring that is run again and the one of backward for one ring, which
+// asks for its links between the two as well: of 240 such studies five are further apart, the worst by 8.0 %.
+TEST_CASE("fluid and exact nearly always agree where activations are computed again", "[grains recompute]") {
+  const Compared compared = compare_grains("grains recompute", {.recomputes = true}, 0.1);
+  if (compared.studies > 1) CHECK(compared.apart <= compared.studies * 3 / 100);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "[grains beside]") {

@@ -27,6 +27,20 @@ struct RealWorkplace : Workplace {
   RealWorkplace() { write("small.yaml", small_study); }
 };
 
+/// A workplace with a study whose steps take milliseconds.
+struct FastWorkplace : Workplace {
+  FastWorkplace() {
+    write(
+        "tiny.json",
+        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
+        R"( "num_attention_heads": 1, "vocab_size": 64})");
+    write("fast.yaml",
+          "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
+          "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 64, tokens_per_step: 64, steps: 1}\n"
+          "mesh: {capacity: 64}\nplans: [hdp-balance]\n");
+  }
+};
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -71,11 +85,51 @@ TEST_CASE("all plans of a study train the same way", "[execute]") {
   CHECK(losses[0][2] < losses[0][0]);
 }
 
+TEST_CASE("ranks of two devices train as ranks of one do", "[execute]") {
+  const RealWorkplace here;
+  const std::string arguments = "execute small.yaml --plan hdp-balance --steps 2 ";
+  REQUIRE(here.hdpsim(arguments + "--ranks 2 --out one").code == 0);
+  const Outcome outcome = here.hdpsim(arguments + "--ranks 2 --set mesh.tp=2 --out two");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("on 2 ranks") && Contains("tp_comm"));
+  const std::vector<double> one = losses_of(here.read("one/steps.csv"));
+  const std::vector<double> two = losses_of(here.read("two/steps.csv"));
+  REQUIRE(two.size() == 2);
+  for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
+  const auto predicted = instructions_of(here.read("two/predicted-1.jsonl"));
+  CHECK(predicted == instructions_of(here.read("two/measured-1.jsonl")));
+  CHECK(predicted.size() > instructions_of(here.read("one/predicted-1.jsonl")).size());
+}
+
+TEST_CASE("what is computed again or was on the host changes nothing of the training", "[execute]") {
+  const RealWorkplace here;
+  REQUIRE(here.hdpsim("execute small.yaml --plan hdp-naive --steps 2 --ranks 2 --out kept").code == 0);
+  const std::vector<double> kept = losses_of(here.read("kept/steps.csv"));
+  const auto same = [&](const std::string& set, const std::string& opcode) {
+    CAPTURE(set);
+    const Outcome outcome = here.hdpsim("execute small.yaml --steps 2 --ranks 2 --out other --plan hdp-naive " + set);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(losses_of(here.read("other/steps.csv")) == kept);
+    CHECK_THAT(here.read("other/measured-1.jsonl"), Contains(opcode));
+    CHECK(instructions_of(here.read("other/predicted-1.jsonl")) ==
+          instructions_of(here.read("other/measured-1.jsonl")));
+  };
+  same("--set mesh.recompute=selective", "attention");
+  same("--set mesh.recompute=full", "attention");
+  same("--set 'plans=[{hdp-naive: {offload: 0.5}}]'", "prefetch");
+  const Outcome wrong = here.hdpsim("execute small.yaml --plan hdp-naive --set mesh.recompute=some");
+  CHECK(wrong.code == 2);
+  CHECK_THAT(wrong.err, Contains("some") && Contains("none") && Contains("selective") && Contains("full"));
+}
+
 TEST_CASE("what was predicted and what was measured are the same instructions", "[execute]") {
   const RealWorkplace here;
   REQUIRE(here.hdpsim("execute small.yaml --plan hdp-balance --first-step 1 --out real").code == 0);
-  CHECK(files_in(here.folder() / "real") ==
-        std::vector<std::string>{"measured-1.jsonl", "plan-1.json", "predicted-1.jsonl", "steps.csv"});
+  CHECK(files_in(here.folder() / "real") == std::vector<std::string>{"measured-1.jsonl", "plan-1.json",
+                                                                     "predicted-1.jsonl", "steps.csv",
+                                                                     "trace-1.json.gz"});
   const auto predicted = instructions_of(here.read("real/predicted-1.jsonl"));
   CHECK(predicted.size() > 100);
   CHECK(predicted == instructions_of(here.read("real/measured-1.jsonl")));
@@ -121,12 +175,31 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
     CHECK_THAT(outcome.err, Contains(reason));
   };
   refused("", "the study has several plans: choose one with --plan");
-  refused("--plan static --set mesh.tp=2", "tensor parallelism cannot be executed yet: mesh.tp is 2");
+  refused("--plan static --set mesh.tp=2", "3 processes have been started, but a rank is 2 of them",
+          "export OMPI_COMM_WORLD_SIZE=3;");
   refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
-  refused("--plan hdp-naive --set 'plans=[{hdp-naive: {offload: 0.5}}]'", "micro-batch 0 offloads activations");
   refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
           "export OMPI_COMM_WORLD_SIZE=3;");
-  refused("--plan static", "start them with mpirun or srun", "export TORCHELASTIC_RUN_ID=1;");
+}
+
+TEST_CASE("launchers without MPI are told how to start; one process is no launch", "[execute]") {
+  const FastWorkplace here;
+  const auto refused = [&](const std::string& variables, const std::string& reason) {
+    CAPTURE(variables);
+    const Outcome outcome = here.hdpsim("execute fast.yaml", "export " + variables + ";");
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(reason));
+  };
+  refused("TORCHELASTIC_RUN_ID=1", "start them with mpirun or srun");
+  refused("TORCHELASTIC_RUN_ID=1 RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "mpirun -n 2 hdpsim execute");
+  refused("RANK=1 WORLD_SIZE=3 MASTER_ADDR=localhost", "started this process as one of 3");
+  for (const std::string one : {"TORCHELASTIC_RUN_ID=1 RANK=0 WORLD_SIZE=1 MASTER_ADDR=a", "SLURM_STEP_NUM_TASKS=1",
+                                "WORLD_SIZE=4", "RANK=0"}) {
+    CAPTURE(one);
+    const Outcome outcome = here.hdpsim("execute fast.yaml", "export " + one + ";");
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("hdp-balance on 2 ranks"));
+  }
 }
 
 TEST_CASE("a loss that is no number ends the run with one message", "[execute]") {
@@ -162,26 +235,12 @@ TEST_CASE("a run that is told to stop ends after its step, its files whole", "[e
   CHECK(run.wait() == 128 + SIGTERM);
   const std::vector<std::string> files = files_in(here.folder() / "out");
   for (const std::string& file : files) CHECK_FALSE(file.ends_with(".part"));
-  // One plan and two timelines a step, and steps.csv with a line a step.
-  CHECK(files.size() % 3 == 1);
-  CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 3);
+  // One plan, two timelines and a trace a step, and steps.csv with a line a step.
+  CHECK(files.size() % 4 == 1);
+  CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 4);
 }
 
 // ---- Checkpoints
-
-/// A workplace with a study whose steps take milliseconds.
-struct FastWorkplace : Workplace {
-  FastWorkplace() {
-    write(
-        "tiny.json",
-        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
-        R"( "num_attention_heads": 1, "vocab_size": 64})");
-    write("fast.yaml",
-          "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
-          "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 64, tokens_per_step: 64, steps: 1}\n"
-          "mesh: {capacity: 64}\nplans: [hdp-balance]\n");
-  }
-};
 
 // The step of the last line of the table of steps.
 std::int64_t last_step(const std::string& out) {
@@ -273,6 +332,13 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
   CHECK(losses_of(here.read("processes/steps.csv")) == losses_of(here.read("threads/steps.csv")));
   CHECK(instructions_of(here.read("processes/measured-1.jsonl")) ==
         instructions_of(here.read("threads/measured-1.jsonl")));
+
+  const std::string of_two = "execute small.yaml --plan hdp-balance --set mesh.tp=2 --set cluster.gpus=4 --out ";
+  REQUIRE(here.hdpsim(of_two + "two-threads").code == 0);
+  const Outcome pairs = here.hdpsim(of_two + "two-processes", mpirun(4));
+  CAPTURE(pairs.err);
+  REQUIRE(pairs.code == 0);
+  CHECK(losses_of(here.read("two-processes/steps.csv")) == losses_of(here.read("two-threads/steps.csv")));
 
   const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
   CHECK(refused.code == 2);

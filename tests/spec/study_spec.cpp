@@ -14,7 +14,8 @@ namespace hdpsim::spec {
 namespace {
 
 constexpr char tiny[] = "study configs/studies/tiny.yaml";
-constexpr const char* stable_files[] = {"result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "study.yaml"};
+constexpr const char* stable_files[] = {"result.json", "runs.csv",   "steps.csv", "ranks.csv",
+                                        "links.csv",   "memory.csv", "study.yaml"};
 
 void check_same_results(const Workplace& here, const std::string& folder, const std::string& other) {
   for (const char* name : stable_files) {
@@ -72,6 +73,30 @@ TEST_CASE("a resumed study simulates only what is missing and gives the same byt
   CHECK(lines_of(resumed.err) == 3);  // a line for every run that is simulated
   check_same_results(here, "whole", "half");
   CHECK(files_in(here.folder() / "half/runs") == runs);
+}
+
+TEST_CASE("a report and timelines are written where they are asked for, with the same bytes when resumed", "[study]") {
+  const Workplace here;
+  const std::string study = fmt::format("{} --set output.html=true --set output.perfetto=true", tiny);
+  REQUIRE(here.hdpsim(study + " --jobs 1 --out whole").code == 0);
+  const std::vector<std::string> timelines = files_in(here.folder() / "whole/timelines");
+  CHECK(timelines == std::vector<std::string>{"point-0-hdp-balance.json.gz", "point-0-hdp-naive.json.gz",
+                                              "point-0-static.json.gz", "point-1-hdp-balance.json.gz",
+                                              "point-1-hdp-naive.json.gz", "point-1-static.json.gz"});
+  fs::create_directories(here.folder() / "half");
+  fs::copy(here.folder() / "whole/runs", here.folder() / "half/runs");
+  const std::vector<std::string> runs = files_in(here.folder() / "half/runs");
+  for (std::size_t i = 0; i < runs.size(); i += 2) fs::remove(here.folder() / "half/runs" / runs[i]);
+  REQUIRE(here.hdpsim(study + " --jobs 3 --resume --out half").code == 0);
+  CHECK((here.read("whole/report.html") == here.read("half/report.html")));
+  for (const std::string& name : timelines) {
+    CAPTURE(name);
+    CHECK((here.read("whole/timelines/" + name) == here.read("half/timelines/" + name)));
+    CHECK_THAT(here.read("whole/report.html"), Catch::Contains("timelines/" + name));
+  }
+  CHECK(here.hdpsim(fmt::format("{} --set output={{}} --out plain", tiny)).code == 0);
+  CHECK_FALSE(fs::exists(here.folder() / "plain/report.html"));
+  CHECK_FALSE(fs::exists(here.folder() / "plain/timelines"));
 }
 
 TEST_CASE("a degraded link slows the step, and links.csv names it first", "[study]") {

@@ -136,6 +136,11 @@ class SyntheticDevice final : public calib::Device {
             .cache_bytes = 1 << 20,
             .memory_bytes = circumstances.memory_bytes / 8};
   }
+  /// The next so many times that somebody asks, messages are not as they were found.
+  void disturb_messages(int times) { disturbed_ = times; }
+  [[nodiscard]] bool is_as_found(const calib::Subject& subject) override {
+    return !std::holds_alternative<calib::MessageSubject>(subject) || disturbed_-- <= 0;
+  }
   [[nodiscard]] std::vector<std::int64_t> rank_counts() override { return {2}; }
   [[nodiscard]] std::vector<double> time(const calib::MessageSubject& message, int runs) override {
     std::vector<double> seconds;
@@ -148,6 +153,7 @@ class SyntheticDevice final : public calib::Device {
  private:
   SyntheticLaw law_;
   SyntheticBackend backend_;
+  int disturbed_ = 0;
 };
 
 }  // namespace hdpsim::test

@@ -117,18 +117,27 @@ struct Training {
   std::vector<Timeline> timelines;
 };
 
-/// Trains for as many steps as there are plans, on ranks that are threads.
+/// How the programs of the plans run.
+struct Way {
+  int tp = 1;
+  Recompute recompute = Recompute::none;
+};
+
+/// Trains for as many steps as there are plans, on devices that are threads.
 inline Training train(const Transformer& model, const std::vector<Plan>& plans, const TokenSource& tokens,
-                      const TrainingOptions& options = {}, std::chrono::milliseconds limit = default_time_limit) {
+                      TrainingOptions options = {}, std::chrono::milliseconds limit = default_time_limit,
+                      const Way& way = {}) {
   Training result;
+  options.tp = way.tp;
   run_ranks(
-      static_cast<int>(plans.front().ranks),
+      static_cast<int>(plans.front().ranks) * way.tp,
       [&](Transport& transport) {
         const auto backend = make_cpu_backend();
         Executor executor(*backend, transport, model, options);
         Training own;
         for (const Plan& plan : plans) {
-          const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+          const LoweringOptions lowering =
+              lowering_for(*backend, model, {.hdp = plan.ranks, .tp = way.tp}, way.recompute);
           StepOutcome outcome = executor.run_step(Program(plan, lowering), tokens);
           own.losses.push_back(outcome.loss);
           if (outcome.timeline) own.timelines.push_back(std::move(*outcome.timeline));
@@ -139,6 +148,10 @@ inline Training train(const Transformer& model, const std::vector<Plan>& plans, 
       },
       limit);
   return result;
+}
+
+inline Training train(const Transformer& model, const Plan& plan, const TokenSource& tokens, const Way& way) {
+  return train(model, std::vector<Plan>{plan}, tokens, {}, default_time_limit, way);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -47,6 +47,11 @@ std::vector<double> residuals_of(const std::vector<double>& predicted, const std
   return residuals;
 }
 
+double root_mean_square(const std::vector<double>& residuals) {
+  const double squares = std::inner_product(residuals.begin(), residuals.end(), residuals.begin(), 0.0);
+  return residuals.empty() ? 0 : std::sqrt(squares / static_cast<double>(residuals.size()));
+}
+
 std::vector<double> deciles(std::vector<double> residuals) {
   constexpr int parts = 10;
   std::sort(residuals.begin(), residuals.end());
@@ -96,7 +101,7 @@ std::size_t best_of(const std::vector<Predictions>& candidates, const std::vecto
   std::size_t best = 0;
   double best_error = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double error = error_of(residuals_of(candidates[i].held_out, seconds, of)).mean;
+    const double error = root_mean_square(residuals_of(candidates[i].held_out, seconds, of));
     if (i > 0 && !(error < clearly_better * best_error)) continue;
     best = i;
     best_error = error;

@@ -30,7 +30,7 @@ struct Predictions {
 [[nodiscard]] Predictions predictions_of(const Candidate& candidate, std::size_t samples, const Indices& held,
                                          std::uint64_t seed);
 
-/// The candidate that predicts the samples `of` best when it has not seen them (mean relative error). Candidates stand
+/// The candidate that predicts the samples `of` best when it has not seen them (root mean square of relative errors, as the fits minimise). Candidates stand
 /// from the simplest to the richest: a richer one must be better by a twentieth.
 [[nodiscard]] std::size_t best_of(const std::vector<Predictions>& candidates, const std::vector<double>& seconds,
                                   const Indices& of);

@@ -24,8 +24,8 @@ std::vector<float> random_numbers(std::int64_t count, int rank) {
   return numbers;
 }
 
-std::function<void()> operation(kernels::Transport& transport, const MessageSubject& message,
-                                const float* from, float* to) {
+std::function<void()> operation(kernels::Transport& transport, const MessageSubject& message, const float* from,
+                                float* to) {
   const int ranks = transport.size();
   const auto bytes = static_cast<std::size_t>(message.bytes);
   const std::size_t part = bytes / static_cast<std::size_t>(ranks);

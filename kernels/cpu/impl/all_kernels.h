@@ -44,6 +44,7 @@ inline constexpr KernelTable table = {
     .embedding_forward = embedding_forward,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,
+    .log_sum_exp = log_sum_exp,
     .adam = adam,
     .multiply_and_add = multiply_and_add,
 };

@@ -31,6 +31,7 @@ struct KernelTable {
   void (*embedding_forward)(const EmbeddingForward& op);
   void (*embedding_backward)(const EmbeddingBackward& op);
   void (*cross_entropy)(const CrossEntropy& op);
+  void (*log_sum_exp)(const LogSumExp& op);
   void (*adam)(const Adam& op);
   /// Fused multiply-adds out of registers alone; returns how many floating-point operations it did.
   double (*multiply_and_add)(std::int64_t rounds);

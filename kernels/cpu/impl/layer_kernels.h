@@ -199,15 +199,20 @@ inline void add(const Add& op) {
 }
 
 inline void embedding_forward(const EmbeddingForward& op) {
+  const std::size_t bytes = static_cast<std::size_t>(op.width) * sizeof(float);
   for (std::int64_t token = 0; token < op.tokens; ++token) {
-    std::memcpy(static_cast<float*>(op.y) + token * op.width,
-                static_cast<const float*>(op.table) + op.ids[token] * op.width,
-                static_cast<std::size_t>(op.width) * sizeof(float));
+    float* const y = static_cast<float*>(op.y) + token * op.width;
+    if (op.ids[token] < 0) {
+      std::memset(y, 0, bytes);
+    } else {
+      std::memcpy(y, static_cast<const float*>(op.table) + op.ids[token] * op.width, bytes);
+    }
   }
 }
 
 inline void embedding_backward(const EmbeddingBackward& op) {
   for (std::int64_t token = 0; token < op.tokens; ++token) {
+    if (op.ids[token] < 0) continue;
     const float* from = static_cast<const float*>(op.d_y) + token * op.width;
     float* to = op.d_table + op.ids[token] * op.width;
     HDPSIM_INDEPENDENT_ITERATIONS
@@ -215,15 +220,19 @@ inline void embedding_backward(const EmbeddingBackward& op) {
   }
 }
 
-/// Softmax of one row in place, times scale; returns log sum exp.
-inline float softmax_row(float* logits, std::int64_t count, float scale) {
+inline float largest_of(const float* numbers, std::int64_t count) {
   Vector largest = broadcast(-infinity);
   for_vectors(
-      count, [&](std::int64_t i) { largest = maximum(load(logits + i), largest); },
+      count, [&](std::int64_t i) { largest = maximum(load(numbers + i), largest); },
       [&](std::int64_t i, std::int64_t n) {
-        for (std::int64_t j = i; j < i + n; ++j) largest = maximum(broadcast(logits[j]), largest);
+        for (std::int64_t j = i; j < i + n; ++j) largest = maximum(broadcast(numbers[j]), largest);
       });
-  const float maximum_logit = maximum_of(largest);
+  return maximum_of(largest);
+}
+
+/// Softmax of one row in place, times scale; returns log sum exp.
+inline float softmax_row(float* logits, std::int64_t count, float scale) {
+  const float maximum_logit = largest_of(logits, count);
   const auto exponential = [&](Vector x) { return exp2((x - broadcast(maximum_logit)) * broadcast(log2_e)); };
   Vector sum{};
   float rest_sum = 0;
@@ -245,6 +254,37 @@ inline float softmax_row(float* logits, std::int64_t count, float scale) {
   return maximum_logit + std::log(total);
 }
 
+inline float log_sum_exp_row(const float* logits, std::int64_t count) {
+  if (count == 0) return -infinity;
+  const float maximum_logit = largest_of(logits, count);
+  const auto exponential = [&](Vector x) { return exp2((x - broadcast(maximum_logit)) * broadcast(log2_e)); };
+  Vector sum{};
+  float rest_sum = 0;
+  for_vectors(
+      count, [&](std::int64_t i) { sum += exponential(load(logits + i)); },
+      [&](std::int64_t i, std::int64_t n) {
+        const Vector p = exponential(load_first(logits + i, n));
+        for (std::int64_t j = 0; j < n; ++j) rest_sum += p[j];
+      });
+  return maximum_logit + std::log(sum_of(sum) + rest_sum);
+}
+
+inline void log_sum_exp(const LogSumExp& op) {
+  for (std::int64_t token = 0; token < op.tokens; ++token) {
+    op.result[token] = log_sum_exp_row(static_cast<const float*>(op.logits) + token * op.vocabulary, op.vocabulary);
+  }
+}
+
+/// Some columns of the softmax of a row whose log sum exp is known, in place, times scale.
+inline void softmax_part(float* logits, std::int64_t count, float log_sum_exp, float scale) {
+  const auto probability = [&](Vector x) {
+    return broadcast(scale) * exp2((x - broadcast(log_sum_exp)) * broadcast(log2_e));
+  };
+  for_vectors(
+      count, [&](std::int64_t i) { store(logits + i, probability(load(logits + i))); },
+      [&](std::int64_t i, std::int64_t n) { store_first(logits + i, probability(load_first(logits + i, n)), n); });
+}
+
 inline void cross_entropy(const CrossEntropy& op) {
   for (std::int64_t token = 0; token < op.tokens; ++token) {
     float* logits = static_cast<float*>(op.logits) + token * op.vocabulary;
@@ -254,9 +294,17 @@ inline void cross_entropy(const CrossEntropy& op) {
       op.loss[token] = 0;
       continue;
     }
-    const float target_logit = logits[target];
-    op.loss[token] = softmax_row(logits, op.vocabulary, op.scale) - target_logit;
-    logits[target] -= op.scale;
+    const bool is_here = target < op.vocabulary;
+    const float target_logit = is_here ? logits[target] : 0;
+    float log_sum_exp = 0;
+    if (op.log_sum_exp == nullptr) {
+      log_sum_exp = softmax_row(logits, op.vocabulary, op.scale);
+    } else {
+      log_sum_exp = op.log_sum_exp[token];
+      softmax_part(logits, op.vocabulary, log_sum_exp, op.scale);
+    }
+    op.loss[token] = is_here ? log_sum_exp - target_logit : 0;
+    if (is_here) logits[target] -= op.scale;
   }
 }
 

@@ -130,9 +130,11 @@ __global__ void __launch_bounds__(element_threads) embedding_forward(const Embed
   const std::int64_t column = column_of_thread<count>();
   if (column >= op.width) return;
   for (std::int64_t token = blockIdx.y; token < op.tokens; token += gridDim.y) {
-    const bf16* const row = static_cast<const bf16*>(op.table) + op.ids[token] * op.width;
-    const Packed<count> chunk = load_packed<count>(row + column);
-    store_chunk(static_cast<bf16*>(op.y) + token * op.width + column, unpack(chunk));
+    const std::int32_t id = op.ids[token];
+    const bf16* const row = static_cast<const bf16*>(op.table) + id * op.width;
+    Chunk<count> y{};
+    if (id >= 0) y = unpack(load_packed<count>(row + column));
+    store_chunk(static_cast<bf16*>(op.y) + token * op.width + column, y);
   }
 }
 
@@ -142,6 +144,7 @@ __global__ void __launch_bounds__(element_threads) embedding_backward(const Embe
   const std::int64_t column = column_of_thread<count>();
   if (column >= op.width) return;
   for (std::int64_t token = blockIdx.y; token < op.tokens; token += gridDim.y) {
+    if (op.ids[token] < 0) continue;
     const Chunk<count> d_y = load_chunk<count>(static_cast<const bf16*>(op.d_y) + token * op.width + column);
     float* const row = op.d_table + op.ids[token] * op.width + column;
     if constexpr (count == 1) {

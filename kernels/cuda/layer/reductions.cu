@@ -8,6 +8,7 @@
 namespace hdpsim::kernels::cuda::layer {
 
 void run(Launch& launch, const CrossEntropy& op) {
+  if (op.log_sum_exp != nullptr) throw UnsupportedInput("this device computes no part of a vocabulary");
   if (op.tokens == 0 || op.vocabulary == 0) return;
   const unsigned blocks = cross_entropy_blocks(op.tokens, launch.multiprocessors());
   with_chunk(takes_chunks_of_8({op.logits}, {op.vocabulary}), [&](auto count) {

@@ -1,9 +1,21 @@
 #include "kernels/exec/impl/activations.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr std::int64_t alignment = 64;  // floats: 256 bytes, as allocations have it
+constexpr std::int64_t alignment = 64;        // floats: 256 bytes, as allocations have it
+constexpr std::int64_t layers_that_stay = 2;  // on the device under offload, as programs have it
+
+std::int64_t aligned(std::int64_t floats) {
+  return (floats + alignment - 1) / alignment * alignment;
+}
+
+std::size_t bytes_of(std::int64_t floats) {
+  return static_cast<std::size_t>(floats) * sizeof(float);
+}
 
 // Hands out consecutive stretches from `base`; without one it only counts.
 class Carver {
@@ -11,7 +23,7 @@ class Carver {
   explicit Carver(float* base) : base_(base) {}
   float* operator()(std::int64_t count) {
     float* const begin = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (count + alignment - 1) / alignment * alignment;
+    used_ += aligned(count);
     return begin;
   }
   [[nodiscard]] std::int64_t used() const { return used_; }
@@ -21,73 +33,176 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
+Rows rows_of(std::int64_t all, const TensorShard& shard) {
+  Rows rows{.all = all};
+  rows.share = (all + shard.devices - 1) / shard.devices;
+  rows.padded = rows.share * shard.devices;
+  rows.begin = std::min(all, rows.share * shard.index);
+  rows.own = std::min(rows.share, all - rows.begin);
+  return rows;
+}
+
 }  // namespace
 
-LayerActivations Activations::lay_out_layer(const Take& take) const {
-  const std::int64_t hidden = rows_ * model_.hidden;
-  const std::int64_t query = rows_ * model_.heads * model_.head_dim;
-  const std::int64_t kv = rows_ * 2 * model_.kv_heads * model_.head_dim;
-  const std::int64_t inner = rows_ * model_.ffn_hidden;
-  return {.input = take(hidden),
-          .attention_inverse_rms = take(rows_),
-          .attention_normed = take(hidden),
-          .q = take(query),
-          .kv = take(kv),
-          .o = take(query),
-          .lse = take(rows_ * model_.heads),
-          .middle = take(hidden),
-          .mlp_inverse_rms = take(rows_),
-          .mlp_normed = take(hidden),
-          .gate_up = take(2 * inner),
-          .inner = take(inner)};
+std::vector<Activations::Home> Activations::layer_tensors() const {
+  const std::int64_t own = rows_.share * model_.hidden;
+  const std::int64_t gathered = rows_.padded * model_.hidden;
+  const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
+  const std::int64_t inner = rows_.all * model_.ffn_hidden;
+  using Layer = LayerActivations;
+  return {{.tensor = &Layer::input, .floats = own},
+          {.tensor = &Layer::attention_inverse_rms, .floats = rows_.share},
+          {.tensor = &Layer::attention_normed, .floats = gathered},
+          {.tensor = &Layer::q, .floats = query},
+          {.tensor = &Layer::kv, .floats = rows_.all * 2 * model_.kv_heads * model_.head_dim},
+          {.tensor = &Layer::o, .floats = query, .is_core = true},
+          {.tensor = &Layer::lse, .floats = rows_.all * model_.heads, .is_core = true},
+          {.tensor = &Layer::middle, .floats = own},
+          {.tensor = &Layer::mlp_inverse_rms, .floats = rows_.share},
+          {.tensor = &Layer::mlp_normed, .floats = gathered},
+          {.tensor = &Layer::gate_up, .floats = 2 * inner},
+          {.tensor = &Layer::inner, .floats = inner}};
+}
+
+void Activations::choose_for_host(double share) {
+  std::vector<Home*> kept;
+  std::int64_t all = 0;
+  for (Home& home : homes_) {
+    if (home.places == 1) continue;
+    kept.push_back(&home);
+    all += home.floats;
+  }
+  std::stable_sort(kept.begin(), kept.end(), [](const Home* a, const Home* b) { return a->floats > b->floats; });
+  double left = share * static_cast<double>(all);
+  for (Home* const home : kept) {
+    home->to_host = static_cast<double>(home->floats) <= left;
+    if (home->to_host) left -= static_cast<double>(home->floats);
+  }
+}
+
+// Returns what the layers take, in floats.
+std::int64_t Activations::lay_out_layers(const Keeping& keeping) {
+  homes_ = layer_tensors();
+  for (Home& home : homes_) {
+    const bool is_input = home.tensor == &LayerActivations::input;
+    const bool again =
+        keeping.recompute == Recompute::full ? !is_input : keeping.recompute == Recompute::selective && home.is_core;
+    home.places = again ? 1 : model_.layers;
+  }
+  if (model_.layers > layers_that_stay) choose_for_host(keeping.offload);
+  host_floats_ = 0;
+  Carver carver(nullptr);
+  for (Home& home : homes_) {
+    if (home.to_host) {
+      home.places = home.tensor == &LayerActivations::input ? layers_that_stay + 1 : layers_that_stay;
+      home.host_begin = host_floats_;
+      host_floats_ += home.floats;
+    }
+    home.begin = carver.used();
+    for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.floats);
+  }
+  return carver.used();
 }
 
 SharedActivations Activations::lay_out_shared(const Take& take) const {
-  const std::int64_t hidden = rows_ * model_.hidden;
-  const std::int64_t query = rows_ * model_.heads * model_.head_dim;
+  const std::int64_t own = rows_.share * model_.hidden;
+  const std::int64_t gathered = rows_.padded * model_.hidden;
+  const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
   static_assert(sizeof(std::int32_t) == sizeof(float));
-  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(take(rows_)); };
+  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(take(rows_.all)); };
   return {.ids = take_ids(),
           .targets = take_ids(),
           .positions = take_ids(),
-          .output = take(hidden),
-          .final_inverse_rms = take(rows_),
-          .final_normed = take(hidden),
-          .logits = take(rows_ * model_.vocabulary),
-          .loss = take(rows_),
-          .d_x = take(hidden),
-          .d_normed = take(hidden),
-          .d_inner = take(rows_ * model_.ffn_hidden),
+          .output = take(own),
+          .final_inverse_rms = take(rows_.share),
+          .final_normed = take(gathered),
+          .logits = take(rows_.all * model_.vocabulary),
+          .log_sum_exp = take(shard_.devices * rows_.all),
+          .loss = take(rows_.all),
+          .d_x = take(gathered),
+          .d_normed = take(gathered),
+          .d_inner = take(rows_.all * model_.ffn_hidden),
           .d_o = take(query),
           .d_q = take(query),
-          .d_kv = take(rows_ * 2 * model_.kv_heads * model_.head_dim)};
+          .d_kv = take(rows_.all * 2 * model_.kv_heads * model_.head_dim)};
 }
 
-void Activations::begin(const Share& share) {
-  rows_ = share.rows();
-  Carver layer(nullptr);
-  (void)lay_out_layer(std::ref(layer));
-  layer_floats_ = layer.used();
-  Carver all(nullptr);
-  (void)lay_out_shared(std::ref(all));
-  const std::int64_t needed = model_.layers * layer_floats_ + all.used();
-  if (needed > capacity_) {
+void Activations::begin(const Share& share, const Keeping& keeping) {
+  rows_ = rows_of(share.rows(), shard_);
+  const std::int64_t layers = lay_out_layers(keeping);
+  Carver counting(nullptr);
+  (void)lay_out_shared(std::ref(counting));
+  reserve(layers + counting.used());
+  Carver carver(static_cast<float*>(memory_.get()) + layers);
+  shared_ = lay_out_shared(std::ref(carver));
+  upload_tokens(share);
+}
+
+void Activations::reserve(std::int64_t floats) {
+  if (floats > capacity_) {
     backend_.synchronize();
     memory_.reset();
-    memory_ = backend_.allocate(static_cast<std::size_t>(needed) * sizeof(float));
-    capacity_ = needed;
+    memory_ = backend_.allocate(static_cast<std::size_t>(floats) * sizeof(float));
+    capacity_ = floats;
   }
-  Carver shared(static_cast<float*>(memory_.get()) + model_.layers * layer_floats_);
-  shared_ = lay_out_shared(std::ref(shared));
-  const std::size_t bytes = share.ids.size() * sizeof(std::int32_t);
-  backend_.upload(shared_.ids, share.ids.data(), bytes);
-  backend_.upload(shared_.targets, share.targets.data(), bytes);
+  if (host_bytes() > host_capacity_) {
+    host_.reset();
+    host_ = std::make_unique<float[]>(host_bytes() / sizeof(float));
+    host_capacity_ = host_bytes();
+  }
+}
+
+void Activations::upload_tokens(const Share& share) {
+  const auto here = [&](std::int32_t id, std::int64_t elsewhere) {
+    const std::int64_t place = id - first_of_vocabulary_;
+    const bool is_here = id >= 0 && place >= 0 && place < model_.vocabulary;
+    return static_cast<std::int32_t>(is_here ? place : elsewhere);
+  };
+  std::vector<std::int32_t> ids = share.ids;
+  std::vector<std::int32_t> targets = share.targets;
+  if (shard_.devices > 1) {
+    for (std::int32_t& id : ids) id = here(id, -1);
+    for (std::int32_t& target : targets) target = here(target, target < 0 ? -1 : model_.vocabulary);
+  }
+  const std::size_t bytes = ids.size() * sizeof(std::int32_t);
+  backend_.upload(shared_.ids, ids.data(), bytes);
+  backend_.upload(shared_.targets, targets.data(), bytes);
   backend_.upload(shared_.positions, share.positions.data(), bytes);
 }
 
 LayerActivations Activations::layer(std::int64_t index) const {
-  Carver carver(static_cast<float*>(memory_.get()) + index * layer_floats_);
-  return lay_out_layer(std::ref(carver));
+  LayerActivations layer;
+  for (const Home& home : homes_) layer.*home.tensor = device_place(home, index);
+  return layer;
+}
+
+float* Activations::device_place(const Home& home, std::int64_t index) const {
+  return static_cast<float*>(memory_.get()) + home.begin + (index % home.places) * aligned(home.floats);
+}
+
+float* Activations::host_place(const Home& home, std::int64_t index) const {
+  return host_.get() + index * host_floats_ + home.host_begin;
+}
+
+std::vector<CopyThread::Copy> Activations::copies(std::int64_t index, bool to_host) const {
+  std::vector<CopyThread::Copy> copies;
+  for (const Home& home : homes_) {
+    if (!home.to_host) continue;
+    float* const device = device_place(home, index);
+    float* const host = host_place(home, index);
+    copies.push_back({to_host ? host : device, to_host ? device : host, bytes_of(home.floats)});
+  }
+  return copies;
+}
+
+std::size_t Activations::layer_bytes() const {
+  std::int64_t floats = 0;
+  for (const Home& home : homes_) floats += home.places * aligned(home.floats);
+  return bytes_of(floats);
+}
+
+std::size_t Activations::host_bytes() const {
+  return bytes_of(std::max<std::int64_t>(0, model_.layers - layers_that_stay) * host_floats_);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -2,70 +2,131 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
+#include "kernels/exec/impl/copy_thread.h"
+#include "kernels/exec/parameters.h"
 #include "kernels/exec/share.h"
 #include "kernels/spec/backend.h"
+#include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim::kernels::exec {
 
-/// What a layer keeps for its backward pass. T rows, H heads and K key-value heads of dimension d, hidden size h, inner
-/// width f.
+/// Rows of a micro-batch on one device. Products and attention are on all of the HDP rank's rows; norms and residuals
+/// on the device's own, which are all of them without tensor parallelism (sequence parallelism, Korthikanti et al. 2022).
+struct Rows {
+  std::int64_t all = 0;
+  std::int64_t own = 0;
+  std::int64_t share = 0;   ///< ceil(all / devices): own rows begin at index x share; the last devices may have fewer.
+  std::int64_t padded = 0;  ///< devices x share: what gathered buffers hold.
+  std::int64_t begin = 0;   ///< Of the own rows.
+};
+
+/// What a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value heads of the
+/// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they are.
 struct LayerActivations {
-  float* input = nullptr;  ///< [T, h]
+  float* input = nullptr;  ///< [S, h]
   float* attention_inverse_rms = nullptr;
-  float* attention_normed = nullptr;  ///< [T, h]
+  float* attention_normed = nullptr;  ///< [G, h]
   float* q = nullptr;                 ///< [T, H d]
   float* kv = nullptr;                ///< [T, 2, K d]
   float* o = nullptr;                 ///< [T, H d]
   float* lse = nullptr;               ///< [H, T]
-  float* middle = nullptr;            ///< [T, h], between attention and MLP
+  float* middle = nullptr;            ///< [S, h], between attention and MLP
   float* mlp_inverse_rms = nullptr;
-  float* mlp_normed = nullptr;  ///< [T, h]
+  float* mlp_normed = nullptr;  ///< [G, h]
   float* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
   float* inner = nullptr;       ///< [T, f]
 };
 
 /// What all layers share.
 struct SharedActivations {
-  std::int32_t* ids = nullptr;
-  std::int32_t* targets = nullptr;
+  std::int32_t* ids = nullptr;      ///< In the device's part of the vocabulary; -1: in another's.
+  std::int32_t* targets = nullptr;  ///< Likewise; beyond it: in another's; -1: none.
   std::int32_t* positions = nullptr;
-  float* output = nullptr;  ///< [T, h], of the last layer
+  float* output = nullptr;  ///< [S, h], of the last layer
   float* final_inverse_rms = nullptr;
-  float* final_normed = nullptr;  ///< [T, h]
+  float* final_normed = nullptr;  ///< [G, h]
   float* logits = nullptr;        ///< [T, vocabulary]; backward puts their gradient here
+  float* log_sum_exp = nullptr;   ///< [devices, T] of the logits of each; [T] of all when they are joined
   float* loss = nullptr;          ///< [T]
-  float* d_x = nullptr;           ///< [T, h], of the residual stream
-  float* d_normed = nullptr;      ///< [T, h]
+  float* d_x = nullptr;           ///< [G, h], of the residual stream
+  float* d_normed = nullptr;      ///< [G, h]; also the partial sums of products in forward
   float* d_inner = nullptr;       ///< [T, f]
   float* d_o = nullptr;           ///< [T, H d]
   float* d_q = nullptr;           ///< [T, H d]
   float* d_kv = nullptr;          ///< [T, 2, K d]
 };
 
-/// Memory of one micro-batch after the other, in one piece that grows.
+/// What becomes of a micro-batch's activations between forward and backward.
+struct Keeping {
+  Recompute recompute = Recompute::none;
+  /// The share of a layer's kept activations that goes to the host: whole tensors, the largest first, as many as fit
+  /// into it. Nothing of models of two layers, which stay.
+  double offload = 0;
+};
+
+/// Memory of one micro-batch after the other, in one piece that grows; that on the host in another. A tensor that is
+/// kept has a place for every layer. One that is computed again has one for all; one that goes to the host has two, for
+/// the layers that are on the device, and the layer's input three, as the layer before writes it.
 class Activations {
  public:
-  Activations(Backend& backend, const Transformer& model) : backend_(backend), model_(model) {}
+  /// `model`: the whole one.
+  Activations(Backend& backend, const Transformer& model, const TensorShard& shard)
+      : backend_(backend),
+        model_(shard_of(model, shard)),
+        shard_(shard),
+        first_of_vocabulary_(exec::first_of_vocabulary(model, shard)) {}
 
   /// Room for the rows of a share, whose ids, targets and positions are uploaded.
-  void begin(const Share& share);
-  [[nodiscard]] std::int64_t rows() const { return rows_; }
+  void begin(const Share& share, const Keeping& keeping = {});
+  [[nodiscard]] const Rows& rows() const { return rows_; }
   [[nodiscard]] LayerActivations layer(std::int64_t index) const;
   [[nodiscard]] const SharedActivations& shared() const { return shared_; }
 
+  /// The copies that bring what goes to the host of a layer there, or back to where layer() says. Memory of the backend
+  /// is read and written as the host's.
+  [[nodiscard]] std::vector<CopyThread::Copy> copies(std::int64_t index, bool to_host) const;
+
+  /// Of all layers of this micro-batch, on the device and on the host.
+  [[nodiscard]] std::size_t layer_bytes() const;
+  [[nodiscard]] std::size_t host_bytes() const;
+
  private:
+  /// Where a tensor lies in all layers: that of layer i at begin + (i mod places) x floats.
+  struct Home {
+    float* LayerActivations::*tensor = nullptr;
+    std::int64_t floats = 0;
+    bool is_core = false;  ///< Of attention: what selective recomputation computes again.
+    std::int64_t places = 1;
+    bool to_host = false;
+    std::int64_t begin = 0;
+    std::int64_t host_begin = 0;  ///< Within a layer's part of the host's memory.
+  };
   using Take = std::function<float*(std::int64_t count)>;
-  [[nodiscard]] LayerActivations lay_out_layer(const Take& take) const;
+  [[nodiscard]] std::vector<Home> layer_tensors() const;
+  /// Which tensors go to the host.
+  void choose_for_host(double share);
+  std::int64_t lay_out_layers(const Keeping& keeping);
   [[nodiscard]] SharedActivations lay_out_shared(const Take& take) const;
+  void reserve(std::int64_t floats);
+  void upload_tokens(const Share& share);
+  [[nodiscard]] float* device_place(const Home& home, std::int64_t index) const;
+  [[nodiscard]] float* host_place(const Home& home, std::int64_t index) const;
 
   Backend& backend_;
-  const Transformer& model_;
-  std::int64_t rows_ = 0;
-  std::int64_t layer_floats_ = 0;
-  std::int64_t capacity_ = 0;  ///< Of memory_, in floats.
-  DeviceMemory memory_;        ///< One layer after the other, then what they share.
+  Transformer model_;  ///< What the device holds of it.
+  TensorShard shard_;
+  std::int64_t first_of_vocabulary_;
+  Rows rows_;
+  std::vector<Home> homes_;
+  std::int64_t host_floats_ = 0;   ///< Of a layer.
+  std::int64_t capacity_ = 0;      ///< Of memory_, in floats.
+  DeviceMemory memory_;            ///< The layers' tensors, then what they share.
+  std::unique_ptr<float[]> host_;  ///< One layer after the other; grows.
+  std::size_t host_capacity_ = 0;  ///< In bytes.
   SharedActivations shared_;
 };
 

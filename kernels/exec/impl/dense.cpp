@@ -1,5 +1,11 @@
 #include "kernels/exec/impl/dense.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/base/check.h"
+
 namespace hdpsim::kernels::exec {
 namespace {
 
@@ -8,25 +14,115 @@ constexpr double rotation_base =
 
 }  // namespace
 
-void Dense::run(const LinearPart& part, std::int64_t layer, const Activations& activations, float loss_scale) {
-  activations_ = &activations;
-  rows_ = activations.rows();
-  if (rows_ == 0) return;
-  const bool is_forward = part.direction == Direction::forward;
-  switch (part.part) {
+void Dense::begin(const Place& place) {
+  at_ = &place;
+  rows_ = place.activations.rows();
+  layer_ = place.activations.layer(place.layer);
+  shared_ = place.activations.shared();
+}
+
+void Dense::run(const LinearPart& stretch, const Place& place) {
+  begin(place);
+  if (rows_.all == 0) return;
+  const bool is_forward = stretch.direction == Direction::forward;
+  for (const DensePart part : stretch.parts) is_forward ? forward(part) : backward(part);
+}
+
+void Dense::forward(DensePart part) {
+  const LayerActivations& layer = layer_;
+  const SharedActivations& shared = shared_;
+  switch (part) {
     case DensePart::embedding:
-      return is_forward ? embed() : embed_back();
-    case DensePart::before_attention:
-      return is_forward ? before_attention(layer) : before_attention_back(layer);
-    case DensePart::after_attention:
-      return is_forward ? after_attention(layer) : after_attention_back(layer);
-    case DensePart::output_head:
-      return is_forward ? head(loss_scale) : head_back();
+      return embed();
+    case DensePart::attention_norm:
+      return norm_forward(tensors().attention_norm, layer.input, own(layer.attention_normed),
+                          layer.attention_inverse_rms);
+    case DensePart::qkv:
+      return qkv();
+    case DensePart::attention_output:
+      return forward(output(), layer.o, shared.d_normed);
+    case DensePart::mlp_norm:
+      add(layer.input, own(shared.d_normed), layer.middle);
+      return norm_forward(tensors().mlp_norm, layer.middle, own(layer.mlp_normed), layer.mlp_inverse_rms);
+    case DensePart::mlp:
+      return mlp();
+    case DensePart::mlp_residual:
+      return add(layer.middle, own(shared.d_normed), output_of(at_->layer));
+    case DensePart::final_norm:
+      return norm_forward(layout_.final_norm(), shared.output, own(shared.final_normed), shared.final_inverse_rms);
+    case DensePart::head:
+      return head();
   }
 }
 
+void Dense::backward(DensePart part) {
+  const LayerActivations& layer = layer_;
+  const SharedActivations& shared = shared_;
+  switch (part) {
+    case DensePart::embedding:
+      return embed_back();
+    case DensePart::attention_norm:
+      return norm_of_layer_back(tensors().attention_norm, layer.input, layer.attention_inverse_rms);
+    case DensePart::qkv:
+      return qkv_back();
+    case DensePart::attention_output:
+      return backward(output(), layer.o, shared.d_x, shared.d_o);
+    case DensePart::mlp_norm:
+      return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
+    case DensePart::mlp:
+      return mlp_back();
+    case DensePart::mlp_residual:
+      return;  // the gradient of a sum is that of its parts
+    case DensePart::final_norm:
+      return norm_backward(layout_.final_norm(), shared.output, shared.final_inverse_rms, own(shared.d_x));
+    case DensePart::head:
+      return head_back();
+  }
+}
+
+void Dense::collective(const TensorParallelCollective& op, const Place& place) {
+  begin(place);
+  if (rows_.all == 0) return;
+  const bool is_forward = op.direction == Direction::forward;
+  const std::int64_t share = rows_.share * model_.hidden;
+  if (op.kind == CollectiveKind::reduce_scatter) {
+    float* const forward_sum = op.part == DensePart::embedding ? output_of(-1) : own(shared_.d_normed);
+    float* const backward_sum = own(op.part == DensePart::head ? shared_.d_x : shared_.d_normed);
+    return devices_.reduce_scatter(shared_.d_normed, is_forward ? forward_sum : backward_sum,
+                                   static_cast<std::size_t>(share));
+  }
+  if (is_forward && op.part == DensePart::head) return join_log_sum_exp();
+  float* const all = is_forward ? gathered(op.part) : shared_.d_x;
+  devices_.all_gather(own(all), all, static_cast<std::size_t>(share) * sizeof(float));
+}
+
+float* Dense::gathered(DensePart part) const {
+  if (part == DensePart::attention_norm) return layer_.attention_normed;
+  if (part == DensePart::mlp_norm) return layer_.mlp_normed;
+  HDPSIM_CHECK(part == DensePart::final_norm, "the result of part {} is not gathered", static_cast<int>(part));
+  return shared_.final_normed;
+}
+
+// log sum exp over all columns is that over the devices' ones.
+void Dense::join_log_sum_exp() {
+  const auto rows = static_cast<std::size_t>(rows_.all);
+  const std::size_t bytes = rows * sizeof(float);
+  float* const mine = shared_.log_sum_exp + devices_.rank() * rows_.all;
+  devices_.all_gather(mine, shared_.log_sum_exp, bytes);
+  std::vector<float> parts(rows * static_cast<std::size_t>(devices_.size()));
+  backend_.download(parts.data(), shared_.log_sum_exp, parts.size() * sizeof(float));
+  for (std::size_t row = 0; row < rows; ++row) {
+    float largest = parts[row];
+    for (std::size_t i = row; i < parts.size(); i += rows) largest = std::max(largest, parts[i]);
+    float sum = 0;
+    for (std::size_t i = row; i < parts.size(); i += rows) sum += std::exp(parts[i] - largest);
+    parts[row] = largest + std::log(sum);
+  }
+  backend_.upload(shared_.log_sum_exp, parts.data(), bytes);
+}
+
 void Dense::forward(const Linear& linear, const float* x, float* y) {
-  backend_.run(MatrixProduct{.m = rows_,
+  backend_.run(MatrixProduct{.m = rows_.all,
                              .n = linear.out,
                              .k = linear.in,
                              .a = x,
@@ -36,7 +132,7 @@ void Dense::forward(const Linear& linear, const float* x, float* y) {
 }
 
 void Dense::backward(const Linear& linear, const float* x, const float* d_y, float* d_x, bool add) {
-  backend_.run(MatrixProduct{.m = rows_,
+  backend_.run(MatrixProduct{.m = rows_.all,
                              .n = linear.in,
                              .k = linear.out,
                              .a = d_y,
@@ -45,7 +141,7 @@ void Dense::backward(const Linear& linear, const float* x, const float* d_y, flo
                              .beta = add ? 1.0F : 0.0F});
   backend_.run(MatrixProduct{.m = linear.out,
                              .n = linear.in,
-                             .k = rows_,
+                             .k = rows_.all,
                              .a = d_y,
                              .b = x,
                              .c = gradient(linear.weight),
@@ -55,7 +151,7 @@ void Dense::backward(const Linear& linear, const float* x, const float* d_y, flo
 }
 
 void Dense::norm_forward(const Tensor& weight, const float* x, float* y, float* inverse_rms) {
-  backend_.run(RmsNormForward{.tokens = rows_,
+  backend_.run(RmsNormForward{.tokens = rows_.own,
                               .width = model_.hidden,
                               .x = x,
                               .weight = parameter(weight),
@@ -64,7 +160,7 @@ void Dense::norm_forward(const Tensor& weight, const float* x, float* y, float* 
 }
 
 void Dense::norm_backward(const Tensor& weight, const float* x, const float* inverse_rms, float* d) {
-  backend_.run(RmsNormBackward{.tokens = rows_,
+  backend_.run(RmsNormBackward{.tokens = rows_.own,
                                .width = model_.hidden,
                                .x = x,
                                .weight = parameter(weight),
@@ -75,7 +171,7 @@ void Dense::norm_backward(const Tensor& weight, const float* x, const float* inv
 }
 
 void Dense::rotate(float* q, float* kv, const std::int32_t* positions, bool inverse) {
-  Rope rope{.tokens = rows_,
+  Rope rope{.tokens = rows_.all,
             .heads = model_.heads,
             .dim = model_.head_dim,
             .stride = query_width(),
@@ -91,90 +187,90 @@ void Dense::rotate(float* q, float* kv, const std::int32_t* positions, bool inve
 }
 
 void Dense::add(const float* a, const float* b, float* y) {
-  backend_.run(Add{.count = rows_ * model_.hidden, .a = a, .b = b, .y = y, .fp32 = true});
+  backend_.run(Add{.count = rows_.own * model_.hidden, .a = a, .b = b, .y = y, .fp32 = true});
 }
 
 float* Dense::output_of(std::int64_t layer) const {
-  return layer + 1 < model_.layers ? activations_->layer(layer + 1).input : activations_->shared().output;
+  return layer + 1 < model_.layers ? at_->activations.layer(layer + 1).input : shared_.output;
 }
 
 void Dense::embed() {
-  backend_.run(EmbeddingForward{.tokens = rows_,
+  backend_.run(EmbeddingForward{.tokens = rows_.all,
                                 .vocabulary = model_.vocabulary,
                                 .width = model_.hidden,
                                 .table = parameter(layout_.embedding()),
-                                .ids = activations_->shared().ids,
-                                .y = output_of(-1)});
+                                .ids = shared_.ids,
+                                .y = partial(output_of(-1))});
 }
 
 void Dense::embed_back() {
-  backend_.run(EmbeddingBackward{.tokens = rows_,
+  backend_.run(EmbeddingBackward{.tokens = rows_.all,
                                  .vocabulary = model_.vocabulary,
                                  .width = model_.hidden,
-                                 .ids = activations_->shared().ids,
-                                 .d_y = activations_->shared().d_x,
+                                 .ids = shared_.ids,
+                                 .d_y = shared_.d_x,
                                  .d_table = gradient(layout_.embedding())});
 }
 
-void Dense::before_attention(std::int64_t layer) {
-  const LayerActivations a = activations_->layer(layer);
-  norm_forward(tensors(layer).attention_norm, a.input, a.attention_normed, a.attention_inverse_rms);
-  // One product in two launches: keys and values lie together, as the ring sends them.
-  forward(qkv_query(layer), a.attention_normed, a.q);
-  forward(qkv_key_value(layer), a.attention_normed, a.kv);
-  rotate(a.q, a.kv, activations_->shared().positions, false);
+// One product in two launches: keys and values lie together, as the ring sends them.
+void Dense::qkv() {
+  forward(qkv_query(), layer_.attention_normed, layer_.q);
+  forward(qkv_key_value(), layer_.attention_normed, layer_.kv);
+  rotate(layer_.q, layer_.kv, shared_.positions, false);
 }
 
-void Dense::before_attention_back(std::int64_t layer) {
-  const LayerActivations a = activations_->layer(layer);
-  const SharedActivations& s = activations_->shared();
-  rotate(s.d_q, s.d_kv, s.positions, true);
-  backward(qkv_query(layer), a.attention_normed, s.d_q, s.d_normed);
-  backward(qkv_key_value(layer), a.attention_normed, s.d_kv, s.d_normed, true);
-  norm_backward(tensors(layer).attention_norm, a.input, a.attention_inverse_rms, s.d_normed);
-  add(s.d_x, s.d_normed, s.d_x);
+void Dense::qkv_back() {
+  rotate(shared_.d_q, shared_.d_kv, shared_.positions, true);
+  backward(qkv_query(), layer_.attention_normed, shared_.d_q, shared_.d_normed);
+  backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv, shared_.d_normed, true);
 }
 
-void Dense::after_attention(std::int64_t layer) {
-  const LayerActivations a = activations_->layer(layer);
-  float* const d = activations_->shared().d_normed;  // forward has no use for it otherwise
-  forward(output(layer), a.o, d);
-  add(a.input, d, a.middle);
-  norm_forward(tensors(layer).mlp_norm, a.middle, a.mlp_normed, a.mlp_inverse_rms);
-  forward(gate_up(layer), a.mlp_normed, a.gate_up);
-  backend_.run(SwigluForward{.tokens = rows_, .width = model_.ffn_hidden, .gate_up = a.gate_up, .y = a.inner});
-  forward(down(layer), a.inner, d);
-  add(a.middle, d, output_of(layer));
+void Dense::mlp() {
+  forward(gate_up(), layer_.mlp_normed, layer_.gate_up);
+  backend_.run(
+      SwigluForward{.tokens = rows_.all, .width = model_.ffn_hidden, .gate_up = layer_.gate_up, .y = layer_.inner});
+  forward(down(), layer_.inner, shared_.d_normed);
 }
 
-void Dense::after_attention_back(std::int64_t layer) {
-  const LayerActivations a = activations_->layer(layer);
-  const SharedActivations& s = activations_->shared();
-  backward(down(layer), a.inner, s.d_x, s.d_inner);
-  backend_.run(SwigluBackward{
-      .tokens = rows_, .width = model_.ffn_hidden, .gate_up = a.gate_up, .d_y = s.d_inner, .d_gate_up = a.gate_up});
-  backward(gate_up(layer), a.mlp_normed, a.gate_up, s.d_normed);
-  norm_backward(tensors(layer).mlp_norm, a.middle, a.mlp_inverse_rms, s.d_normed);
-  add(s.d_x, s.d_normed, s.d_x);
-  backward(output(layer), a.o, s.d_x, s.d_o);
+void Dense::mlp_back() {
+  backward(down(), layer_.inner, shared_.d_x, shared_.d_inner);
+  backend_.run(SwigluBackward{.tokens = rows_.all,
+                              .width = model_.ffn_hidden,
+                              .gate_up = layer_.gate_up,
+                              .d_y = shared_.d_inner,
+                              .d_gate_up = layer_.gate_up});
+  backward(gate_up(), layer_.mlp_normed, layer_.gate_up, shared_.d_normed);
 }
 
-void Dense::head(float loss_scale) {
-  const SharedActivations& s = activations_->shared();
-  norm_forward(layout_.final_norm(), s.output, s.final_normed, s.final_inverse_rms);
-  forward(to_vocabulary(), s.final_normed, s.logits);
-  backend_.run(CrossEntropy{.tokens = rows_,
-                            .vocabulary = model_.vocabulary,
-                            .scale = loss_scale,
-                            .logits = s.logits,
-                            .targets = s.targets,
-                            .loss = s.loss});
+void Dense::norm_of_layer_back(const Tensor& weight, const float* x, const float* inverse_rms) {
+  float* const d = own(shared_.d_normed);
+  norm_backward(weight, x, inverse_rms, d);
+  add(own(shared_.d_x), d, own(shared_.d_x));
+}
+
+// Where the vocabulary is cut, the loss and the gradient need the sums of all devices.
+void Dense::head() {
+  forward(to_vocabulary(), shared_.final_normed, shared_.logits);
+  if (is_alone()) return cross_entropy(nullptr);
+  backend_.run(LogSumExp{.tokens = rows_.all,
+                         .vocabulary = model_.vocabulary,
+                         .logits = shared_.logits,
+                         .result = shared_.log_sum_exp + devices_.rank() * rows_.all});
 }
 
 void Dense::head_back() {
-  const SharedActivations& s = activations_->shared();
-  backward(to_vocabulary(), s.final_normed, s.logits, s.d_x);
-  norm_backward(layout_.final_norm(), s.output, s.final_inverse_rms, s.d_x);
+  if (!is_alone()) cross_entropy(shared_.log_sum_exp);
+  backward(to_vocabulary(), shared_.final_normed, shared_.logits, partial(shared_.d_x));
+}
+
+void Dense::cross_entropy(const float* log_sum_exp) {
+  backend_.run(CrossEntropy{.tokens = rows_.all,
+                            .vocabulary = model_.vocabulary,
+                            .scale = at_->loss_scale,
+                            .logits = shared_.logits,
+                            .targets = shared_.targets,
+                            .loss = shared_.loss,
+                            .log_sum_exp = log_sum_exp});
 }
 
 }  // namespace hdpsim::kernels::exec

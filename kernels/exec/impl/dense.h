@@ -5,26 +5,49 @@
 #include "kernels/exec/impl/activations.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/backend.h"
+#include "kernels/transport/transport.h"
 #include "sim/model/transformer.h"
 #include "sim/model/work.h"
+#include "sim/program/instruction.h"
 
 namespace hdpsim::kernels::exec {
 
-/// The dense parts of a transformer on one rank, as Llama computes them: between attentions
+/// The dense parts of a transformer on one device, as Llama computes them:
 ///   embedding         x = table[ids]
-///   before_attention  q, k, v = norm(x) W_qkv^T; q and k rotated by their positions
-///   after_attention   m = x + o W_o^T; x' = m + (silu(g) u) W_down^T with g, u = norm(m) W_gate_up^T
-///   output_head       logits = norm(x) W_head^T; forward also computes the loss and the gradient of the logits
+///   attention_norm    n = norm(x)
+///   qkv               q, k, v = n W_qkv^T; q and k rotated by their positions
+///   attention_output  p = o W_o^T
+///   mlp_norm          m = x + p; n = norm(m)
+///   mlp               p = (silu(g) u) W_down^T with g, u = n W_gate_up^T
+///   mlp_residual      x' = m + p
+///   final_norm, head  logits = norm(x) W_head^T, the loss and the gradient of the logits
 /// and the gradients of all that. Gradients of parameters are added to. fp32 throughout.
+///
+/// Under tensor parallelism weights are cut as ParameterLayout has them: x, m and the results of norms are rows of the
+/// device's own until they are gathered, p and the gradients of n partial sums until they are reduced, which collective()
+/// does. A device knows the loss of the tokens whose targets are in its part of the vocabulary, 0 for the others.
 class Dense {
  public:
-  /// `parameters` and `gradients`: layout.count() numbers each, in the backend's memory.
-  Dense(Backend& backend, const Transformer& model, const ParameterLayout& layout, const float* parameters,
-        float* gradients)
-      : backend_(backend), model_(model), layout_(layout), parameters_(parameters), gradients_(gradients) {}
+  /// `layout`: of the device; `parameters` and `gradients`: layout.count() numbers each, in the backend's memory.
+  /// `devices`: those of the HDP rank.
+  Dense(Backend& backend, Transport& devices, const Transformer& model, const ParameterLayout& layout,
+        const float* parameters, float* gradients)
+      : backend_(backend),
+        devices_(devices),
+        model_(shard_of(model, {devices.rank(), devices.size()})),
+        layout_(layout),
+        parameters_(parameters),
+        gradients_(gradients) {}
 
-  /// `layer` is ignored by the parts that do not belong to one. `loss_scale` is CrossEntropy's.
-  void run(const LinearPart& part, std::int64_t layer, const Activations& activations, float loss_scale);
+  /// Where the parts of a stretch work. `layer` is ignored by those that do not belong to one; `loss_scale` is
+  /// CrossEntropy's.
+  struct Place {
+    const Activations& activations;
+    std::int64_t layer = 0;
+    float loss_scale = 1;
+  };
+  void run(const LinearPart& stretch, const Place& place);
+  void collective(const TensorParallelCollective& op, const Place& place);
 
  private:
   /// A linear layer of the model: y = x W^T, x [T, in], y [T, out].
@@ -40,50 +63,57 @@ class Dense {
   /// In place: d_y becomes d_x.
   void norm_backward(const Tensor& weight, const float* x, const float* inverse_rms, float* d);
   void rotate(float* q, float* kv, const std::int32_t* positions, bool inverse);
+  /// Of own rows.
   void add(const float* a, const float* b, float* y);
 
+  void forward(DensePart part);
+  void backward(DensePart part);
   void embed();
   void embed_back();
-  void head(float loss_scale);
+  void qkv();
+  void qkv_back();
+  void mlp();
+  void mlp_back();
+  void head();
   void head_back();
-  void before_attention(std::int64_t layer);
-  void before_attention_back(std::int64_t layer);
-  void after_attention(std::int64_t layer);
-  void after_attention_back(std::int64_t layer);
+  /// A norm's own rows back, and the residual stream's gradient.
+  void norm_of_layer_back(const Tensor& weight, const float* x, const float* inverse_rms);
+  void cross_entropy(const float* log_sum_exp);
+  /// The log-sum-exps of all devices become those of the whole vocabulary.
+  void join_log_sum_exp();
+  [[nodiscard]] float* gathered(DensePart part) const;
 
+  [[nodiscard]] bool is_alone() const { return devices_.size() == 1; }
+  /// The device's own rows of a gathered buffer [G, h].
+  [[nodiscard]] float* own(float* gathered) const { return gathered + devices_.rank() * rows_.share * model_.hidden; }
+  /// Where partial sums go, whose sum is wanted at `whole`.
+  [[nodiscard]] float* partial(float* whole) const { return is_alone() ? whole : shared_.d_normed; }
   [[nodiscard]] std::int64_t query_width() const { return model_.heads * model_.head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return 2 * model_.kv_heads * model_.head_dim; }
   [[nodiscard]] const float* parameter(const Tensor& tensor) const { return parameters_ + tensor.begin; }
   [[nodiscard]] float* gradient(const Tensor& tensor) const { return gradients_ + tensor.begin; }
   /// Where the output of a layer goes.
   [[nodiscard]] float* output_of(std::int64_t layer) const;
-  [[nodiscard]] const LayerTensors& tensors(std::int64_t layer) const {
-    return layout_.layers()[static_cast<std::size_t>(layer)];
-  }
-  [[nodiscard]] Linear qkv_query(std::int64_t layer) const {
-    return {query_width(), model_.hidden, tensors(layer).query};
-  }
-  [[nodiscard]] Linear qkv_key_value(std::int64_t layer) const {
-    return {kv_width(), model_.hidden, tensors(layer).key_value};
-  }
-  [[nodiscard]] Linear output(std::int64_t layer) const {
-    return {model_.hidden, query_width(), tensors(layer).output};
-  }
-  [[nodiscard]] Linear gate_up(std::int64_t layer) const {
-    return {2 * model_.ffn_hidden, model_.hidden, tensors(layer).gate_up};
-  }
-  [[nodiscard]] Linear down(std::int64_t layer) const {
-    return {model_.hidden, model_.ffn_hidden, tensors(layer).down};
-  }
+  void begin(const Place& place);
+  [[nodiscard]] const LayerTensors& tensors() const { return layout_.layers()[static_cast<std::size_t>(at_->layer)]; }
+  [[nodiscard]] Linear qkv_query() const { return {query_width(), model_.hidden, tensors().query}; }
+  [[nodiscard]] Linear qkv_key_value() const { return {kv_width(), model_.hidden, tensors().key_value}; }
+  [[nodiscard]] Linear output() const { return {model_.hidden, query_width(), tensors().output}; }
+  [[nodiscard]] Linear gate_up() const { return {2 * model_.ffn_hidden, model_.hidden, tensors().gate_up}; }
+  [[nodiscard]] Linear down() const { return {model_.hidden, model_.ffn_hidden, tensors().down}; }
   [[nodiscard]] Linear to_vocabulary() const { return {model_.vocabulary, model_.hidden, layout_.head()}; }
 
   Backend& backend_;
-  const Transformer& model_;
+  Transport& devices_;
+  Transformer model_;  ///< What the device holds of it.
   const ParameterLayout& layout_;
   const float* parameters_;
   float* gradients_;
-  const Activations* activations_ = nullptr;  ///< While run() runs, and their rows:
-  std::int64_t rows_ = 0;
+  // While it works:
+  const Place* at_ = nullptr;
+  Rows rows_;
+  LayerActivations layer_;
+  SharedActivations shared_;
 };
 
 }  // namespace hdpsim::kernels::exec

@@ -10,16 +10,13 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-bool has(const Block& block, Opcode opcode) {
-  return std::any_of(block.body.begin(), block.body.end(), [&](const Instruction& i) { return i.opcode == opcode; });
-}
-
-// Forward for a block without dense work.
+// Of its last dense work: a backward block may begin with forward that is computed again. Forward for a block without.
 Direction direction_of(const MicroBatchProgram& program, const Block& block) {
+  Direction direction = Direction::forward;
   for (const Instruction& instruction : block.body) {
-    if (instruction.opcode == Opcode::dense) return program.dense[instruction.work].direction;
+    if (instruction.opcode == Opcode::dense) direction = program.dense[instruction.work].direction;
   }
-  return Direction::forward;
+  return direction;
 }
 
 }  // namespace
@@ -35,29 +32,46 @@ void Interpreter::run_block(std::uint32_t index) {
   const Block& block = instructions_.blocks[index];
   at_.block = index;
   at_.direction = direction_of(instructions_, block);
+  next_prefetch_ = 0;
   for (std::int64_t iteration = 0; iteration < block.iterations; ++iteration) {
     at_.iteration = static_cast<std::uint32_t>(iteration);
-    at_.layer = at_.direction == Direction::forward ? iteration : block.iterations - 1 - iteration;
+    at_.layer = layer_of(at_.iteration);
+    prefetch_ahead(block);
     run_iteration(block);
   }
   wait_for_exchange();
+  while (!copies_under_way_.empty()) wait_for_first_copy();
 }
 
 void Interpreter::run_iteration(const Block& block) {
-  if (has(block, Opcode::attention)) {
-    wait_for_exchange();  // it belongs to another layer
-    begin_ring();
-  }
+  wait_for_exchange();  // it belongs to another layer
   for (std::uint32_t i = 0; i < block.body.size(); ++i) {
     at_.instruction = i;
+    if (block.body[i].opcode == Opcode::prefetch) continue;  // it ran ahead
     if (block.body[i].active(at_.iteration, block.iterations)) issue(block.body[i]);
   }
+}
+
+// A ring of several begins with its first exchange, which is posted before the first attention.
+bool Interpreter::begins_ring(const Instruction& instruction) const {
+  if (share_ && share_->documents.ranks() > 1) {
+    return instruction.opcode == Opcode::exchange && instruction.ring_step == 1;
+  }
+  return instruction.opcode == Opcode::attention;
+}
+
+// Of the attention that comes next.
+Direction Interpreter::ring_direction() const {
+  const std::vector<Instruction>& body = instructions_.blocks[at_.block].body;
+  const auto attends = [](const Instruction& i) { return i.opcode == Opcode::attention; };
+  const auto next = std::find_if(body.begin() + at_.instruction, body.end(), attends);
+  return instructions_.attention[next->work].direction;
 }
 
 void Interpreter::begin_ring() {
   const LayerActivations a = parts_.activations.layer(at_.layer);
   const SharedActivations& s = parts_.activations.shared();
-  if (at_.direction == Direction::forward) {
+  if (ring_direction() == Direction::forward) {
     parts_.ring.begin(RingForward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse});
   } else {
     parts_.ring.begin(
@@ -67,7 +81,9 @@ void Interpreter::begin_ring() {
 
 void Interpreter::issue(const Instruction& instruction) {
   wait_for_dependencies(instruction);
+  if (begins_ring(instruction)) begin_ring();
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
+  if (instruction.opcode == Opcode::offload) return copy(instruction, at_.iteration);
   InstructionRecord record = record_of(instruction);
   const auto [begin, end] = parts_.recorder.timed(activity_of(instruction.opcode), [&] {
     compute(instruction);
@@ -90,14 +106,57 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
           .end = {}};
 }
 
-// Whatever computes has ended when it was issued; only an exchange can be waited for.
+// Whatever computes has ended when it was issued; only exchanges and copies can be waited for.
 void Interpreter::wait_for_dependencies(const Instruction& instruction) {
-  for (std::uint32_t d = 0; d < instruction.dependency_count && under_way_; ++d) {
+  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
     const Dependency& dependency = instruction.dependencies[d];
-    const bool is_under_way = dependency.instruction == under_way_->instruction &&
-                              dependency.iterations_back + under_way_->iteration == at_.iteration;
-    if (is_under_way) wait_for_exchange();
+    const auto is_needed = [&](const UnderWay& what) {
+      return dependency.instruction == what.instruction && dependency.iterations_back + what.iteration == at_.iteration;
+    };
+    if (under_way_ && is_needed(*under_way_)) wait_for_exchange();
+    const auto needed = std::find_if(copies_under_way_.begin(), copies_under_way_.end(),
+                                     [&](const CopyUnderWay& copy) { return is_needed(copy.what); });
+    if (needed == copies_under_way_.end()) continue;
+    for (auto before = needed - copies_under_way_.begin(); before >= 0; --before) wait_for_first_copy();
   }
+}
+
+std::int64_t Interpreter::layer_of(std::uint32_t iteration) const {
+  const std::int64_t iterations = instructions_.blocks[at_.block].iterations;
+  return at_.direction == Direction::forward ? iteration : iterations - 1 - iteration;
+}
+
+void Interpreter::copy(const Instruction& instruction, std::uint32_t iteration) {
+  InstructionRecord record = record_of(instruction);
+  record.iteration = iteration;
+  const bool to_host = instruction.opcode == Opcode::offload;
+  const auto ticket = parts_.copies.start(parts_.activations.copies(layer_of(iteration), to_host));
+  copies_under_way_.push_back({{parts_.recorder.add(record), record.instruction, iteration}, ticket});
+}
+
+void Interpreter::prefetch_ahead(const Block& block) {
+  const auto is_prefetch = [](const Instruction& i) { return i.opcode == Opcode::prefetch; };
+  const auto prefetch = std::find_if(block.body.begin(), block.body.end(), is_prefetch);
+  if (prefetch == block.body.end()) return;
+  at_.instruction = static_cast<std::uint32_t>(prefetch - block.body.begin());
+  // Iterations before this one are done.
+  const auto may_start = [&](std::uint32_t iteration) {
+    return std::all_of(prefetch->dependencies.begin(), prefetch->dependencies.begin() + prefetch->dependency_count,
+                       [&](const Dependency& d) { return iteration < at_.iteration + d.iterations_back; });
+  };
+  for (; next_prefetch_ < block.iterations && may_start(next_prefetch_); ++next_prefetch_) {
+    if (prefetch->active(next_prefetch_, block.iterations)) copy(*prefetch, next_prefetch_);
+  }
+}
+
+// Copies end in the order of their starts.
+void Interpreter::wait_for_first_copy() {
+  const CopyUnderWay first = copies_under_way_.front();
+  copies_under_way_.pop_front();
+  (void)parts_.recorder.timed(Activity::offload_stall, [&] {
+    const CopyThread::Interval when = parts_.copies.wait(first.ticket);
+    parts_.recorder.set(first.what.record, when.begin, when.end);
+  });
 }
 
 void Interpreter::wait_for_exchange() {
@@ -122,13 +181,13 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::overhead:
       return take_share();
     case Opcode::dense:
-      return parts_.dense.run(instructions_.dense[instruction.work], at_.layer, parts_.activations,
-                              at_.batch->loss_scale);
+      return parts_.dense.run(instructions_.dense[instruction.work], dense_place());
+    case Opcode::collective:
+      return parts_.dense.collective(instructions_.collectives[instruction.work], dense_place());
     case Opcode::attention:
       return parts_.ring.attend(static_cast<int>(instruction.ring_step));
     case Opcode::merge:
     case Opcode::exchange:
-    case Opcode::collective:
     case Opcode::offload:
     case Opcode::prefetch:
       break;
@@ -139,7 +198,9 @@ void Interpreter::compute(const Instruction& instruction) {
 // The fixed work of a micro-batch on the host: whose tokens they are, and where they go.
 void Interpreter::take_share() {
   share_ = share_of(at_.program->plan(), at_.micro_batch, static_cast<int>(at_.rank.index()), at_.batch->tokens);
-  parts_.activations.begin(*share_);
+  const Keeping keeping{at_.program->options().recompute,
+                        at_.program->plan().micro_batches[at_.micro_batch.index()].offload};
+  parts_.activations.begin(*share_, keeping);
   parts_.ring.join(*share_);
 }
 

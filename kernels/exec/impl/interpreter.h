@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "kernels/exec/impl/activations.h"
+#include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/ring_steps.h"
@@ -14,7 +16,7 @@ namespace hdpsim::kernels::exec {
 
 /// Runs the programs of micro-batches on one rank, instruction by instruction in the order of the body, which is one
 /// that their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it
-/// or the next exchange wants its stream.
+/// or the next exchange wants its stream. Copies to and from the host run beside both.
 class Interpreter {
  public:
   struct Parts {
@@ -23,6 +25,7 @@ class Interpreter {
     RingSteps& ring;
     Activations& activations;
     Recorder& recorder;
+    CopyThread& copies;
   };
   explicit Interpreter(const Parts& parts) : parts_(parts) {}
 
@@ -37,15 +40,24 @@ class Interpreter {
  private:
   void run_block(std::uint32_t index);
   void run_iteration(const Block& block);
+  [[nodiscard]] bool begins_ring(const Instruction& instruction) const;
+  [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
+  [[nodiscard]] Dense::Place dense_place() const { return {parts_.activations, at_.layer, at_.batch->loss_scale}; }
   void issue(const Instruction& instruction);
   void wait_for_dependencies(const Instruction& instruction);
   void wait_for_exchange();
   void compute(const Instruction& instruction);
   void exchange(const Instruction& instruction);
+  /// Starts the copies of the device-to-host or host-to-device stream that this instruction is, for one layer.
+  void copy(const Instruction& instruction, std::uint32_t iteration);
+  /// Copies back to the device run ahead of the iteration that needs them: as soon as those are done that they wait for.
+  void prefetch_ahead(const Block& block);
+  void wait_for_first_copy();
   void take_share();
   double loss() const;
   [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
+  [[nodiscard]] std::int64_t layer_of(std::uint32_t iteration) const;
 
   /// Where the interpreter is.
   struct Place {
@@ -69,6 +81,12 @@ class Interpreter {
   MicroBatchProgram instructions_;
   std::optional<Share> share_;
   std::optional<UnderWay> under_way_;
+  struct CopyUnderWay {
+    UnderWay what;
+    CopyThread::Ticket ticket = 0;
+  };
+  std::deque<CopyUnderWay> copies_under_way_;
+  std::uint32_t next_prefetch_ = 0;  ///< Iteration of the block.
 };
 
 }  // namespace hdpsim::kernels::exec

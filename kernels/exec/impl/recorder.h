@@ -42,15 +42,16 @@ class Recorder {
     origin_ = origin;
     log_ = {};
   }
-  [[nodiscard]] Instant now() const {
-    const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - origin_);
-    constexpr std::int64_t picoseconds_a_nanosecond = 1000;
-    return Instant::at(Duration::picoseconds(passed.count() * picoseconds_a_nanosecond));
-  }
+  [[nodiscard]] Instant now() const { return instant(Clock::now()); }
   /// The index of the record.
   std::uint64_t add(const InstructionRecord& record) {
     log_.records.push_back(record);
     return log_.records.size() - 1;
+  }
+  /// When a recorded instruction ran, if that was another thread's business.
+  void set(std::uint64_t record, Clock::time_point begin, Clock::time_point end) {
+    log_.records[record].begin = instant(begin);
+    log_.records[record].end = instant(end);
   }
   void end_exchange(std::uint64_t record, Instant waited_since) {
     const Instant end = now();
@@ -79,6 +80,12 @@ class Recorder {
   }
 
  private:
+  [[nodiscard]] Instant instant(Clock::time_point time) const {
+    const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(time - origin_);
+    constexpr std::int64_t picoseconds_a_nanosecond = 1000;
+    return Instant::at(Duration::picoseconds(passed.count() * picoseconds_a_nanosecond));
+  }
+
   Clock::time_point origin_;
   RankLog log_;
 };

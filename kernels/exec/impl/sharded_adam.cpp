@@ -17,7 +17,7 @@ ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const Parameter
     : backend_(backend),
       transport_(transport),
       options_(options.adam),
-      parameters_(layout.count()),
+      layout_(layout),
       share_((layout.count() + transport.size() - 1) / transport.size()) {
   gradient_ = backend.allocate(bytes_of(share_));
   master_ = backend.allocate(bytes_of(share_));
@@ -54,33 +54,16 @@ std::array<float*, 3> ShardedAdam::state() const {
           static_cast<float*>(second_moment_.get())};
 }
 
-void ShardedAdam::save(CheckpointWriter* writer) {
-  std::vector<float> share(static_cast<std::size_t>(share_));
-  for (const float* const tensor : state()) {
-    backend_.download(share.data(), tensor, bytes_of(share_));
-    send_or_write(share, writer);
-  }
-}
-
-// Rank 0 writes its share, then in their order those that the others send, less what lies behind the last parameter.
-void ShardedAdam::send_or_write(std::vector<float>& share, CheckpointWriter* writer) {
-  if (transport_.rank() != 0) {
-    const Send send{0, share.data(), bytes_of(share_)};
-    return transport_.wait(transport_.start({&send, 1}, {}));
-  }
-  for (int rank = 0; rank < transport_.size(); ++rank) {
-    const Receive receive{rank, share.data(), bytes_of(share_)};
-    if (rank > 0) transport_.wait(transport_.start({}, {&receive, 1}));
-    const std::int64_t there = std::clamp<std::int64_t>(parameters_ - rank * share_, 0, share_);
-    writer->write(std::span(share).first(static_cast<std::size_t>(there)));
-  }
-}
-
 void ShardedAdam::load(CheckpointReader& reader, float* parameters) {
   std::vector<float> share(static_cast<std::size_t>(share_));
   const std::array<float*, 3> tensors = state();
   for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-    reader.read(tensor, share_ * transport_.rank(), share);
+    const std::int64_t begin = share_ * transport_.rank();
+    std::fill(share.begin(), share.end(), 0.0F);
+    for (const ParameterLayout::Stretch& stretch : layout_.stretches(begin, share_)) {
+      const auto place = static_cast<std::size_t>(stretch.begin - begin);
+      reader.read(tensor, stretch.in_whole, std::span(share).subspan(place, static_cast<std::size_t>(stretch.count)));
+    }
     backend_.upload(tensors[tensor], share.data(), bytes_of(share_));
   }
   updates_ = reader.title().updates;

@@ -12,7 +12,7 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The end of a step (ZeRO-1, Rajbhandari et al. 2020): every rank updates its share of all parameters, of which it
+/// The end of a step (ZeRO-1, Rajbhandari et al. 2020): every rank of the pool updates its share of all parameters, of which it
 /// alone keeps the master weights and the moments, fp32. The shares are equal; the last may reach beyond the
 /// parameters.
 class ShardedAdam {
@@ -32,24 +32,21 @@ class ShardedAdam {
   void gather(float* parameters);
 
   [[nodiscard]] std::int64_t updates() const { return updates_; }
-  /// A collective: `writer`, which rank 0 alone has, gets the state of all ranks, tensor by tensor.
-  void save(CheckpointWriter* writer);
+  /// [share()] each, in the order of checkpoint_tensors.
+  [[nodiscard]] std::array<float*, 3> state() const;
   /// Takes its share of the state from a checkpoint, and everybody's parameters follow from it.
   void load(CheckpointReader& reader, float* parameters);
 
   [[nodiscard]] const float* gradient() const { return static_cast<const float*>(gradient_.get()); }
 
- private:
+  /// Of the parameters or the gradients.
   [[nodiscard]] float* own_share(float* parameters) const { return parameters + share_ * transport_.rank(); }
 
-  /// [share()] each, in the order of checkpoint_tensors.
-  [[nodiscard]] std::array<float*, 3> state() const;
-  void send_or_write(std::vector<float>& share, CheckpointWriter* writer);
-
+ private:
   Backend& backend_;
   Transport& transport_;
   AdamOptions options_;
-  std::int64_t parameters_;
+  const ParameterLayout& layout_;
   std::int64_t share_;
   std::int64_t updates_ = 0;
   DeviceMemory gradient_, master_, first_moment_, second_moment_;

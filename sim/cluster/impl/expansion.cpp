@@ -44,7 +44,7 @@ Value load_file(const Value& path, Diagnostics& diagnostics) {
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return {};
   const auto file = beside(path, *text);
-  if (std::filesystem::exists(file)) return load_document(file.string(), diagnostics);
+  if (is_there(file)) return load_document(file.string(), diagnostics);
   diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()),
                     "for a shipped cluster write {preset: name}");
   return {};
@@ -69,7 +69,7 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
   const auto text = read<std::string>(path, diagnostics);
   if (!text) return std::nullopt;
   const auto file = beside(path, *text);
-  if (!std::filesystem::exists(file)) {
+  if (!is_there(file)) {
     diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #include "sim/engine/impl/group_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -141,14 +142,21 @@ Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange rin
 
 RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed) {
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  RingDemand demand;
+  RingDemand most;
+  RingDemand demand;  // of the ring that goes on
   for (std::size_t i = ring.first; i < ring.last; ++i) {
     if (body[i].opcode == Opcode::exchange) {
+      if (body[i].ring_step == 1) most = std::exchange(demand, {}).or_more(most);
       demand.message = std::max(demand.message, priced.program.bytes[body[i].work]);
     }
     if (body[i].opcode == Opcode::attention) demand.step = priced.time(block, i, speed);
   }
-  return demand;
+  return demand.or_more(most);
+}
+
+RingDemand RingDemand::or_more(const RingDemand& other) const {
+  const auto times = [](Bytes bytes, Duration time) { return static_cast<double>(bytes.count()) * time.seconds(); };
+  return times(other.message, step) > times(message, other.step) ? other : *this;
 }
 
 Bandwidth RingDemand::rate(Duration latency) const {

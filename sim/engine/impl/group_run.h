@@ -56,7 +56,8 @@ struct GroupPace {
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
 /// One turn of a block's loop, in three parts. A block without an exchange has only `before`, which then holds all
-/// iterations.
+/// iterations. A second ring, that of a forward which is computed again, makes one with the first, and with what lies
+/// between them.
 struct Pass {
   BodyRange before;
   BodyRange ring;
@@ -74,12 +75,15 @@ struct Pass {
 [[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
                                  const TransferTime& transfer);
 
-/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive.
+/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive. Of a
+/// pass with two rings (one of them recomputed), that of the more demanding one.
 struct RingDemand {
   Bytes message;
   Duration step;  ///< Of the kernels.
   /// The most that a flow takes whose messages take so long before their first byte arrives: faster would not help.
   [[nodiscard]] Bandwidth rate(Duration latency) const;
+  /// The one of the two that sends more in its time.
+  [[nodiscard]] RingDemand or_more(const RingDemand& other) const;
 };
 [[nodiscard]] RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);
 

@@ -12,7 +12,7 @@ Bytes bytes_of_block(const MicroBatchProgram& program, const Block& block) {
     if (instruction.opcode != Opcode::exchange) continue;
     const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
     const std::int64_t active = std::max<std::int64_t>(block.iterations - skipped, 0);
-    sum += program.bytes[instruction.work] * (active * instruction.repeats);
+    sum += program.bytes[instruction.work] * active;
   }
   return sum;
 }

@@ -11,6 +11,7 @@ namespace hdpsim {
 
 namespace {
 constexpr std::string_view profile_schema = "hdpsim.profile/1";
+constexpr double fp8_speed = 2;  // tensor cores multiply fp8 twice as fast as bf16: H100 and B200 data sheets
 }  // namespace
 
 DeviceProfile ProfileReader::profile(const Value& document) {
@@ -24,7 +25,9 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   if (const Value* value = map.require("datasheet")) profile.datasheet = datasheet(*value);
   peak_ = profile.datasheet.peak;
   if (const Value* value = map.find("attention")) profile.attention = attention(*value);
-  if (const Value* value = map.find("gemm")) profile.gemm = gemm(*value);
+  if (const Value* value = map.find("gemm")) profile.gemm = gemm(*value, peak_);
+  if (const Value* value = map.find("gemm_fp8"))
+    profile.gemm_fp8 = gemm(*value, FlopRate(fp8_speed * peak_.per_second()));
   if (const Value* value = map.find("memory_bound")) profile.memory_bound = memory_bound(*value);
   if (const Value* value = map.find("links")) links(*value, profile);
   if (const Value* value = map.find("host_copies")) profile.host_copies = host_copies(*value);

@@ -122,7 +122,7 @@ PackedDocument ProfileReader::document(const Value& value) {
   return document;
 }
 
-GemmTable ProfileReader::gemm(const Value& value) {
+GemmTable ProfileReader::gemm(const Value& value, FlopRate peak) {
   MapReader map(value, "'gemm'", diagnostics_);
   GemmTable table;
   if (const Value* tile = map.require("tile")) {
@@ -141,7 +141,7 @@ GemmTable ProfileReader::gemm(const Value& value) {
   if (value.is_map() && value.find("by_work") == nullptr && value.find("by_shape") == nullptr) {
     map.error("'gemm' needs samples: 'by_work', 'by_shape' or both");
   }
-  if (peak_ > FlopRate{} && table.full_rate > peak_) {
+  if (peak > FlopRate{} && table.full_rate > peak) {
     diagnostics_.error(value.find("full_rate")->position, "'full_rate' is above the peak of the data sheet");
   }
   map.finish();

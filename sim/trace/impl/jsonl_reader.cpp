@@ -60,6 +60,10 @@ class JsonlSource : public FileSource {
       add(static_cast<int>(std::min(std::max<std::size_t>(error.byte, 1), lines_.text().size() + 1)),
           "the line is not JSON", "every line is one object such as {\"length\": 4096}");
       return {};
+    } catch (const Json::out_of_range&) {
+      add(1, "a number of the line is too large for any computer",
+          "every line is one object such as {\"length\": 4096}");
+      return {};
     }
   }
 

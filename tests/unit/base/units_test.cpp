@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -26,9 +27,9 @@ TEST_CASE("products beyond 64 bits are exact", "[units]") {
 
 TEST_CASE("no bandwidth and times beyond the clock are bugs, not wrong numbers", "[units]") {
   CHECK_THROWS_AS(Bytes(1) / Bandwidth{}, CheckFailure);
-  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(1), CheckFailure);
+  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(1), InputError);
   CHECK_THROWS_AS(Flops(1) / FlopRate{}, CheckFailure);
-  CHECK_THROWS_AS(Duration::seconds(1e8), CheckFailure);
+  CHECK_THROWS_AS(Duration::seconds(1e8), InputError);
 }
 
 TEST_CASE("a gigabyte a second is 10^9 bytes and eight gigabits", "[units]") {
@@ -40,7 +41,7 @@ TEST_CASE("a gigabyte a second is 10^9 bytes and eight gigabits", "[units]") {
 TEST_CASE("rounding up reaches the last picosecond of the clock, and not one further", "[units]") {
   // At 10^12 B/s a byte takes 1 ps: 2^63 - 1 bytes fill the clock, a slightly slower link overflows it.
   CHECK(Bytes(INT64_MAX) / 1000_GBps == Duration::max());
-  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(999'999'999'999), CheckFailure);
+  CHECK_THROWS_AS(Bytes(INT64_MAX) / Bandwidth::bytes_per_second(999'999'999'999), InputError);
 }
 
 TEST_CASE("a multiple of the rate is exact, one byte more takes what a byte takes, rounded up", "[units]") {
@@ -65,12 +66,18 @@ TEST_CASE("terabit links lose nothing to a whole number of picoseconds a byte", 
 TEST_CASE("a negative amount, too, is rounded towards the later time", "[units]") {
   // -1/3 s is -333,333,333,333 ps and a third: the next picosecond above is -333,333,333,333.
   CHECK(Bytes(-1) / Bandwidth::bytes_per_second(3) == Duration::picoseconds(-333'333'333'333));
-  CHECK_THROWS_AS(Bytes(INT64_MIN) / Bandwidth::bytes_per_second(1), CheckFailure);
+  CHECK_THROWS_AS(Bytes(INT64_MIN) / Bandwidth::bytes_per_second(1), InputError);
 }
 
 TEST_CASE("a negative bandwidth and a negative speed are bugs", "[units]") {
   CHECK_THROWS_AS(Bytes(1) / Bandwidth::bytes_per_second(-1), CheckFailure);
   CHECK_THROWS_AS(Flops(1) / FlopRate(-1), CheckFailure);
+}
+
+TEST_CASE("a time beyond the clock is the fault of sizes and rates, no time at all that of the program", "[units]") {
+  CHECK_THROWS_AS(Duration::seconds(std::numeric_limits<double>::infinity()), InputError);
+  CHECK_THROWS_AS(Duration::seconds(-1e20), InputError);
+  CHECK_THROWS_AS(Duration::seconds(std::numeric_limits<double>::quiet_NaN()), CheckFailure);
 }
 
 TEST_CASE("doubles are rounded once, to the nearest, and must fit", "[units]") {
@@ -84,7 +91,7 @@ TEST_CASE("doubles are rounded once, to the nearest, and must fit", "[units]") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double factor : {not_a_number, infinity, -infinity, 1e20}) {
     CAPTURE(factor);
-    CHECK_THROWS_AS(Duration::seconds(factor), CheckFailure);
+    CHECK_THROWS((void)Duration::seconds(factor));
     CHECK_THROWS_AS((1_s).scaled(factor), CheckFailure);
     CHECK_THROWS_AS((1_B).scaled(factor), CheckFailure);
     CHECK_THROWS_AS((1_GBps).scaled(factor), CheckFailure);
@@ -95,7 +102,7 @@ TEST_CASE("work over speed is a time, rounded to the nearest picosecond", "[unit
   CHECK(Flops(312e12) / 312_TFLOPs == 1_s);
   CHECK(Flops(5) / 3_TFLOPs == 2_ps);  // 1.67
   CHECK(Flops(0) / 3_TFLOPs == 0_ps);
-  CHECK_THROWS_AS(Flops(1e30) / FlopRate(1), CheckFailure);
+  CHECK_THROWS_AS(Flops(1e30) / FlopRate(1), InputError);
 }
 
 TEST_CASE("instants differ by durations and move by durations", "[units]") {

@@ -12,8 +12,10 @@ using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Grain grain) {
-  const LoweringOptions options{model, Mesh{.hdp = plan.ranks}, 2};
+Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Grain grain,
+             Recompute recompute = Recompute::none) {
+  LoweringOptions options{model, Mesh{.hdp = plan.ranks}, 2};
+  options.recompute = recompute;
   const Program program(plan, options);
   return simulate(program, world.machine, grain);
 }
@@ -92,6 +94,46 @@ TEST_CASE("a ring of two hides its message behind its own block when the network
       CHECK(rank[Activity::attention] == R::layers * 3 * forward);
       CHECK(rank[Activity::group_wait] == Duration{});
     }
+  }
+}
+
+TEST_CASE("what is computed again takes its time again, on fast and on slow networks", "[engine][recompute]") {
+  using R = HandRing;
+  const Plan plan = plan_of(2, R::layers, {{{0, 1}, R::tokens}});
+  const Duration own = Duration::picoseconds(R::own);
+  const Duration step = Duration::picoseconds(R::step);
+  for (const Bandwidth nic : {1000_GBps, 1_GBps}) {
+    const auto step_time = [&](Recompute recompute, Grain grain) {
+      HandMachine world(one_device_nodes(2, nic), std::make_unique<HandCosts>(1_us));
+      const Timeline timeline = run(plan, one_head_model(R::layers), world, grain, recompute);
+      for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
+      return timeline.step_time;
+    };
+    // The forward of a ring of two: its own block, or the message if that takes longer, then the other's block. The
+    // dense work of a forward layer is four products.
+    const Duration ring = std::max(own, Bytes(R::kv_bytes) / nic) + step;
+    for (const Grain grain : all_grains) {
+      const Duration kept = step_time(Recompute::none, grain);
+      CHECK(step_time(Recompute::selective, grain) == kept + R::layers * ring);
+      CHECK(step_time(Recompute::full, grain) == kept + R::layers * (ring + 4_us));
+    }
+  }
+}
+
+TEST_CASE("every tensor-parallel collective takes its time", "[engine][tp]") {
+  constexpr std::int64_t layers = 3;
+  const Plan plan = plan_of(1, layers, {{{0}, 1000}});
+  for (const Grain grain : all_grains) {
+    HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(1_us));
+    world.machine.tp_collective = [](Bytes bytes) { return bytes / 1_GBps; };
+    const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 1, .tp = 2}, 2};
+    const Timeline timeline = simulate(Program(plan, options), world.machine, grain);
+    // Hidden states of 64 in bf16: four a layer and direction, and two at each end of the model; of two devices the
+    // fp32 log-sum-exp of each token.
+    const Duration hidden = Bytes(1000 * 64 * 2) / 1_GBps;
+    const Duration loss = Bytes(1000 * 4 * 2) / 1_GBps;
+    CHECK(timeline.ranks[0][Activity::tp_comm] == (8 * layers + 4) * hidden + loss);
+    CHECK(timeline.ranks[0].total() == timeline.step_time);
   }
 }
 

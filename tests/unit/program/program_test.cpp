@@ -197,6 +197,149 @@ TEST_CASE("elements of four bytes double what is sent", "[program]") {
   CHECK(moved(4, 4) == moved(2, 2) * 2);
 }
 
+// ---- What is computed again
+
+MicroBatchProgram lowered(Plan plan, Recompute recompute, double offload = 0, std::int64_t tp = 1) {
+  plan.micro_batches[0].offload = offload;
+  LoweringOptions options{one_head_model(4), Mesh{.hdp = plan.ranks, .tp = tp}, 2};
+  options.recompute = recompute;
+  return Program(plan, options).micro_batch(MicroBatchId(0));
+}
+
+std::vector<Opcode> opcodes(const Block& block) {
+  std::vector<Opcode> found;
+  for (const Instruction& i : block.body) found.push_back(i.opcode);
+  return found;
+}
+
+std::vector<Opcode> joined(std::vector<Opcode> first, const std::vector<Opcode>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+TEST_CASE("full recomputation is a layer's forward before its backward, its ring included", "[program][recompute]") {
+  for (const std::int64_t tp : {1, 2}) {
+    const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+    const MicroBatchProgram kept = lowered(plan, Recompute::none, 0, tp);
+    const MicroBatchProgram again = lowered(plan, Recompute::full, 0, tp);
+    CHECK(opcodes(forward_layers(again)) == opcodes(forward_layers(kept)));
+    CHECK(opcodes(backward_layers(again)) == joined(opcodes(forward_layers(kept)), opcodes(backward_layers(kept))));
+  }
+}
+
+TEST_CASE("selective recomputation is the ring attention of forward, before backward", "[program][recompute]") {
+  const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+  const MicroBatchProgram again = lowered(plan, Recompute::selective);
+  std::vector<Opcode> ring = opcodes(forward_layers(again));
+  ring.erase(ring.begin());  // what comes before it,
+  ring.pop_back();           // and behind
+  CHECK(opcodes(backward_layers(again)) == joined(ring, opcodes(backward_layers(lowered(plan, Recompute::none)))));
+  // Its first exchange is no part of the layer before.
+  const Instruction& first = backward_layers(again).body.front();
+  REQUIRE(first.opcode == Opcode::exchange);
+  CHECK(first.dependencies[0].instruction == backward_layers(again).body.size() - 1);
+  CHECK(first.dependencies[0].iterations_back == 1);
+}
+
+TEST_CASE("what is computed again is not copied to the host", "[program][recompute]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  const Transformer model = one_head_model(4);
+  const auto offloaded = [&](Recompute recompute) {
+    const MicroBatchProgram program = lowered(plan, recompute, 0.5);
+    return program.bytes[forward_layers(program).body.back().work];
+  };
+  // Hidden size 64 and one head of 64 in bf16, and one fp32 log-sum-exp a token.
+  CHECK(offloaded(Recompute::full) == Bytes(1000 * 64 * 2 / 2));
+  CHECK(offloaded(Recompute::none) - offloaded(Recompute::selective) == Bytes(1000 * (64 * 2 + 4) / 2));
+  CHECK(offloaded(Recompute::none) == activation_bytes(model, 1000, 1).scaled(0.5));
+}
+
+TEST_CASE("whatever is first to compute or to send waits for what comes back from the host", "[program][recompute]") {
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    const MicroBatchProgram program = lowered(plan_of(3, 4, {{{0, 1, 2}, 3000}}), recompute, 0.5);
+    const std::vector<Instruction>& body = backward_layers(program).body;
+    for (const Stream stream : {Stream::compute, Stream::comm}) {
+      // Directly, or by something that does.
+      std::vector<bool> waits(body.size());
+      waits[0] = true;
+      for (std::size_t i = 1; i < body.size(); ++i) {
+        for (std::uint32_t d = 0; d < body[i].dependency_count; ++d) {
+          const Dependency& dependency = body[i].dependencies[d];
+          if (dependency.iterations_back == 0 && waits[dependency.instruction]) waits[i] = true;
+        }
+      }
+      const auto first =
+          std::find_if(body.begin(), body.end(), [&](const Instruction& i) { return i.stream == stream; });
+      CHECK(waits[static_cast<std::size_t>(first - body.begin())]);
+    }
+  }
+}
+
+// ---- Tensor parallelism
+
+TEST_CASE("tensor-parallel devices meet twice beside attention and twice beside the MLP, and at both ends of the model",
+          "[program][tp]") {
+  const MicroBatchProgram program = lowered(plan_of(1, 4, {{{0}, 1000}}), Recompute::none, 0, 2);
+  using enum DensePart;
+  using enum CollectiveKind;
+  using Meeting = std::pair<CollectiveKind, DensePart>;
+  const auto meetings = [&](const Block& block) {
+    std::vector<Meeting> found;
+    for (const Instruction& i : block.body) {
+      if (i.opcode != Opcode::collective) continue;
+      found.emplace_back(program.collectives[i.work].kind, program.collectives[i.work].part);
+    }
+    return found;
+  };
+  CHECK(meetings(program.blocks[1]) == std::vector<Meeting>{{reduce_scatter, embedding}});
+  CHECK(meetings(program.blocks[2]) == std::vector<Meeting>{{all_gather, attention_norm},
+                                                            {reduce_scatter, attention_output},
+                                                            {all_gather, mlp_norm},
+                                                            {reduce_scatter, mlp}});
+  CHECK(meetings(program.blocks[3]) == std::vector<Meeting>{{all_gather, final_norm}, {all_gather, head}});
+  CHECK(meetings(program.blocks[4]) == std::vector<Meeting>{{reduce_scatter, head}});
+  CHECK(meetings(program.blocks[5]) ==
+        std::vector<Meeting>{
+            {all_gather, mlp}, {reduce_scatter, mlp}, {all_gather, attention_output}, {reduce_scatter, qkv}});
+  CHECK(meetings(program.blocks[6]) == std::vector<Meeting>{{all_gather, embedding}});
+  for (const TensorParallelCollective& collective : program.collectives) {
+    const bool is_loss = collective.part == head && collective.kind == all_gather;
+    CHECK(collective.bytes == (is_loss ? Bytes(2 * 1000 * 4) : hidden_bytes(one_head_model(4), 1000)));
+  }
+}
+
+TEST_CASE("collectives cut the dense work and leave it what it is", "[program][tp]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  const Transformer model = one_head_model(4);
+  for (const std::int64_t tp : {1, 2, 4}) {
+    const MicroBatchProgram program = lowered(plan, Recompute::none, 0, tp);
+    CHECK(program.dense.size() == (tp == 1 ? 8 : 17));
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+      std::vector<Gemm> gemms;
+      MemoryBound memory_bound{Bytes{}, 0};
+      for (const LinearPart& part : program.dense) {
+        if (part.direction != direction) continue;
+        gemms.insert(gemms.end(), part.gemms.begin(), part.gemms.end());
+        memory_bound.traffic += part.memory_bound.traffic;
+        memory_bound.kernels += part.memory_bound.kernels;
+      }
+      std::vector<Gemm> expected;
+      MemoryBound expected_memory{Bytes{}, 0};
+      for (const auto& whole : {before_attention, after_attention, embedding, output_head}) {
+        const LinearPart part = whole(model, 1000, tp, direction);
+        expected.insert(expected.end(), part.gemms.begin(), part.gemms.end());
+        expected_memory.traffic += part.memory_bound.traffic;
+        expected_memory.kernels += part.memory_bound.kernels;
+      }
+      std::sort(gemms.begin(), gemms.end());
+      std::sort(expected.begin(), expected.end());
+      CHECK(gemms == expected);
+      CHECK(memory_bound.traffic == expected_memory.traffic);
+      CHECK(memory_bound.kernels == expected_memory.kernels);
+    }
+  }
+}
+
 TEST_CASE("more stages than layers are a failed check", "[program]") {
   const Plan plan = plan_of(1, 2, {{{0}, 64}});
   const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 3}, 2};

@@ -1,6 +1,7 @@
 #include "sim/report/memory.h"
 
-#include "sim/model/work.h"
+#include <algorithm>
+
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -18,91 +19,182 @@ Transformer small_model() {
   return model;
 }
 
-Plan plan_with(std::vector<MicroBatch> micro_batches) {
+const Transformer model = small_model();
+
+// Every rank runs its micro-batches in the order of the plan.
+Plan plan_with(std::size_t ranks, std::vector<MicroBatch> micro_batches) {
   Plan plan;
+  plan.ranks = static_cast<std::int64_t>(ranks);
+  plan.schedule.resize(ranks);
+  for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+    for (const HdpRank rank : micro_batches[i].group) plan.schedule[rank.index()].emplace_back(i);
+  }
   plan.micro_batches = std::move(micro_batches);
   return plan;
 }
 
-MicroBatch micro_batch(std::int64_t tokens, std::size_t ranks, double offload = 0) {
+MicroBatch micro_batch(std::int64_t tokens, std::size_t first, std::size_t ranks, double offload = 0) {
   MicroBatch made;
-  for (std::size_t rank = 0; rank < ranks; ++rank) made.group.emplace_back(rank);
+  for (std::size_t rank = 0; rank < ranks; ++rank) made.group.emplace_back(first + rank);
   made.spans = {{SequenceId(0), 0, tokens}};
   made.offload = offload;
   return made;
 }
 
-TEST_CASE("an empty plan holds weights, gradients and one optimizer shard", "[memory]") {
-  const Transformer model = small_model();
-  const std::int64_t parameters = parameters_per_device(model, 2);
-  const MemoryUse use = memory_use(plan_with({}), model, {.hdp = 1, .tp = 2, .pp = 1});
-  CHECK(use.device == Bytes(parameters * (2 + 4 + 12)));
+MemorySetting setting(std::int64_t ranks, ChannelMemory channels = {}) {
+  return {.model = model, .mesh = {.hdp = ranks, .tp = 1, .pp = 1}, .rules = {}, .channels = channels};
+}
+
+DeviceMemory device(std::int64_t ranks) {
+  return {model, stage_shape(model, {.pool = ranks}, 0), {}};
+}
+
+TEST_CASE("an empty plan holds what stays between micro-batches", "[memory]") {
+  const MemoryUse use = PlanMemory(plan_with(4, {}), setting(4)).use();
+  CHECK(use.device == device(4).states().total());
+  CHECK(use.parts == device(4).states());
   CHECK(use.host == Bytes());
 }
 
 TEST_CASE("activations are those of the largest share of a rank", "[memory]") {
-  const Transformer model = small_model();
-  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
-  const Bytes states = memory_use(plan_with({}), model, mesh).device;
-  const Bytes layer = activation_bytes(model, 500, 1);
   // 2,000 tokens on four ranks are 500 each, more than 300 on one.
-  const MemoryUse use = memory_use(plan_with({micro_batch(300, 1), micro_batch(2000, 4)}), model, mesh);
-  CHECK(use.device == states + 4 * layer);
+  const Plan plan = plan_with(4, {micro_batch(300, 0, 1), micro_batch(2000, 0, 4)});
+  const MemoryUse use = PlanMemory(plan, setting(4)).use();
+  CHECK(use.parts == device(4).peak({.tokens = 500, .ring = 4}));
+  CHECK(use.device == use.parts.total());
 }
 
 TEST_CASE("channels count on the device whose activations stand beside them", "[memory]") {
-  const Transformer model = small_model();
-  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
   // Ranks 0 and 1 hold 500 tokens and have one peer each; ranks 1 to 3 hold 100 tokens and have two, rank 1 three.
-  MicroBatch wide = micro_batch(300, 3);
-  for (HdpRank& rank : wide.group) rank = HdpRank(rank.index() + 1);
-  const Plan plan = plan_with({micro_batch(1000, 2), wide});
+  const Plan plan = plan_with(4, {micro_batch(1000, 0, 2), micro_batch(300, 1, 3)});
   const ConnectionTable connections = connections_of(plan, Communicators::one);
-  const Bytes states = memory_use(plan_with({}), model, mesh).device;
-  const Bytes full = 4 * activation_bytes(model, 500, 1);
-  REQUIRE_FALSE(memory_use(plan, model, mesh).connections);
-  const MemoryUse use = memory_use(plan, model, mesh, {&connections, 1_MiB});
+  REQUIRE_FALSE(PlanMemory(plan, setting(4)).use().connections);
+  const PlanMemory memory(plan, setting(4, {&connections, 1_MiB}));
+  const MemoryUse use = memory.use();
   CHECK(use.connections == 3_MiB);
-  CHECK(use.device == states + full + 3_MiB);  // rank 1
+  CHECK(use.rank == HdpRank(1));
+  CHECK(use.device == device(4).peak({.tokens = 500, .ring = 2}).total() + 3_MiB);
+  CHECK(use.device == use.parts.total());
   CHECK(use.host == Bytes());
+  CHECK(memory.fullest(2) == std::vector{HdpRank(0), HdpRank(1)});
+  CHECK(memory.fullest(9).size() == 4);
 }
 
 TEST_CASE("offload moves all but two layers to the host", "[memory]") {
-  const Transformer model = small_model();
-  const Mesh mesh{.hdp = 4, .tp = 1, .pp = 1};
-  const Bytes states = memory_use(plan_with({}), model, mesh).device;
-  const Bytes layer = activation_bytes(model, 500, 1);
-  const MemoryUse all = memory_use(plan_with({micro_batch(500, 1, 1.0)}), model, mesh);
-  CHECK(all.device == states + 2 * layer);
-  CHECK(all.host == 2 * layer);
-  const MemoryUse half = memory_use(plan_with({micro_batch(500, 1, 0.5)}), model, mesh);
-  CHECK(half.device == states + 3 * layer);
-  CHECK(half.host == layer);
+  const Bytes kept = device(4).kept(500);
+  for (const double ratio : {1.0, 0.5}) {
+    const Plan plan = plan_with(4, {micro_batch(500, 0, 1, ratio)});
+    const MemoryUse use = PlanMemory(plan, setting(4)).use();
+    const double resident = (2 + (1 - ratio) * 2) / 4;  // two of four layers, and what is left of the others
+    CHECK(use.device == device(4).peak({.tokens = 500, .resident = resident}).total());
+    CHECK(use.host == kept.scaled(1 - resident));
+  }
 }
 
-TEST_CASE("stage 0 of p holds the activations of p micro-batches at once, under GPipe of all", "[memory]") {
-  const Transformer model = small_model();  // four layers: two a stage
-  const Mesh mesh{.hdp = 1, .tp = 1, .pp = 2};
-  Plan plan = plan_with({micro_batch(500, 1), micro_batch(500, 1), micro_batch(500, 1)});
-  plan.ranks = 1;
-  plan.schedule = {{}};
-  Plan empty = plan;
-  empty.micro_batches.clear();
-  for (std::size_t m = 0; m < 3; ++m) plan.schedule[0].emplace_back(m);
-  const auto device = [&](const Plan& of, PipelineSchedule schedule) {
-    const LoweringOptions options{.model = model, .mesh = mesh, .pipeline = {schedule, 1}};
-    return memory_use(Program(of, options)).device.count();
+// Rank 0 runs two micro-batches, rank 1 the first of them with it.
+Timeline two_micro_batches() {
+  Timeline timeline;
+  timeline.step_time = 100_ms;
+  timeline.micro_batches = {{Instant::at(10_ms), Instant::at(40_ms)}, {Instant::at(40_ms), Instant::at(70_ms)}};
+  return timeline;
+}
+
+TEST_CASE("memory grows to the turn of each micro-batch and falls back at its end", "[memory]") {
+  const Plan plan = plan_with(2, {micro_batch(1000, 0, 2, 1.0), micro_batch(300, 0, 1)});
+  PlanMemory memory(plan, setting(2));
+  const WorkModel linear{.per_token = 1};  // a third of the time is forward
+  const Bytes states = device(2).states().total();
+  const Bytes first = device(2).peak({.tokens = 500, .ring = 2, .resident = 0.5}).total();
+  const Bytes second = device(2).peak({.tokens = 300}).total();
+  const Bytes host = device(2).kept(500).scaled(0.5);
+  const Timeline timeline = two_micro_batches();
+  CHECK(memory.over_time(HdpRank(0), timeline, linear).samples == std::vector<MemorySample>{{0_ms, states, {}},
+                                                                                            {10_ms, states, {}},
+                                                                                            {20_ms, first, host},
+                                                                                            {40_ms, states, {}},
+                                                                                            {40_ms, states, {}},
+                                                                                            {50_ms, second, {}},
+                                                                                            {70_ms, states, {}},
+                                                                                            {100_ms, states, {}}});
+  CHECK(memory.over_time(HdpRank(1), timeline, linear).samples.size() == 5);
+  memory.place(timeline, linear);
+  CHECK(memory.use().at == (first > second ? 20_ms : 50_ms));
+  CHECK(memory.use().device == std::max(first, second));
+}
+
+TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1F1B lets begin", "[memory]") {
+  // One rank of three stages; sizes differ, so that the window of the first stage that holds most is known.
+  const Plan plan = plan_with(1, {micro_batch(100, 0, 1), micro_batch(400, 0, 1), micro_batch(300, 0, 1),
+                                  micro_batch(200, 0, 1), micro_batch(500, 0, 1)});
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 3;
+  const auto at = [&](std::int64_t stage) {
+    return DeviceMemory(model, stage_shape(model, {.pp = 3}, stage), pipeline.rules);
   };
-  const auto layers = [&](std::int64_t count) {
-    return static_cast<double>(count * activation_bytes(model, 500, 1).count());
+  const auto moment = [&](std::int64_t stage, std::int64_t tokens, std::int64_t others) {
+    return at(stage).beside(at(stage).peak({.tokens = tokens}), at(stage).kept(others)).total();
   };
-  // Under 1F1B stage 0 is fuller, which has not the last norm: that much less lies above the states of stage 1.
-  const double norm = static_cast<double>(model.hidden * (weight_bytes + gradient_bytes + optimizer_bytes));
-  const auto above_states = [&](PipelineSchedule schedule) {
-    return static_cast<double>(device(plan, schedule) - device(empty, schedule));
-  };
-  CHECK(above_states(PipelineSchedule::one_f_one_b) == layers(2 * 2) - norm);
-  CHECK(above_states(PipelineSchedule::gpipe) == layers(3 * 2));
+  // In its backward a micro-batch has two behind it on the first stage, one on the second, none on the third.
+  const Bytes expected = std::max({moment(0, 300, 200 + 500), moment(0, 400, 300 + 200), moment(1, 200, 500),
+                                   moment(1, 400, 300), moment(2, 500, 0)});
+  CHECK(PlanMemory(plan, pipeline).use().device == expected);
+
+  pipeline.pipeline.forward_first = true;
+  const Bytes all = std::max(moment(0, 100, 1400), std::max(moment(1, 100, 1400), moment(2, 100, 1400)));
+  CHECK(PlanMemory(plan, pipeline).use().device >= all);
+  CHECK(PlanMemory(plan, pipeline).use().device > expected);
+}
+
+TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
+  const Plan plan = plan_with(1, std::vector<MicroBatch>(9, micro_batch(300, 0, 1)));
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 2;
+  pipeline.pipeline.virtual_stages = 2;
+  const DeviceMemory first(model, stage_shape(model, {.pp = 2}, 0), pipeline.rules);
+  const DeviceMemory last(model, stage_shape(model, {.pp = 2}, 1), pipeline.rules);
+  // Chunks in flight: 2 (2 - 1) + (2 - 1) 2 + 1 = 5 on the first stage, 3 on the last; a micro-batch is two of them.
+  const Bytes on_first = first.beside(first.peak({.tokens = 300}), first.kept(300) * 3 / 2).total();
+  const Bytes on_last = last.beside(last.peak({.tokens = 300}), last.kept(300) * 1 / 2).total();
+  CHECK(PlanMemory(plan, pipeline).use().device == std::max(on_first, on_last));
+}
+
+TEST_CASE("over time the first stage of a pipeline holds every micro-batch from its begin to its end", "[memory]") {
+  const Plan plan = plan_with(1, {micro_batch(300, 0, 1), micro_batch(100, 0, 1)});
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 2;
+  Timeline timeline;
+  timeline.step_time = 90_ms;
+  timeline.micro_batches = {{Instant::at(10_ms), Instant::at(50_ms)}, {Instant::at(20_ms), Instant::at(70_ms)}};
+  const DeviceMemory first(model, stage_shape(model, {.pp = 2}, 0), pipeline.rules);
+  const auto holding = [&](std::int64_t tokens) { return first.beside(first.states(), first.kept(tokens)).total(); };
+  CHECK(PlanMemory(plan, pipeline).over_time(HdpRank(0), timeline, {}).samples ==
+        std::vector<MemorySample>{{0_ms, holding(0), {}},
+                                  {10_ms, holding(300), {}},
+                                  {20_ms, holding(400), {}},
+                                  {50_ms, holding(100), {}},
+                                  {70_ms, holding(0), {}},
+                                  {90_ms, holding(0), {}}});
+}
+
+TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[memory]") {
+  const Plan plan = plan_with(1, {micro_batch(1000, 0, 1)});
+  Timeline timeline;
+  timeline.step_time = 50_ms;
+  timeline.micro_batches = {{Instant::at(0_ms), Instant::at(40_ms)}};
+  MemorySetting again = setting(1);
+  again.rules.activations.recompute = Recompute::full;
+  PlanMemory memory(plan, again);
+  memory.place(timeline, WorkModel{.per_token = 1});
+  CHECK(memory.use().at == 10_ms);  // a quarter: forward, forward again, and twice its time backward
+}
+
+TEST_CASE("time never runs back in a rank's samples where the intervals of its groups overlap", "[memory]") {
+  const Plan plan = plan_with(2, {micro_batch(1000, 0, 2), micro_batch(300, 0, 1)});
+  Timeline timeline = two_micro_batches();
+  timeline.micro_batches[1].begin = Instant::at(30_ms);  // rank 0 was done with the first 10 ms before rank 1
+  const RankMemory memory = PlanMemory(plan, setting(2)).over_time(HdpRank(0), timeline, WorkModel{.per_token = 1});
+  CHECK(std::is_sorted(memory.samples.begin(), memory.samples.end(),
+                       [](const MemorySample& a, const MemorySample& b) { return a.at < b.at; }));
 }
 
 }  // namespace

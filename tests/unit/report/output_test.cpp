@@ -107,6 +107,37 @@ TEST_CASE("links.csv has a row a link", "[csv]") {
   CHECK(line_number(links, 1) == "0,1Mi,static,node 0 nic 3 out,25,50,0.5,30,0.3");
 }
 
+TEST_CASE("memory.csv has a row a sample of each rank of the fullest step", "[csv]") {
+  std::vector<Run> runs = two_runs();
+  runs[1].result.memory = {
+      3,
+      {{HdpRank(5), {{0_ms, Bytes(1'000'000'000), {}}, {250_ms, Bytes(2'000'000'000), Bytes(500'000'000)}}},
+       {HdpRank(6), {{0_ms, Bytes(1'000'000'000), {}}}}}};
+  const std::string memory = memory_csv(runs);
+  CHECK(line_number(memory, 0) == "point,data.context,plan,step,rank,time_s,device_gb,host_gb");
+  CHECK(line_number(memory, 1) == "0,1Mi,\"hdp, wide\",3,5,0,1,0");
+  CHECK(line_number(memory, 2) == "0,1Mi,\"hdp, wide\",3,5,0.25,2,0.5");
+  CHECK(std::count(memory.begin(), memory.end(), '\n') == 1 + 3);
+}
+
+TEST_CASE("a run that does not fit says what fills the device and what would help", "[table]") {
+  const auto line_with = [](MemoryPart part) {
+    std::vector<Run> runs = {a_run("static", 4_s)};
+    MemoryUse& memory = runs[0].result.steps[0].memory;
+    memory.parts[MemoryPart::parameters] = Bytes(20'000'000'000);
+    memory.parts[part] += Bytes(70'000'000'000);
+    memory.device = memory.parts.total();
+    evaluate(runs, std::nullopt);
+    return result_table("mine", runs);
+  };
+  CHECK_THAT(
+      line_with(MemoryPart::activations),
+      Catch::Contains("\nstatic at data.context 1Mi does not fit: activations 70.0 GB, parameters 20.0 GB; use a "
+                      "smaller mesh.capacity, recompute activations, or offload them\n"));
+  CHECK_THAT(line_with(MemoryPart::parameters), Catch::Contains("; use a larger mesh.tp, or mesh.zero: 3\n"));
+  CHECK_THAT(line_with(MemoryPart::workspace), Catch::Contains("; use a larger mesh.tp or a smaller mesh.capacity\n"));
+}
+
 TEST_CASE("the busiest links come first, those of equal use by their place, unused ones not at all", "[report]") {
   ClusterSpec spec;
   spec.devices = 4;

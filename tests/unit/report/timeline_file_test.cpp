@@ -53,6 +53,19 @@ TEST_CASE("a timeline is read back equal", "[report]") {
   CHECK(read.timeline.ranks[0][Activity::attention] == Duration::picoseconds(1));
 }
 
+TEST_CASE("what ranks did on their cores, and what share of one was predicted, are read back equal", "[report]") {
+  const TimelineTitle title{"predicted", "p", 3, 0.5};
+  std::vector<Breakdown> processor(1);
+  processor[0][Activity::linear] = Duration::picoseconds(7);
+  const std::string text = timeline_text(title, small_timeline(), processor);
+  const TimelineFile read = read_timeline("x.jsonl", text);
+  CHECK(read.title == title);
+  CHECK(read_timeline_title("x.jsonl", text.substr(0, text.find('\n'))) == title);
+  REQUIRE(read.processor.size() == 1);
+  CHECK(read.processor[0][Activity::linear] == Duration::picoseconds(7));
+  CHECK(read_timeline("x.jsonl", small_text).processor.empty());
+}
+
 TEST_CASE("what is no timeline is told with its line", "[report]") {
   const std::string text = small_text;
   const auto broken = [&](const std::string& part, const std::string& by) {
@@ -61,6 +74,8 @@ TEST_CASE("what is no timeline is told with its line", "[report]") {
   };
   CHECK_THROWS_WITH(read_timeline("x.jsonl", ""), Contains("x.jsonl:1:1: error: this is no line of a timeline"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("timeline/1", "result/1")), Contains("its schema is not"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(R"("step": 3)", R"("step": 3, "core_share": 2)")),
+                    Contains("x.jsonl:1:1") && Contains("2 is no share of a core"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("exchange", "exchanges")),
                     Contains("x.jsonl:4:1") && Contains("there is no 'exchanges'"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("0.25", "-1")), Contains("-1 s is no time"));

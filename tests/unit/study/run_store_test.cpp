@@ -37,10 +37,14 @@ RunResult a_result() {
   step.evidence = {DurationSum::picoseconds(5), DurationSum::picoseconds(6), {}, {}};
   step.evidence[2].add(Duration::max(), 3);  // what many ranks do together
   step.connections = {13, 14};
-  step.memory = {Bytes(9), Bytes(10), Bytes(15)};
+  step.memory = {Bytes(9), Bytes(10), Bytes(15), {}, HdpRank(7), 2, 8_ps};
+  step.memory.parts[MemoryPart::head] = Bytes(9);
   step.events = 11;
   step.phases = {0.1, 0.2, 0.3, 0.4, 0.5};
-  return {{step}, {step.mean, Breakdown{}}, {{"node 0 nic 0 out", 25_GBps, Bytes(12), 0.5}}};
+  return {{step},
+          {step.mean, Breakdown{}},
+          {{"node 0 nic 0 out", 25_GBps, Bytes(12), 0.5}},
+          {3, {{HdpRank(7), {{0_ps, Bytes(1), Bytes(2)}, {8_ps, Bytes(9), Bytes(3)}}}, {HdpRank(8), {}}}}};
 }
 
 TEST_CASE("a kept run comes back exactly", "[resume]") {
@@ -56,6 +60,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   CHECK(step.busy == expected.busy);
   CHECK(step.evidence == expected.evidence);
   CHECK(step.memory == expected.memory);
+  CHECK(kept->memory == a_result().memory);
   CHECK(step.connections == expected.connections);
   CHECK(step.events == expected.events);
   CHECK(step.sequences == 17);

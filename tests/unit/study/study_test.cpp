@@ -34,7 +34,12 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
   CHECK_FALSE(point.connections.cold);
   CHECK_FALSE(study.compare_to);
   CHECK(line_of(*study.resolved.find("mesh")) ==
-        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm}");
+        "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, "
+        "recompute: none, zero: 1}");
+  CHECK(line_of(*study.resolved.find("memory")) == "{loss: fused, fragmentation: 0.047, reserve: auto}");
+  CHECK(point.memory.fused_loss);
+  CHECK_FALSE(point.memory.reserve);
+  CHECK(study.memory_ranks == 8);
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
 
@@ -164,12 +169,6 @@ TEST_CASE("a sweep with a typing error in its path is told at the sweep", "[stud
 TEST_CASE("compare_to names one of the plans", "[study]") {
   CHECK(StudyFile(std::string(good_study) + "compare_to: hdp-naiv\n").problems() ==
         Problems{"12:13: there is no plan 'hdp-naiv'"});
-}
-
-TEST_CASE("output that cannot be written yet is refused, not forgotten", "[study]") {
-  CHECK(StudyFile(std::string(good_study) + "output: {html: true, perfetto: {ranks: 8}}\n").problems() ==
-        Problems{"12:16: 'html' cannot be written yet", "12:32: 'perfetto' cannot be written yet"});
-  CHECK(StudyFile(std::string(good_study) + "output: {html: false}\n").problems().empty());
 }
 
 TEST_CASE("a mixture of experts is refused for the time being", "[study]") {

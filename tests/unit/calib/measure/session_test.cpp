@@ -128,6 +128,20 @@ TEST_CASE("what a disturbance has made unlike is measured again, until two round
   CHECK(rounds[label_of(plan[2].subject)] == 2);
 }
 
+TEST_CASE("what the device is not ready for is measured when it is as found again", "[session]") {
+  Calibration calibration;
+  const std::vector<Planned> plan = {{MessageSubject{MessageKind::send_recv, 2, 4096}, 1}, {Gemm{64, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  calibration.device.disturb_messages(2);
+  const SessionResult result = run_session(
+      calibration.device, plan, calibration.journal,
+      {.speed = calibration.device.speed(calibration.device.circumstances()), .rule = rule.get(), .rounds = 1});
+  CHECK(result.postponed == 2);
+  CHECK(result.left_out == 0);
+  REQUIRE(calibration.journal.measurements().size() == 2);
+  CHECK(family_of(calibration.journal.measurements().front().subject) == "gemm");
+}
+
 TEST_CASE("what no two rounds agree about is counted when rounds are over", "[session]") {
   Calibration calibration({.noise = 0.3});
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}};

@@ -151,6 +151,21 @@ TEST_CASE("embedding rows are looked up, and gradients of repeated ids add up", 
   });
 }
 
+TEST_CASE("the embedding of a token in another device's table is zero, and has no gradient here", "[layer]") {
+  const auto backend = make_cpu_backend();
+  const std::vector<std::int32_t> ids = {1, -1};
+  const auto table = tensor(10, 2 * 3);
+  std::vector<float> y(6, NAN);
+  backend->run(EmbeddingForward{
+      .tokens = 2, .vocabulary = 2, .width = 3, .table = table.data(), .ids = ids.data(), .y = y.data()});
+  CHECK(y == std::vector<float>{table[3], table[4], table[5], 0, 0, 0});
+  const std::vector<float> d_y = {1, 2, 3, 4, 5, 6};
+  std::vector<float> d_table(6, 0);
+  backend->run(EmbeddingBackward{
+      .tokens = 2, .vocabulary = 2, .width = 3, .ids = ids.data(), .d_y = d_y.data(), .d_table = d_table.data()});
+  CHECK(d_table == std::vector<float>{0, 0, 0, 1, 2, 3});
+}
+
 TEST_CASE("an id outside the vocabulary is refused by name", "[layer]") {
   const auto backend = make_cpu_backend();
   const std::vector<std::int32_t> ids = {0, 7};
@@ -186,6 +201,50 @@ TEST_CASE("cross-entropy and its gradient agree with fp64; ignored tokens give z
     CHECK(relative_error(logits, truth.d_logits, 0.25) <= 2 * bound);
     CHECK(loss[2] == 0);
     CHECK(logits[static_cast<std::size_t>(2 * vocabulary)] == 0);
+  });
+}
+
+TEST_CASE("columns of a vocabulary that is cut have the loss and the gradient of the whole", "[layer]") {
+  for_every_width([](Backend& backend, std::int64_t vocabulary) {
+    auto logits = tensor(11, tokens * vocabulary);
+    for (std::int64_t i = 0; i < vocabulary; ++i) logits[static_cast<std::size_t>(i)] += 300;
+    const std::vector<std::int32_t> targets = {0, static_cast<std::int32_t>(vocabulary - 1), -1, 0,
+                                               static_cast<std::int32_t>(vocabulary / 2)};
+    const auto truth = reference::cross_entropy(to_double(logits), targets, 0.25);
+    std::vector<float> whole(tokens, NAN);
+    backend.run(LogSumExp{.tokens = tokens, .vocabulary = vocabulary, .logits = logits.data(), .result = whole.data()});
+
+    std::vector<double> loss(tokens, 0);
+    std::vector<float> gradient(logits.size(), NAN);
+    const std::int64_t cut = vocabulary / 3;
+    for (const auto& [begin, end] : {std::pair(std::int64_t{0}, cut), std::pair(cut, vocabulary)}) {
+      const std::int64_t count = end - begin;
+      std::vector<float> part;
+      std::vector<std::int32_t> here;
+      for (std::int64_t token = 0; token < tokens; ++token) {
+        const auto row = logits.begin() + token * vocabulary;
+        part.insert(part.end(), row + begin, row + end);
+        const std::int64_t target = targets[static_cast<std::size_t>(token)];
+        const bool is_here = target >= begin && target < end;
+        here.push_back(static_cast<std::int32_t>(target < 0 ? -1 : is_here ? target - begin : count));
+      }
+      std::vector<float> part_loss(tokens, NAN);
+      backend.run(CrossEntropy{.tokens = tokens,
+                               .vocabulary = count,
+                               .scale = 0.25F,
+                               .logits = part.data(),
+                               .targets = here.data(),
+                               .loss = part_loss.data(),
+                               .log_sum_exp = whole.data()});
+      for (std::int64_t token = 0; token < tokens; ++token) {
+        loss[static_cast<std::size_t>(token)] += part_loss[static_cast<std::size_t>(token)];
+        std::copy_n(part.begin() + token * count, count, gradient.begin() + token * vocabulary + begin);
+      }
+    }
+    // A number around 300 is known to 2^-24 of that, and so is the first row's logarithm.
+    CHECK(std::abs(loss[0] - truth.loss[0]) <= 300 * 2e-7);
+    for (std::size_t i = 1; i < loss.size(); ++i) CHECK(loss[i] == Approx(truth.loss[i]).margin(4 * bound));
+    CHECK(relative_error(gradient, truth.d_logits, 0.25) <= 300 * 2e-7);
   });
 }
 

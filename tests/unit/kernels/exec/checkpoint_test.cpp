@@ -33,17 +33,23 @@ struct Run {
 };
 
 // Goes on from `from`, unless that is empty, and ends with a checkpoint at `to`, unless that is.
-Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to) {
-  const Transformer model = tiny_model();
+Transformer two_by_two() {
+  Transformer model = tiny_model();
+  model.kv_heads = 2;
+  return model;
+}
+
+Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to, int tp = 1) {
+  const Transformer model = two_by_two();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   Run result;
-  run_ranks(static_cast<int>(plans.front().ranks), [&](Transport& transport) {
+  run_ranks(static_cast<int>(plans.front().ranks) * tp, [&](Transport& transport) {
     const auto backend = make_cpu_backend();
-    Executor executor(*backend, transport, model);
+    Executor executor(*backend, transport, model, TrainingOptions{.adam = {}, .tp = tp});
     if (!from.empty() && executor.load(from) != plans.front().step) throw std::logic_error("another step");
     Run own;
     for (const Plan& plan : plans) {
-      const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks, .tp = tp});
       own.losses.push_back(executor.run_step(Program(plan, lowering), *tokens).loss);
     }
     if (!to.empty()) executor.save(to, plans.back().step + 1);
@@ -75,10 +81,33 @@ TEST_CASE("training goes on on another number of ranks, to rounding", "[exec][ch
   }
 }
 
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("a checkpoint knows nothing of tensor parallelism", "[exec][checkpoint][tp]") {
+  const test::TemporaryFolder folder;
+  const fs::path of_one = folder.path() / "one";
+  const fs::path of_two = folder.path() / "two";
+  (void)run(plans_of(2, 0, 2), "", of_one);
+  (void)run(plans_of(2, 2, 3), of_one, of_two, 2);
+  const Run whole = run(plans_of(2, 2, 4), of_one, "");
+  const Run end = run(plans_of(2, 3, 4), of_two, "");
+  CHECK(end.losses[0] == Approx(whole.losses[1]).epsilon(1e-5));
+
+  // To the bit where nothing is computed in between.
+  run_ranks(4, [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    Executor executor(*backend, transport, two_by_two(), TrainingOptions{.adam = {}, .tp = 2});
+    executor.save(of_two, executor.load(of_one));
+  });
+  CHECK(bytes_of(of_two) == bytes_of(of_one));
+}
+
 // A file like `from` with one change.
 fs::path changed(const fs::path& from, const std::function<void(std::string&)>& change) {
-  std::ifstream file(from, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::string bytes = bytes_of(from);
   change(bytes);
   fs::path to = from.string() + "-changed";
   std::ofstream(to, std::ios::binary) << bytes;

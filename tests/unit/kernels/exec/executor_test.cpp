@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -67,6 +68,159 @@ TEST_CASE("every policy on any number of ranks has the gradients of one rank", "
       CHECK(test::relative_rms_error(many.gradients, one.gradients) <= rounding);
       CHECK(many.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
     }
+  }
+}
+
+// Four heads, and a vocabulary and hidden size that four devices do not divide.
+Transformer four_heads(std::int64_t layers = 2) {
+  Transformer model = tiny_model(layers);
+  model.heads = model.kv_heads = 4;
+  return model;
+}
+
+// Rings of both ranks and packs of one; on one rank, two packs.
+Plan packs_and_rings(std::int64_t hdp, std::int64_t layers) {
+  if (hdp == 1) return hand_plan(1, layers, lengths, {{{0}, {0, 1, 2, 3}}, {{0}, {4, 5, 6, 7, 8, 9}}});
+  return hand_plan(2, layers, lengths, {{{0, 1}, {0}}, {{1}, {1, 2, 3}}, {{1, 0}, {7, 8, 4}}, {{0}, {5, 6, 9}}});
+}
+
+TEST_CASE("tensor-parallel devices have the loss and the gradients of fp64, in packs and in rings", "[exec][tp]") {
+  const Transformer model = four_heads();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  std::vector<float> start(static_cast<std::size_t>(ParameterLayout(model).count()));
+  ParameterLayout(model).initial_values(TrainingOptions{}.seed, 0, start);
+  const auto expected = ReferenceTransformer(model, start).step(lengths, 0, *tokens);
+  for (const int tp : {1, 2, 4}) {
+    for (const std::int64_t hdp : {1, 2}) {
+      INFO("tp " << tp << ", hdp " << hdp);
+      const Training trained = train(model, packs_and_rings(hdp, model.layers), *tokens, {.tp = tp});
+      CHECK(trained.losses[0] == Approx(expected.loss).epsilon(1e-6));
+      CHECK(test::relative_rms_error(trained.gradients, expected.gradients) <= rounding);
+    }
+  }
+}
+
+TEST_CASE("tied embeddings and key-value heads of several query heads are cut too", "[exec][tp]") {
+  Transformer model = tiny_model();
+  model.heads = 4;
+  model.kv_heads = 2;
+  model.tied_embeddings = true;
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  const Training one = train(model, one_rank_plan(model.layers, {30, 12}), *tokens, Way{});
+  const Training two = train(model, hand_plan(2, model.layers, {30, 12}, {{{0, 1}, {0, 1}}}), *tokens, {.tp = 2});
+  CHECK(test::relative_rms_error(two.gradients, one.gradients) <= rounding);
+}
+
+TEST_CASE("devices without a token or a word of their own have their part all the same", "[exec][tp]") {
+  Transformer model = four_heads(1);
+  model.vocabulary = 5;  // two words each: the last of four devices has none
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  for (const std::vector<std::int64_t>& few : {std::vector<std::int64_t>{2}, {1}, {5, 1}}) {
+    const Training one = train(model, one_rank_plan(1, few), *tokens, Way{});
+    const Training four = train(model, one_rank_plan(1, few), *tokens, {.tp = 4});
+    CHECK(four.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
+    CHECK(test::relative_rms_error(four.gradients, one.gradients) <= rounding);
+  }
+}
+
+TEST_CASE("training goes the same way on any number of tensor-parallel devices", "[exec][tp]") {
+  const Transformer model = four_heads();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  std::vector<Plan> plans(4, packs_and_rings(2, model.layers));
+  for (std::size_t step = 0; step < plans.size(); ++step) plans[step].step = static_cast<std::int64_t>(step);
+  const TrainingOptions options{.seed = 1, .adam = {.rate = 1e-3F}};
+  const Training one = train(model, plans, *tokens, options);
+  const Training two = train(model, plans, *tokens, options, default_time_limit, {.tp = 2});
+  for (std::size_t step = 0; step < plans.size(); ++step) {
+    CHECK(two.losses[step] == Approx(one.losses[step]).epsilon(1e-5));
+  }
+  const auto twice = train(model, plans, *tokens, options, default_time_limit, {.tp = 2});
+  CHECK(twice.parameters == two.parameters);
+}
+
+TEST_CASE("what is computed again gives the same bits", "[exec][recompute]") {
+  const Transformer model = four_heads(3);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  for (const int tp : {1, 2}) {
+    for (const std::int64_t hdp : {1, 2}) {
+      INFO("tp " << tp << ", hdp " << hdp);
+      const Plan plan = packs_and_rings(hdp, model.layers);
+      const Training kept = train(model, plan, *tokens, {.tp = tp});
+      for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+        const Training again = train(model, plan, *tokens, {.tp = tp, .recompute = recompute});
+        CHECK(again.losses == kept.losses);
+        CHECK(again.gradients == kept.gradients);
+      }
+    }
+  }
+}
+
+// ---- Offload
+
+// Other shares for unlike micro-batches; one has none.
+Plan offloading(Plan plan) {
+  const double shares[] = {1, 0.5, 0, 0.8};
+  for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) plan.micro_batches[i].offload = shares[i % 4];
+  return plan;
+}
+
+TEST_CASE("activations that were on the host give the same bits", "[exec][offload]") {
+  for (const std::int64_t layers : {2, 3, 6}) {
+    const Transformer model = four_heads(layers);
+    const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+    for (const auto& [hdp, way] : {std::pair<std::int64_t, Way>{1, {}},
+                                   {2, {}},
+                                   {2, {.tp = 2}},
+                                   {2, {.recompute = Recompute::selective}},
+                                   {2, {.recompute = Recompute::full}}}) {
+      INFO(layers << " layers, hdp " << hdp << ", tp " << way.tp << ", recompute "
+                  << recompute_names[static_cast<std::size_t>(way.recompute)]);
+      const Plan plan = packs_and_rings(hdp, layers);
+      const Training stays = train(model, plan, *tokens, way);
+      const Training travels = train(model, offloading(plan), *tokens, way);
+      CHECK(travels.losses == stays.losses);
+      CHECK(travels.gradients == stays.gradients);
+    }
+  }
+}
+
+TEST_CASE("copies run beside what computes: out in the order of layers, and back last in first out",
+          "[exec][offload]") {
+  constexpr std::int64_t layers = 6;
+  const Transformer model = four_heads(layers);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  Plan plan = one_rank_plan(layers, {400, 50});
+  plan.micro_batches[0].offload = 1;
+  const Timeline timeline = train(model, {plan}, *tokens).timelines.at(0);
+  CHECK(timeline.ranks[0].total() == timeline.step_time);
+
+  std::vector<const InstructionRecord*> out;
+  std::vector<const InstructionRecord*> back;
+  for (const InstructionRecord& record : timeline.instructions) {
+    if (record.stream == Stream::d2h) out.push_back(&record);
+    if (record.stream == Stream::h2d) back.push_back(&record);
+    CHECK(record.begin <= record.end);
+  }
+  // Layers 0 to 3 of 6, which backward reaches in its iterations 2 to 5.
+  const auto iterations = [](const std::vector<const InstructionRecord*>& records) {
+    std::vector<std::uint32_t> found;
+    for (const InstructionRecord* const record : records) found.push_back(record->iteration);
+    return found;
+  };
+  CHECK(iterations(out) == std::vector<std::uint32_t>{0, 1, 2, 3});
+  CHECK(iterations(back) == std::vector<std::uint32_t>{2, 3, 4, 5});
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<InstructionRecord>> computed;  // by block and iteration
+  for (const InstructionRecord& record : timeline.instructions) {
+    if (record.stream == Stream::compute) computed[{record.block, record.iteration}].push_back(record);
+  }
+  // A layer takes the place of that two before it, which must have gone; and needs what it has kept.
+  for (const InstructionRecord* const record : out) {
+    CHECK(record->begin >= computed.at({record->block, record->iteration}).back().end);
+    CHECK(record->end <= computed.at({record->block, record->iteration + 2}).front().begin);
+  }
+  for (const InstructionRecord* const record : back) {
+    CHECK(record->begin >= computed.at({record->block, record->iteration - 2}).back().end);
+    CHECK(record->end <= computed.at({record->block, record->iteration}).front().begin);
   }
 }
 
@@ -278,7 +432,7 @@ TEST_CASE("a message of a ring has the bytes that its program says", "[exec]") {
     const auto backend = make_cpu_backend();
     Counting counting(transport);
     Executor executor(*backend, counting, model);
-    const LoweringOptions lowering = lowering_for(*backend, model, 3);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 3});
     const Program program(plan, lowering);
     (void)executor.run_step(program, *tokens);
     if (transport.rank() != 1) return;
@@ -296,6 +450,30 @@ TEST_CASE("a message of a ring has the bytes that its program says", "[exec]") {
   CHECK(sent == expected);
 }
 
+TEST_CASE("what a rank waits for its program belongs to the step, as data_wait", "[exec]") {
+  const Transformer model = tiny_model(1);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  const Plan plan = hand_plan(2, 1, {24}, {{{0, 1}, {0}}});
+  constexpr std::chrono::milliseconds late(20);
+  Timeline timeline;
+  run_ranks(2, [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    Executor executor(*backend, transport, model);
+    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const Program program(plan, lowering);
+    const ProgramSource source = [&]() -> const Program& {
+      if (transport.rank() == 1) std::this_thread::sleep_for(late);
+      return program;
+    };
+    StepOutcome outcome = executor.run_step(source, *tokens);
+    if (outcome.timeline) timeline = std::move(*outcome.timeline);
+  });
+  REQUIRE(timeline.ranks.size() == 2);
+  CHECK(timeline.ranks[1][Activity::data_wait] >= Duration::seconds(0.02));
+  CHECK(timeline.ranks[0][Activity::data_wait] < timeline.ranks[1][Activity::data_wait]);
+  for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
+}
+
 // ---- What cannot be executed, and what goes wrong
 
 class FaultyTokens final : public TokenSource {
@@ -311,14 +489,14 @@ class FaultyTokens final : public TokenSource {
   void (*fault_)();
 };
 
-TEST_CASE("a plan for another number of ranks, another model or with offload is refused by name", "[exec]") {
+TEST_CASE("a plan for another number of ranks or another model is refused by name", "[exec]") {
   const Transformer model = tiny_model();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   const auto run = [&](const Plan& plan, const TokenSource& source) {
     run_ranks(2, [&](Transport& transport) {
       const auto backend = make_cpu_backend();
       Executor executor(*backend, transport, model);
-      const LoweringOptions lowering = lowering_for(*backend, model, plan.ranks);
+      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks});
       (void)executor.run_step(Program(plan, lowering), source);
     });
   };
@@ -326,11 +504,33 @@ TEST_CASE("a plan for another number of ranks, another model or with offload is 
                     Contains("the plan is for 3 ranks, but there are 2"));
   CHECK_THROWS_WITH(run(hand_plan(2, 5, {9}, {{{0}, {0}}}), *tokens),
                     Contains("the plan is for a model of 5 layers, 'tiny' has 2"));
-  Plan offloading = hand_plan(2, 2, {9}, {{{0}, {0}}});
-  offloading.micro_batches[0].offload = 0.5;
-  CHECK_THROWS_WITH(run(offloading, *tokens), Contains("micro-batch 0 offloads activations"));
   CHECK_THROWS_WITH(run(hand_plan(2, 2, {9}, {{{0}, {0}}}), *make_synthetic_tokens(99, 1)),
                     Contains("the data have a vocabulary of 99, 'tiny' has one of 61"));
+}
+
+TEST_CASE("what tensor-parallel devices cannot share is refused by name", "[exec][tp]") {
+  Transformer model = tiny_model();
+  model.ffn_hidden = 101;
+  CHECK_THROWS_WITH(ParameterLayout(model, {0, 2}),
+                    "model 'tiny' cannot be executed: its 1 key-value heads do not divide among 2 devices, its 101 "
+                    "columns of its MLP do not divide among 2 devices");
+  const auto executor_of = [](int tp) {
+    run_ranks(3, [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      const Executor executor(*backend, transport, four_heads(), TrainingOptions{.adam = {}, .tp = tp});
+    });
+  };
+  CHECK_THROWS_WITH(executor_of(2), "3 ranks are no whole number of HDP ranks of 2 devices");
+  const auto tokens = make_synthetic_tokens(61, 1);
+  const auto run_as_tp_1 = [&] {
+    run_ranks(2, [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, four_heads(), TrainingOptions{.adam = {}, .tp = 2});
+      const LoweringOptions lowering = lowering_for(*backend, four_heads(), {.hdp = 1});
+      (void)executor.run_step(Program(one_rank_plan(2, {9}), lowering), *tokens);
+    });
+  };
+  CHECK_THROWS_WITH(run_as_tp_1(), "the program is for tp 1, but ranks have 2 devices");
 }
 
 TEST_CASE("all that a model has and the executor has not is named at once", "[exec]") {
@@ -354,7 +554,7 @@ TEST_CASE("a loss that is no number ends the step on every rank, before the para
     const auto backend = make_cpu_backend();
     const TrainingOptions poisoned{.seed = 1, .adam = {.rate = std::numeric_limits<float>::infinity()}};
     Executor executor(*backend, transport, model, poisoned);
-    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     (void)executor.run_step(Program(plan, lowering), *tokens);
     try {
       (void)executor.run_step(Program(plan, lowering), *tokens);
@@ -386,7 +586,7 @@ TEST_CASE("when one rank is asked to stop, all know", "[exec]") {
   run_ranks(2, [&](Transport& transport) {
     const auto backend = make_cpu_backend();
     Executor executor(*backend, transport, model);
-    const LoweringOptions lowering = lowering_for(*backend, model, 2);
+    const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = 2});
     if (executor.run_step(Program(plan, lowering), *tokens).stopped) told += 10;
     if (executor.run_step(Program(plan, lowering), *tokens, transport.rank() == 1).stopped) ++told;
   });

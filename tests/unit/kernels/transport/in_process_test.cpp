@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/transport/group_transport.h"
 #include "tests/support/catch.h"
 #include "tests/support/transport_laws.h"
 
@@ -45,6 +46,34 @@ TEST_CASE("collectives of threads are the plain sums and copies, for every size 
       REQUIRE(report.text() == no_faults);
     }
   }
+}
+
+TEST_CASE("groups of ranks have collectives of their own, at the same time and crosswise", "[transport]") {
+  constexpr int groups = 2;
+  for (const int size : {1, 2, 3}) {
+    LawReport report;
+    run_ranks(groups * size, [&](Transport& transport) {
+      // Neighbours, as tensor-parallel devices are, and those that have the same place among them.
+      std::vector<int> neighbours;
+      for (int i = 0; i < size; ++i) neighbours.push_back(transport.rank() / size * size + i);
+      std::vector<int> alike;
+      for (int i = 0; i < groups; ++i) alike.push_back(transport.rank() % size + i * size);
+      GroupTransport beside(transport, neighbours);
+      GroupTransport across(transport, alike);
+      for (int round = 0; round < 3; ++round) {
+        check_collectives(beside, 101, report);
+        check_collectives(across, 7, report);
+      }
+    });
+    CHECK(report.text() == no_faults);
+  }
+}
+
+TEST_CASE("a group without its rank, or with one that is not there, is refused", "[transport]") {
+  run_ranks(1, [](Transport& transport) {
+    CHECK_THROWS_WITH(GroupTransport(transport, {}), "rank 0 is not in its group");
+    CHECK_THROWS_WITH(GroupTransport(transport, {0, 1}), "a group has rank 1, but there are 1 ranks");
+  });
 }
 
 TEST_CASE("a sum too long for the memory of its parts is made slice by slice", "[transport]") {

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "sim/app/command.h"
+#include "sim/app/timeline_sets.h"
+#include "sim/base/diagnostic.h"
+#include "sim/report/comparison_output.h"
+#include "sim/report/comparison_page.h"
+#include "sim/report/output_file.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> paths;
+  Format format = Format::table;
+  std::string out;
+};
+
+TimelineFile timeline_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file) throw InputError(Position{path.string(), 0, 0}, "this file cannot be read");
+  return read_timeline(path.string(), text);
+}
+
+Comparison comparison_of(const TimelineSet& set) {
+  std::vector<Comparison> steps;
+  for (const StepFiles& files : set.steps) {
+    StepComparison step(files.predicted.string(), timeline_of(files.predicted));
+    for (const std::filesystem::path& measured : files.measured) step.add(measured.string(), timeline_of(measured));
+    steps.push_back(step.result());
+  }
+  Comparison mean = mean_of(steps);
+  if (!set.name.empty()) mean.plan = set.name;
+  return mean;
+}
+
+std::string formatted(const std::vector<Comparison>& plans, Format format) {
+  switch (format) {
+    case Format::table:
+      break;
+    case Format::csv:
+      return families_csv(plans);
+    case Format::json:
+      return comparison_json(plans);
+  }
+  return comparison_table(plans);
+}
+
+void write_comparison(const std::filesystem::path& folder, const std::string& title,
+                      const std::vector<Comparison>& plans) {
+  prepare_folder(folder);
+  write_file(folder / "comparison.json", comparison_json(plans));
+  write_file(folder / "families.csv", families_csv(plans));
+  write_file(folder / "ranks.csv", compared_ranks_csv(plans));
+  write_file(folder / "comparison.html", comparison_page(title, plans));
+}
+
+int run_command(const CompareOptions& options, const Session&) {
+  std::vector<Comparison> plans;
+  for (const TimelineSet& set : find_timelines(options.paths)) plans.push_back(comparison_of(set));
+  const std::string title = fmt::format("Predicted and measured: {}", options.paths[0]);
+  if (!options.out.empty()) write_comparison(options.out, title, plans);
+  print(formatted(plans, options.format));
+  return 0;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Hold predicted timelines against measured ones, instruction by instruction");
+  CompareOptions& options = add_command(*command, session, run_command);
+  command
+      ->add_option("PATH", options.paths,
+                   "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan")
+      ->required()
+      ->check(CLI::ExistingPath);
+  add_format(*command, options.format);
+  command->add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
+      ->type_name("FOLDER");
+  command->footer(
+      "csv is the table of families. The noise floor is what the runs of a step differ by: the medians of its even "
+      "and\n"
+      "of its odd runs, subtracted; it is known for steps that were executed with --repeat.\n"
+      "Example:\n"
+      "  hdpsim execute configs/studies/real.yaml --plan hdp-balance --repeat 5 --out real\n"
+      "  hdpsim compare real --out difference");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <thread>
+
+#include "sim/app/command.h"
+#include "sim/app/progress.h"
+#include "sim/app/signals.h"
+#include "sim/report/output_file.h"
+#include "sim/study/study_paths.h"
+#include "sim/study/validation.h"
+
+namespace hdpsim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ValidateOptions {
+  std::vector<std::string> sets;
+  std::string out;
+  Format format = Format::table;
+  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+};
+
+std::vector<std::string> shipped_sets(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog& catalog) {
+  const std::vector<std::string> shipped = shipped_sets(catalog.validation_sets());
+  std::vector<fs::path> paths;
+  for (const std::string& set : options.sets.empty() ? shipped : options.sets) {
+    if (looks_like_path(set)) {
+      paths.emplace_back(set);
+    } else if (std::find(shipped.begin(), shipped.end(), set) != shipped.end()) {
+      paths.push_back(catalog.validation_sets() / (set + ".yaml"));
+    } else {
+      throw InputError(fmt::format("there is no validation set '{}'", set), suggestion(set, shipped));
+    }
+  }
+  return paths;
+}
+
+int run_command(const ValidateOptions& options, const Session& session) {
+  Catalog catalog(session.data_folder);
+  std::vector<ValidationStudy> sets;
+  for (const fs::path& path : chosen_sets(options, catalog)) sets.push_back(load_validation(path.string(), catalog));
+  if (!options.out.empty()) prepare_folder(options.out);
+
+  catch_stop_signals();
+  std::vector<ValidationRow> rows;
+  for (const ValidationStudy& set : sets) {
+    note(fmt::format("{}: {} cases", set.set.name, set.set.cases.size()));
+    auto part = validate(set, {.jobs = static_cast<std::size_t>(options.jobs), .version = version, .stop = [] {
+                                 return stop_signal() != 0;
+                               }});
+    if (!part) return exit_by_signal + stop_signal();
+    std::move(part->begin(), part->end(), std::back_inserter(rows));
+  }
+  if (!options.out.empty()) {
+    const fs::path folder = options.out;
+    write_file(folder / "validation.json", formatted(rows, Format::json));
+    write_file(folder / "validation.csv", formatted(rows, Format::csv));
+    write_file(folder / "sets.csv", summaries_csv(summarize(rows)));
+  }
+  print(formatted(rows, options.format));
+  return 0;
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("validate", "Lay predictions beside published measurements");
+  ValidateOptions& options = add_command(*command, session, run_command);
+  command->add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
+  command->add_option("--out", options.out, "Write validation.json, validation.csv and sets.csv there")
+      ->type_name("FOLDER");
+  add_format(*command, options.format);
+  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command->footer("Example:\n  hdpsim validate sc21 vtrain-multi-node");
+}
+
+}  // namespace hdpsim::app

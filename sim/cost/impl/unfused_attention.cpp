@@ -1,0 +1,47 @@
+#include "sim/cost/impl/unfused_attention.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t forward_bytes_per_score = (2 + 2) + (2 + 2 + 1);
+constexpr std::int64_t backward_bytes_per_score = (2 + 1 + 2) + (2 + 2 + 2);
+
+// The products of all heads and equal blocks as one: what is cut into tiles is the same. The short side, the head, is
+// laid along the short side of a tile, as libraries choose.
+struct Products {
+  Gemm scores;   // queries x keys, over the head; also the gradient of P
+  Gemm queries;  // head x queries, over the keys: the output, the gradient of Q
+  Gemm keys;     // head x keys, over the queries: the gradients of K and V
+};
+
+Products products_of(const AttentionBlock& block, const Attention& op) {
+  const std::int64_t batch = op.heads * block.count;
+  return {{batch * block.queries, block.keys, op.head_dim},
+          {op.head_dim, batch * block.queries, block.keys},
+          {op.head_dim, batch * block.keys, block.queries}};
+}
+
+}  // namespace
+
+Estimate UnfusedAttentionCostModel::attention(const Attention& op) const {
+  Estimate sum{Duration{}, Evidence::measured};
+  const auto add = [&](const Estimate& part, std::int64_t times) {
+    sum.time += times * part.time;
+    sum.evidence = std::max(sum.evidence, part.evidence);
+  };
+  const bool forward = op.direction == Direction::forward;
+  for (const AttentionBlock& block : op.blocks) {
+    const Products products = products_of(block, op);
+    const std::int64_t scores = op.heads * block.count * block.queries * block.keys;
+    add(model_->gemm(products.scores), 1);
+    add(model_->gemm(products.queries), 1);
+    if (!forward) add(model_->gemm(products.keys), 2);
+    add(model_->memory_bound({Bytes(scores * (forward ? forward_bytes_per_score : backward_bytes_per_score)), 2}), 1);
+  }
+  return sum;
+}
+
+}  // namespace hdpsim

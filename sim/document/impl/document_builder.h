@@ -1,0 +1,77 @@
+#pragma once
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/mark.h>
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/document/document.h"
+
+namespace hdpsim {
+
+/// Builds a document from what the YAML parser meets, and counts while it does: a hostile file is given up before it
+/// fills the memory, and so is one that the parser itself never gets to the end of.
+class DocumentBuilder final : public YAML::EventHandler {
+ public:
+  /// Thrown through the parser when a limit is passed, which has been reported then.
+  struct GivenUp {};
+
+  DocumentBuilder(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
+
+  /// The first document. Those behind it are reported if there is anything in them.
+  [[nodiscard]] Value take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override;
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override;
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value style) override;
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value style) override;
+  void OnMapEnd() override { close(); }
+
+ private:
+  /// A map or list whose end has not come yet.
+  struct Open {
+    Value value;
+    YAML::anchor_t anchor = 0;
+    std::size_t values_before = 0;
+    // Of a map: the key whose value comes next, if there is one.
+    bool has_key = false;
+    bool key_counts = true;  ///< False for one that was reported: its value is dropped.
+    std::string key;
+    Position key_position;
+    std::set<std::string> keys;
+  };
+  struct Anchored {
+    Value value;
+    std::size_t values = 0;
+  };
+
+  [[nodiscard]] Position position_of(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+  void count(const Position& position, std::size_t values);
+  void open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor);
+  void close();
+  /// A finished value takes its place: as an item, as a key, as the value of one, or as the document.
+  void place(Value value);
+  void take_key(Open& map, Value key);
+
+  std::string file_;
+  Diagnostics& diagnostics_;
+  std::size_t documents_ = 0;
+  bool told_second_ = false;
+  std::size_t values_ = 0;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchored_;
+  Value root_;
+};
+
+}  // namespace hdpsim

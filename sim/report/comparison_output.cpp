@@ -1,0 +1,205 @@
+#include "sim/report/comparison_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/csv.h"
+#include "sim/report/kendall_tau.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t worst_families = 10;
+constexpr std::size_t ranks_of_table = 16;
+
+std::string time_text(double seconds) {
+  return seconds == 0 ? "-" : duration_text(Duration::seconds(seconds));
+}
+
+std::string percent_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:+.1f}%", 100 * *share) : "-";
+}
+
+std::string noise_text(const Comparison& plan) {
+  if (!plan.noise_floor_s || !(plan.step_time_s.measured > 0)) return "unknown";
+  return fmt::format("{:.1f}%", 100 * *plan.noise_floor_s / plan.step_time_s.measured);
+}
+
+std::string share_text(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.0f}%", 100 * part / whole) : "-";
+}
+
+std::size_t widest_name(const std::vector<Comparison>& plans) {
+  std::size_t width = 4;
+  for (const Comparison& plan : plans) width = std::max(width, plan.plan.size());
+  return width;
+}
+
+std::string summary_table(const std::vector<Comparison>& plans) {
+  const std::size_t width = widest_name(plans);
+  std::string text = fmt::format("  {:<{}}{:>7}{:>7}{:>12}{:>12}{:>9}{:>13}\n", "plan", width, "steps", "runs",
+                                 "predicted", "measured", "error", "noise floor");
+  for (const Comparison& plan : plans) {
+    text += fmt::format("  {:<{}}{:>7}{:>7}{:>12}{:>12}{:>9}{:>13}\n", plan.plan, width, plan.steps.size(), plan.runs,
+                        time_text(plan.step_time_s.predicted), time_text(plan.step_time_s.measured),
+                        percent_text(plan.step_time_s.error()), noise_text(plan));
+  }
+  const bool noise_unknown = std::any_of(plans.begin(), plans.end(), [](const auto& p) { return !p.noise_floor_s; });
+  if (noise_unknown) text += "  the noise floor is unknown where steps were run once: execute them with --repeat\n";
+  if (const std::optional<double> tau = ranking_agreement(plans)) {
+    text += fmt::format("  ranking of the plans, Kendall's tau: {:.2f}\n", *tau);
+  }
+  return text;
+}
+
+std::string family_table(const Comparison& plan) {
+  std::string text = fmt::format("\n  {:<20}{:>14}{:>12}{:>12}{:>12}{:>9}\n", fmt::format("{}, all ranks", plan.plan),
+                                 "instructions", "predicted", "measured", "difference", "error");
+  for (std::size_t i = 0; i < std::min(worst_families, plan.families.size()); ++i) {
+    const FamilyComparison& family = plan.families[i];
+    text += fmt::format("  {:<20}{:>14}{:>12}{:>12}{:>12}{:>9}\n", family.family, family.instructions,
+                        time_text(family.seconds.predicted), time_text(family.seconds.measured),
+                        time_text(family.seconds.difference()), percent_text(family.seconds.error()));
+  }
+  if (plan.families.size() > worst_families) {
+    text += fmt::format("  and {} families that differ less\n", plan.families.size() - worst_families);
+  }
+  return text;
+}
+
+std::string activity_table(const Comparison& plan) {
+  std::string text =
+      fmt::format("\n  {:<34}{:>12}{:>12}{:>12}\n", "mean of the ranks", "predicted", "measured", "difference");
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const Pair& pair = plan.activities_s[i];
+    if (pair.predicted == 0 && pair.measured == 0) continue;
+    text += fmt::format("  {:<34}{:>12}{:>12}{:>12}\n", activity_name(static_cast<Activity>(i)),
+                        time_text(pair.predicted), time_text(pair.measured), time_text(pair.difference()));
+  }
+  if (!plan.on_core_s) return text;
+  const Pair& pair = *plan.on_core_s;
+  text += fmt::format("  {:<34}{:>12}{:>12}{:>12}{:>9}\n", "kernels, while on a core", time_text(pair.predicted),
+                      time_text(pair.measured), time_text(pair.difference()), percent_text(pair.error()));
+  if (plan.core_share < 1) {
+    text += fmt::format("  ranks share cores: step and kernels are predicted with {:.0f}% of a core each\n",
+                        100 * plan.core_share);
+  }
+  return text;
+}
+
+std::string rank_table(const Comparison& plan) {
+  std::string text = fmt::format("\n  {:<6}{:>16}{:>12}{:>9}{:>20}{:>12}\n", "rank", "busy, predicted", "measured",
+                                 "error", "hidden, predicted", "measured");
+  const std::vector<std::size_t> shown = worst_ranks(plan, ranks_of_table);
+  for (const std::size_t i : shown) {
+    const RankComparison& rank = plan.ranks[i];
+    text += fmt::format("  {:<6}{:>16}{:>12}{:>9}{:>20}{:>12}\n", i, time_text(rank.busy_s.predicted),
+                        time_text(rank.busy_s.measured), percent_text(rank.busy_s.error()),
+                        share_text(rank.hidden_s.predicted, rank.exchange_s.predicted),
+                        share_text(rank.hidden_s.measured, rank.exchange_s.measured));
+  }
+  if (shown.size() < plan.ranks.size()) {
+    text += fmt::format("  and {} ranks whose busy time differs less\n", plan.ranks.size() - shown.size());
+  }
+  return text + "  (hidden: the share of the time of exchanges in which the rank computed)\n";
+}
+
+Json pair_json(const Pair& pair) {
+  return {{"predicted", pair.predicted}, {"measured", pair.measured}};
+}
+
+// A map that begins with `json`.
+Json plan_json(const Comparison& plan, Json json) {
+  json["plan"] = plan.plan;
+  json["steps"] = plan.steps;
+  json["runs"] = plan.runs;
+  json["step_time_s"] = pair_json(plan.step_time_s);
+  json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
+  json["core_share"] = plan.core_share;
+  json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
+  json["families"] = Json::array();
+  for (const FamilyComparison& family : plan.families) {
+    json["families"].push_back({{"family", family.family},
+                                {"instructions", family.instructions},
+                                {"predicted_s", family.seconds.predicted},
+                                {"measured_s", family.seconds.measured}});
+  }
+  json["activities"] = Json::array();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    json["activities"].push_back({{"activity", activity_name(static_cast<Activity>(i))},
+                                  {"predicted_s", plan.activities_s[i].predicted},
+                                  {"measured_s", plan.activities_s[i].measured}});
+  }
+  json["ranks"] = Json::array();
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+    json["ranks"].push_back({{"rank", i},
+                             {"busy_s", pair_json(plan.ranks[i].busy_s)},
+                             {"exchange_s", pair_json(plan.ranks[i].exchange_s)},
+                             {"hidden_s", pair_json(plan.ranks[i].hidden_s)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::optional<double> ranking_agreement(const std::vector<Comparison>& plans) {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  for (const Comparison& plan : plans) {
+    predicted.push_back(plan.step_time_s.predicted);
+    measured.push_back(plan.step_time_s.measured);
+  }
+  return kendall_tau(predicted, measured);
+}
+
+std::string comparison_table(const std::vector<Comparison>& plans) {
+  std::string text = summary_table(plans);
+  for (const Comparison& plan : plans) text += family_table(plan) + activity_table(plan) + rank_table(plan);
+  return text;
+}
+
+std::string comparison_json(const std::vector<Comparison>& plans) {
+  Json json = {{"schema", "hdpsim.comparison/1"}};
+  if (plans.size() == 1) {
+    json = plan_json(plans[0], std::move(json));
+  } else {
+    const std::optional<double> tau = ranking_agreement(plans);
+    json["kendall_tau"] = tau ? Json(*tau) : Json();
+    json["plans"] = Json::array();
+    for (const Comparison& plan : plans) json["plans"].push_back(plan_json(plan, Json::object()));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string families_csv(const std::vector<Comparison>& plans) {
+  std::string text = "plan,family,instructions,predicted_s,measured_s\n";
+  for (const Comparison& plan : plans) {
+    for (const FamilyComparison& family : plan.families) {
+      text += fmt::format("{},{},{},{},{}\n", csv_field(plan.plan), family.family, family.instructions,
+                          family.seconds.predicted, family.seconds.measured);
+    }
+  }
+  return text;
+}
+
+std::string compared_ranks_csv(const std::vector<Comparison>& plans) {
+  std::string text =
+      "plan,rank,predicted_busy_s,measured_busy_s,predicted_exchange_s,measured_exchange_s,predicted_hidden_s,"
+      "measured_hidden_s\n";
+  for (const Comparison& plan : plans) {
+    for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+      const auto& [busy, exchange, hidden] = plan.ranks[i];
+      text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_field(plan.plan), i, busy.predicted, busy.measured,
+                          exchange.predicted, exchange.measured, hidden.predicted, hidden.measured);
+    }
+  }
+  return text;
+}
+
+}  // namespace hdpsim

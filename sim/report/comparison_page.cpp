@@ -1,0 +1,167 @@
+#include "sim/report/comparison_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/comparison_output.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr char head[] = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<style>
+body { font: 15px/1.45 sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
+th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+.predicted { fill: #4477aa; }
+.measured { fill: #ee6677; }
+p.note { color: #555; }
+@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
+</style>
+)";
+
+constexpr double bar_width = 260;
+constexpr std::size_t ranks_of_page = 64;
+
+std::string time_text(double seconds) {
+  return seconds == 0 ? "&ndash;" : duration_text(Duration::seconds(seconds));
+}
+
+std::string percent_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:+.1f} %", 100 * *share) : "&ndash;";
+}
+
+// Predicted above measured; `longest` seconds fill the width.
+std::string bars(const Pair& pair, double longest) {
+  const auto width = [&](double seconds) { return longest > 0 ? bar_width * std::max(0.0, seconds) / longest : 0.0; };
+  return fmt::format(
+      R"(<svg width="{0}" height="16" role="img" aria-label="predicted {1}, measured {2}">)"
+      R"(<rect class="predicted" width="{3:.1f}" height="7"/><rect class="measured" y="8" width="{4:.1f}" height="7"/></svg>)",
+      bar_width, time_text(pair.predicted), time_text(pair.measured), width(pair.predicted), width(pair.measured));
+}
+
+/// A row of a table: its name and what was predicted and measured.
+struct Row {
+  std::string name;
+  Pair seconds;
+};
+
+std::string rows_table(std::string_view what, const std::vector<Row>& rows) {
+  double longest = 0;
+  for (const Row& row : rows) longest = std::max({longest, row.seconds.predicted, row.seconds.measured});
+  std::string text = fmt::format(
+      "<table><tr><th>{}</th><th>predicted</th><th>measured</th><th>difference</th><th>error</th><th></th></tr>\n",
+      what);
+  for (const Row& row : rows) {
+    text +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                    html_escaped(row.name), time_text(row.seconds.predicted), time_text(row.seconds.measured),
+                    time_text(row.seconds.difference()), percent_text(row.seconds.error()), bars(row.seconds, longest));
+  }
+  return text + "</table>\n";
+}
+
+std::string step_times(const std::vector<Comparison>& plans) {
+  std::vector<Row> rows;
+  for (const Comparison& plan : plans) rows.push_back({plan.plan, plan.step_time_s});
+  std::string text = "<section><h2>Step time</h2>\n" + rows_table("plan", rows);
+  for (const Comparison& plan : plans) {
+    const std::string noise = plan.noise_floor_s ? time_text(*plan.noise_floor_s) : "unknown, for steps were run once";
+    text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n", html_escaped(plan.plan),
+                        plan.steps.size(), plan.runs, noise);
+    if (plan.core_share < 1) {
+      text += fmt::format("<p class=\"note\">Ranks share cores: predicted with {:.0f} % of a core each.</p>\n",
+                          100 * plan.core_share);
+    }
+  }
+  if (const std::optional<double> tau = ranking_agreement(plans)) {
+    text += fmt::format("<p>Ranking of the plans, Kendall&rsquo;s tau: {:.2f}.</p>\n", *tau);
+  }
+  return text + "</section>\n";
+}
+
+std::string families(const Comparison& plan) {
+  std::vector<Row> rows;
+  for (const FamilyComparison& family : plan.families) rows.push_back({family.family, family.seconds});
+  return rows_table("instructions, all ranks", rows);
+}
+
+std::string activities(const Comparison& plan) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const Pair& pair = plan.activities_s[i];
+    const bool any = pair.predicted != 0 || pair.measured != 0;
+    if (any) rows.push_back({std::string(activity_name(static_cast<Activity>(i))), pair});
+  }
+  if (plan.on_core_s) rows.push_back({"kernels, while on a core", *plan.on_core_s});
+  return rows_table("activity, mean of the ranks", rows);
+}
+
+std::string ranks(const Comparison& plan) {
+  std::vector<Row> busy;
+  std::vector<Row> exposed;
+  for (const std::size_t i : worst_ranks(plan, ranks_of_page)) {
+    const auto& [busy_s, exchange_s, hidden_s] = plan.ranks[i];
+    busy.push_back({fmt::format("rank {}", i), busy_s});
+    exposed.push_back({fmt::format("rank {}", i),
+                       {exchange_s.predicted - hidden_s.predicted, exchange_s.measured - hidden_s.measured}});
+  }
+  const std::string rest =
+      plan.ranks.size() > ranks_of_page
+          ? fmt::format("<p class=\"note\">Of {} ranks those whose busy time is predicted worst.</p>\n",
+                        plan.ranks.size())
+          : "";
+  return rest + rows_table("busy", busy) + rows_table("exchanges that no computation hides", exposed);
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans) {
+  const std::string name = html_escaped(title);
+  std::string page = fmt::format("{}<title>{}</title>\n</head>\n<body>\n<h1>{}</h1>\n", head, name, name);
+  page +=
+      "<p class=\"note\">The upper bar is predicted, the lower one measured; errors are relative to what was "
+      "measured.</p>\n";
+  page += step_times(plans);
+  for (const Comparison& plan : plans) {
+    page += fmt::format("<section><h2>{}</h2>\n", html_escaped(plan.plan)) + families(plan) + activities(plan) +
+            ranks(plan) + "</section>\n";
+  }
+  return page + "</body>\n</html>\n";
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,493 @@
+// The sections of the report, drawn from the data in the page.
+
+const data = JSON.parse(document.getElementById("report-data").textContent);
+const plans = [...new Set(data.runs.map((run) => run.plan))];
+
+const plan_colors = ["#7a828c", "#0b6fb8", "#d1591a", "#1a8f6a", "#b8569a", "#c99700", "#5a4fcf", "#8a5a2b"];
+const activity_colors = {
+  attention: "#1c5fae", linear: "#6aa9e0", cp_comm: "#d1591a", tp_comm: "#f0a04b", offload_stall: "#9b4fb0",
+  bubble: "#e3c7ea", group_wait: "#b9c0c8", grad_sync: "#1a8f6a", optimizer: "#8fd1b3", data_wait: "#c99700",
+  overhead: "#4c535b",
+};
+const evidence_colors = ["#1a8f6a", "#8fd1b3", "#f0a04b", "#b9c0c8"];
+const size_colors = ["#dbe7f3", "#b3d0ea", "#7fb3dd", "#4a92cb", "#1f6fb2", "#12508a", "#0c3a66", "#5a4fcf", "#8a3fb0",
+                     "#b83280", "#d1591a", "#e08f00", "#c9b400"];
+
+const plan_color = (plan) => plan_colors[plans.indexOf(plan) % plan_colors.length];
+const activity_color = (activity) => activity_colors[activity] ?? "#888";
+
+// ---- Charts over all runs
+
+// Lines from low to high on the bars of series `index` of `count`: items [category, low, high].
+function whiskers(name, items, index, count) {
+  return {
+    type: "custom", name, silent: true, z: 5, color: "#1b1f24", tooltip: {show: false},
+    encode: {x: 0, y: [1, 2]}, data: items,
+    renderItem(_, api) {
+      const layout = api.barLayout({barGap: "10%", barCategoryGap: "30%", count})[index];
+      const [x, low] = api.coord([api.value(0), api.value(1)]);
+      const high = api.coord([api.value(0), api.value(2)])[1];
+      const center = x + layout.offsetCenter;
+      const tip = Math.min(4, layout.width / 3);
+      const line = (x1, y1, x2, y2) => ({type: "line", shape: {x1, y1, x2, y2}, style: {stroke: "#1b1f24"}});
+      return {type: "group", children: [line(center, low, center, high), line(center - tip, low, center + tip, low),
+                                        line(center - tip, high, center + tip, high)]};
+    },
+  };
+}
+
+// Bars by point and plan, with intervals. figure(run) is {mean, p5, p95}.
+function draw_by_point(section, label, axis, form, figure) {
+  const points = data.points.map((_, point) => point_name(point, "\n") || "all");
+  const bars = plans.map((plan) => ({
+    type: "bar", name: plan, color: plan_color(plan), barGap: "10%", barCategoryGap: "30%",
+    data: runs_of(plan).map((run) => figure(run).mean),
+  }));
+  const spread = plans.map((plan, i) => whiskers(
+    plan, runs_of(plan).map((run) => [run.point, figure(run).p5, figure(run).p95]), i, plans.length));
+  const text = ({seriesName, dataIndex}) => {
+    const {mean, p5, p95} = figure(runs_of(seriesName)[dataIndex]);
+    return `${point_name(dataIndex, ", ")}\n${seriesName}: ${form(mean)} (${interval(p5, p95, form)})`;
+  };
+  draw(chart_of(section), label, 340, {
+    grid: grid(), legend: legend({data: plans}), tooltip: tooltip(text),
+    xAxis: {type: "category", data: points, axisTick: {show: false}, axisLabel: {hideOverlap: true, lineHeight: 15}},
+    yAxis: {type: "value", ...axis_name(axis.name), nameLocation: "end", nameGap: 12,
+            axisLabel: {formatter: axis.form}},
+    series: [...bars, ...spread],
+  });
+}
+
+// Stacked bars, one a run: parts[i] of {name, color, value(run)}.
+function draw_stacked(section, label, runs, parts, axis) {
+  const rows = runs.map(run_name);
+  const series = parts.map(({name, color, value}) => ({
+    type: "bar", name, color, stack: "all", barCategoryGap: "25%", data: runs.map(value),
+  }));
+  const exact = axis.exact ?? axis.form;
+  const text = ({seriesName, value, dataIndex}) => `${rows[dataIndex]}\n${seriesName}: ${exact(value)}`;
+  draw(chart_of(section), label, 90 + runs.length * (runs.length > 60 ? 14 : 22), {
+    grid: grid(), legend: legend(), tooltip: tooltip(text),
+    xAxis: {...value_axis(axis.name, axis.form), max: axis.max},
+    yAxis: {type: "category", inverse: true, data: rows, axisTick: {show: false},
+            axisLabel: {width: 260, overflow: "truncate"}},
+    series,
+  });
+}
+
+// ---- Names
+
+const point_name = (point, between) =>
+  data.points[point].coordinates.map(([, value]) => value).join(between);
+const full_point_name = (point) =>
+  data.points[point].coordinates.map(([path, value]) => path + " " + value).join(", ") || "the only point";
+const run_name = (run) => [point_name(run.point, ", "), run.plan].filter(Boolean).join(" · ");
+const runs_of = (plan) => data.runs.filter((run) => run.plan === plan);
+const all_same = (values) => values.every((value) => value === values[0]);
+
+// Bars for all runs of a large sweep would not fit on a page: those of the chosen point then stand for all.
+const most_bars = 100;
+const comparable_runs = () =>
+  data.runs.length <= most_bars ? data.runs : data.runs.filter((run) => run.point === chosen().point);
+
+// ---- The sections
+
+function used_activities(runs) {
+  return data.activities.map((name, i) => ({name, i})).filter(({i}) => runs.some((run) => run.breakdown[i] > 0));
+}
+
+function breakdown_bar(run) {
+  const parts = used_activities([run]).map(({name, i}) => ({name, share: run.breakdown[i] / run.step_time.mean}));
+  const text = parts.filter(({share}) => share >= 0.005).sort((a, b) => b.share - a.share)
+    .map(({name, share}) => `${name} ${percent(share)}`).join(", ");
+  const pieces = parts.map(({name, share}) => {
+    const piece = element("span", {});
+    piece.style.width = 100 * share + "%";
+    piece.style.background = activity_color(name);
+    return piece;
+  });
+  return element("div", {className: "bar", role: "img", title: text, "aria-label": text}, ...pieces);
+}
+
+function activity_legend() {
+  const entries = used_activities(data.runs).map(({name}) => {
+    const color = element("i", {});
+    color.style.background = activity_color(name);
+    return element("li", {}, color, name);
+  });
+  return element("ul", {className: "legend", "aria-label": "Colours of the bars"}, ...entries);
+}
+
+function memory_text({memory}) {
+  if (memory.fits) return digits(memory.device) + " GB";
+  const too_much = (use, limit, what) => `${digits(use)} of ${digits(limit)} ${what}: too much`;
+  if (memory.device > memory.device_limit) return too_much(memory.device, memory.device_limit, "GB");
+  return too_much(memory.host, memory.host_limit, "GB of host");
+}
+
+function show_results() {
+  const compared = data.runs.some((run) => run.speedup);
+  const columns = [{title: "Plan", text: true}, {title: "Step time"}, {title: "p5 – p95"}, {title: "Tokens/s"},
+                   ...(compared ? [{title: "Speed-up"}, {title: "p5 – p95"}] : []), {title: "MFU"},
+                   {title: "Memory a device"}, {title: "Where the time goes", text: true}];
+  const soft = (text) => element("span", {className: "interval"}, text);
+  const row = (run, best) => [
+    run.plan, element("span", {className: run === best ? "best" : ""}, seconds(run.step_time.mean)),
+    soft(interval(run.step_time.p5, run.step_time.p95, seconds)), short(run.tokens_per_s),
+    ...(compared ? [ratio(run.speedup.mean), soft(interval(run.speedup.p5, run.speedup.p95, ratio))] : []),
+    (100 * run.mfu).toFixed(1) + "%", memory_text(run), breakdown_bar(run)];
+  const rows = data.points.flatMap((point, index) => {
+    const runs = data.runs.filter((run) => run.point === index);
+    const best = runs.reduce((a, b) => (b.step_time.mean < a.step_time.mean ? b : a));
+    const own_setting = all_same(data.points.map(({setting}) => setting)) ? "" : ": " + point.setting;
+    const title = full_point_name(index) + own_setting;
+    const heading = element("tr", {className: "point"},
+                            element("th", {scope: "colgroup", colSpan: columns.length}, title));
+    return [...(data.points.length > 1 ? [heading] : []), ...runs.map((run) => row(run, best))];
+  });
+  part("results-table").append(table(`${plural(data.runs.length, "run")}; the fastest plan of a point is bold`, columns,
+                                     rows), activity_legend());
+}
+
+function show_speedup() {
+  const run = data.runs.find(({speedup}) => speedup);
+  if (!run) return remove("speedup");
+  const versus = run.speedup.versus;
+  part("versus").textContent = versus;
+  draw_by_point("speedup", `Speed-up of every plan over ${versus} at every point`,
+                {name: "times as fast", form: short_ratio}, ratio, ({speedup}) => speedup);
+  show_figures("speedup", by_point_table(`Speed-up over ${versus}`, ratio, ({speedup}) => speedup));
+}
+
+function show_step_time() {
+  const time = (run) => run.step_time;
+  draw_by_point("step-time", "Step time of every plan at every point", {name: "step time", form: short_seconds},
+                seconds, time);
+  show_figures("step-time", by_point_table("Step time", seconds, time));
+}
+
+function by_point_table(caption, form, figure) {
+  const columns = [{title: "Point", text: true}, ...plans.map((title) => ({title}))];
+  const rows = data.points.map((_, point) => [full_point_name(point), ...plans.map((plan) => {
+    const {mean, p5, p95} = figure(data.runs.find((run) => run.point === point && run.plan === plan));
+    return `${form(mean)} (${interval(p5, p95, form)})`;
+  })]);
+  return table(caption + ", mean (p5 – p95)", columns, rows);
+}
+
+function show_breakdown() {
+  const shares = part("as-shares").checked;
+  const runs = comparable_runs();
+  const used = used_activities(runs);
+  const value = (run, i) => run.breakdown[i] / (shares ? run.step_time.mean : 1);
+  const parts = used.map(({name, i}) => ({name, color: activity_color(name), value: (run) => value(run, i)}));
+  const axis = shares ? {name: "share of the step", form: percent, max: 1}
+    : {name: "mean step time", form: short_seconds, exact: seconds};
+  draw_stacked("breakdown", "Time by activity, a bar a run", runs, parts, axis);
+  show_figures("breakdown", table("Seconds by activity, mean over ranks and steps",
+    [{title: "Run", text: true}, ...used.map(({name}) => ({title: name}))],
+    runs.map((run) => [run_name(run), ...used.map(({i}) => seconds(run.breakdown[i]))])));
+}
+
+function show_evidence() {
+  const runs = comparable_runs();
+  const kinds = data.evidence.map((name, i) => ({name, color: evidence_colors[i], value: (run) => run.evidence[i]}));
+  draw_stacked("evidence", "Share of the time by evidence, a bar a run", runs, kinds,
+               {name: "share of the rank time", form: percent, max: 1});
+  show_figures("evidence", table("Share of the rank time",
+    [{title: "Run", text: true}, ...data.evidence.map((title) => ({title}))],
+    runs.map((run) => [run_name(run), ...run.evidence.map(percent)])));
+  const profiles = [...new Set(data.points.map(({profile}) => profile))];
+  part("evidence-note").textContent = `Costs come from: ${profiles.join("; ")}.`;
+  const missing = [...new Set(data.points.flatMap(({not_modelled}) => not_modelled))];
+  const steps = [...new Set(data.runs.map((run) => run.steps))];
+  const limits = [
+    `Intervals are the spread over ${steps.join(", ")} simulated step${steps.at(-1) === 1 ? "" : "s"} of a run: how ` +
+    "much batches differ. They do not hold the error of the costs.",
+    ...missing.map((key) => `Not modelled, for the profile lacks it: ${key}.`),
+  ];
+  part("limits").replaceChildren(...limits.map((text) => element("li", {}, text)));
+}
+
+// ---- One run
+
+function chosen() {
+  const point = Number(part("choose-point").value);
+  const plan = part("choose-plan").value;
+  return data.runs.find((run) => run.point === point && run.plan === plan);
+}
+
+// Sequential colours from light to dark, which print well in grey.
+const heat_colors = ["#f3f6fa", "#c3dbf0", "#7fb3dd", "#3a86c4", "#14558f", "#0b2f52"];
+
+function show_ranks(run) {
+  const {cells, ranks_per_cell} = run.busy_map;
+  if (cells.length === 0) return hide("ranks");
+  const columns = 2 ** Math.min(7, Math.max(3, Math.ceil(Math.log2(Math.sqrt(cells.length * 4)))));
+  const rows = Math.ceil(cells.length / columns);
+  const whole = run.step_time.mean;
+  part("per-cell").textContent = `${plural(run.ranks, "rank")}, ` +
+    (ranks_per_cell === 1 ? "a cell each." : `a cell is the mean of ${ranks_per_cell} consecutive ranks.`);
+  const first = (cell) => cell * ranks_per_cell;
+  const name = (cell) => ranks_per_cell === 1 ? `rank ${cell}`
+    : `ranks ${first(cell)} to ${Math.min(run.ranks, first(cell) + ranks_per_cell) - 1}`;
+  const text = ({data: [x, y]}) => {
+    const cell = y * columns + x;
+    return `${name(cell)}\nbusy ${seconds(cells[cell])}, ${percent(cells[cell] / whole)} of the step`;
+  };
+  draw(part("rank-map"), `How busy each of ${run.ranks} ranks is`, 80 + rows * Math.min(22, Math.max(8, 360 / rows)), {
+    grid: grid(), tooltip: tooltip(text),
+    xAxis: {type: "category", data: [...Array(columns).keys()].map((x) => "+" + first(x)), position: "bottom",
+            axisTick: {show: false}, axisLine: {show: false}},
+    yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + first(y * columns)),
+            axisTick: {show: false}, axisLine: {show: false}},
+    visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0,
+                itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors},
+                formatter: percent},
+    series: [{type: "heatmap", data: cells.map((busy, i) => [i % columns, Math.floor(i / columns), busy / whole]),
+              itemStyle: {borderColor: "#fff", borderWidth: rows > 24 ? 0.3 : 1}, progressive: 0}],
+  });
+  show_histogram(run);
+}
+
+function show_histogram(run) {
+  const {least, most, counts} = run.busy_histogram;
+  const width = (most - least) / counts.length;
+  const fine = (value) => value >= 1 ? digits(value, 4) + " s" : seconds(value);
+  const bin = (i) => counts.length === 1 ? seconds(least) : interval(least + i * width, least + (i + 1) * width, fine);
+  draw(part("rank-histogram"), "How many ranks are busy how long", 220, {
+    grid: grid({top: 32}), tooltip: tooltip(({dataIndex, value}) => `${bin(dataIndex)}\n${plural(value, "rank")}`),
+    xAxis: {type: "category", ...axis_name("busy time of a rank"), data: counts.map((_, i) => fine(least + i * width)),
+            axisTick: {show: false}, axisLabel: {hideOverlap: true}},
+    yAxis: {type: "value", name: "ranks", nameTextStyle: {color: "#57606a", align: "left"}, minInterval: 1},
+    series: [{type: "bar", data: counts, color: plan_color(run.plan), barCategoryGap: "6%"}],
+  });
+  const [min, mean, max, deviation] = run.busy;
+  show_figures("ranks",
+    table("Busy time over ranks, mean over steps of each step's figure",
+          titles("least", "mean", "most", "standard deviation"),
+          [[min, mean, max, deviation].map(seconds)]),
+    table("Ranks by busy time", [{title: "busy", text: true}, {title: "ranks"}],
+          counts.map((count, i) => [bin(i), count.toLocaleString("en")]).filter(([, count]) => count !== "0")));
+}
+
+// Group sizes in powers of two: 1, 2, 3 to 4, 5 to 8, ...
+const size_class = (ranks) => Math.ceil(Math.log2(ranks));
+const size_name = (index) => {
+  const most = 2 ** index;
+  return index < 2 ? String(most) : `${most / 2 + 1} – ${most}`;
+};
+
+function show_timeline(run) {
+  const step = run.shown_step;
+  if (!step || step.lanes.length === 0) return hide("timeline");
+  const rank_of = ({rank}) => `rank ${rank}`;
+  const left_out = step.lanes.reduce((sum, lane) => sum + lane.left_out, 0);
+  part("lanes-note").textContent = `Step ${step.step} (${seconds(step.time)}): ${step.lanes.length} of ` +
+    `${plural(run.ranks, "rank")}, from the least busy one to the busiest.` +
+    (left_out > 0 ? ` ${left_out.toLocaleString("en")} later micro-batches of these ranks are left out.` : "");
+  const file = run.timeline && element("a", {href: run.timeline.split("/").map(encodeURIComponent).join("/")},
+                                       run.timeline);
+  part("timeline-file").replaceChildren(...(file ? ["In full, for ui.perfetto.dev: ", file, "."] : []));
+  const classes = new Map();
+  step.lanes.forEach((lane, y) => lane.pieces.forEach(([begin, end, ranks, count, offload]) => {
+    const index = size_class(ranks);
+    if (!classes.has(index)) classes.set(index, []);
+    classes.get(index).push([y, begin, end, ranks, count, offload]);
+  }));
+  const series = [...classes.keys()].sort((a, b) => a - b).map((index) => ({
+    type: "custom", name: size_name(index), color: size_colors[Math.min(index, size_colors.length - 1)],
+    encode: {x: [1, 2], y: 0}, data: classes.get(index), renderItem: piece_of_lane,
+  }));
+  const text = ({data: [y, begin, end, ranks, count, offload]}) =>
+    `${rank_of(step.lanes[y])}: ${plural(ranks, "rank")}, ${tokens(count)} tokens\n` +
+    `${seconds(begin)} to ${seconds(end)}: ${seconds(end - begin)}` +
+    (offload > 0 ? `\noffload ${percent(offload)}` : "");
+  const label = `Micro-batches of ${step.lanes.length} ranks over one step`;
+  draw(chart_of("timeline"), label, 110 + 30 * step.lanes.length, {
+    grid: grid({bottom: 28}),
+    legend: legend({formatter: (name) => name + (name === "1" ? " rank" : " ranks")}),
+    tooltip: tooltip(text),
+    xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: step.time},
+    yAxis: {type: "category", inverse: true, data: step.lanes.map(rank_of), axisTick: {show: false}},
+    dataZoom: [{type: "slider", height: 14, bottom: 4, filterMode: "weakFilter", brushSelect: false,
+                labelFormatter: (value) => seconds(value)}],
+    series,
+  });
+  show_figures("timeline", table("Micro-batches of the shown ranks",
+    [{title: "Rank", text: true}, ...titles("begin", "end", "ranks", "tokens", "offload")],
+    step.lanes.flatMap((lane) => lane.pieces.map(([begin, end, ranks, count, offload]) =>
+      [rank_of(lane), seconds(begin), seconds(end), String(ranks), tokens(count), percent(offload)]))));
+}
+
+const light = (color) => {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  return 0.299 * r + 0.587 * g + 0.114 * b > 150;
+};
+
+function piece_of_lane(place, api) {
+  const [x, y] = api.coord([api.value(1), api.value(0)]);
+  const end = api.coord([api.value(2), api.value(0)])[0];
+  const height = api.size([0, 1])[1] * 0.72;
+  const shape = echarts.graphic.clipRectByRect({x, y: y - height / 2, width: Math.max(end - x, 0.5), height},
+                                               place.coordSys);
+  if (!shape) return undefined;
+  const fill = api.visual("color");
+  const label = String(api.value(3));
+  const fits = shape.width > 8 + 7 * label.length;
+  return {
+    type: "rect", shape, style: {fill, stroke: "#fff", lineWidth: shape.width > 3 ? 0.7 : 0},
+    ...(fits ? {textConfig: {position: "inside"},
+                textContent: {style: {text: label, fontSize: 11, fill: light(fill) ? "#1b1f24" : "#fff"}}} : {}),
+  };
+}
+
+function show_groups(run) {
+  const runs = data.runs.filter((other) => other.point === run.point && other.shown_step);
+  if (runs.length === 0) return hide("groups");
+  part("groups-note").textContent = `Step ${runs[0].shown_step.step}, all plans of the point.`;
+  const total = (each, column) => each.shown_step.group_sizes.reduce((sum, row) => sum + row[column], 0);
+  const last = Math.max(...runs.flatMap((each) => each.shown_step.group_sizes.map(([ranks]) => size_class(ranks))));
+  const classes = [...Array(last + 1).keys()];
+  const share = (each, index) => each.shown_step.group_sizes
+    .filter(([ranks]) => size_class(ranks) === index).reduce((sum, row) => sum + row[2], 0) / total(each, 2);
+  draw(chart_of("groups"), "Share of the tokens by group size, of every plan of the point", 280, {
+    grid: grid(), legend: legend(),
+    tooltip: tooltip(({seriesName, dataIndex, value}) =>
+      `${seriesName}, groups of ${size_name(dataIndex)}\n${percent(value)} of the tokens`),
+    xAxis: {type: "category", ...axis_name("ranks in the group"), data: classes.map(size_name),
+            axisTick: {show: false}},
+    yAxis: {type: "value", axisLabel: {formatter: percent}},
+    series: runs.map((each) => ({type: "bar", name: each.plan, color: plan_color(each.plan), barGap: "10%",
+                                 data: classes.map((index) => share(each, index))})),
+  });
+  show_figures("groups", table("Micro-batches by group size",
+    [{title: "Plan", text: true}, ...titles("ranks", "micro-batches", "tokens", "share of tokens")],
+    runs.flatMap((each) => each.shown_step.group_sizes.map(([ranks, count, sum]) =>
+      [each.plan, String(ranks), count.toLocaleString("en"), tokens(sum), percent(sum / total(each, 2))]))));
+}
+
+function show_links(run) {
+  if (run.links.length === 0) return hide("links");
+  const names = run.links.map(([name]) => name);
+  const others = run.links.some(([, , , , other]) => other > 0);
+  const series = [{name: "this job", index: 3, color: plan_color(run.plan)},
+                  ...(others ? [{name: "other jobs", index: 4, color: "#c9b400"}] : [])];
+  draw(chart_of("links"), "Use of the busiest links", 80 + 20 * names.length, {
+    grid: grid({top: others ? 44 : 8}), legend: legend({show: others}),
+    tooltip: tooltip(({name, seriesName, value}) => `${name}\n${seriesName}: ${percent(value)} of its rate`),
+    xAxis: {...value_axis("share of the link's rate", percent), max: 1},
+    yAxis: {type: "category", inverse: true, data: names, axisTick: {show: false},
+            axisLabel: {width: 300, overflow: "truncate"}},
+    series: series.map(({name, index, color}) => ({type: "bar", name, color, stack: "all",
+                                                   data: run.links.map((link) => link[index])})),
+  });
+  show_figures("links", table(`The ${names.length} busiest links; links.csv has more`,
+    [{title: "Link", text: true}, ...titles("rate", "sent by this job", "use", "other jobs")],
+    run.links.map(([name, rate, sent, use, other]) =>
+      [name, digits(rate) + " GB/s", short(sent * 1e9) + "B", percent(use), percent(other)])));
+}
+
+function show_lengths(run) {
+  const lengths = data.points[run.point].lengths;
+  if (!lengths) return hide("lengths");
+  part("lengths-note").textContent = `${lengths.count.toLocaleString("en")} sequences of all ${run.steps} steps, ` +
+    `${short(lengths.tokens)} tokens; mean ${short(lengths.mean)}, longest ${tokens(lengths.max)}.`;
+  const kinds = [["sequences", 1, "#b9c0c8"], ["tokens", 2, "#6aa9e0"], ["sum of squares", 3, "#1c5fae"]];
+  draw(chart_of("lengths"), "Share of sequences, tokens and squared lengths above powers of two", 280, {
+    grid: grid(), legend: legend(),
+    tooltip: tooltip(({seriesName, name, value}) => `above ${name} tokens\n${percent(value)} of the ${seriesName}`),
+    xAxis: {type: "category", ...axis_name("in sequences longer than"), axisTick: {show: false},
+            data: lengths.shares.map(([above]) => tokens(above))},
+    yAxis: {type: "value", max: 1, axisLabel: {formatter: percent}},
+    series: kinds.map(([name, column, color]) => ({type: "bar", name, color, barGap: "5%",
+                                                   data: lengths.shares.map((row) => row[column])})),
+  });
+  const small = (share) => share > 0 && share < 0.001 ? "<0.1%" : (100 * share).toFixed(1) + "%";
+  show_figures("lengths",
+    table("Shares above a length", [{title: "above"}, ...kinds.map(([title]) => ({title}))],
+          lengths.shares.map(([above, ...shares]) => [tokens(above), ...shares.map(small)])),
+    table("Percentiles", [{title: "percent"}, {title: "tokens"}],
+          lengths.percentiles.map(([share, length]) => [String(share), length.toLocaleString("en")])));
+}
+
+// ---- The page
+
+const remove = (section) => part(section).remove();
+const hide = (section) => { part(section).hidden = true; };
+
+function show_choice() {
+  const run = chosen();
+  for (const section of ["ranks", "timeline", "groups", "links", "lengths"]) part(section).hidden = false;
+  const background = data.points[run.point].background;
+  part("chosen").textContent = `${full_point_name(run.point)}; ${run.plan}: ${seconds(run.step_time.mean)} a step. ` +
+    (background.length > 0 ? `Beside it: ${background.join("; ")}.` : "");
+  for (const show of [show_ranks, show_timeline, show_groups, show_links, show_lengths]) show(run);
+  if (data.runs.length > most_bars) show_comparisons();
+}
+
+function show_comparisons() {
+  show_breakdown();
+  show_evidence();
+}
+
+function offer_choices() {
+  const option = (value, name) => element("option", {value}, name);
+  part("choose-point").append(...data.points.map((_, point) => option(point, full_point_name(point))));
+  part("choose-plan").append(...plans.map((plan) => option(plan, plan)));
+  part("choose-point").value = data.points.length - 1;
+  part("choose-plan").value = plans.at(-1);
+  part("chooser").addEventListener("change", show_choice);
+  part("chooser").addEventListener("submit", (event) => event.preventDefault());
+  part("as-shares").addEventListener("change", show_breakdown);
+}
+
+function name_sections() {
+  const links = [...document.querySelectorAll("main section")].map((section) => {
+    const heading = section.querySelector("h2, h3");
+    heading.id = section.id + "-title";
+    section.setAttribute("aria-labelledby", heading.id);
+    return element("li", {}, element("a", {href: "#" + section.id}, heading.textContent));
+  });
+  part("sections").append(...links);
+}
+
+function show_header() {
+  const settings = [...new Set(data.points.map(({setting}) => setting))];
+  const one = settings.length === 1;
+  part("setting").textContent = one ? settings[0] : `${plural(settings.length, "setting")}, see below`;
+  const profiles = [...new Set(data.points.map(({profile}) => profile))];
+  part("label").textContent = `Simulated. Costs: ${profiles.join("; ")}.`;
+  part("version").textContent = data.version;
+  part("study").textContent = data.study;
+}
+
+function follow_the_width() {
+  const resize = (size) => charts.forEach((chart) => {
+    chart.resize(size);
+    chart.getZr().flush();  // a printer does not wait for the next frame
+  });
+  let pending = 0;
+  window.addEventListener("resize", () => {
+    cancelAnimationFrame(pending);
+    if (!matchMedia("print").matches) pending = requestAnimationFrame(() => resize());
+  });
+  window.addEventListener("beforeprint", () => resize({width: print_width}));
+  window.addEventListener("afterprint", () => resize({width: "auto"}));
+}
+
+part("no-charts").hidden = has_charts;
+if (!has_charts) {
+  document.querySelectorAll(".chart").forEach((place) => place.remove());
+  document.querySelectorAll(".control").forEach((control) => { control.hidden = true; });
+}
+show_header();
+show_results();
+show_speedup();
+show_step_time();
+offer_choices();
+show_comparisons();
+show_choice();
+name_sections();
+follow_the_width();
+document.documentElement.dataset.shown = String(Math.round(performance.now()));

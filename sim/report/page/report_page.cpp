@@ -1,0 +1,266 @@
+#include "sim/report/page/report_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "sim/base/check.h"
+#include "sim/report/page/busy_map.h"
+#include "sim/report/page/page_files.h"
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_cells_a_run = 4096;
+constexpr std::size_t fewest_cells_a_run = 64;
+constexpr std::size_t histogram_bins = 40;
+constexpr std::size_t most_links = 16;
+
+// As many digits as a chart shows: the exact numbers are in the files beside the page.
+double rounded(double value) {
+  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+}
+double rounded_seconds(Duration time) {
+  return rounded(seconds_of(time));
+}
+double rounded_seconds(Instant time) {
+  return rounded_seconds(time.since_start());
+}
+
+Json names_of_activities() {
+  Json names = Json::array();
+  for (std::size_t i = 0; i < activity_count; ++i) names.push_back(activity_name(static_cast<Activity>(i)));
+  return names;
+}
+
+Json names_of_evidence() {
+  Json names = Json::array();
+  for (std::size_t i = 0; i < evidence_kinds; ++i) names.push_back(evidence_name(static_cast<Evidence>(i)));
+  return names;
+}
+
+// ---- Of a point
+
+Json lengths_json(const Description& lengths) {
+  Json percentiles = Json::array();
+  for (const auto& [percent, length] : lengths.percentiles) percentiles.push_back({percent, length});
+  Json shares = Json::array();
+  for (const auto& [above, sequences, tokens, squares] : lengths.shares) {
+    shares.push_back({above, rounded(sequences), rounded(tokens), rounded(squares)});
+  }
+  return {{"count", lengths.count}, {"tokens", lengths.tokens}, {"mean", rounded(lengths.mean)},
+          {"min", lengths.min},     {"max", lengths.max},       {"percentiles", percentiles},
+          {"shares", shares}};
+}
+
+Json point_json(const RunInfo& info, const std::optional<Description>& lengths) {
+  Json coordinates = Json::array();
+  for (const auto& coordinate : info.coordinates) coordinates.push_back({coordinate.path, line_of(coordinate.value)});
+  Json background = Json::array();
+  for (const auto& other : info.background) {
+    background.push_back(fmt::format("{}: {} on {} GPUs", other.name, other.what, other.gpus));
+  }
+  return {{"coordinates", coordinates},        {"setting", info.setting},
+          {"profile", info.profile},           {"background", background},
+          {"not_modelled", info.not_modelled}, {"lengths", lengths ? lengths_json(*lengths) : Json()}};
+}
+
+Json points_json(const ReportData& data) {
+  Json points = Json::array();
+  for (const Run& run : data.runs) {
+    if (run.info.point < points.size()) continue;
+    const bool known = run.info.point < data.lengths.size();
+    points.push_back(point_json(run.info, known ? data.lengths[run.info.point] : std::nullopt));
+  }
+  return points;
+}
+
+// ---- Of a run
+
+Json seconds_json(const Breakdown& breakdown) {
+  Json seconds = Json::array();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    seconds.push_back(rounded_seconds(breakdown[static_cast<Activity>(i)]));
+  }
+  return seconds;
+}
+
+Json links_json(const std::vector<LinkUse>& links) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i) {
+    const LinkUse& link = links[i];
+    rows.push_back({link.name, link.rate.gigabytes_per_second(), rounded(link.bytes.gigabytes()),
+                    rounded(link.utilisation), rounded(link.other_utilisation)});
+  }
+  return rows;
+}
+
+Json map_json(const BusyMap& map) {
+  Json cells = Json::array();
+  for (const double cell : map.cells) cells.push_back(rounded(cell));
+  return {{"ranks_per_cell", map.ranks_per_cell}, {"cells", cells}};
+}
+
+Json histogram_json(const BusyHistogram& histogram) {
+  return {{"least", histogram.least}, {"most", histogram.most}, {"counts", histogram.counts}};
+}
+
+Json lane_json(const ShownStep::Lane& lane) {
+  Json pieces = Json::array();
+  for (const ShownStep::Piece& piece : lane.pieces) {
+    pieces.push_back(
+        {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens, rounded(piece.offload)});
+  }
+  return {{"rank", lane.rank}, {"busy", rounded_seconds(lane.busy)}, {"pieces", pieces}, {"left_out", lane.left_out}};
+}
+
+Json step_json(const ShownStep& step) {
+  Json sizes = Json::array();
+  for (const auto& [ranks, micro_batches, tokens] : step.group_sizes) sizes.push_back({ranks, micro_batches, tokens});
+  Json lanes = Json::array();
+  for (const ShownStep::Lane& lane : step.lanes) lanes.push_back(lane_json(lane));
+  return {{"step", step.step}, {"time", rounded_seconds(step.time)}, {"group_sizes", sizes}, {"lanes", lanes}};
+}
+
+Json speedup_json(const std::optional<Speedup>& speedup) {
+  if (!speedup) return nullptr;
+  return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
+}
+
+Json memory_json(const Run& run) {
+  return {{"device", run.metrics.memory.device.gigabytes()},
+          {"device_limit", run.info.device_memory.gigabytes()},
+          {"host", run.metrics.memory.host.gigabytes()},
+          {"host_limit", run.info.host_memory.gigabytes()},
+          {"fits", run.metrics.fits}};
+}
+
+Json run_json(const Run& run, std::size_t cells) {
+  const RunMetrics& metrics = run.metrics;
+  const Percentiles& time = metrics.step_time_s;
+  const BusyTimes& busy = metrics.busy;
+  return {{"point", run.info.point},
+          {"plan", run.info.plan},
+          {"gpus", run.info.gpus},
+          {"steps", metrics.steps},
+          {"step_time", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
+          {"tokens_per_s", metrics.tokens_per_s},
+          {"mfu", metrics.mfu},
+          {"speedup", speedup_json(metrics.speedup)},
+          {"breakdown", seconds_json(metrics.breakdown)},
+          {"busy", {seconds_of(busy.min), seconds_of(busy.mean), seconds_of(busy.max), seconds_of(busy.deviation)}},
+          {"evidence", metrics.evidence},
+          {"memory", memory_json(run)},
+          {"ranks", run.result.ranks.size()},
+          {"busy_map", map_json(busy_map(run.result.ranks, cells))},
+          {"busy_histogram", histogram_json(busy_histogram(run.result.ranks, histogram_bins))},
+          {"links", links_json(run.result.links)},
+          {"shown_step", nullptr},
+          {"timeline", nullptr}};
+}
+
+Json runs_json(const ReportData& data) {
+  const std::size_t share = map_cells / std::max<std::size_t>(1, data.runs.size());
+  const std::size_t cells = std::clamp(share, fewest_cells_a_run, most_cells_a_run);
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < data.runs.size(); ++i) {
+    Json run = run_json(data.runs[i], cells);
+    if (i < data.steps.size() && data.steps[i]) run["shown_step"] = step_json(*data.steps[i]);
+    if (i < data.timelines.size() && !data.timelines[i].empty()) run["timeline"] = data.timelines[i];
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::string name_of(const Value& study) {
+  const Value* name = study.find("name");
+  return name == nullptr ? "study" : name->text;
+}
+
+Json page_json(const ReportData& data) {
+  return {{"version", data.version},         {"name", name_of(data.study)},
+          {"study", to_yaml(data.study)},    {"activities", names_of_activities()},
+          {"evidence", names_of_evidence()}, {"points", points_json(data)},
+          {"runs", runs_json(data)}};
+}
+
+// ---- The page
+
+// In a script element nothing but "</script" and "<!--" means anything to HTML; without "<" there is neither.
+std::string script_safe(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string html_safe(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+/// Copies a template; each `{{name}}` of it becomes the part of that name.
+std::string filled(std::string_view text, const std::vector<std::pair<std::string_view, std::string_view>>& parts) {
+  std::string page;
+  for (std::size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{")) {
+    const std::size_t close = text.find("}}", open);
+    HDPSIM_CHECK(close != std::string_view::npos, "the template of the page has '{{{{' without an end");
+    const std::string_view name = text.substr(open + 2, close - open - 2);
+    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& each) { return each.first == name; });
+    HDPSIM_CHECK(part != parts.end(), "the template of the page asks for '{}'", name);
+    page += text.substr(0, open);
+    page += part->second;
+    text.remove_prefix(close + 2);
+  }
+  return page += text;
+}
+
+}  // namespace
+
+std::string report_page(const ReportData& data) {
+  const std::string json = script_safe(page_json(data));
+  const std::string title = html_safe(name_of(data.study));
+  return filled(page_files::report_html, {{"title", title},
+                                          {"style", page_files::report_css},
+                                          {"data", json},
+                                          {"charts", page_files::charts_js},
+                                          {"parts", page_files::parts_js},
+                                          {"script", page_files::report_js}});
+}
+
+bool report_has_charts() {
+  return !page_files::charts_js.empty();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,304 @@
+#include "sim/study/validation_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/document/reader.h"
+#include "sim/report/values.h"
+#include "sim/study/override.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr Range positive{1, 1e12};
+
+/// How a plan spreads a job; everything else of a case says what the job is.
+constexpr std::array<std::string_view, 8> plan_columns = {
+    "tp", "pp", "dp", "cp", "micro_batch", "virtual_stages", "recompute", "gpus_per_node"};
+constexpr std::array<std::string_view, 3> job_columns = {"model", "sequence", "global_batch"};
+
+bool is_one_of(std::string_view word, const auto& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+struct Column {
+  std::string name;
+  Position position;
+  std::optional<Quantity> figure;
+  std::string plan;
+};
+
+std::vector<std::string> known_columns() {
+  std::vector<std::string> known = quantity_names();
+  known.emplace_back("case");
+  for (const auto name : plan_columns) known.emplace_back(name);
+  for (const auto name : job_columns) known.emplace_back(name);
+  return known;
+}
+
+Column column_of(const Value& title, Diagnostics& diagnostics) {
+  Column column{title.text, title.position, {}, {}};
+  const auto space = title.text.find(' ');
+  const auto& names = quantity_names();
+  const auto figure = std::find(names.begin(), names.end(), title.text.substr(0, space));
+  if (figure != names.end()) {
+    column.figure = static_cast<Quantity>(figure - names.begin());
+    if (space != std::string::npos) column.plan = title.text.substr(space + 1);
+    return column;
+  }
+  const std::vector<std::string> known = known_columns();
+  if (!is_one_of(title.text, known) && title.text.find('.') == std::string::npos) {
+    diagnostics.error(title.position, fmt::format("there is no column '{}'", title.text),
+                      suggestion(title.text, known));
+  }
+  return column;
+}
+
+/// Reads the cells of one row into a case.
+class CaseReader {
+ public:
+  CaseReader(const std::vector<Column>& columns, const std::set<std::string>& constant, const Value& row, Value study,
+             Diagnostics& diagnostics)
+      : columns_(columns), constant_(constant), row_(row), diagnostics_(diagnostics) {
+    case_.study = std::move(study);
+  }
+
+  ValidationCase read() {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Value& cell = row_.items[i];
+      if (!cell.is_null()) take(columns_[i], cell);
+    }
+    if (cell("sequence") != nullptr || cell("global_batch") != nullptr) fixed_lengths();
+    if (case_.name.empty()) case_.name = fmt::format("{}", fmt::join(words_, " "));
+    if (case_.published.empty()) diagnostics_.error(row_.position, "nothing was published of this case");
+    return std::move(case_);
+  }
+
+ private:
+  void take(const Column& column, const Value& cell) {
+    if (column.figure) return figure(column, cell);
+    if (column.name == "case") {
+      case_.name = cell.text;
+      return;
+    }
+    if (!constant_.contains(column.name)) words_.push_back(word(column.name, cell));
+    if (column.name.find('.') != std::string::npos) {
+      put_at(case_.study, column.name, cell, diagnostics_);
+    } else if (column.name == "model") {
+      put_at(case_.study, "model.preset", cell, diagnostics_);
+    } else if (column.name == "recompute") {
+      if (cell.text != "none") put_at(case_.study, "mesh.recompute", cell, diagnostics_);
+    }
+    if (!is_one_of(column.name, plan_columns)) job_.push_back(word(column.name, cell));
+  }
+
+  void figure(const Column& column, const Value& cell) {
+    const auto value = hdpsim::read<double>(cell, diagnostics_);
+    if (!value) return;
+    if (!(*value > 0)) {
+      diagnostics_.error(cell.position, fmt::format("'{}' must be above 0", column.name));
+    }
+    case_.published.push_back({*column.figure, column.plan, *value});
+  }
+
+  // A job of sequences of one length: how its batch becomes packs of one micro-batch, and its degrees a mesh.
+  void fixed_lengths() {
+    const std::int64_t sequence = count("sequence", 0);
+    const std::int64_t global_batch = count("global_batch", 0);
+    const std::int64_t micro_batch = count("micro_batch", 1);
+    const std::int64_t tp = count("tp", 1);
+    const std::int64_t pp = count("pp", 1);
+    const std::int64_t dp = count("dp", 1);
+    const std::int64_t cp = count("cp", 1);
+    const std::int64_t virtual_stages = count("virtual_stages", 1);
+    if (sequence == 0 || global_batch == 0) {
+      diagnostics_.error(row_.position, "a job of sequences of one length needs 'sequence' and 'global_batch'");
+      return;
+    }
+    const std::int64_t context = sequence * micro_batch;
+    put("data.lengths.fixed", sequence, "sequence");
+    put("data.context", context, "sequence");
+    put("data.tokens_per_step", sequence * global_batch, "global_batch");
+    put("data.steps", 1, "sequence");
+    put("mesh.tp", tp, "tp");
+    put("mesh.pp", pp, "pp");
+    put("mesh.hdp", dp * cp, "dp");
+    put("mesh.capacity", (context + cp - 1) / cp, "sequence");
+    put("cluster.gpus", tp * pp * dp * cp, "dp");
+    if (virtual_stages > 1) {
+      put("mesh.virtual_stages", virtual_stages, "virtual_stages");
+      put_at(case_.study, "mesh.schedule", Value::scalar("interleaved", position("virtual_stages")), diagnostics_);
+    }
+    if (cell("gpus_per_node") != nullptr) {
+      put("cluster.node.gpus", count("gpus_per_node", 1), "gpus_per_node");
+      put("cluster.node.nics.count", count("gpus_per_node", 1), "gpus_per_node");
+    }
+    case_.job = fmt::format("{} gpus {}", fmt::join(job_, " "), tp * pp * dp * cp);
+  }
+
+  [[nodiscard]] const Value* cell(std::string_view name) const {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].name == name && !row_.items[i].is_null()) return &row_.items[i];
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] Position position(std::string_view name) const {
+    const Value* found = cell(name);
+    return found == nullptr ? row_.position : found->position;
+  }
+
+  std::int64_t count(std::string_view name, std::int64_t fallback) {
+    const Value* found = cell(name);
+    if (found == nullptr) return fallback;
+    const auto number = hdpsim::read<std::int64_t>(*found, diagnostics_);
+    if (!number) return fallback;
+    if (static_cast<double>(*number) >= positive.least && static_cast<double>(*number) <= positive.most) return *number;
+    diagnostics_.error(found->position,
+                       fmt::format("'{}' must be between {:g} and {:g}", name, positive.least, positive.most));
+    return fallback;
+  }
+
+  // At the cell that it comes from, so that what a study says against it points there.
+  void put(const std::string& path, std::int64_t value, std::string_view from) {
+    put_at(case_.study, path, Value::scalar(std::to_string(value), position(from)), diagnostics_);
+  }
+
+  static std::string word(const std::string& column, const Value& cell) {
+    if (column == "model") return cell.text;
+    return fmt::format("{} {}", column.substr(column.rfind('.') + 1), line_of(cell));
+  }
+
+  const std::vector<Column>& columns_;
+  const std::set<std::string>& constant_;
+  const Value& row_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> words_;
+  std::vector<std::string> job_;
+  ValidationCase case_;
+};
+
+class SetReader {
+ public:
+  explicit SetReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  ValidationSet read(const Value& document) {
+    MapReader map(document, "a validation set", diagnostics_);
+    ValidationSet set;
+    set.name = map.required<std::string>("name").value_or("");
+    set.about = map.required<std::string>("about").value_or("");
+    set.source = map.required<std::string>("source").value_or("");
+    const Value* study = map.require("study");
+    const Value* columns = map.require("columns");
+    const Value* rows = map.require("rows");
+    map.finish();
+    if (study != nullptr && !study->is_map()) {
+      diagnostics_.error(study->position, "the study must be a map of what all cases have in common");
+    }
+    if (study == nullptr || columns == nullptr || rows == nullptr || !study->is_map()) return set;
+    read_columns(*columns, *study);
+    Value base = *study;
+    base.set("name", Value::scalar(set.name, study->position));
+    read_rows(*rows, base, set);
+    return set;
+  }
+
+ private:
+  void read_columns(const Value& columns, const Value& study) {
+    if (!columns.is_sequence() || columns.items.empty()) {
+      diagnostics_.error(columns.position, "the columns must be a list of names");
+      return;
+    }
+    const Value* plans = study.find("plans");
+    const bool one_plan = plans != nullptr && plans->items.size() == 1;
+    std::set<std::string> names;
+    for (const Value& title : columns.items) {
+      columns_.push_back(column_of(title, diagnostics_));
+      if (!names.insert(title.text).second) {
+        diagnostics_.error(title.position, fmt::format("the column '{}' stands here a second time", title.text));
+      }
+      if (columns_.back().figure && columns_.back().plan.empty() && !one_plan) {
+        diagnostics_.error(title.position, fmt::format("of which plan is '{}'?", title.text),
+                           fmt::format("write it behind the figure: {} static", title.text));
+      }
+    }
+  }
+
+  void read_rows(const Value& rows, const Value& study, ValidationSet& set) {
+    if (!rows.is_sequence() || rows.items.empty()) {
+      diagnostics_.error(rows.position, "the rows must be a list that is not empty");
+      return;
+    }
+    bool complete = true;
+    for (const Value& row : rows.items) {
+      if (row.is_sequence() && row.items.size() == columns_.size()) continue;
+      diagnostics_.error(row.position, fmt::format("a row has {} cells, one a column; this one has {}", columns_.size(),
+                                                   row.items.size()));
+      complete = false;
+    }
+    if (!complete) return;
+    const std::set<std::string> constant = constant_columns(rows);
+    std::set<std::string> names;
+    for (const Value& row : rows.items) {
+      set.cases.push_back(CaseReader(columns_, constant, row, study, diagnostics_).read());
+      if (!names.insert(set.cases.back().name).second) {
+        diagnostics_.error(row.position, fmt::format("the case '{}' stands here a second time", set.cases.back().name));
+      }
+    }
+  }
+
+  // Columns whose cells are the same in all rows, unless there is only one row.
+  [[nodiscard]] std::set<std::string> constant_columns(const Value& rows) const {
+    std::set<std::string> constant;
+    for (std::size_t i = 0; i < columns_.size() && rows.items.size() > 1; ++i) {
+      const std::string& first = rows.items.front().items[i].text;
+      const bool same = std::all_of(rows.items.begin(), rows.items.end(),
+                                    [&](const Value& row) { return row.items[i].text == first; });
+      if (same) constant.insert(columns_[i].name);
+    }
+    return constant;
+  }
+
+  Diagnostics& diagnostics_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& quantity_names() {
+  static const std::vector<std::string> names = {"step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup"};
+  return names;
+}
+
+std::string quantity_unit(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::step_time:
+      return "s";
+    case Quantity::tokens_per_s_per_gpu:
+      return "tokens/s";
+    case Quantity::device_memory:
+      return "GB";
+    case Quantity::speedup:
+      return "x";
+  }
+  return {};
+}
+
+std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics) {
+  Diagnostics found;
+  const Value document = load_document(path, found);
+  std::optional<ValidationSet> set;
+  if (found.empty()) set = SetReader(found).read(document);
+  diagnostics.append(found);
+  if (!found.empty()) return std::nullopt;
+  return set;
+}
+
+}  // namespace hdpsim

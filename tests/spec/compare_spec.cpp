@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string fast_study =
+    "name: fast\ncluster: {preset: laptop-cpu, gpus: 2, node: {gpus: 2}}\nmodel: {hf_config: tiny.json}\n"
+    "profile: epyc-cpu\ndata: {lengths: {preset: github}, context: 128, tokens_per_step: 256, steps: 2}\n"
+    "mesh: {capacity: 64}\nplans: [static: {cp: 2}, hdp-balance]\n";
+
+/// A workplace with a study whose steps take milliseconds.
+struct ComparedWorkplace : Workplace {
+  ComparedWorkplace() {
+    write(
+        "tiny.json",
+        R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,)"
+        R"( "num_attention_heads": 1, "vocab_size": 64})");
+    write("fast.yaml", fast_study);
+  }
+  // Exit code 0.
+  [[nodiscard]] Outcome run(const std::string& arguments) const {
+    const Outcome outcome = hdpsim(arguments);
+    CAPTURE(arguments, outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome;
+  }
+};
+
+// Lines that begin with two spaces, the text and a space.
+std::ptrdiff_t rows_of(const std::string& table, const std::string& text) {
+  std::ptrdiff_t rows = 0;
+  for (std::size_t at = 0; (at = table.find("\n  " + text + " ", at)) != std::string::npos; ++at) ++rows;
+  return rows;
+}
+
+TEST_CASE("several plans run in turn, each in a folder of its own, and are compared with medians", "[compare]") {
+  const ComparedWorkplace here;
+  const Outcome executed =
+      here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --repeat 3 --out real");
+  // 2 steps of 3 runs; of each the first warms up.
+  CHECK(rows_of(executed.out, "static") == 6);
+  CHECK(rows_of(executed.out, "hdp-balance") == 6);
+  CHECK_THAT(executed.out, Contains("warm-up") && Contains("plan exposed: "));
+  const std::vector<std::string> files = {"measured-0-2.jsonl", "measured-0.jsonl",  "measured-1-2.jsonl",
+                                          "measured-1.jsonl",   "plan-0.json",       "plan-1.json",
+                                          "predicted-0.jsonl",  "predicted-1.jsonl", "steps.csv"};
+  CHECK(files_in(here.folder() / "real/static") == files);
+  CHECK(files_in(here.folder() / "real/hdp-balance") == files);
+
+  const Outcome compared = here.run("compare real --out difference");
+  CHECK(rows_of(compared.out, "static") == 1);
+  CHECK(rows_of(compared.out, "hdp-balance") == 1);
+  CHECK_THAT(compared.out, !Contains("unknown"));
+  CHECK(files_in(here.folder() / "difference") ==
+        std::vector<std::string>{"comparison.html", "comparison.json", "families.csv", "ranks.csv"});
+  CHECK(here.read("difference/comparison.json") == here.run("compare real --format json").out);
+  CHECK(here.read("difference/families.csv") == here.run("compare real --format csv").out);
+  CHECK_THAT(here.read("difference/comparison.json"), Contains(R"("schema": "hdpsim.comparison/1")"));
+}
+
+TEST_CASE("both plans train the same model, though their runs interleave", "[compare]") {
+  const ComparedWorkplace here;
+  (void)here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --out both");
+  (void)here.run("execute fast.yaml --plan hdp-balance --steps 2 --out one");
+  const auto losses = [&](const std::string& csv) {
+    std::string found;
+    const std::string text = here.read(csv);
+    for (std::size_t line = text.find('\n') + 1; line < text.size(); line = text.find('\n', line) + 1) {
+      found += text.substr(line, text.find(',', text.find(',', line) + 1) - line) + "\n";
+    }
+    return found;
+  };
+  REQUIRE(losses("one/steps.csv").size() > 10);
+  CHECK(losses("both/hdp-balance/steps.csv") == losses("one/steps.csv"));
+}
+
+TEST_CASE("two files, or the files of one plan, are compared as a folder is", "[compare]") {
+  const ComparedWorkplace here;
+  (void)here.run("execute fast.yaml --plan static --steps 2 --out real");
+  CHECK(here.run("compare real/measured-*.jsonl real/predicted-*.jsonl").out == here.run("compare real").out);
+  const Outcome one = here.run("compare real/predicted-1.jsonl real/measured-1.jsonl --format json");
+  CHECK_THAT(one.out, Contains("\"noise_floor\": null"));
+}
+
+TEST_CASE("timelines that cannot be joined say what differs", "[compare]") {
+  const ComparedWorkplace here;
+  (void)here.run("execute fast.yaml --plan static --steps 2 --out real");
+  (void)here.run("execute fast.yaml --plan hdp-balance --out other");
+  const auto refused = [&](const std::string& arguments, const std::string& reason) {
+    CAPTURE(arguments);
+    const Outcome outcome = here.hdpsim("compare " + arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, Contains(reason));
+  };
+  refused("real/predicted-0.jsonl real/measured-1.jsonl", "its step is 1, that of the prediction 0");
+  refused("real/predicted-0.jsonl other/measured-0.jsonl", "its plan is hdp-balance, that of the prediction static");
+  refused("real/measured-0.jsonl real/predicted-0.jsonl", "this timeline is measured, not predicted");
+  refused("real/predicted-0.jsonl", "one timeline has nothing to be compared with");
+  refused("fast.yaml tiny.json", "fast.yaml:1:1: error: this is no line of a timeline");
+  refused("configs", "there are no timelines in this folder");
+  refused("nowhere", "nowhere");
+  fs::remove(here.folder() / "real/measured-1.jsonl");
+  refused("real", "real/predicted-1.jsonl: error: step 1 of 'static' was not measured");
+  fs::remove(here.folder() / "real/predicted-0.jsonl");
+  refused("real", "real/measured-0.jsonl: error: there is no prediction of step 0 of 'static'");
+}
+
+TEST_CASE("what several plans or several runs cannot have is refused", "[compare]") {
+  const ComparedWorkplace here;
+  const auto refused = [&](const std::string& arguments, const std::string& reason) {
+    CAPTURE(arguments);
+    const Outcome outcome = here.hdpsim("execute fast.yaml " + arguments);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Contains(reason));
+  };
+  refused("--plan static --plan static", "--plan names 'static' twice");
+  refused("--plan static --repeat 2 --checkpoint kept", "--checkpoint belongs to one training");
+  refused("--plan static --plan hdp-balance --checkpoint kept", "--checkpoint belongs to one training");
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const fs::path source = HDPSIM_SOURCE_DIR;
+
+// scripts/validate_real on steps of 512 tokens, each run twice.
+Outcome validate(const Workplace& here, const std::string& arguments) {
+  const std::string command = fmt::format(
+      "cd '{}'; '{}/scripts/validate_real' --hdpsim '{}' --steps 1 --repeat 3 --set data.tokens_per_step=512 "
+      "--set data.context=512 --set mesh.capacity=256 --out . {} >.stdout 2>.stderr",
+      here.folder().string(), source.string(), HDPSIM_BINARY, arguments);
+  const int status = std::system(command.c_str());
+  return {WEXITSTATUS(status), here.read(".stdout"), here.read(".stderr")};
+}
+
+TEST_CASE("one command trains a case for real and leaves its study, plans, runs and differences", "[validation]") {
+  const Workplace here;
+  const Outcome outcome = validate(here, "--only short-2,web-4 --device box");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  for (const std::string plan : {"static", "hdp-naive", "hdp-balance"}) {
+    CHECK_THAT(outcome.out, Contains(fmt::format("short-2           {:<26}     2", plan)));
+    CHECK_THAT(outcome.out, Contains(fmt::format("web-4             {:<26}     4", plan)));
+    CHECK(files_in(here.folder() / "box/short-2" / plan) == std::vector<std::string>{"plan-0.json", "steps.csv"});
+  }
+  CHECK_THAT(outcome.out, Contains("error of the kernels while on a core: mean") && Contains("(6 rows)"));
+  CHECK(files_in(here.folder() / "box/web-4") ==
+        std::vector<std::string>{"comparison.json", "families.csv", "ranks.csv", "study.yaml"});
+  CHECK(files_in(here.folder() / "box") == std::vector<std::string>{"machine.json", "summary.csv"});
+
+  // Another case leaves the rows of those before it as they are.
+  REQUIRE(validate(here, "--only short-4 --device box").code == 0);
+  const std::string rows = here.read("box/summary.csv");
+  for (const std::string name : {"short-2", "short-4", "web-4"}) CHECK_THAT(rows, Contains("\n" + name + ",static,"));
+}
+
+TEST_CASE("a case that is refused is listed with the reason", "[validation]") {
+  const Workplace here;
+  const Outcome outcome = validate(here, "--only short-2 --set 'plans=[static: {cp: 3}]'");
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("short-2           not run: "));
+  CHECK_THAT(validate(here, "--only nothing").err, Contains("there is no case nothing; known: long-2"));
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

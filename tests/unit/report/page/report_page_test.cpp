@@ -1,0 +1,170 @@
+#include "sim/report/page/report_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/report/page/busy_map.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Breakdown busy_for(std::int64_t seconds, std::int64_t waiting) {
+  Breakdown rank;
+  rank[Activity::attention] = seconds * 1_s;
+  rank[Activity::group_wait] = waiting * 1_s;
+  return rank;
+}
+
+Run a_run(std::size_t ranks) {
+  Run run;
+  run.info.plan = "static";
+  run.info.gpus = static_cast<std::int64_t>(ranks);
+  run.info.peak = 1_TFLOPs;
+  StepResult step;
+  step.time = 4_s;
+  step.tokens = 1000;
+  step.mean = busy_for(3, 1);
+  run.result.steps = {step};
+  run.result.ranks.assign(ranks, step.mean);
+  run.result.links = {{"node 0 nic 3 out", 25_GBps, Bytes(50'000'000'000), 0.5}};
+  return run;
+}
+
+std::vector<Run> one_run(std::size_t ranks = 2) {
+  std::vector<Run> runs = {a_run(ranks)};
+  evaluate(runs, std::nullopt);
+  return runs;
+}
+
+Value study_named(const std::string& name) {
+  Value study = Value::map();
+  study.set("name", Value::scalar(name));
+  return study;
+}
+
+nlohmann::json data_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"report-data\">";
+  const std::size_t begin = page.find(open) + open.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST_CASE("cells of a map are means of equally many consecutive ranks", "[report_page]") {
+  std::vector<Breakdown> ranks;
+  for (int rank = 0; rank < 7; ++rank) ranks.push_back(busy_for(rank, 10 - rank));
+  const BusyMap all = busy_map(ranks, 100);
+  CHECK(all.ranks_per_cell == 1);
+  CHECK(all.cells == std::vector<double>{0, 1, 2, 3, 4, 5, 6});
+  const BusyMap few = busy_map(ranks, 3);
+  CHECK(few.ranks_per_cell == 3);
+  CHECK(few.cells == std::vector<double>{1, 4, 6});  // the last one has one rank left
+}
+
+TEST_CASE("a histogram counts every rank once, the busiest in its last bin", "[report_page]") {
+  std::vector<Breakdown> ranks;
+  for (int rank = 0; rank <= 8; ++rank) ranks.push_back(busy_for(rank, 10 - rank));
+  const BusyHistogram histogram = busy_histogram(ranks, 4);
+  CHECK(histogram.least == 0);
+  CHECK(histogram.most == 8);
+  CHECK(histogram.counts == std::vector<std::int64_t>{2, 2, 2, 3});
+  CHECK(busy_histogram(std::vector(5, busy_for(2, 2)), 4).counts == std::vector<std::int64_t>{5});
+  CHECK(busy_histogram({}, 4).counts.empty());
+}
+
+TEST_CASE("what a page shows of a step is who shared how much, and the lanes of a few ranks", "[report_page]") {
+  const Plan plan = test::plan_of(3, 2, {{{0, 1}, 100}, {{2}, 50}, {{0, 1}, 60}, {{0, 1, 2}, 90}});
+  Timeline timeline;
+  timeline.step_time = 5_s;
+  timeline.ranks.resize(3);
+  timeline.micro_batches.assign(4, {Instant::at(1_s), Instant::at(2_s)});
+  const ShownStep shown = shown_step(plan, timeline);
+  CHECK(shown.time == 5_s);
+  CHECK(shown.group_sizes == std::vector<ShownStep::GroupSize>{{1, 1, 50}, {2, 2, 160}, {3, 1, 90}});
+  REQUIRE(shown.lanes.size() == 3);
+  CHECK(shown.lanes[0].pieces.size() == 3);
+  CHECK(shown.lanes[0].pieces[0].tokens == 100);
+  CHECK(shown.lanes[2].pieces[1].ranks == 3);
+}
+
+TEST_CASE("a lane is cut at its bound, and says how much is missing", "[report_page]") {
+  const std::size_t more = ShownStep::most_pieces + 3;
+  const Plan plan = test::plan_of(1, 2, std::vector(more, std::pair(std::vector<std::size_t>{0}, std::int64_t{10})));
+  Timeline timeline;
+  timeline.ranks.resize(1);
+  timeline.micro_batches.assign(more, {});
+  const ShownStep shown = shown_step(plan, timeline);
+  CHECK(shown.lanes.at(0).pieces.size() == ShownStep::most_pieces);
+  CHECK(shown.lanes.at(0).left_out == 3);
+}
+
+TEST_CASE("names out of files stay text, whatever is in them", "[report_page]") {
+  const std::string hostile = "</script><script>alert(1)</script><!-- \"'&\n{{data}} \xff";
+  std::vector<Run> runs = one_run();
+  runs[0].info.plan = hostile;
+  runs[0].info.setting = hostile;
+  runs[0].result.links[0].name = hostile;
+  runs[0].info.coordinates = {{hostile, Value::scalar(hostile)}};
+  const std::string page = report_page({"1", study_named(hostile), runs, {}, {}, {hostile}});
+  CHECK(count(page, "<script>alert") == 0);
+  CHECK(count(page, "<script") == count(report_page({"1", study_named("plain"), one_run(), {}, {}, {}}), "<script"));
+  CHECK_THAT(page, Contains("<title>&lt;/script&gt;&lt;script&gt;alert(1)"));
+  const auto data = data_of(page);
+  const std::string replaced = hostile.substr(0, hostile.size() - 1) + "\xEF\xBF\xBD";  // no UTF-8: U+FFFD
+  CHECK(data.at("name") == replaced);
+  CHECK(data.at("runs").at(0).at("plan") == replaced);
+  CHECK(data.at("runs").at(0).at("timeline") == replaced);
+  CHECK(data.at("runs").at(0).at("links").at(0).at(0) == replaced);
+  CHECK(data.at("points").at(0).at("coordinates").at(0) == nlohmann::json::array({replaced, replaced}));
+}
+
+TEST_CASE("a page holds the figures of its runs", "[report_page]") {
+  const auto run = data_of(report_page({"1", study_named("s"), one_run(), {}, {}, {}})).at("runs").at(0);
+  CHECK(run.at("step_time").at("mean") == 4);
+  CHECK(run.at("breakdown").at(0) == 3);  // attention
+  CHECK(run.at("tokens_per_s") == 250);
+  CHECK(run.at("busy_map").at("cells") == nlohmann::json::array({3.0, 3.0}));
+  CHECK(run.at("speedup").is_null());
+  CHECK(run.at("shown_step").is_null());
+  CHECK(run.at("timeline").is_null());
+}
+
+TEST_CASE("the page of a study of 16,384 GPUs and 24 plans and points stays below 10 MB", "[report_page]") {
+  std::vector<Run> runs(24, a_run(16'384));
+  std::vector<std::optional<ShownStep>> steps;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].info.point = i / 3;
+    for (std::size_t rank = 0; rank < runs[i].result.ranks.size(); ++rank) {
+      runs[i].result.ranks[rank][Activity::linear] = Duration::picoseconds(1'234'567'891 * static_cast<int>(rank));
+    }
+    ShownStep& step = *steps.emplace_back(ShownStep{});
+    ShownStep::Lane lane;
+    for (std::size_t piece = 0; piece < ShownStep::most_pieces; ++piece) {
+      const Instant begin = Instant::at(123'456_us * static_cast<std::int64_t>(piece));
+      lane.pieces.push_back({begin, begin + 123'456_us, 16'384, 123'456'789, 0.123456});
+    }
+    step.lanes.assign(ShownStep::most_lanes, lane);
+  }
+  evaluate(runs, std::nullopt);
+  const std::string page = report_page({"1", study_named("large"), runs, {}, steps, {}});
+  CHECK(page.size() > 1'000'000);
+  CHECK(page.size() < 10'000'000);
+  const auto map = data_of(page).at("runs").at(0).at("busy_map");
+  CHECK(map.at("ranks_per_cell") == 4);
+  CHECK(map.at("cells").size() == 4096);
+}
+
+TEST_CASE("the same data give the same page", "[report_page]") {
+  const auto page = [] { return report_page({"1", study_named("s"), one_run(), {}, {}, {}}); };
+  CHECK((page() == page()));
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,63 @@
+#include "sim/study/capacity.h"
+
+#include "sim/study/study.h"
+#include "tests/support/catch.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::good_study;
+using test::StudyFile;
+
+PointSpec point_of(const std::vector<std::string>& overrides) {
+  return StudyFile(good_study).load(overrides).points.at(0).spec;
+}
+
+Bytes peak(const PointSpec& point, std::int64_t tokens) {
+  const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), point.memory);
+  return device.peak({.tokens = tokens, .ring = 2}).total();
+}
+
+TEST_CASE("capacity: auto is the largest multiple of 256 tokens that fits a device", "[capacity]") {
+  for (const char* memory : {"40 GB", "80 GB"}) {
+    CAPTURE(memory);
+    const std::string own_memory = std::string("cluster.node.gpu_memory=") + memory;
+    const PointSpec point = point_of({"mesh.capacity=auto", own_memory, "data.tokens_per_step=64Mi"});
+    CHECK(point.capacity_is_chosen);
+    CHECK(point.capacity % 256 == 0);
+    CHECK(peak(point, point.capacity) <= point.cluster.least_device_memory());
+    CHECK(peak(point, point.capacity + 256) > point.cluster.least_device_memory());
+    CHECK(point.setting().find("(auto)") != std::string::npos);
+  }
+}
+
+TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[capacity]") {
+  const auto chosen = [](const std::string& override) {
+    return point_of({"mesh.capacity=auto", "data.tokens_per_step=64Mi", override}).capacity;
+  };
+  const std::int64_t usual = chosen("mesh.zero=1");
+  CHECK(chosen("mesh.zero=0") < usual);
+  CHECK(chosen("mesh.zero=3") > usual);
+  CHECK(chosen("memory.loss=fp32") < usual);
+  CHECK(chosen("memory.reserve=9 GB") < usual);
+  CHECK(chosen("memory.fragmentation=0.2") < usual);
+  CHECK(chosen("mesh.tp=4") > usual);
+}
+
+TEST_CASE("a chosen capacity is never more than the tokens of a step", "[capacity]") {
+  const PointSpec point = point_of({"mesh.capacity=auto", "data.context=4Ki", "data.tokens_per_step=4Ki"});
+  CHECK(point.capacity == 4096);
+}
+
+TEST_CASE("a model that fills a device before its first token is an error where auto stands", "[capacity]") {
+  const StudyFile file(changed(good_study, "mesh: {tp: 2}", "mesh: {tp: 2, capacity: auto}"));
+  const auto problems = file.problems({"cluster.node.gpu_memory=20 GB"});
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::StartsWith("10:25: no capacity fits: of the 20.0 GB of a device, "));
+}
+
+}  // namespace
+}  // namespace hdpsim
