@@ -29,7 +29,7 @@ struct Machine {
   NetworkModel* network = nullptr;
   const Placement* placement = nullptr;
   std::int64_t tp = 1;
-  std::vector<double> speed;  ///< Of every HDP rank's slowest device, relative to nominal.
+  std::vector<double> speed;  ///< Of every worker's slowest device, relative to nominal.
   Bandwidth d2h;              ///< Per device, to host memory.
   Bandwidth h2d;
   Duration micro_batch_overhead;

@@ -80,11 +80,18 @@ class Pricer {
   std::array<Answer, opcode_count> answers_;
 };
 
-Hop hop_between(HdpRank from, HdpRank to, const Machine& machine) {
+struct Place {
+  HdpRank rank;
+  std::int64_t stage;
+};
+
+Hop hop_between(const Place& from, const Place& to, const Machine& machine) {
+  const auto device = [&](const Place& place, std::int64_t shard) {
+    return machine.placement->device(place.rank, place.stage, shard);
+  };
   Hop hop;
   for (std::int64_t shard = 0; shard < machine.tp; ++shard) {
-    const Route route =
-        machine.network->route(machine.placement->device(from, 0, shard), machine.placement->device(to, 0, shard));
+    const Route route = machine.network->route(device(from, shard), device(to, shard));
     const bool first = hop.routes.empty();
     hop.latency = first ? route.latency : std::max(hop.latency, route.latency);
     hop.alone = first ? route.alone : std::min(hop.alone, route.alone);
@@ -94,10 +101,6 @@ Hop hop_between(HdpRank from, HdpRank to, const Machine& machine) {
   return hop;
 }
 
-Duration on_slowest(Duration nominal, const Machine& machine) {
-  return nominal.scaled(1 / *std::min_element(machine.speed.begin(), machine.speed.end()));
-}
-
 }  // namespace
 
 bool depends_on_device_speed(Opcode opcode) {
@@ -105,58 +108,39 @@ bool depends_on_device_speed(Opcode opcode) {
 }
 
 void PricedProgram::delay_start(Duration delay) {
+  if (delay == Duration{}) return;
   HDPSIM_CHECK(program.blocks.front().body.front().opcode == Opcode::overhead, "a micro-batch begins with opcode {}",
                static_cast<int>(program.blocks.front().body.front().opcode));
   times.front().front() += delay;
 }
 
-PricedProgram price(const Program& program, MicroBatchId id, const Machine& machine) {
+PricedProgram price(const Program& program, PassId id, const Machine& machine) {
   PricedProgram priced;
-  priced.program = program.micro_batch(id);
+  priced.program = program.pass(id);
   priced.times.reserve(priced.program.blocks.size());
   Pricer(priced, machine).run();
-  if (machine.beside_communication) {
-    const std::vector<Hop> hops = ring_hops(program.plan().micro_batches[id.index()], machine);
+  const Pipeline& pipeline = program.pipeline();
+  const StagePass pass = pipeline.pass(id);
+  if (machine.beside_communication && pass.kind != PassKind::weight_gradient) {
+    const std::vector<Hop> hops = ring_hops(pipeline.micro_batch(id), pass.stage, machine);
     slow_beside_exchanges(priced, hops, *machine.beside_communication);
   }
   return priced;
 }
 
-std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine) {
+std::vector<Hop> ring_hops(const MicroBatch& micro_batch, std::int64_t stage, const Machine& machine) {
   std::vector<Hop> hops;
   const std::size_t ranks = micro_batch.group.size();
   if (ranks == 1) return hops;
   hops.reserve(ranks);
   for (std::size_t i = 0; i < ranks; ++i) {
-    hops.push_back(hop_between(micro_batch.group[i], micro_batch.group[(i + 1) % ranks], machine));
+    hops.push_back(hop_between({micro_batch.group[i], stage}, {micro_batch.group[(i + 1) % ranks], stage}, machine));
   }
   return hops;
 }
 
-Duration pool_sync(const StepEnd& end, const Machine& machine) {
-  return machine.pool_reduce_scatter(end.gradient) + machine.pool_all_gather(end.parameters);
-}
-
-Duration slowest_optimizer(const StepEnd& end, const Machine& machine) {
-  return on_slowest(machine.cost->memory_bound(end.optimizer).time, machine);
-}
-
-void finish_step(const StepEnd& end, const Machine& machine, const StepTimes& times, Timeline& timeline) {
-  const Instant last = *std::max_element(times.finished.begin(), times.finished.end());
-  const Estimate optimizer = machine.cost->memory_bound(end.optimizer);
-  const Duration slowest = on_slowest(optimizer.time, machine);
-  timeline.step_time = (last - times.begin) + times.sync + slowest + machine.step_overhead;
-  for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
-    Breakdown& rank = timeline.ranks[r];
-    const Duration own_optimizer = optimizer.time.scaled(1 / machine.speed[r]);
-    rank[Activity::grad_sync] += times.sync;
-    rank[Activity::optimizer] += own_optimizer;
-    rank[Activity::overhead] += machine.step_overhead;
-    rank[Activity::group_wait] += (last - times.finished[r]) + (slowest - own_optimizer);
-    timeline.evidence[static_cast<std::size_t>(optimizer.evidence)] += own_optimizer;
-    HDPSIM_CHECK(rank.total() == timeline.step_time, "rank {} accounts for {} ps of a step of {} ps", r,
-                 rank.total().picoseconds(), timeline.step_time.picoseconds());
-  }
+Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine) {
+  return hop_between({rank, from}, {rank, to}, machine);
 }
 
 }  // namespace hdpsim

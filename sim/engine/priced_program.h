@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/id.h"
@@ -13,7 +14,7 @@ namespace hdpsim {
 /// Device work gets slower on a slow device; transfers and collectives do not.
 [[nodiscard]] bool depends_on_device_speed(Opcode opcode);
 
-/// A micro-batch's program with the time of every instruction on a device of nominal speed. Exchanges have no time of
+/// A pass's program with the time of every instruction on a device of nominal speed. Exchanges have no time of
 /// their own: the network decides.
 struct PricedProgram {
   MicroBatchProgram program;
@@ -25,13 +26,14 @@ struct PricedProgram {
     const bool scaled = speed != 1 && depends_on_device_speed(program.blocks[block].body[instruction].opcode);
     return scaled ? nominal.scaled(1 / speed) : nominal;
   }
-  /// Before anything else all ranks spend `delay`, booked as overhead: the program must begin with that (checked).
+  /// Before anything else all ranks spend `delay`, booked as overhead: the program must begin with that (checked), if
+  /// there is one.
   void delay_start(Duration delay);
 };
 
-[[nodiscard]] PricedProgram price(const Program& program, MicroBatchId id, const Machine& machine);
+[[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
 
-/// The hop from one rank of a ring to the next: one route for each tensor-parallel shard.
+/// The hop from one worker to another: one route for each tensor-parallel shard.
 struct Hop {
   std::vector<Route> routes;
   Duration latency;  ///< The longest.
@@ -42,23 +44,9 @@ struct Hop {
   [[nodiscard]] Duration transfer(Bytes bytes) const { return latency + bytes / alone; }
 };
 
-/// Hop i leads from group[i] to group[(i + 1) % N]. No hops for a group of one.
-[[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, const Machine& machine);
-
-/// The collectives over the pool at the end of a step when nobody else uses the links: gradients, then parameters.
-[[nodiscard]] Duration pool_sync(const StepEnd& end, const Machine& machine);
-/// Of the rank with the slowest device.
-[[nodiscard]] Duration slowest_optimizer(const StepEnd& end, const Machine& machine);
-
-/// When the micro-batches of a step ran, and what its collectives took.
-struct StepTimes {
-  Instant begin;
-  const std::vector<Instant>& finished;  ///< By rank: when it ended its last micro-batch.
-  Duration sync;
-};
-
-/// What every rank does after the last micro-batch, booked on top of the timeline's ranks: the wait for the slowest
-/// rank, gradient sync, optimizer, fixed cost. Sets step_time.
-void finish_step(const StepEnd& end, const Machine& machine, const StepTimes& times, Timeline& timeline);
+/// Hop i leads from group[i] to group[(i + 1) % N] on one of their stages. No hops for a group of one.
+[[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, std::int64_t stage, const Machine& machine);
+/// From a rank's devices of one stage to those of another.
+[[nodiscard]] Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine);
 
 }  // namespace hdpsim

@@ -20,7 +20,7 @@ enum class Activity : std::uint8_t {
   cp_comm,        ///< Waiting for keys and values that are on their way.
   tp_comm,        ///< Tensor-parallel collectives that nothing hides.
   offload_stall,  ///< Waiting for a copy to or from host memory.
-  bubble,         ///< Waiting for another pipeline stage.
+  bubble,         ///< Waiting for another pipeline stage: for its message, or at the end of the step.
   group_wait,     ///< Waiting for a rank that is not ready, at a ring or at the end of the step: imbalance.
   grad_sync,      ///< Gradient reduce-scatter and parameter all-gather over the pool.
   optimizer,
@@ -70,10 +70,11 @@ struct InstructionRecord {
   friend bool operator==(const InstructionRecord&, const InstructionRecord&) = default;
 };
 
-/// What one step was: simulated or measured.
+/// What one step was: simulated or measured. The ranks of a timeline are workers: the devices that run one stage of one
+/// HDP rank. Without pipelines they are the HDP ranks.
 struct Timeline {
   Duration step_time;
-  std::vector<Breakdown> ranks;                   ///< One an HDP rank; each sums to step_time exactly.
+  std::vector<Breakdown> ranks;                   ///< One a worker: rank x stages + stage. Each sums to step_time.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
   EvidenceSums evidence{};                        ///< Of the kernels, summed over ranks.
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.

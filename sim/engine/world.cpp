@@ -55,13 +55,14 @@ struct Site {
   std::unique_ptr<NetworkModel> network;
 };
 
-std::vector<double> rank_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
+std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
   std::vector<double> speeds;
-  speeds.reserve(static_cast<std::size_t>(mesh.hdp));
-  for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
-    double slowest = cluster.speed_of(placement.device(HdpRank(rank), 0, 0));
+  speeds.reserve(static_cast<std::size_t>(mesh.hdp * mesh.pp));
+  for (std::int64_t worker = 0; worker < mesh.hdp * mesh.pp; ++worker) {
+    const HdpRank rank(static_cast<std::size_t>(worker / mesh.pp));
+    double slowest = cluster.speed_of(placement.device(rank, worker % mesh.pp, 0));
     for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
-      slowest = std::min(slowest, cluster.speed_of(placement.device(HdpRank(rank), 0, shard)));
+      slowest = std::min(slowest, cluster.speed_of(placement.device(rank, worker % mesh.pp, shard)));
     }
     speeds.push_back(slowest);
   }
@@ -142,7 +143,7 @@ std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_vi
   machine.network = parts->site->network.get();
   machine.placement = parts->placement.get();
   machine.tp = mesh.tp;
-  machine.speed = rank_speeds(mesh, *parts->placement, cluster);
+  machine.speed = worker_speeds(mesh, *parts->placement, cluster);
   const auto& copies = profile.host_copies;
   machine.d2h = host_copy_rate(cluster, copies ? std::optional(copies->d2h) : std::nullopt);
   machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt);
@@ -171,7 +172,8 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
-  const auto layers = static_cast<double>(model.layers);
+  const auto stages = static_cast<double>(parts_->mesh.pp);
+  const auto layers = static_cast<double>(model.layers) / stages;
   const auto tokens = static_cast<double>(capacity);
   double dense = 0;
   double area = 0;
@@ -185,10 +187,10 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
     const double attention_times = layers * (is_forward && recompute != Recompute::none ? 2 : 1);
     add_dense(before_attention(model, capacity, tp, direction), times);
     add_dense(after_attention(model, capacity, tp, direction), times);
-    add_dense(embedding(model, capacity, tp, direction), 1);
-    add_dense(output_head(model, capacity, tp, direction), 1);
+    add_dense(embedding(model, capacity, tp, direction), 1 / stages);
+    add_dense(output_head(model, capacity, tp, direction), 1 / stages);
     // Two a layer on either side of attention; one beside the embedding and one beside the head.
-    if (tp > 1) dense += (4 * times + 2) * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+    if (tp > 1) dense += (4 * times + 2 / stages) * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
                          model.heads / tp,

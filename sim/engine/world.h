@@ -40,7 +40,8 @@ class World {
   [[nodiscard]] const Coverage& coverage() const;
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
-  /// The planners' coefficients for a model: from the same costs that the engine uses, at `capacity` tokens a rank.
+  /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,
+  /// at `capacity` tokens a rank.
   [[nodiscard]] WorkModel work_model(const Transformer& model, std::int64_t capacity,
                                      Recompute recompute = Recompute::none) const;
 

@@ -211,6 +211,28 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
   return dense_work(model, tokens, tp, {head, final_norm}, direction);
 }
 
+namespace {
+
+// Every second product of a backward part, as Stretch::product() puts them.
+LinearPart half_of(const LinearPart& backward, Gradients gradients) {
+  const bool scatters = backward.parts == std::vector{DensePart::embedding};
+  const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
+  LinearPart half{.gemms = {}, .parts = backward.parts, .direction = backward.direction, .gradients = gradients};
+  if ((gradients == Gradients::weights) == scatters) half.memory_bound = backward.memory_bound;
+  for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
+  return half;
+}
+
+}  // namespace
+
+LinearPart input_gradients(const LinearPart& backward) {
+  return half_of(backward, Gradients::inputs);
+}
+
+LinearPart weight_gradients(const LinearPart& backward) {
+  return half_of(backward, Gradients::weights);
+}
+
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
   return Bytes(tokens * shard_of(model, tokens, tp).kv_width * bf16);
 }

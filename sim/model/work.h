@@ -40,6 +40,9 @@ enum class DensePart : std::uint8_t {
   head,  ///< Output projection and cross-entropy.
 };
 
+/// What a backward part computes: a product has the gradients of its input and of its weight.
+enum class Gradients { all, inputs, weights };
+
 /// A stretch of dense work on one device of a tensor-parallel group: matrix products one after another and the
 /// memory-bound kernels between them.
 struct LinearPart {
@@ -47,6 +50,7 @@ struct LinearPart {
   MemoryBound memory_bound{Bytes{}, 0};
   std::vector<DensePart> parts;  ///< What it computes, in this order; its costs are the two above.
   Direction direction = Direction::forward;
+  Gradients gradients = Gradients::all;  ///< Of a backward part.
 };
 
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
@@ -63,6 +67,11 @@ struct LinearPart {
 [[nodiscard]] LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
 [[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                      Direction direction);
+
+/// A backward part in two (Qi et al. 2023, section 2.1): the products for the gradients of inputs with all memory-bound
+/// kernels, and those for the gradients of weights. The embedding's scatter-add is a gradient of weights.
+[[nodiscard]] LinearPart input_gradients(const LinearPart& backward);
+[[nodiscard]] LinearPart weight_gradients(const LinearPart& backward);
 
 /// Bytes of one layer's keys and values (bf16) for `tokens` tokens on one device: the message of one ring step.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);

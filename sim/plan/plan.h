@@ -42,7 +42,7 @@ struct Plan {
   std::int64_t step = 0;
   std::int64_t ranks = 0;                     ///< HDP ranks of the pool.
   std::int64_t capacity = 0;                  ///< Tokens that one rank can hold per micro-batch without offload.
-  std::int64_t layers = 0;                    ///< Of the model on one rank: the offload ratio counts in layers.
+  std::int64_t layers = 0;                    ///< Of one pass of a rank: the offload ratio counts in layers.
   std::vector<std::int64_t> sequence_tokens;  ///< The batch: length of every sequence.
   std::vector<MicroBatch> micro_batches;
   /// For every rank its micro-batches in the order of execution. Each micro-batch stands once in the list of each rank

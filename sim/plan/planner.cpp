@@ -38,6 +38,11 @@ class OptionReader {
     options.buckets = reader_.optional_in<std::int64_t>("buckets", {1, 1e6}).value_or(options.buckets);
     options.delta = reader_.optional_in<double>("delta", {1e-4, 1}).value_or(options.delta);
     options.offload = offload_rule();
+    if (const Value* balance = reader_.find("balance")) {
+      const auto choice = read_choice(*balance, "balance", {"auto", "dp", "pp"}, reader_.diagnostics());
+      if (choice == 1) options.balance = Balance::dp;
+      if (choice == 2) options.balance = Balance::pp;
+    }
     if (const Value* placement = reader_.find("placement")) {
       options.node_first = read_choice(*placement, "placement", {"node-first", "any"}, reader_.diagnostics()) == 0;
     }
@@ -162,9 +167,9 @@ const std::vector<std::string>& planner_names() {
 
 std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context, Diagnostics& diagnostics) {
   HDPSIM_CHECK(context.ranks >= 1 && context.ranks_per_node >= 1 && context.capacity >= 1 && context.context >= 1 &&
-                   context.layers >= 1,
-               "{} ranks, {} a node, capacity {}, context {}, {} layers", context.ranks, context.ranks_per_node,
-               context.capacity, context.context, context.layers);
+                   context.layers >= 1 && context.stages >= 1,
+               "{} ranks, {} a node, capacity {}, context {}, {} layers, {} stages", context.ranks,
+               context.ranks_per_node, context.capacity, context.context, context.layers, context.stages);
   const bool has_options = entry.is_map() && entry.entries.size() == 1;
   if (!has_options && !entry.is_scalar()) {
     diagnostics.error(entry.position, "a plan is the name of a policy, or one name with its options",

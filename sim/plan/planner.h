@@ -19,7 +19,8 @@ struct PlanningContext {
   std::int64_t ranks_per_node = 1;  ///< Consecutive ranks that share a node; at least 1.
   std::int64_t capacity = 0;        ///< C: tokens that one rank holds per micro-batch.
   std::int64_t context = 0;         ///< The longest sequence.
-  std::int64_t layers = 1;          ///< Layers on one rank.
+  std::int64_t layers = 1;          ///< Of a pass: those on one rank, or the fewest of a pipeline's chunks.
+  std::int64_t stages = 1;          ///< Of every rank's pipeline.
   WorkModel work;
   /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host
   /// memory.
@@ -41,9 +42,8 @@ class Planner {
 /// first:
 ///   static: {cp: auto | N, order: data | descending}
 ///   hdp-naive: {order: data | descending, offload: none | auto | ratio}
-///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, placement: node-first | any, pack_groups:
-///   true,
-///                 widen: false}
+///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, balance: auto | dp | pp,
+///                 placement: node-first | any, pack_groups: true, widen: false}
 /// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result
 /// is then null. `auto` offload on a cluster without host memory is none.
 [[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,

@@ -13,11 +13,30 @@ constexpr std::int64_t bf16_bytes = 2;
 constexpr std::int64_t fp32_bytes = 4;
 constexpr std::uint32_t resident_layers = 2;  // always on the device under offload (ByteScale, section 4.1)
 
-// Writes the program of one micro-batch block by block.
+// The part of the model and of the work on it that one pass does.
+struct PassWork {
+  std::int64_t layers;
+  bool embedding;
+  bool head;
+  bool first_of_stage;  // of the micro-batch
+  PassKind kind;
+
+  [[nodiscard]] bool forward() const { return kind == PassKind::whole || kind == PassKind::forward; }
+  [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
+};
+
+PassWork work_of(const StagePass& pass, const LoweringOptions& options) {
+  const std::int64_t chunks = options.mesh.pp * options.pipeline.virtual_stages;
+  const std::int64_t layers = layers_of_chunk(options.model.layers, chunks, pass.chunk).count;
+  return {layers, pass.chunk == 0, pass.chunk + 1 == chunks, pass.chunk < options.mesh.pp, pass.kind};
+}
+
+// Writes the program of one pass block by block.
 class Lowering {
  public:
-  Lowering(const MicroBatch& micro_batch, const LoweringOptions& options)
-      : micro_batch_(micro_batch),
+  Lowering(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options)
+      : work_(work),
+        micro_batch_(micro_batch),
         model_(options.model),
         tp_(options.mesh.tp),
         dkv_bytes_(options.dkv_bytes_per_element),
@@ -28,18 +47,40 @@ class Lowering {
         ring_(micro_batch.group.size()) {}
 
   MicroBatchProgram run() {
-    overhead();
-    embedding_forward();
-    forward_layers();
-    head_forward();
-    head_backward();
-    backward_layers();
-    embedding_backward();
+    if (work_.forward()) forward();
+    if (work_.backward()) backward();
+    if (work_.kind == PassKind::weight_gradient) weights();
     return std::move(program_);
   }
 
  private:
   using Index = std::uint32_t;
+
+  void forward() {
+    if (work_.first_of_stage) overhead();
+    if (work_.embedding) embedding_forward();
+    forward_layers();
+    if (work_.head) head_forward();
+  }
+
+  void backward() {
+    if (work_.head) head_backward();
+    backward_layers();
+    if (work_.embedding) embedding_backward();
+  }
+
+  // What was gathered for the gradients of inputs is still there.
+  void weights() {
+    if (work_.head) weights_of({DensePart::head}, 1);
+    weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, work_.layers);
+    if (work_.embedding) weights_of({DensePart::embedding}, 1);
+  }
+
+  void weights_of(const std::vector<DensePart>& parts, std::int64_t iterations) {
+    open_block(iterations, Direction::backward);
+    for (const DensePart part : parts) run(part);
+    end_stretch();
+  }
 
   void overhead() {
     open_block(1, Direction::forward);
@@ -78,7 +119,7 @@ class Lowering {
   }
 
   void forward_layers() {
-    open_block(model_.layers, Direction::forward);
+    open_block(work_.layers, Direction::forward);
     layer_forward();
     if (micro_batch_.offload > 0) offload(last());
   }
@@ -100,7 +141,7 @@ class Lowering {
   }
 
   void backward_layers() {
-    open_block(model_.layers, Direction::backward);
+    open_block(work_.layers, Direction::backward);
     const bool prefetched = micro_batch_.offload > 0;
     if (prefetched) prefetch();
     compute_again();
@@ -243,9 +284,15 @@ class Lowering {
 
   void end_stretch() {
     if (stretch_.empty()) return;
-    program_.dense.push_back(dense_work(model_, tokens_, tp_, stretch_, direction_));
+    program_.dense.push_back(of_this_pass(dense_work(model_, tokens_, tp_, stretch_, direction_)));
     stretch_.clear();
     add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
+  }
+
+  [[nodiscard]] LinearPart of_this_pass(LinearPart part) const {
+    if (part.direction == Direction::forward) return part;
+    if (work_.kind == PassKind::input_gradient) return input_gradients(part);
+    return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
   }
 
   void all_gather(DensePart part) { collective(CollectiveKind::all_gather, part); }
@@ -288,6 +335,7 @@ class Lowering {
     return static_cast<Index>(body().size()) - 1;
   }
 
+  PassWork work_;
   const MicroBatch& micro_batch_;
   const Transformer& model_;
   std::int64_t tp_;
@@ -303,25 +351,67 @@ class Lowering {
   MicroBatchProgram program_;
 };
 
+std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
+  return (model.vocabulary * model.hidden + tp - 1) / tp;
+}
+
+// The final norm, which goes with the head.
+std::int64_t norm_parameters(const Transformer& model) {
+  return parameter_count(model) - model.layers * layer_parameter_count(model) - embedding_parameter_count(model);
+}
+
 }  // namespace
 
-Program::Program(const Plan& plan, const LoweringOptions& options) : plan_(plan), options_(options) {
-  HDPSIM_CHECK(options.mesh.pp == 1, "pipelines cannot be lowered yet: pp is {}", options.mesh.pp);
+std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
+                                 std::int64_t stage) {
+  if (mesh.pp == 1) return parameters_per_device(model, mesh.tp);
+  std::int64_t layers = 0;
+  for (std::int64_t turn = 0; turn < pipeline.virtual_stages; ++turn) {
+    layers += layers_of_chunk(model.layers, mesh.pp * pipeline.virtual_stages, turn * mesh.pp + stage).count;
+  }
+  std::int64_t parameters = layers * layer_parameter_count(model);
+  const std::int64_t table = model.vocabulary * model.hidden;
+  if (stage == 0) parameters += table + model.learned_positions * model.hidden;
+  if (stage + 1 == mesh.pp) parameters += table + norm_parameters(model);
+  return (parameters + mesh.tp - 1) / mesh.tp;
+}
+
+Program::Program(const Plan& plan, const LoweringOptions& options)
+    : plan_(plan), options_(options), pipeline_(plan, options.mesh.pp, options.pipeline) {
   HDPSIM_CHECK(options.mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, options.mesh.hdp);
+  HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} stages of {} chunks", options.model.layers,
+               pipeline_.stages(), options.pipeline.virtual_stages);
+}
+
+MicroBatchProgram Program::pass(PassId id) const {
+  return Lowering(work_of(pipeline_.pass(id), options_), pipeline_.micro_batch(id), options_).run();
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
-  return Lowering(plan_.micro_batches.at(id.index()), options_).run();
+  HDPSIM_CHECK(pipeline_.stages() == 1, "micro-batch {} is no pass of a pipeline of {} stages", id.index(),
+               pipeline_.stages());
+  return pass(PassId(id.index()));
 }
 
-StepEnd Program::step_end() const {
-  const std::int64_t parameters = parameters_per_device(options_.model, options_.mesh.tp);
+Bytes Program::message(PassId id) const {
+  const std::int64_t tp = options_.mesh.tp;
+  const std::int64_t tokens = (pipeline_.micro_batch(id).tokens_per_rank() + tp - 1) / tp;
+  return hidden_bytes(options_.model, tokens) * options_.bytes_per_element / bf16_bytes;
+}
+
+StepEnd Program::step_end(std::int64_t stage) const {
+  const Transformer& model = options_.model;
+  const std::int64_t parameters = parameters_of_stage(model, options_.mesh, options_.pipeline, stage);
   const std::int64_t shard = (parameters + options_.mesh.hdp - 1) / options_.mesh.hdp;
   // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the parameter.
   const std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + options_.bytes_per_element;
-  return {Bytes(parameters * fp32_bytes),
-          {Bytes(shard * optimizer_bytes), 1},
-          Bytes(parameters * options_.bytes_per_element)};
+  StepEnd end{Bytes(parameters * fp32_bytes),
+              {Bytes(shard * optimizer_bytes), 1},
+              Bytes(parameters * options_.bytes_per_element)};
+  const std::int64_t pp = options_.mesh.pp;
+  const bool shares_table = model.tied_embeddings && pp > 1 && (stage == 0 || stage + 1 == pp);
+  if (shares_table) end.tied = Bytes(table_parameters(model, options_.mesh.tp) * fp32_bytes);
+  return end;
 }
 
 }  // namespace hdpsim

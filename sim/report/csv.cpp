@@ -154,12 +154,18 @@ std::string steps_csv(const std::vector<Run>& runs) {
 
 std::string ranks_csv(const std::vector<Run>& runs) {
   Table table;
-  key_names(table, runs).texts({"rank", "busy_s"}).breakdown_names().end_row();
+  const bool stages = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.info.stages > 1; });
+  key_names(table, runs).text("rank");
+  if (stages) table.text("stage");
+  table.text("busy_s").breakdown_names().end_row();
   for (const Run& run : runs) {
-    for (std::size_t rank = 0; rank < run.result.ranks.size(); ++rank) {
-      const Breakdown& breakdown = run.result.ranks[rank];
+    const auto pp = static_cast<std::size_t>(run.info.stages);
+    for (std::size_t worker = 0; worker < run.result.ranks.size(); ++worker) {
+      const Breakdown& breakdown = run.result.ranks[worker];
       const Duration waiting = breakdown[Activity::group_wait] + breakdown[Activity::bubble];
-      key(table, run.info).number(rank).seconds(breakdown.total() - waiting).breakdown(breakdown).end_row();
+      key(table, run.info).number(worker / pp);
+      if (stages) table.number(worker % pp);
+      table.seconds(breakdown.total() - waiting).breakdown(breakdown).end_row();
     }
   }
   return table.take();

@@ -88,13 +88,15 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
   std::vector<std::size_t> place(timeline.link_bytes.size(), links.size());
   for (std::size_t i = 0; i < links.size(); ++i) place[links[i].index()] = i;
   std::vector<RateProfile> profiles(links.size(), RateProfile(window, stretches));
-  for (std::size_t id = 0; id < timeline.micro_batches.size(); ++id) {
-    const MicroBatch& micro_batch = program.plan().micro_batches[id];
-    const auto& [begin, end] = timeline.micro_batches[id];
+  const Pipeline& pipeline = program.pipeline();
+  for (std::size_t p = 0; p < pipeline.passes(); ++p) {
+    const PassId pass(p);
+    const MicroBatch& micro_batch = pipeline.micro_batch(pass);
+    const auto& [begin, end] = timeline.micro_batches[pipeline.micro_batch_id(pass).index()];
     if (micro_batch.group.size() < 2 || end <= begin) continue;
-    const Bytes bytes = sent_by_shard(program.micro_batch(MicroBatchId(id)));
+    const Bytes bytes = sent_by_shard(program.pass(pass));
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();
-    for (const Hop& hop : ring_hops(micro_batch, machine)) {
+    for (const Hop& hop : ring_hops(micro_batch, pipeline.pass(pass).stage, machine)) {
       for (const Route& route : hop.routes) {
         for (const LinkId link : route.binding_links()) {
           if (place[link.index()] < links.size()) profiles[place[link.index()]].add(begin, end, rate);

@@ -49,6 +49,7 @@ struct RunInfo {
   };
   std::vector<Neighbour> background;
   std::int64_t gpus = 0;
+  std::int64_t stages = 1;                  ///< Of every rank's pipeline.
   FlopRate peak;                            ///< Of one device.
   Bytes device_memory;                      ///< Of one device.
   Bytes host_memory;                        ///< One device's share.

@@ -63,7 +63,7 @@ struct StepMemory {
 /// What remains of one run.
 struct RunResult {
   std::vector<StepResult> steps;
-  std::vector<Breakdown> ranks;  ///< Mean over steps, one an HDP rank; each sums to the mean step time.
+  std::vector<Breakdown> ranks;  ///< Mean over steps, one a worker (HDP rank, stage); each sums to the mean step time.
   std::vector<LinkUse> links;    ///< Those that rings used most, busiest first.
   StepMemory memory{};           ///< Of the step with the fullest device, the first of several.
 };

@@ -116,6 +116,7 @@ class PointReader {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
     read_connections(mesh);
+    const PipelineOptions pipeline = read_pipeline(mesh);
     if (const Value* recompute = mesh.find("recompute")) {
       const std::vector<std::string> names(recompute_names.begin(), recompute_names.end());
       const auto choice = read_choice(*recompute, "way to recompute activations", names, diagnostics_);
@@ -124,10 +125,7 @@ class PointReader {
     mesh.finish();
     if (nodes != nullptr && !take_nodes(*nodes)) return;
     if (!tp || !pp) return;
-    if (*pp > 1) {
-      diagnostics_.unsupported(value.find("pp")->position,
-                               fmt::format("pipelines cannot be simulated yet, 'pp' is {}", *pp), "leave it at 1");
-    }
+    if (*pp > 1) check_pipeline(value, *pp, pipeline);
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
     if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
@@ -164,6 +162,48 @@ class PointReader {
     if (const Value* connections = mesh.find("connections")) {
       point_.connections.cold = read_choice(*connections, "state of connections", {"warm", "cold"}, diagnostics_) == 1;
     }
+  }
+
+  PipelineOptions read_pipeline(MapReader& mesh) {
+    PipelineOptions pipeline;
+    if (const Value* schedule = mesh.find("schedule")) {
+      const Value* name = schedule;
+      if (schedule->is_map()) {
+        MapReader map(*schedule, "the schedule", diagnostics_);
+        name = map.require("name");
+        map.finish();
+      }
+      const auto choice =
+          name == nullptr ? std::nullopt : read_choice(*name, "schedule", pipeline_schedule_names(), diagnostics_);
+      pipeline.schedule = static_cast<PipelineSchedule>(choice.value_or(0));
+    }
+    pipeline.virtual_stages = mesh.optional_in<std::int64_t>("virtual_stages", {1, most_devices}).value_or(1);
+    return pipeline;
+  }
+
+  // With one stage nothing is scheduled, whatever the study says of it.
+  void check_pipeline(const Value& mesh, std::int64_t pp, const PipelineOptions& pipeline) {
+    const bool interleaves = pipeline.schedule == PipelineSchedule::interleaved;
+    const std::string& name = pipeline_schedule_names().at(static_cast<std::size_t>(pipeline.schedule));
+    const Value* virtual_stages = mesh.find("virtual_stages");
+    const std::int64_t chunks = pp * pipeline.virtual_stages;
+    if (interleaves && pipeline.virtual_stages == 1) {
+      diagnostics_.error(mesh.find("schedule")->position,
+                         "the schedule 'interleaved' needs 'virtual_stages' of 2 or more",
+                         "write virtual_stages: 2, or schedule: 1f1b");
+    } else if (!interleaves && pipeline.virtual_stages > 1) {
+      diagnostics_.error(virtual_stages->position,
+                         fmt::format("'virtual_stages' is {}, but the schedule '{}' has one chunk of layers a stage",
+                                     pipeline.virtual_stages, name),
+                         "write schedule: interleaved, or leave 'virtual_stages' out");
+    } else if (point_.model.layers > 0 && chunks > point_.model.layers) {
+      diagnostics_.error(mesh.find("pp")->position,
+                         fmt::format("'pp' is {}{}, but {} has {} layers", pp,
+                                     interleaves ? fmt::format(" with {} virtual stages", pipeline.virtual_stages) : "",
+                                     point_.model.name, point_.model.layers),
+                         "every chunk of a stage needs a layer");
+    }
+    point_.pipeline = pipeline;
   }
 
   // False if nothing can be said of the mesh.
@@ -216,6 +256,14 @@ std::string text_of(const Transformer& model) {
                      model.tied_embeddings, model.biases, model.learned_positions);
 }
 
+// " x pp 4 (interleaved, 2 virtual stages)"; nothing for one stage.
+std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
+  if (mesh.pp == 1) return "";
+  const std::string& name = pipeline_schedule_names().at(static_cast<std::size_t>(pipeline.schedule));
+  const std::int64_t chunks = pipeline.virtual_stages;
+  return fmt::format(" x pp {} ({}{})", mesh.pp, name, chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
+}
+
 void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
   if (const auto tokens = largest_capacity(point)) {
     point.capacity = *tokens;
@@ -245,9 +293,10 @@ std::string PointSpec::setting() const {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
   const bool one = connections.communicators == Communicators::one;
-  return fmt::format("{} on {} x {}, hdp {} x tp {}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
-                     cluster.device, mesh.hdp, mesh.tp, one ? "" : " with a communicator for each group",
-                     count_text(capacity), capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline),
+                     one ? "" : " with a communicator for each group", count_text(capacity),
+                     capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
                      steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
                      beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
 }
@@ -267,6 +316,11 @@ Value with_defaults(Value study) {
   set_default(mesh, "placement", "contiguous");
   set_default(mesh, "groups", "one_communicator");
   set_default(mesh, "connections", "warm");
+  const Value* pp = mesh.find("pp");
+  if (pp != nullptr && pp->text != "1") {
+    set_default(mesh, "schedule", "1f1b");
+    set_default(mesh, "virtual_stages", "1");
+  }
   set_default(mesh, "recompute", "none");
   set_default(mesh, "zero", "1");
   Value& memory = section(study, "memory");
@@ -280,7 +334,8 @@ LoweringOptions lowering_of(const PointSpec& spec) {
   return {.model = spec.model,
           .mesh = spec.mesh,
           .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
-          .recompute = spec.recompute};
+          .recompute = spec.recompute,
+          .pipeline = spec.pipeline};
 }
 
 MemoryRules memory_rules_of(const PointSpec& spec) {

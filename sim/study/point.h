@@ -47,6 +47,7 @@ struct PointSpec {
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
+  PipelineOptions pipeline;              ///< Of a mesh with more than one stage.
   NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
@@ -67,7 +68,8 @@ struct PointSpec {
 
 /// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}`,
 /// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
-/// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`.
+/// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`;
+/// with stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.

@@ -68,7 +68,9 @@ void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timel
   PlanMemory memory(plan, {.model = spec.model,
                            .mesh = spec.mesh,
                            .rules = memory_rules_of(spec),
-                           .channels = {&connections, memory_per_peer(*spec.profile)}});
+                           .channels = {&connections, memory_per_peer(*spec.profile)},
+                           .pipeline = {.virtual_stages = spec.pipeline.virtual_stages,
+                                        .forward_first = spec.pipeline.schedule == PipelineSchedule::gpipe}});
   memory.place(timeline, point.work);
   step.result.memory = memory.use();
   for (const HdpRank rank : memory.fullest(memory_ranks))

@@ -68,6 +68,7 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
   for (const StudyPoint& point : study.points) {
     limits.ranks = std::min(limits.ranks, point.spec.mesh.hdp);
     limits.steps = std::min(limits.steps, point.spec.steps);
+    limits.stages = std::max(limits.stages, point.spec.mesh.pp);
   }
   Diagnostics found;
   study.output = read_output(*output, limits, found);
@@ -89,7 +90,8 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .ranks_per_node = world.ranks_per_node(),
           .capacity = spec.capacity,
           .context = spec.batch.context,
-          .layers = spec.model.layers,
+          .layers = spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages),
+          .stages = spec.mesh.pp,
           .work = world.work_model(spec.model, spec.capacity, spec.recompute),
           .host_tokens = host_tokens(spec)};
 }
@@ -244,6 +246,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .profile = fmt::format("{} ({})", spec.profile->name, profile_label_name(spec.profile->provenance.label)),
           .background = std::move(background),
           .gpus = spec.mesh.devices(),
+          .stages = spec.mesh.pp,
           .peak = spec.profile->datasheet.peak,
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,

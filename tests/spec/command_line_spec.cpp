@@ -51,7 +51,7 @@ TEST_CASE("all problems of a study are told at once and nothing is written", "[c
              "  context: 512Ki\n"
              "  steps: some\n"
              "  sed: 3\n"
-             "mesh: {tp: 2, pp: 2, capacity: 0}\n"
+             "mesh: {tp: 2, pp: 2, schedule: 1f1, capacity: 0}\n"
              "plans: [statik, static: {cp: 3}]\n"
              "compare_to: dynamic\n"
              "speed: fast\n");

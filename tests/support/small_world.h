@@ -71,10 +71,10 @@ struct HandMachine {
   std::unique_ptr<Placement> placement;
   Machine machine;
 
-  HandMachine(ClusterSpec spec, std::unique_ptr<CostModel> cost_model)
+  HandMachine(ClusterSpec spec, std::unique_ptr<CostModel> cost_model, std::int64_t pp = 1)
       : cluster(std::move(spec)), costs(std::move(cost_model)), network(make_fair_share_network(cluster)) {
     Diagnostics problems;
-    placement = make_placement("contiguous", Mesh{.hdp = cluster.devices}, cluster, problems);
+    placement = make_placement("contiguous", Mesh{.hdp = cluster.devices / pp, .pp = pp}, cluster, problems);
     problems.throw_if_any();
     machine.cost = costs.get();
     machine.network = network.get();

@@ -12,21 +12,21 @@ namespace hdpsim {
 ///
 /// A group that lacks something makes it when its last rank is there and before it computes anything: the communicator,
 /// then all new connections of its ring at the same time. Each rank makes one group's at a time, as it runs one
-/// micro-batch at a time.
+/// micro-batch at a time. Connections between the stages of a pipeline are always there.
 class ConnectionSetUp {
  public:
-  explicit ConnectionSetUp(const Machine& machine);
+  explicit ConnectionSetUp(const Machine& machine, std::int64_t stages = 1);
 
   /// True if the group cannot compute before all its ranks are there.
-  [[nodiscard]] bool is_due(const std::vector<HdpRank>& group) const;
+  [[nodiscard]] bool is_due(const std::vector<HdpRank>& group, std::int64_t stage = 0) const;
   /// How long the group takes to make what it lacks, which it has from now on.
-  [[nodiscard]] Duration connect(const std::vector<HdpRank>& group);
+  [[nodiscard]] Duration connect(const std::vector<HdpRank>& group, std::int64_t stage = 0);
 
  private:
-  [[nodiscard]] Duration cost(const std::vector<HdpRank>& group) const;
+  [[nodiscard]] Duration cost(const std::vector<HdpRank>& group, std::int64_t stage) const;
 
   std::optional<SetUpCosts> costs_;
-  ConnectionTable table_;
+  std::vector<ConnectionTable> tables_;  // by stage: other devices, other connections
 };
 
 }  // namespace hdpsim

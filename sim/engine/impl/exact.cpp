@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-// One stream of a rank: the next instruction, and whether one is running.
+// One stream of a worker: the next instruction, and whether one is running.
 struct StreamState {
   std::int64_t iteration = 0;
   std::size_t next = 0;  // in the stream's list of the block
@@ -21,8 +21,8 @@ struct StreamState {
   Instant began{};  // the instruction that is running
 };
 
-struct RankState {
-  MicroBatchId micro_batch;
+struct WorkerState {
+  PassId pass;
   std::size_t index = 0;  // in the group
   std::size_t block = 0;
   std::array<StreamState, stream_count> streams;
@@ -34,20 +34,16 @@ struct RankState {
 class ExactStep final : public StepRun {
  public:
   ExactStep(const StepSetting& setting, bool queue_all)
-      : StepRun(setting),
+      : StepRun(setting, true),
         queue_all_(queue_all || machine_.record_instructions),
-        set_up_(machine_),
-        board_(plan_, flows_, queue_),
-        groups_(plan_.micro_batches.size()),
-        ranks_(plan_.schedule.size()) {}
+        set_up_(machine_, pipeline_.stages()),
+        board_(pipeline_, flows_, queue_),
+        groups_(pipeline_.passes()),
+        workers_(pipeline_.workers()) {}
 
-  void begin() override {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) begin_next(rank);
-  }
-
-  void handle(const Event& event) override {
-    if (event.tag == rank_ended) {
-      end_micro_batch(event.actor);
+  void handle_pass(const Event& event) override {
+    if (event.tag == worker_ended) {
+      end_pass_of(event.actor);
     } else if (event.tag < ExchangeBoard::first_tag) {
       instruction_ended(event.actor, event.tag);
     } else {
@@ -55,16 +51,16 @@ class ExactStep final : public StepRun {
     }
   }
 
-  void rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
+  void pass_rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
 
-  // By the kernels of one rank that is in it: ranks of a ring stay close together.
-  [[nodiscard]] double share_sent(MicroBatchId id) const override {
+  // By the kernels of one worker that is in it: ranks of a ring stay close together.
+  [[nodiscard]] double share_sent(PassId id) const override {
     const auto& group = groups_[id.index()];
     if (group == nullptr) return 1;
     if (group->is_private) return group->share_done(queue_.now());
-    for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
-      const RankState& state = ranks_[rank.index()];
-      if (progress_.current(rank) != id || state.micro_batch != id) continue;
+    for (const auto& [worker, index] : group->places) {
+      const WorkerState& state = workers_[worker.index()];
+      if (progress_.current(worker) != id || state.pass != id) continue;
       return hdpsim::share_sent(group->priced.program, state.block, state.streams[compute].iteration);
     }
     return 1;
@@ -72,64 +68,64 @@ class ExactStep final : public StepRun {
 
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
-  static constexpr std::uint32_t rank_ended = stream_count;  // lower tags: an instruction of that stream ended
+  static constexpr std::uint32_t worker_ended = stream_count;  // lower tags: an instruction of that stream ended
 
-  const Block& block_of(const RankState& state) const {
-    return groups_[state.micro_batch.index()]->priced.program.blocks[state.block];
+  const Block& block_of(const WorkerState& state) const {
+    return groups_[state.pass.index()]->priced.program.blocks[state.block];
   }
 
-  // Each rank starts on its own; the ring makes it wait for the others where it needs them.
-  void begin_next(std::size_t rank) {
-    const auto next = progress_.current(HdpRank(rank));
-    if (!next) return;
-    const bool all_are_here = progress_.arrive(HdpRank(rank)).has_value();
-    open_group(*next);
-    GroupProgram& group = *groups_[next->index()];
-    RankState& state = ranks_[rank];
-    state.micro_batch = *next;
-    state.index = group.place_of(HdpRank(rank));
+  // Each worker starts on its own; the ring makes it wait for the others where it needs them.
+  void arrive(WorkerId worker, PassId pass, bool all_are_here) override {
+    open_group(pass);
+    GroupProgram& group = *groups_[pass.index()];
+    WorkerState& state = workers_[worker.index()];
+    state.pass = pass;
+    state.index = group.place_of(worker);
     state.posted = 0;
     state.peer_wait = Duration{};
     if (group.starts_together) {
-      if (all_are_here) start_together(*next);
+      if (all_are_here) start_together(pass);
     } else if (group.is_private) {
       group.begins[state.index] = queue_.now();
-      if (all_are_here) run_private(*next);
+      if (all_are_here) run_private(pass);
     } else {
-      enter_block(rank, 0);
+      enter_block(worker.index(), 0);
     }
   }
 
-  void start_together(MicroBatchId id) {
+  void start_together(PassId id) {
     GroupProgram& group = *groups_[id.index()];
-    const std::vector<HdpRank>& ranks = plan_.micro_batches[id.index()].group;
-    group.priced.delay_start(set_up_.connect(ranks));
-    for (const HdpRank rank : ranks) {
-      timeline_.ranks[rank.index()][Activity::group_wait] += queue_.now() - free_since_[rank.index()];
+    const std::vector<WorkerId> workers = pipeline_.group(id);
+    group.priced.delay_start(set_up_.connect(pipeline_.micro_batch(id).group, pipeline_.pass(id).stage));
+    for (const WorkerId worker : workers) {
+      timeline_.ranks[worker.index()][Activity::group_wait] += queue_.now() - free_since_[worker.index()];
     }
     if (group.is_private) {
-      group.begins.assign(ranks.size(), queue_.now());
+      group.begins.assign(workers.size(), queue_.now());
       run_private(id);
     } else {
-      for (const HdpRank rank : ranks) enter_block(rank.index(), 0);
+      for (const WorkerId worker : workers) enter_block(worker.index(), 0);
     }
   }
 
-  void open_group(MicroBatchId id) {
+  void open_group(PassId id) {
     auto& group = groups_[id.index()];
     if (group) return;
-    const MicroBatch& micro_batch = plan_.micro_batches[id.index()];
+    const MicroBatch& micro_batch = pipeline_.micro_batch(id);
+    const std::int64_t stage = pipeline_.pass(id).stage;
     const std::size_t ranks = micro_batch.group.size();
-    group = std::make_unique<GroupProgram>(price(program_, id, machine_), micro_batch.group);
-    group->starts_together = set_up_.is_due(micro_batch.group);
+    group = std::make_unique<GroupProgram>(price(program_, id, machine_), pipeline_.group(id));
+    group->starts_together = set_up_.is_due(micro_batch.group, stage);
     for (std::size_t e = 0; e < evidence_kinds; ++e) {
       timeline_.evidence[e].add(group->priced.evidence[e], static_cast<std::int64_t>(ranks));
     }
-    std::vector<Hop> hops = ring_hops(micro_batch, machine_);
+    std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
-    timeline_.micro_batches[id.index()].begin = queue_.now();
-    group->is_private =
-        !queue_all_ && std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
+    intervals_[id.index()].begin = queue_.now();
+    // Gradients of weights need no ring: each worker has its own pace.
+    const bool rings = pipeline_.pass(id).kind != PassKind::weight_gradient;
+    group->is_private = !queue_all_ && (rings || ranks == 1) &&
+                        std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
     if (group->is_private) {
       group->hops = std::move(hops);
       group->begins.resize(ranks);
@@ -138,52 +134,52 @@ class ExactStep final : public StepRun {
     }
   }
 
-  // No rank can end before the last one has begun, since every rank needs the keys of all others.
-  void run_private(MicroBatchId id) {
+  // No worker can end before the last one has begun, since every rank needs the keys of all others.
+  void run_private(PassId id) {
     GroupProgram& group = *groups_[id.index()];
-    const std::vector<HdpRank>& ranks = plan_.micro_batches[id.index()].group;
+    const std::vector<WorkerId> workers = pipeline_.group(id);
     std::vector<double> speeds;
-    speeds.reserve(ranks.size());
-    for (const HdpRank rank : ranks) speeds.push_back(machine_.speed[rank.index()]);
+    speeds.reserve(workers.size());
+    for (const WorkerId worker : workers) speeds.push_back(machine_.speed[worker.index()]);
     const PrivateRing::Outcome outcome = PrivateRing(group.priced, group.hops, speeds).run(group.begins);
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      timeline_.ranks[ranks[i].index()] += outcome.booked[i];
-      const auto rank = static_cast<std::uint32_t>(ranks[i].index());
-      queue_.schedule_after(outcome.ends[i] - queue_.now(), rank, rank_ended);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      timeline_.ranks[workers[i].index()] += outcome.booked[i];
+      const auto actor = static_cast<std::uint32_t>(workers[i].index());
+      queue_.schedule_after(outcome.ends[i] - queue_.now(), actor, worker_ended);
     }
-    group.began = timeline_.micro_batches[id.index()].begin;
+    group.began = intervals_[id.index()].begin;
     group.ends = *std::max_element(outcome.ends.begin(), outcome.ends.end());
-    timeline_.events += outcome.events - ranks.size();  // the ends of ranks are counted with the queue's
+    timeline_.events += outcome.events - workers.size();  // the ends of workers are counted with the queue's
   }
 
-  void enter_block(std::size_t rank, std::size_t block) {
-    RankState& state = ranks_[rank];
+  void enter_block(std::size_t worker, std::size_t block) {
+    WorkerState& state = workers_[worker];
     state.block = block;
     for (StreamState& stream : state.streams) stream = {0, 0, false, queue_.now()};
-    advance(rank);
+    advance(worker);
   }
 
   // Starts whatever can start on any stream; moves on when the block has ended on all of them.
-  void advance(std::size_t rank) {
+  void advance(std::size_t worker) {
     bool moved = true;
     while (moved) {
       moved = false;
-      for (std::size_t stream = 0; stream < stream_count; ++stream) moved = try_issue(rank, stream) || moved;
+      for (std::size_t stream = 0; stream < stream_count; ++stream) moved = try_issue(worker, stream) || moved;
     }
-    const RankState& state = ranks_[rank];
-    const auto& lists = groups_[state.micro_batch.index()]->streams[state.block];
+    const WorkerState& state = workers_[worker];
+    const auto& lists = groups_[state.pass.index()]->streams[state.block];
     const std::int64_t iterations = block_of(state).iterations;
     for (std::size_t stream = 0; stream < stream_count; ++stream) {
       if (!lists[stream].empty() && state.streams[stream].iteration < iterations) return;
     }
-    end_block(rank);
+    end_block(worker);
   }
 
   // Returns true if an instruction was skipped, so that another one may be able to start.
-  bool try_issue(std::size_t rank, std::size_t stream) {
-    RankState& state = ranks_[rank];
+  bool try_issue(std::size_t worker, std::size_t stream) {
+    WorkerState& state = workers_[worker];
     StreamState& queue = state.streams[stream];
-    const GroupProgram& group = *groups_[state.micro_batch.index()];
+    const GroupProgram& group = *groups_[state.pass.index()];
     const auto& list = group.streams[state.block][stream];
     const Block& block = group.priced.program.blocks[state.block];
     if (list.empty() || queue.running || queue.iteration == block.iterations) return false;
@@ -196,21 +192,21 @@ class ExactStep final : public StepRun {
     if (!ready(state, group, instruction)) return false;
     queue.running = true;
     queue.began = queue_.now();
-    if (stream == compute) book_wait(rank, instruction);
+    if (stream == compute) book_wait(worker, instruction);
     if (instruction.opcode == Opcode::exchange) {
       ++state.posted;
       state.posted_at = queue_.now();
-      board_.post(state.micro_batch, state.index, group.priced.program.bytes[instruction.work]);
+      board_.post(state.pass, state.index, group.priced.program.bytes[instruction.work]);
       return false;
     }
-    const Duration time = group.priced.time(state.block, index, machine_.speed[rank]);
-    if (stream == compute) timeline_.ranks[rank][activity_of(instruction.opcode)] += time;
-    queue_.schedule_after(time, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(stream));
+    const Duration time = group.priced.time(state.block, index, machine_.speed[worker]);
+    if (stream == compute) timeline_.ranks[worker][activity_of(instruction.opcode)] += time;
+    queue_.schedule_after(time, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(stream));
     return false;
   }
 
   // A stream completes its instructions in order: how far it is tells how often each of them has ended.
-  static bool ready(const RankState& state, const GroupProgram& group, const Instruction& instruction) {
+  static bool ready(const WorkerState& state, const GroupProgram& group, const Instruction& instruction) {
     const std::int64_t iteration = state.streams[static_cast<std::size_t>(instruction.stream)].iteration;
     const std::vector<Instruction>& body = group.priced.program.blocks[state.block].body;
     for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
@@ -224,10 +220,10 @@ class ExactStep final : public StepRun {
 
   // The compute stream stood still: for ranks of the ring that had not posted their side of an exchange, for messages
   // on their way, or for a copy.
-  void book_wait(std::size_t rank, const Instruction& instruction) {
-    RankState& state = ranks_[rank];
+  void book_wait(std::size_t worker, const Instruction& instruction) {
+    WorkerState& state = workers_[worker];
     const Duration idle = queue_.now() - state.streams[compute].free_since;
-    Breakdown& booked = timeline_.ranks[rank];
+    Breakdown& booked = timeline_.ranks[worker];
     Activity waited_for = Activity::cp_comm;
     for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
       const Opcode opcode = block_of(state).body[instruction.dependencies[d].instruction].opcode;
@@ -239,16 +235,16 @@ class ExactStep final : public StepRun {
   }
 
   // An exchange has ended. If compute stood still meanwhile, the time until the message began was a wait for the peer.
-  void note_peer_wait(RankState& state, Instant began) const {
+  void note_peer_wait(WorkerState& state, Instant began) const {
     const StreamState& kernels = state.streams[compute];
     if (kernels.running) return;
     const Instant since = std::max(state.posted_at, kernels.free_since);
     if (began > since) state.peer_wait += began - since;
   }
 
-  void complete(RankState& state, std::size_t stream) {
+  void complete(WorkerState& state, std::size_t stream) {
     StreamState& queue = state.streams[stream];
-    const auto& list = groups_[state.micro_batch.index()]->streams[state.block][stream];
+    const auto& list = groups_[state.pass.index()]->streams[state.block][stream];
     if (machine_.record_instructions && queue.running) record(state, stream, list[queue.next]);
     queue.running = false;
     queue.free_since = queue_.now();
@@ -258,9 +254,9 @@ class ExactStep final : public StepRun {
     }
   }
 
-  void record(const RankState& state, std::size_t stream, std::uint32_t instruction) {
-    timeline_.instructions.push_back({.rank = plan_.micro_batches[state.micro_batch.index()].group[state.index],
-                                      .micro_batch = state.micro_batch,
+  void record(const WorkerState& state, std::size_t stream, std::uint32_t instruction) {
+    timeline_.instructions.push_back({.rank = pipeline_.micro_batch(state.pass).group[state.index],
+                                      .micro_batch = pipeline_.micro_batch_id(state.pass),
                                       .block = static_cast<std::uint32_t>(state.block),
                                       .iteration = static_cast<std::uint32_t>(state.streams[stream].iteration),
                                       .instruction = instruction,
@@ -270,56 +266,56 @@ class ExactStep final : public StepRun {
                                       .end = queue_.now()});
   }
 
-  void instruction_ended(std::size_t rank, std::size_t stream) {
-    complete(ranks_[rank], stream);
-    advance(rank);
+  void instruction_ended(std::size_t worker, std::size_t stream) {
+    complete(workers_[worker], stream);
+    advance(worker);
   }
 
   void exchange_may_have_ended(const ExchangeBoard::Member& member) {
-    const HdpRank rank = plan_.micro_batches[member.micro_batch.index()].group[member.index];
-    RankState& state = ranks_[rank.index()];
-    const auto comm = static_cast<std::size_t>(Stream::comm);
-    const bool here = state.micro_batch == member.micro_batch && state.streams[comm].running;
-    if (!here || board_.ended(member.micro_batch, member.index) < state.posted) return;
-    note_peer_wait(state, board_.last_received_began(member.micro_batch, member.index));
+    const WorkerId worker =
+        pipeline_.worker(pipeline_.micro_batch(member.pass).group[member.index], pipeline_.pass(member.pass).stage);
+    WorkerState& state = workers_[worker.index()];
+    constexpr auto comm = static_cast<std::size_t>(Stream::comm);
+    const bool here = state.pass == member.pass && state.streams[comm].running;
+    if (!here || board_.ended(member.pass, member.index) < state.posted) return;
+    note_peer_wait(state, board_.last_received_began(member.pass, member.index));
     complete(state, comm);
-    advance(rank.index());
+    advance(worker.index());
   }
 
-  void end_block(std::size_t rank) {
-    RankState& state = ranks_[rank];
+  void end_block(std::size_t worker) {
+    WorkerState& state = workers_[worker];
     const Duration drained = queue_.now() - state.streams[compute].free_since;
     if (drained > Duration{}) {
       const bool copies = state.streams[static_cast<std::size_t>(Stream::comm)].free_since < queue_.now();
-      timeline_.ranks[rank][copies ? Activity::offload_stall : Activity::cp_comm] += drained - state.peer_wait;
-      timeline_.ranks[rank][Activity::group_wait] += state.peer_wait;
+      timeline_.ranks[worker][copies ? Activity::offload_stall : Activity::cp_comm] += drained - state.peer_wait;
+      timeline_.ranks[worker][Activity::group_wait] += state.peer_wait;
       state.peer_wait = Duration{};
     }
-    if (state.block + 1 < groups_[state.micro_batch.index()]->priced.program.blocks.size()) {
-      enter_block(rank, state.block + 1);
+    if (state.block + 1 < groups_[state.pass.index()]->priced.program.blocks.size()) {
+      enter_block(worker, state.block + 1);
     } else {
-      end_micro_batch(rank);
+      end_pass_of(worker);
     }
   }
 
-  void end_micro_batch(std::size_t rank) {
-    const MicroBatchId id = ranks_[rank].micro_batch;
+  void end_pass_of(std::size_t worker) {
+    const PassId id = workers_[worker].pass;
     auto& group = groups_[id.index()];
-    timeline_.micro_batches[id.index()].end = queue_.now();
+    intervals_[id.index()].end = queue_.now();
     if (--group->ranks_left == 0) {
       board_.close(id);
       group.reset();
     }
-    free_since_[rank] = queue_.now();
-    progress_.advance(HdpRank(rank));
-    begin_next(rank);
+    end_pass(WorkerId(worker));
+    go_on(WorkerId(worker));
   }
 
   bool queue_all_;
   ConnectionSetUp set_up_;
   ExchangeBoard board_;
-  std::vector<std::unique_ptr<GroupProgram>> groups_;  // by micro-batch, while it runs
-  std::vector<RankState> ranks_;
+  std::vector<std::unique_ptr<GroupProgram>> groups_;  // by pass, while it runs
+  std::vector<WorkerState> workers_;
 };
 
 }  // namespace

@@ -33,36 +33,36 @@ struct ExchangeBoard::Lane {
   std::uint32_t version = 0;
 };
 
-ExchangeBoard::ExchangeBoard(const Plan& plan, JobFlows& flows, JobQueue& queue)
-    : plan_(plan), flows_(flows), queue_(queue) {
-  for (std::size_t m = 0; m < plan.micro_batches.size(); ++m) {
+ExchangeBoard::ExchangeBoard(const Pipeline& pipeline, JobFlows& flows, JobQueue& queue)
+    : pipeline_(pipeline), flows_(flows), queue_(queue) {
+  for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     first_slot_.push_back(static_cast<std::uint32_t>(places_.size()));
-    const std::size_t ranks = plan.micro_batches[m].group.size();
-    for (std::size_t i = 0; i < ranks; ++i) places_.push_back({MicroBatchId(m), static_cast<std::uint32_t>(i)});
+    const std::size_t ranks = ranks_of(PassId(p));
+    for (std::size_t i = 0; i < ranks; ++i) places_.push_back({PassId(p), static_cast<std::uint32_t>(i)});
   }
   lanes_.resize(places_.size());
 }
 
 ExchangeBoard::~ExchangeBoard() = default;
 
-ExchangeBoard::Lane& ExchangeBoard::lane(MicroBatchId id, std::size_t index) {
+ExchangeBoard::Lane& ExchangeBoard::lane(PassId id, std::size_t index) {
   return lanes_[first_slot_[id.index()] + index];
 }
 
-const ExchangeBoard::Lane& ExchangeBoard::lane(MicroBatchId id, std::size_t index) const {
+const ExchangeBoard::Lane& ExchangeBoard::lane(PassId id, std::size_t index) const {
   return lanes_[first_slot_[id.index()] + index];
 }
 
-void ExchangeBoard::open(MicroBatchId id, std::vector<Hop> hops) {
+void ExchangeBoard::open(PassId id, std::vector<Hop> hops) {
   for (std::size_t i = 0; i < hops.size(); ++i) lane(id, i).hop = std::move(hops[i]);
 }
 
-void ExchangeBoard::close(MicroBatchId id) {
-  for (std::size_t i = 0; i < plan_.micro_batches[id.index()].group.size(); ++i) lane(id, i) = Lane{};
+void ExchangeBoard::close(PassId id) {
+  for (std::size_t i = 0; i < ranks_of(id); ++i) lane(id, i) = Lane{};
 }
 
-void ExchangeBoard::post(MicroBatchId id, std::size_t index, Bytes bytes) {
-  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+void ExchangeBoard::post(PassId id, std::size_t index, Bytes bytes) {
+  const std::size_t ranks = ranks_of(id);
   const std::size_t before = (index + ranks - 1) % ranks;
   Lane& to_next = lane(id, index);
   ++to_next.sent;
@@ -72,17 +72,17 @@ void ExchangeBoard::post(MicroBatchId id, std::size_t index, Bytes bytes) {
   try_start(id, before);
 }
 
-std::uint32_t ExchangeBoard::ended(MicroBatchId id, std::size_t index) const {
-  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+std::uint32_t ExchangeBoard::ended(PassId id, std::size_t index) const {
+  const std::size_t ranks = ranks_of(id);
   return std::min(lane(id, index).finished, lane(id, (index + ranks - 1) % ranks).finished);
 }
 
-Instant ExchangeBoard::last_received_began(MicroBatchId id, std::size_t index) const {
-  const std::size_t ranks = plan_.micro_batches[id.index()].group.size();
+Instant ExchangeBoard::last_received_began(PassId id, std::size_t index) const {
+  const std::size_t ranks = ranks_of(id);
   return lane(id, (index + ranks - 1) % ranks).began;
 }
 
-void ExchangeBoard::try_start(MicroBatchId id, std::size_t index) {
+void ExchangeBoard::try_start(PassId id, std::size_t index) {
   Lane& hop = lane(id, index);
   if (hop.started == std::min(hop.sent, hop.awaited)) return;
   const std::uint32_t slot = first_slot_[id.index()] + static_cast<std::uint32_t>(index);
@@ -133,8 +133,8 @@ std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
   }
   arrive(hop);
   const Place& place = places_[slot];
-  const std::size_t ranks = plan_.micro_batches[place.micro_batch.index()].group.size();
-  return {{place.micro_batch, place.index}, {place.micro_batch, (place.index + 1) % ranks}};
+  const std::size_t ranks = ranks_of(place.pass);
+  return {{place.pass, place.index}, {place.pass, (place.index + 1) % ranks}};
 }
 
 void ExchangeBoard::arrive(Lane& hop) {

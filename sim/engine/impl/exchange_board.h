@@ -16,30 +16,30 @@ namespace hdpsim {
 /// are flows.
 class ExchangeBoard {
  public:
-  ExchangeBoard(const Plan& plan, JobFlows& flows, JobQueue& queue);
+  ExchangeBoard(const Pipeline& pipeline, JobFlows& flows, JobQueue& queue);
   ~ExchangeBoard();
   ExchangeBoard(const ExchangeBoard&) = delete;
   ExchangeBoard& operator=(const ExchangeBoard&) = delete;
 
-  void open(MicroBatchId id, std::vector<Hop> hops);
-  void close(MicroBatchId id);
+  void open(PassId id, std::vector<Hop> hops);
+  void close(PassId id);
 
   /// The `index`-th rank of the group posts its next exchange, of `bytes`.
-  void post(MicroBatchId id, std::size_t index, Bytes bytes);
+  void post(PassId id, std::size_t index, Bytes bytes);
   /// Exchanges of this rank that have ended, both ways.
-  [[nodiscard]] std::uint32_t ended(MicroBatchId id, std::size_t index) const;
+  [[nodiscard]] std::uint32_t ended(PassId id, std::size_t index) const;
   /// When the message that the rank received last began to flow.
-  [[nodiscard]] Instant last_received_began(MicroBatchId id, std::size_t index) const;
+  [[nodiscard]] Instant last_received_began(PassId id, std::size_t index) const;
 
   /// A rank of a group.
   struct Member {
-    MicroBatchId micro_batch;
+    PassId pass;
     std::size_t index = 0;
   };
   /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if the message flows
   /// on.
   [[nodiscard]] std::vector<Member> handle(const Event& event);
-  /// Events of the board have a tag from this on.
+  /// Events of the board have a tag from this on, below twice as much.
   static constexpr std::uint32_t first_tag = 1U << 30;
   /// A flow that was added with this key has another rate: its message arrives at another time.
   void rate_changed(std::uint32_t key) { set_rate(key); }
@@ -47,21 +47,22 @@ class ExchangeBoard {
  private:
   struct Lane;
   struct Place {
-    MicroBatchId micro_batch;
+    PassId pass;
     std::uint32_t index;
   };
 
-  [[nodiscard]] Lane& lane(MicroBatchId id, std::size_t index);
-  [[nodiscard]] const Lane& lane(MicroBatchId id, std::size_t index) const;
-  void try_start(MicroBatchId id, std::size_t index);
+  [[nodiscard]] Lane& lane(PassId id, std::size_t index);
+  [[nodiscard]] const Lane& lane(PassId id, std::size_t index) const;
+  [[nodiscard]] std::size_t ranks_of(PassId id) const { return pipeline_.micro_batch(id).group.size(); }
+  void try_start(PassId id, std::size_t index);
   void begin_flow(std::uint32_t slot);
   void set_rate(std::uint32_t slot);
   void arrive(Lane& hop);
 
-  const Plan& plan_;
+  const Pipeline& pipeline_;
   JobFlows& flows_;
   JobQueue& queue_;
-  std::vector<std::uint32_t> first_slot_;  // by micro-batch: its lanes follow each other
+  std::vector<std::uint32_t> first_slot_;  // by pass: its lanes follow each other
   std::vector<Place> places_;              // by slot
   std::vector<Lane> lanes_;                // by slot
 };

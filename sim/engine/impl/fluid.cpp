@@ -9,22 +9,21 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::uint32_t group_ended = 0;  // other tags are those of SharedRings
+// Other tags are those of SharedRings.
+constexpr std::uint32_t group_ended = 0;
+constexpr std::uint32_t weights_ended = 4;  // the actor is the worker
 
 class FluidStep final : public StepRun {
  public:
   FluidStep(const StepSetting& setting, bool contention)
-      : StepRun(setting),
+      : StepRun(setting, contention),
         contention_(contention),
-        set_up_(machine_),
-        shared_(flows_, queue_, plan_.micro_batches.size()) {}
+        set_up_(machine_, pipeline_.stages()),
+        shared_(flows_, queue_, pipeline_.passes()) {}
 
-  void begin() override {
-    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) arrive(HdpRank(rank));
-  }
-
-  void handle(const Event& event) override {
-    const MicroBatchId id(event.actor);
+  void handle_pass(const Event& event) override {
+    if (event.tag == weights_ended) return end_weights(WorkerId(event.actor));
+    const PassId id(event.actor);
     if (event.tag == group_ended) {
       end(id);
     } else if (shared_.handle(event)) {
@@ -32,39 +31,62 @@ class FluidStep final : public StepRun {
     }
   }
 
-  void rate_changed(std::uint32_t key) override { shared_.rate_changed(MicroBatchId(key)); }
+  void pass_rate_changed(std::uint32_t key) override { shared_.rate_changed(PassId(key)); }
 
-  [[nodiscard]] double share_sent(MicroBatchId id) const override {
+  [[nodiscard]] double share_sent(PassId id) const override {
     if (const auto share = shared_.share_sent(id)) return *share;
-    const auto& [begun, ends] = timeline_.micro_batches[id.index()];
+    const auto& [begun, ends] = intervals_[id.index()];
     if (ends <= queue_.now()) return 1;  // or not begun
     return (queue_.now() - begun).seconds() / (ends - begun).seconds();
   }
 
  private:
-  [[nodiscard]] const MicroBatch& micro_batch(MicroBatchId id) const { return plan_.micro_batches[id.index()]; }
-
-  void arrive(HdpRank rank) {
-    if (const auto ready = progress_.arrive(rank)) begin(*ready);
+  void arrive(WorkerId worker, PassId pass, bool all_are_here) override {
+    if (pipeline_.pass(pass).kind == PassKind::weight_gradient) {
+      begin_weights(worker, pass);
+    } else if (all_are_here) {
+      begin(pass);
+    }
   }
 
-  void begin(MicroBatchId id) {
+  // Gradients of weights need no ring: each worker has its own pace.
+  void begin_weights(WorkerId worker, PassId id) {
+    const PricedProgram priced = price(program_, id, machine_);
+    const auto no_transfer = [](Bytes) { return Duration{}; };
+    const LoopTime time = micro_batch_time(priced, machine_.speed[worker.index()], no_transfer);
+    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e] += priced.evidence[e];
+    timeline_.ranks[worker.index()] += time.breakdown;
+    MicroBatchInterval& interval = intervals_[id.index()];
+    if (interval.end == Instant{}) interval.begin = queue_.now();
+    interval.end = std::max(interval.end, queue_.now() + time.total);
+    queue_.schedule_after(time.total, static_cast<std::uint32_t>(worker.index()), weights_ended);
+  }
+
+  void end_weights(WorkerId worker) {
+    end_pass(worker);
+    go_on(worker);
+  }
+
+  void begin(PassId id) {
+    const MicroBatch& micro_batch = pipeline_.micro_batch(id);
+    const std::int64_t stage = pipeline_.pass(id).stage;
+    const std::vector<WorkerId> group = pipeline_.group(id);
     PricedProgram priced = price(program_, id, machine_);
-    priced.delay_start(set_up_.connect(micro_batch(id).group));
-    const auto ranks = static_cast<std::int64_t>(micro_batch(id).group.size());
+    priced.delay_start(set_up_.connect(micro_batch.group, stage));
+    const auto ranks = static_cast<std::int64_t>(group.size());
     for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(priced.evidence[e], ranks);
-    timeline_.micro_batches[id.index()].begin = queue_.now();
-    for (const HdpRank rank : micro_batch(id).group) {
-      Instant& free_since = free_since_[rank.index()];
-      timeline_.ranks[rank.index()][Activity::group_wait] += queue_.now() - free_since;
+    intervals_[id.index()].begin = queue_.now();
+    for (const WorkerId worker : group) {
+      Instant& free_since = free_since_[worker.index()];
+      timeline_.ranks[worker.index()][Activity::group_wait] += queue_.now() - free_since;
       free_since = queue_.now();
     }
-    std::vector<Hop> hops = ring_hops(micro_batch(id), machine_);
+    std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(priced.program, hops, 1, link_bytes_);
-    GroupPace pace = group_pace(micro_batch(id), hops, machine_, contention_);
+    GroupPace pace = group_pace(group, hops, machine_, contention_);
     if (!pace.all.is_contended()) {
-      const Duration time = private_time(id, priced, pace);
-      timeline_.micro_batches[id.index()].end = queue_.now() + time;
+      const Duration time = private_time(group, priced, pace);
+      intervals_[id.index()].end = queue_.now() + time;
       queue_.schedule_after(time, static_cast<std::uint32_t>(id.index()), group_ended);
       return;
     }
@@ -72,8 +94,8 @@ class FluidStep final : public StepRun {
     shared_.begin(id, std::move(priced), std::move(pace), std::move(hops));
   }
 
-  // How long the micro-batch takes with its links to itself; books it for every rank of the group.
-  Duration private_time(MicroBatchId id, const PricedProgram& priced, const GroupPace& pace) {
+  // How long the pass takes with its links to itself; books it for every worker of the group.
+  Duration private_time(const std::vector<WorkerId>& group, const PricedProgram& priced, const GroupPace& pace) {
     const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
     Duration longest;
     for (const SpeedClass& c : pace.classes) {
@@ -82,48 +104,47 @@ class FluidStep final : public StepRun {
       const Duration own = c.reach < 1 ? micro_batch_time(priced, c.speed, own_hops).total : slowest;
       longest = std::max(longest, between(own, slowest, c.reach));
     }
-    book(id, priced, slowest_hop, longest);
+    book(group, priced, slowest_hop, longest);
     return longest;
   }
 
-  // Books `total` for every rank of the group: its kernels, its wait for messages at the pace of the ring's slowest
+  // Books `total` for every worker of the group: its kernels, its wait for messages at the pace of the ring's slowest
   // hop (as far as total leaves room for it), and the rest as waiting for slower ranks.
-  void book(MicroBatchId id, const PricedProgram& priced, const TransferTime& transfer, Duration total) {
+  void book(const std::vector<WorkerId>& group, const PricedProgram& priced, const TransferTime& transfer,
+            Duration total) {
     std::vector<std::pair<double, LoopTime>> by_speed;
-    for (const HdpRank rank : micro_batch(id).group) {
-      const double speed = machine_.speed[rank.index()];
+    for (const WorkerId worker : group) {
+      const double speed = machine_.speed[worker.index()];
       auto own = std::find_if(by_speed.begin(), by_speed.end(), [&](const auto& e) { return e.first == speed; });
       if (own == by_speed.end()) {
         by_speed.emplace_back(speed, micro_batch_time(priced, speed, transfer));
         own = by_speed.end() - 1;
       }
       const Duration rest = total - own->second.total;
-      Breakdown& booked = timeline_.ranks[rank.index()];
+      Breakdown& booked = timeline_.ranks[worker.index()];
       booked += own->second.breakdown;
       booked[rest < Duration{} ? Activity::cp_comm : Activity::group_wait] += rest;
     }
   }
 
-  void end(MicroBatchId id) {
-    timeline_.micro_batches[id.index()].end = queue_.now();
-    for (const HdpRank rank : micro_batch(id).group) {
-      free_since_[rank.index()] = queue_.now();
-      progress_.advance(rank);
-    }
-    for (const HdpRank rank : micro_batch(id).group) arrive(rank);
+  void end(PassId id) {
+    intervals_[id.index()].end = queue_.now();
+    const std::vector<WorkerId> group = pipeline_.group(id);
+    for (const WorkerId worker : group) end_pass(worker);
+    for (const WorkerId worker : group) go_on(worker);
   }
 
-  // What a contended micro-batch took beyond the kernels of its slowest rank is waiting for keys and values.
-  void end_shared(MicroBatchId id) {
+  // What a contended pass took beyond the kernels of its slowest worker is waiting for keys and values.
+  void end_shared(PassId id) {
     const PricedProgram& priced = shared_.priced(id);
+    const std::vector<WorkerId> group = pipeline_.group(id);
     const auto no_transfer = [](Bytes) { return Duration{}; };
-    double slowest = machine_.speed[micro_batch(id).group.front().index()];
-    for (const HdpRank rank : micro_batch(id).group) slowest = std::min(slowest, machine_.speed[rank.index()]);
+    double slowest = machine_.speed[group.front().index()];
+    for (const WorkerId worker : group) slowest = std::min(slowest, machine_.speed[worker.index()]);
     const Duration kernels = micro_batch_time(priced, slowest, no_transfer).total;
-    const Duration total = queue_.now() - timeline_.micro_batches[id.index()].begin;
-    book(id, priced, no_transfer, kernels);
-    for (const HdpRank rank : micro_batch(id).group)
-      timeline_.ranks[rank.index()][Activity::cp_comm] += total - kernels;
+    const Duration total = queue_.now() - intervals_[id.index()].begin;
+    book(group, priced, no_transfer, kernels);
+    for (const WorkerId worker : group) timeline_.ranks[worker.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
     end(id);
   }

@@ -10,13 +10,13 @@
 
 namespace hdpsim {
 
-/// What the ranks of a group share while their micro-batch runs in the exact grain.
+/// What the workers of a pass share while it runs in the exact grain.
 struct GroupProgram {
   PricedProgram priced;
   using Instructions = std::vector<std::uint32_t>;
   std::vector<std::array<Instructions, stream_count>> streams;  ///< By block: instructions of each stream.
-  std::vector<Instructions> turns;                      ///< By block and instruction: its place in its stream's list.
-  std::vector<std::pair<HdpRank, std::size_t>> places;  ///< In the group, by rank.
+  std::vector<Instructions> turns;                       ///< By block and instruction: its place in its stream's list.
+  std::vector<std::pair<WorkerId, std::size_t>> places;  ///< In the group, by worker.
   std::size_t ranks_left = 0;
   bool starts_together = false;  ///< It has connections to make.
   bool is_private = false;
@@ -25,7 +25,7 @@ struct GroupProgram {
   Instant began{};                ///< and once all of them have, when the first did
   Instant ends{};                 ///< and the last will have ended.
 
-  GroupProgram(PricedProgram program, const std::vector<HdpRank>& group)
+  GroupProgram(PricedProgram program, const std::vector<WorkerId>& group)
       : priced(std::move(program)), ranks_left(group.size()) {
     places.reserve(group.size());
     for (std::size_t i = 0; i < group.size(); ++i) places.emplace_back(group[i], i);
@@ -46,8 +46,8 @@ struct GroupProgram {
     return ends > began ? (now - began).seconds() / (ends - began).seconds() : 0;
   }
   /// In the group. O(log ranks).
-  [[nodiscard]] std::size_t place_of(HdpRank rank) const {
-    return std::lower_bound(places.begin(), places.end(), std::pair(rank, std::size_t{0}))->second;
+  [[nodiscard]] std::size_t place_of(WorkerId worker) const {
+    return std::lower_bound(places.begin(), places.end(), std::pair(worker, std::size_t{0}))->second;
   }
 };
 

@@ -87,7 +87,7 @@ Duration RingPace::transfer(Bytes bytes, Bandwidth share) const {
   return slowest;
 }
 
-GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops, const Machine& machine,
+GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops, const Machine& machine,
                      bool contention) {
   GroupPace pace;
   const auto class_of = [&](double speed) -> SpeedClass& {
@@ -97,9 +97,9 @@ GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops
     return pace.classes.emplace_back(SpeedClass{speed, {}, 0});
   };
   const std::vector<std::size_t> distances = distances_to_slowest(hops);
-  const std::size_t ranks = micro_batch.group.size();
+  const std::size_t ranks = group.size();
   for (std::size_t i = 0; i < ranks; ++i) {
-    SpeedClass& own = class_of(machine.speed[micro_batch.group[i].index()]);
+    SpeedClass& own = class_of(machine.speed[group[i].index()]);
     if (hops.empty()) continue;
     own.own.add(hops[i], contention);
     own.own.add(hops[(i + ranks - 1) % ranks], contention);

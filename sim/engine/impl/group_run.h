@@ -46,17 +46,17 @@ struct GroupPace {
   RingPace all;                     ///< Every hop of the ring.
 };
 
-[[nodiscard]] GroupPace group_pace(const MicroBatch& micro_batch, const std::vector<Hop>& hops, const Machine& machine,
-                                   bool contention);
+[[nodiscard]] GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops,
+                                   const Machine& machine, bool contention);
 
 /// A cycle of a speed class, of which `reach` of the exchanges go at the pace of the slowest hop.
 [[nodiscard]] Duration between(Duration own, Duration slowest, double reach);
 
-/// Time of a whole micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
+/// Time of a whole pass of a micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// A pass through a block, or one leg of it, in three parts. A block without an exchange has only `before`, which then
-/// holds all iterations.
+/// One turn of a block's loop, or one leg of it, in three parts. A block without an exchange has only `before`, which
+/// then holds all iterations.
 struct Pass {
   BodyRange before;
   BodyRange ring;

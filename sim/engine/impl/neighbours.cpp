@@ -20,8 +20,7 @@ class TrainingNeighbour final : public Neighbour {
       : job_(job),
         port_(port),
         step_(std::make_unique<PlannedStep>(job.plan(0), job.lowering)),
-        training_({job.name, *job.machine, grain, false}, step_->program.step_end(), port,
-                  job.machine->network->link_count()) {}
+        training_({job.name, *job.machine, grain, false}, step_->program, port, job.machine->network->link_count()) {}
 
   void begin() override {
     training_.begin_step(step_->program);

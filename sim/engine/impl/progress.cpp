@@ -1,26 +1,26 @@
 #include "sim/engine/impl/progress.h"
 
-#include <string>
-
 #include "sim/base/check.h"
 
 namespace hdpsim {
 
-Progress::Progress(const Plan& plan) : plan_(plan), position_(plan.schedule.size()) {
-  still_absent_.reserve(plan.micro_batches.size());
-  for (const MicroBatch& micro_batch : plan.micro_batches) still_absent_.push_back(micro_batch.group.size());
-  for (const auto& schedule : plan.schedule) unfinished_ += schedule.empty() ? 0 : 1;
+Progress::Progress(const Pipeline& pipeline) : pipeline_(pipeline), position_(pipeline.workers()) {
+  still_absent_.reserve(pipeline.passes());
+  for (std::size_t p = 0; p < pipeline.passes(); ++p) {
+    still_absent_.push_back(pipeline.micro_batch(PassId(p)).group.size());
+  }
+  for (const auto& schedule : pipeline.schedule()) unfinished_ += schedule.empty() ? 0 : 1;
 }
 
-std::optional<MicroBatchId> Progress::current(HdpRank rank) const {
-  const auto& schedule = plan_.schedule[rank.index()];
-  const std::size_t position = position_[rank.index()];
+std::optional<PassId> Progress::current(WorkerId worker) const {
+  const auto& schedule = pipeline_.schedule()[worker.index()];
+  const std::size_t position = position_[worker.index()];
   if (position == schedule.size()) return std::nullopt;
   return schedule[position];
 }
 
-std::optional<MicroBatchId> Progress::arrive(HdpRank rank) {
-  const auto next = current(rank);
+std::optional<PassId> Progress::arrive(WorkerId worker) {
+  const auto next = current(worker);
   if (!next || --still_absent_[next->index()] > 0) return std::nullopt;
   return next;
 }
@@ -29,15 +29,21 @@ void Progress::check_all_ended(std::string_view whose) const {
   constexpr std::size_t most_told = 8;
   std::string waiting;
   std::size_t told = 0;
-  for (std::size_t rank = 0; rank < position_.size() && told < most_told; ++rank) {
-    const auto next = current(HdpRank(rank));
+  for (std::size_t w = 0; w < position_.size() && told < most_told; ++w) {
+    const auto next = current(WorkerId(w));
     if (!next) continue;
-    waiting += fmt::format("; rank {} waits in micro-batch {} for {} of its {} ranks", rank, next->index(),
-                           still_absent_[next->index()], plan_.micro_batches[next->index()].group.size());
+    waiting += fmt::format("; {} waits in micro-batch {} for {} of its {} ranks", name_of(WorkerId(w)),
+                           pipeline_.micro_batch_id(*next).index(), still_absent_[next->index()],
+                           pipeline_.micro_batch(*next).group.size());
     ++told;
   }
   HDPSIM_CHECK(told == 0, "the simulated program{} is deadlocked{}",
                whose.empty() ? "" : fmt::format(" of '{}'", whose), waiting);
+}
+
+std::string Progress::name_of(WorkerId worker) const {
+  const std::string rank = fmt::format("rank {}", pipeline_.rank_of(worker).index());
+  return pipeline_.stages() == 1 ? rank : fmt::format("{} stage {}", rank, pipeline_.stage_of(worker));
 }
 
 }  // namespace hdpsim

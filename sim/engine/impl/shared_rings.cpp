@@ -91,24 +91,24 @@ struct SharedRings::Run {
   }
 };
 
-SharedRings::SharedRings(JobFlows& flows, JobQueue& queue, std::size_t micro_batches)
-    : flows_(flows), queue_(queue), runs_(micro_batches) {}
+SharedRings::SharedRings(JobFlows& flows, JobQueue& queue, std::size_t passes)
+    : flows_(flows), queue_(queue), runs_(passes) {}
 
 SharedRings::~SharedRings() = default;
 
-void SharedRings::begin(MicroBatchId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops) {
+void SharedRings::begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops) {
   runs_[id.index()] = std::make_unique<Run>(Run{std::move(priced), std::move(pace), std::move(hops)});
   enter_block(id);
 }
 
 bool SharedRings::handle(const Event& event) {
-  const MicroBatchId id(event.actor);
+  const PassId id(event.actor);
   switch (event.tag & tag_mask) {
     case ring_reached:
       enter_ring(id);
       return false;
     case ring_ended:
-      // The end at a pace that has changed since, or of a micro-batch that has ended, means nothing.
+      // The end at a pace that has changed since, or of a pass that has ended, means nothing.
       if (is_running(id) && event.tag >> tag_bits == runs_[id.index()]->version) leave_ring(id);
       return false;
     default:
@@ -116,7 +116,7 @@ bool SharedRings::handle(const Event& event) {
   }
 }
 
-void SharedRings::enter_block(MicroBatchId id) {
+void SharedRings::enter_block(PassId id) {
   Run& run = *runs_[id.index()];
   run.iteration = 0;
   run.legs.clear();
@@ -126,7 +126,7 @@ void SharedRings::enter_block(MicroBatchId id) {
   enter_pass(id);
 }
 
-void SharedRings::enter_pass(MicroBatchId id) {
+void SharedRings::enter_pass(PassId id) {
   Run& run = *runs_[id.index()];
   run.pass_began = queue_.now();
   run.leg = 0;
@@ -136,7 +136,7 @@ void SharedRings::enter_pass(MicroBatchId id) {
   schedule(id, first.before * run.iterations(), pass_ended);
 }
 
-void SharedRings::enter_ring(MicroBatchId id) {
+void SharedRings::enter_ring(PassId id) {
   Run& run = *runs_[id.index()];
   for (const Hop& hop : run.hops) {
     const Bandwidth rate = run.legs[run.leg].demand.rate(hop.latency);
@@ -151,7 +151,7 @@ void SharedRings::enter_ring(MicroBatchId id) {
   set_pace(id, slowest_share(run));
 }
 
-void SharedRings::leave_ring(MicroBatchId id) {
+void SharedRings::leave_ring(PassId id) {
   Run& run = *runs_[id.index()];
   for (const FlowId flow : run.flows) flows_.remove(flow);
   run.flows.clear();
@@ -165,7 +165,7 @@ void SharedRings::leave_ring(MicroBatchId id) {
   schedule(id, last.behind + stall, pass_ended);
 }
 
-bool SharedRings::end_pass(MicroBatchId id) {
+bool SharedRings::end_pass(PassId id) {
   Run& run = *runs_[id.index()];
   if (++run.iteration < run.iterations()) {
     enter_pass(id);
@@ -182,7 +182,7 @@ Bandwidth SharedRings::slowest_share(const Run& run) const {
   return share;
 }
 
-void SharedRings::set_pace(MicroBatchId id, Bandwidth share) {
+void SharedRings::set_pace(PassId id, Bandwidth share) {
   Run& run = *runs_[id.index()];
   if (run.whole > Duration{}) run.done += (queue_.now() - run.since).seconds() / run.whole.seconds();
   run.share = share;
@@ -193,11 +193,11 @@ void SharedRings::set_pace(MicroBatchId id, Bandwidth share) {
   schedule(id, std::max(end, run.earliest_end) - queue_.now(), ring_ended | (run.version << tag_bits));
 }
 
-void SharedRings::schedule(MicroBatchId id, Duration delay, std::uint32_t tag) {
+void SharedRings::schedule(PassId id, Duration delay, std::uint32_t tag) {
   queue_.schedule_after(delay, static_cast<std::uint32_t>(id.index()), tag);
 }
 
-void SharedRings::rate_changed(MicroBatchId id) {
+void SharedRings::rate_changed(PassId id) {
   Run& run = *runs_[id.index()];
   if (run.round == flows_.round()) return;
   run.round = flows_.round();
@@ -205,22 +205,22 @@ void SharedRings::rate_changed(MicroBatchId id) {
   if (share != run.share) set_pace(id, share);
 }
 
-bool SharedRings::is_running(MicroBatchId id) const {
+bool SharedRings::is_running(PassId id) const {
   return id.index() < runs_.size() && runs_[id.index()] != nullptr;
 }
 
-std::optional<double> SharedRings::share_sent(MicroBatchId id) const {
+std::optional<double> SharedRings::share_sent(PassId id) const {
   if (!is_running(id)) return std::nullopt;
   const Run& run = *runs_[id.index()];
   return hdpsim::share_sent(run.priced.program, run.block, run.iteration);
 }
 
-const PricedProgram& SharedRings::priced(MicroBatchId id) const {
-  HDPSIM_CHECK(runs_[id.index()] != nullptr, "micro-batch {} does not share links", id.index());
+const PricedProgram& SharedRings::priced(PassId id) const {
+  HDPSIM_CHECK(runs_[id.index()] != nullptr, "pass {} does not share links", id.index());
   return runs_[id.index()]->priced;
 }
 
-void SharedRings::forget(MicroBatchId id) {
+void SharedRings::forget(PassId id) {
   runs_[id.index()].reset();
 }
 

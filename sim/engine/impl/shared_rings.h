@@ -11,45 +11,45 @@
 
 namespace hdpsim {
 
-/// The micro-batches of the fluid grain whose rings share links with others. Such a micro-batch goes through its
+/// The passes of the fluid grain whose rings share links with others. Such a pass goes through its
 /// layers one by one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get
 /// another rate. A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
 class SharedRings {
  public:
-  SharedRings(JobFlows& flows, JobQueue& queue, std::size_t micro_batches);
+  SharedRings(JobFlows& flows, JobQueue& queue, std::size_t passes);
   ~SharedRings();
   SharedRings(const SharedRings&) = delete;
   SharedRings& operator=(const SharedRings&) = delete;
 
   /// `hops` are those of the ring that are not private, at least one.
-  void begin(MicroBatchId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops);
-  /// Events of this class carry a tag other than 0 and their micro-batch as actor. Returns true if it has ended.
+  void begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops);
+  /// Events of this class carry a tag other than 0, below 2^30, and their pass as actor. Returns true if it has ended.
   bool handle(const Event& event);
   /// A flow of this ring has another rate: the ring goes on at its new pace.
-  void rate_changed(MicroBatchId id);
-  /// The share of its bytes that a micro-batch has sent; nothing if it does not run here.
-  [[nodiscard]] std::optional<double> share_sent(MicroBatchId id) const;
+  void rate_changed(PassId id);
+  /// The share of its bytes that a pass has sent; nothing if it does not run here.
+  [[nodiscard]] std::optional<double> share_sent(PassId id) const;
 
   /// From begin until forget.
-  [[nodiscard]] const PricedProgram& priced(MicroBatchId id) const;
-  void forget(MicroBatchId id);
+  [[nodiscard]] const PricedProgram& priced(PassId id) const;
+  void forget(PassId id);
 
  private:
   struct Run;
 
-  [[nodiscard]] bool is_running(MicroBatchId id) const;
-  void enter_block(MicroBatchId id);
-  void enter_pass(MicroBatchId id);
-  void enter_ring(MicroBatchId id);
-  void leave_ring(MicroBatchId id);
-  bool end_pass(MicroBatchId id);
-  void set_pace(MicroBatchId id, Bandwidth share);
-  void schedule(MicroBatchId id, Duration delay, std::uint32_t tag);
+  [[nodiscard]] bool is_running(PassId id) const;
+  void enter_block(PassId id);
+  void enter_pass(PassId id);
+  void enter_ring(PassId id);
+  void leave_ring(PassId id);
+  bool end_pass(PassId id);
+  void set_pace(PassId id, Bandwidth share);
+  void schedule(PassId id, Duration delay, std::uint32_t tag);
   [[nodiscard]] Bandwidth slowest_share(const Run& run) const;
 
   JobFlows& flows_;
   JobQueue& queue_;
-  std::vector<std::unique_ptr<Run>> runs_;  // by micro-batch
+  std::vector<std::unique_ptr<Run>> runs_;  // by pass
 };
 
 }  // namespace hdpsim

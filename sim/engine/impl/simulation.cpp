@@ -10,7 +10,7 @@ Simulation::Simulation(const Program& program, const Machine& machine, Grain gra
   HDPSIM_CHECK(background.empty() || grain != Grain::closed_form, "the closed form knows no jobs beside the main one");
   const bool alone = background.empty();
   const TrainingJob::Setting setting{alone ? "" : "the main job", machine, grain, alone, queue_all};
-  main_ = std::make_unique<TrainingJob>(setting, program.step_end(), new_port(), machine.network->link_count());
+  main_ = std::make_unique<TrainingJob>(setting, program, new_port(), machine.network->link_count());
   add_neighbours(background, grain);
 }
 

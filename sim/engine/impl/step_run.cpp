@@ -1,30 +1,88 @@
 #include "sim/engine/impl/step_run.h"
 
-#include "sim/base/check.h"
+#include <algorithm>
+
 #include "sim/engine/impl/ring_traffic.h"
 
 namespace hdpsim {
 
-StepRun::StepRun(const StepSetting& setting)
+StepRun::StepRun(const StepSetting& setting, bool contention)
     : program_(setting.program),
-      plan_(program_.plan()),
+      pipeline_(program_.pipeline()),
       machine_(setting.machine),
       queue_(setting.port.queue),
       flows_(setting.port.flows),
       link_bytes_(setting.link_bytes),
-      progress_(plan_),
-      free_since_(plan_.schedule.size(), queue_.now()) {
-  timeline_.ranks.resize(plan_.schedule.size());
-  timeline_.micro_batches.resize(plan_.micro_batches.size());
+      progress_(pipeline_),
+      free_since_(pipeline_.workers(), queue_.now()),
+      intervals_(pipeline_.passes()),
+      messages_(program_, machine_, setting.port, link_bytes_, contention),
+      inbox_(pipeline_.workers()),
+      waits_(pipeline_.workers()) {
+  timeline_.ranks.resize(pipeline_.workers());
+}
+
+void StepRun::begin() {
+  for (std::size_t w = 0; w < pipeline_.workers(); ++w) go_on(WorkerId(w));
+}
+
+void StepRun::handle(const Event& event) {
+  if (event.tag < StageMessages::first_tag) return handle_pass(event);
+  const auto arrival = messages_.handle(event);
+  if (!arrival) return;
+  inbox_[arrival->worker.index()].push_back(arrival->pass);
+  if (waits_[arrival->worker.index()]) go_on(arrival->worker);
+}
+
+void StepRun::rate_changed(std::uint32_t key) {
+  if ((key & StageMessages::key_bit) != 0) return messages_.rate_changed(key);
+  pass_rate_changed(key);
+}
+
+void StepRun::end_pass(WorkerId worker) {
+  free_since_[worker.index()] = queue_.now();
+  messages_.send(worker, *progress_.current(worker));
+  progress_.advance(worker);
+}
+
+void StepRun::go_on(WorkerId worker) {
+  const auto pass = progress_.current(worker);
+  if (!pass) return;
+  if (pipeline_.source(*pass)) {
+    const bool is_there = std::erase(inbox_[worker.index()], *pass) > 0;
+    waits_[worker.index()] = !is_there;
+    if (!is_there) return;
+    timeline_.ranks[worker.index()][Activity::bubble] += queue_.now() - free_since_[worker.index()];
+    free_since_[worker.index()] = queue_.now();
+  }
+  const bool all_are_here = progress_.arrive(worker).has_value();
+  arrive(worker, *pass, all_are_here);
+}
+
+// A micro-batch runs from the begin of its first pass to the end of its last.
+Timeline StepRun::take_timeline() {
+  const std::size_t micro_batches = program_.plan().micro_batches.size();
+  const std::size_t passes = micro_batches == 0 ? 0 : intervals_.size() / micro_batches;
+  timeline_.micro_batches.reserve(micro_batches);
+  for (std::size_t p = 0; p < intervals_.size(); ++p) {
+    if (p % passes == 0) timeline_.micro_batches.push_back(intervals_[p]);
+    MicroBatchInterval& whole = timeline_.micro_batches.back();
+    whole.begin = std::min(whole.begin, intervals_[p].begin);
+    whole.end = std::max(whole.end, intervals_[p].end);
+  }
+  return std::move(timeline_);
 }
 
 void StepRun::take_back_unsent() {
-  for (std::size_t m = 0; m < plan_.micro_batches.size(); ++m) {
-    const double left = 1 - share_sent(MicroBatchId(m));
+  for (std::size_t p = 0; p < pipeline_.passes(); ++p) {
+    const PassId id(p);
+    const double left = 1 - share_sent(id);
     if (!(left > 0)) continue;
-    const MicroBatchProgram program = program_.micro_batch(MicroBatchId(m));
-    add_ring_traffic(program, ring_hops(plan_.micro_batches[m], machine_), -left, link_bytes_);
+    const MicroBatchProgram program = program_.pass(id);
+    const std::vector<Hop> hops = ring_hops(pipeline_.micro_batch(id), pipeline_.pass(id).stage, machine_);
+    add_ring_traffic(program, hops, -left, link_bytes_);
   }
+  messages_.take_back_unsent();
 }
 
 std::unique_ptr<StepRun> make_step(const StepSetting& setting, Grain grain, bool queue_all) {

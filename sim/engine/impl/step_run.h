@@ -6,6 +6,7 @@
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/job_port.h"
 #include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
@@ -18,50 +19,67 @@ struct StepSetting {
   const Program& program;
   const Machine& machine;
   JobPort& port;
-  std::vector<Bytes>& link_bytes;  ///< By LinkId; what the job's rings send is added.
+  std::vector<Bytes>& link_bytes;  ///< By LinkId; what the job's rings and stages send is added.
 };
 
-/// The micro-batches of one step of one job, in one grain. The simulation hands it the job's events and changes of
-/// rates.
+/// The passes of one step of one job, in one grain. The simulation hands it the job's events and changes of rates.
 class StepRun {
  public:
-  explicit StepRun(const StepSetting& setting);
+  /// `contention` false lets every message have its links alone.
+  StepRun(const StepSetting& setting, bool contention);
   virtual ~StepRun() = default;
   StepRun(const StepRun&) = delete;
   StepRun& operator=(const StepRun&) = delete;
 
-  /// Every rank stands before its first micro-batch.
-  virtual void begin() = 0;
-  virtual void handle(const Event& event) = 0;
+  /// Every worker stands before its first pass.
+  void begin();
+  void handle(const Event& event);
   /// A flow that was added with this key has another rate.
-  virtual void rate_changed(std::uint32_t key) = 0;
-  /// The share of its bytes that a micro-batch has sent; 1 for one that does not run.
-  [[nodiscard]] virtual double share_sent(MicroBatchId id) const = 0;
+  void rate_changed(std::uint32_t key);
+  /// The share of the bytes of its ring that a pass has sent; 1 for one that does not run.
+  [[nodiscard]] virtual double share_sent(PassId id) const = 0;
 
   [[nodiscard]] const Progress& progress() const { return progress_; }
   [[nodiscard]] const Program& program() const { return program_; }
-  /// By rank: when it ended its last micro-batch.
+  /// By worker: when it ended its last pass.
   [[nodiscard]] const std::vector<Instant>& finished() const { return free_since_; }
   /// Everything but the end of the step.
-  [[nodiscard]] Timeline take_timeline() { return std::move(timeline_); }
-  /// Takes from link_bytes what running micro-batches have not sent yet. O(micro-batches).
+  [[nodiscard]] Timeline take_timeline();
+  /// Takes from link_bytes what has not been sent yet. O(passes).
   void take_back_unsent();
 
  protected:
+  /// The worker stands before a pass and has what it needs of other stages. `all_are_here`: its whole group does.
+  virtual void arrive(WorkerId worker, PassId pass, bool all_are_here) = 0;
+  virtual void handle_pass(const Event& event) = 0;
+  virtual void pass_rate_changed(std::uint32_t key) = 0;
+
+  /// The worker's pass ends now, and what the next stage needs of it is sent.
+  void end_pass(WorkerId worker);
+  /// The worker goes on to its next pass, as soon as the message is there that this one needs.
+  void go_on(WorkerId worker);
+
   const Program& program_;
-  const Plan& plan_;
+  const Pipeline& pipeline_;
   const Machine& machine_;
   JobQueue& queue_;
   JobFlows& flows_;
   std::vector<Bytes>& link_bytes_;
   Progress progress_;
-  std::vector<Instant> free_since_;  ///< By rank: when it ended (fluid: or began) its last micro-batch.
+  std::vector<Instant> free_since_;  ///< By worker: when it ended its last pass, or stood before the next one.
+  std::vector<MicroBatchInterval> intervals_;  ///< By pass.
   Timeline timeline_;
+
+ private:
+  StageMessages messages_;
+  /// By worker: passes whose message has come and that it has not begun.
+  std::vector<std::vector<PassId>> inbox_;
+  std::vector<bool> waits_;  ///< By worker: for a message.
 };
 
 /// `contention` false lets every ring have its links alone.
 [[nodiscard]] std::unique_ptr<StepRun> make_fluid_step(const StepSetting& setting, bool contention);
-/// Micro-batches whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives
+/// Passes whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives
 /// the same timeline.
 [[nodiscard]] std::unique_ptr<StepRun> make_exact_step(const StepSetting& setting, bool queue_all);
 [[nodiscard]] std::unique_ptr<StepRun> make_step(const StepSetting& setting, Grain grain, bool queue_all = false);

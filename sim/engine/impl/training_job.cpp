@@ -3,14 +3,29 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/engine/priced_program.h"
+#include "sim/engine/step_ending.h"
 
 namespace hdpsim {
 
-TrainingJob::TrainingJob(const Setting& setting, const StepEnd& end, JobPort& port, std::size_t links)
-    : setting_(setting), end_(end), port_(port), ring_bytes_(links) {
+namespace {
+
+// The most that any stage reduces and gathers.
+StepEnd largest_end(const Program& program) {
+  StepEnd largest = program.step_end();
+  for (std::int64_t stage = 1; stage < program.pipeline().stages(); ++stage) {
+    const StepEnd end = program.step_end(stage);
+    if (end.parameters > largest.parameters) largest = end;
+  }
+  return largest;
+}
+
+}  // namespace
+
+TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links)
+    : setting_(setting), port_(port), ring_bytes_(links) {
   if (setting_.alone) return;
   const Machine& machine = setting_.machine;
+  const StepEnd end = largest_end(first_step);
   if (machine.pool_plan) pool_plan_ = machine.pool_plan();
   const auto collective = [&](Duration alone, Bytes bytes) {
     return std::make_unique<PoolTraffic>(alone, bytes, pool_plan_, port_);
@@ -53,7 +68,7 @@ void TrainingJob::rate_changed(std::uint32_t key) {
 void TrainingJob::run_out() {
   micro_batches_->progress().check_all_ended(setting_.name);
   HDPSIM_CHECK(setting_.alone, "nothing wakes '{}' in phase {} of its step", setting_.name, static_cast<int>(phase_));
-  end_step(pool_sync(end_, setting_.machine));
+  end_step(std::nullopt);
 }
 
 void TrainingJob::next_phase() {
@@ -64,7 +79,9 @@ void TrainingJob::next_phase() {
     case Phase::reduce_scatter:
       end_collective(*reduce_scatter_);
       phase_ = Phase::optimizer;
-      return wait(slowest_optimizer(end_, setting_.machine));
+      sync_ += tied_sum(micro_batches_->program(), setting_.machine);
+      return wait(tied_sum(micro_batches_->program(), setting_.machine) +
+                  slowest_optimizer(micro_batches_->program(), setting_.machine));
     case Phase::optimizer:
       phase_ = Phase::all_gather;
       return begin_collective(*all_gather_);
@@ -93,9 +110,10 @@ void TrainingJob::end_collective(const PoolTraffic& collective) {
   collective.add_traffic(collective_bytes_);
 }
 
-void TrainingJob::end_step(Duration sync) {
+void TrainingJob::end_step(std::optional<Duration> sync) {
   timeline_ = micro_batches_->take_timeline();
-  finish_step(end_, setting_.machine, {step_began_, micro_batches_->finished(), sync}, timeline_);
+  const std::vector<Instant>& finished = micro_batches_->finished();
+  finish_step(micro_batches_->program(), setting_.machine, {step_began_, finished, sync}, timeline_);
   phase_ = Phase::ended;
 }
 

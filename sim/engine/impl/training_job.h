@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@
 namespace hdpsim {
 
 /// A job that trains: its step, from the first micro-batch to the end of the optimizer, step after step. A job that has
-/// the network to itself ends its steps in closed form, one that shares it in events.
+/// the network to itself ends its steps in closed form, one that shares it in events: there the stages of a pipeline
+/// begin each collective together.
 class TrainingJob {
  public:
   struct Setting {
@@ -22,7 +24,7 @@ class TrainingJob {
     bool queue_all = false;  ///< See make_exact_step.
   };
   /// The network must be idle: how fast the pool's collectives are then is what they are slowed from.
-  TrainingJob(const Setting& setting, const StepEnd& end, JobPort& port, std::size_t links);
+  TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links);
 
   /// The step before must have ended. The program must live until this one has.
   void begin_step(const Program& program);
@@ -49,11 +51,10 @@ class TrainingJob {
   void wait(Duration time);
   void begin_collective(PoolTraffic& collective);
   void end_collective(const PoolTraffic& collective);
-  void end_step(Duration sync);
+  void end_step(std::optional<Duration> sync);
   [[nodiscard]] PoolTraffic* running_collective();
 
   Setting setting_;
-  StepEnd end_;
   JobPort& port_;
   CollectivePlan pool_plan_;
   std::unique_ptr<PoolTraffic> reduce_scatter_;  ///< Nothing if alone.

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "sim/plan/impl/buckets.h"
+#include "sim/plan/impl/packing.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/rank_loads.h"
 #include "sim/plan/impl/short_sequences.h"
+#include "sim/plan/impl/waves.h"
 
 namespace hdpsim {
 namespace {
@@ -61,6 +63,11 @@ class BestOutcome {
 
   std::vector<Outcome> kept_;
 };
+
+Outcome outcome_of(PlanBuilder& builder, const std::vector<double>& loads) {
+  const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
+  return {builder.take(), *last, *last > 0 ? 1 - *first / *last : 0};
+}
 
 // The planning of one step in one way.
 class Balancing {
@@ -176,8 +183,7 @@ class Balancing {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
     }
-    const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
-    return {builder_.take(), *last, *last > 0 ? 1 - *first / *last : 0};
+    return outcome_of(builder_, loads);
   }
 
   const PlanningContext& context_;
@@ -191,16 +197,101 @@ class Balancing {
   ShortSequences short_;
 };
 
+// The same with PP-Balance: wave by wave.
+class WaveBalancing {
+ public:
+  WaveBalancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
+                const SequenceList& order, const Candidate& candidate, std::int64_t step)
+      : context_(context),
+        batch_(batch),
+        builder_("hdp-balance", context, batch, step),
+        sizing_(context, options.offload),
+        candidate_(candidate),
+        loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
+               candidate.share > 0 ? options.delta * candidate.share : 1),
+        packs_(best_fit(batch, order, context.capacity)) {}
+
+  Outcome run() {
+    for (std::vector<Item>& wave : waves()) run_wave(wave);
+    return outcome_of(builder_, loads_.loads());
+  }
+
+ private:
+  struct Item {
+    std::size_t pack;
+    RingSize size;
+    double seconds;
+  };
+
+  // A sequence of C tokens or more is a pack alone.
+  std::vector<std::vector<Item>> waves() const {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
+    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.seconds > b.seconds; });
+    Waves places(items.size(), context_.ranks);
+    std::vector<std::vector<Item>> waves;
+    for (const Item& each : items) {
+      const std::size_t wave = places.place(each.size.degree).wave;
+      if (wave >= waves.size()) waves.resize(wave + 1);
+      waves[wave].push_back(each);
+    }
+    return waves;
+  }
+
+  Item item(std::size_t pack) const {
+    double pairs = 0;
+    std::int64_t sum = 0;
+    for (const std::size_t sequence : packs_[pack]) {
+      const std::int64_t tokens = batch_.sequences[sequence].tokens;
+      pairs += causal_pairs(tokens);
+      sum += tokens;
+    }
+    const RingSize size = sum < context_.capacity ? RingSize{} : sizing_.size(sum, candidate_.longest_seconds);
+    return {pack, size, context_.work.seconds(pairs, sum, size.degree)};
+  }
+
+  // No rank runs two micro-batches of a wave: ranks come back when it is full.
+  void run_wave(const std::vector<Item>& wave) {
+    std::vector<std::pair<std::int64_t, double>> done;
+    for (const Item& each : wave) {
+      const std::vector<std::int64_t> ranks = loads_.take(each.size.degree, RankChoice::least_loaded);
+      std::vector<HdpRank> group;
+      double start = 0;
+      for (const std::int64_t rank : ranks) {
+        group.emplace_back(static_cast<std::size_t>(rank));
+        start = std::max(start, loads_.load(rank));
+      }
+      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + each.seconds);
+      builder_.add(std::move(group), packs_[each.pack], each.size.offload);
+    }
+    for (const auto& [rank, load] : done) loads_.put(rank, load);
+  }
+
+  const PlanningContext& context_;
+  const Batch& batch_;
+  PlanBuilder builder_;
+  RingSizing sizing_;
+  Candidate candidate_;
+  RankLoads loads_;
+  std::vector<SequenceList> packs_;
+};
+
 // No rule is best for every batch: a few are tried, and the work model judges.
 class HdpBalance final : public Planner {
  public:
-  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {}
+  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {
+    if (!options.balance) options_.balance = context.stages > 1 ? Balance::pp : Balance::dp;
+  }
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const SequenceList order = longest_first(batch);
     BestOutcome best;
     for (const Candidate& candidate : candidates(batch)) {
-      best.add(Balancing(context_, options_, batch, order, candidate, step).run());
+      if (options_.balance == Balance::pp) {
+        best.add(WaveBalancing(context_, options_, batch, order, candidate, step).run());
+      } else {
+        best.add(Balancing(context_, options_, batch, order, candidate, step).run());
+      }
     }
     return best.take();
   }

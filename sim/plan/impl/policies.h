@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sim/plan/impl/deal_order.h"
 #include "sim/plan/impl/ring_sizing.h"
@@ -41,14 +42,23 @@ struct NaiveOptions {
 ///             best fit;
 ///   choice    the alternatives (which ranks; how far offload may shrink a ring) are all planned, and the work model
 ///             judges.
+/// PP-Balance keeps pipelines from waiting for micro-batches of another length. The paper draws from the buckets in
+/// turn, so that one pipeline keeps one length level; here micro-batches, longest first, go to waves (Waves), and in
+/// every wave the longest to the least loaded of the ranks that are free in it. So micro-batches of similar time run at
+/// the same position of all pipelines, and follow each other in each; and where waves are full, rings stand at one
+/// position on all their ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not fill the
+/// pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all share, so
+/// that none can deadlock, with stages or without.
+enum class Balance { dp, pp };
 struct BalanceOptions {
   std::int64_t buckets =
       16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
   double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
   OffloadRule offload;
-  bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
-  bool pack_groups = true;  ///< Whether short sequences may join rings.
-  /// Whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
+  std::optional<Balance> balance;  ///< Nothing: `auto`, which is `pp` in pipelines of more than one stage.
+  bool node_first = true;          ///< `placement`: node-first, or any: the lowest ranks.
+  bool pack_groups = true;         ///< Whether short sequences may join rings.
+  /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
   /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
 };

@@ -48,6 +48,32 @@ std::vector<std::int64_t> long_tailed(std::int64_t context, std::uint64_t seed) 
   return lengths;
 }
 
+TEST_CASE("PP-Balance: each wave holds micro-batches of similar time, its longest on the least loaded rank", "[plan]") {
+  PlanningContext context = small_pool(4);
+  context.stages = 2;
+  // Each fills a pack. The second wave's longest goes to the rank with the first wave's shortest.
+  const Plan plan = plan_of("hdp-balance: {delta: 0.0001}", context, {99, 98, 97, 96, 95, 94, 93, 92});
+  for (const auto& list : plan.schedule) {
+    REQUIRE(list.size() == 2);
+    const std::size_t first = sequences_of(plan.micro_batches[list[0].index()]).front();
+    const std::size_t second = sequences_of(plan.micro_batches[list[1].index()]).front();
+    CHECK(first < 4);
+    CHECK(first + second == 7);
+  }
+}
+
+TEST_CASE("PP-Balance is what pipelines get unless the study says otherwise", "[plan]") {
+  const std::vector<std::int64_t> lengths = {800, 400, 350, 120, 90, 80, 70, 60, 50, 40, 30, 20};
+  PlanningContext context = small_pool(8);
+  const auto same = [&](const char* a, const char* b) {
+    return plan_of(a, context, lengths).micro_batches == plan_of(b, context, lengths).micro_batches;
+  };
+  CHECK(same("hdp-balance", "hdp-balance: {balance: dp}"));
+  CHECK_FALSE(same("hdp-balance", "hdp-balance: {balance: pp}"));
+  context.stages = 4;
+  CHECK(same("hdp-balance", "hdp-balance: {balance: pp}"));
+}
+
 }  // namespace
 
 TEST_CASE("hdp-balance: longest first onto the least loaded rank", "[plan][balance]") {

@@ -340,10 +340,10 @@ TEST_CASE("collectives cut the dense work and leave it what it is", "[program][t
   }
 }
 
-TEST_CASE("a pipeline is refused", "[program]") {
+TEST_CASE("more stages than layers are a failed check", "[program]") {
   const Plan plan = plan_of(1, 2, {{{0}, 64}});
-  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 2}, 2};
-  CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("pp is 2"));
+  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 3}, 2};
+  CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("2 layers in 3 stages"));
 }
 
 }  // namespace

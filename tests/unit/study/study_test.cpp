@@ -148,8 +148,19 @@ TEST_CASE("the mesh must have as many devices as the cluster", "[study]") {
                  "10:12: 'tp' is 64, which does not divide the 32 heads of llama-7b"});
 }
 
-TEST_CASE("pipelines are refused for the time being", "[study]") {
-  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4}") == Problems{"10:19: pipelines cannot be simulated yet, 'pp' is 4"});
+TEST_CASE("a pipeline has a schedule that goes with its chunks, and a layer for each of them", "[study]") {
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4, schedule: zb-h1, capacity: 1Mi}").empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4, schedule: {name: interleaved}, virtual_stages: 2, capacity: 1Mi}")
+            .empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 1, schedule: interleaved, virtual_stages: 64, capacity: 1Mi}").empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4, schedule: 1f1}") == Problems{"10:32: there is no schedule '1f1'"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4, virtual_stages: 2}") ==
+        Problems{"10:38: 'virtual_stages' is 2, but the schedule '1f1b' has one chunk of layers a stage"});
+  CHECK(problems_with("{tp: 2}", "{tp: 2, pp: 4, schedule: interleaved}") ==
+        Problems{"10:32: the schedule 'interleaved' needs 'virtual_stages' of 2 or more"});
+  CHECK(problems_with("{tp: 2}", "{tp: 1, pp: 32, capacity: 1Mi}").empty());
+  CHECK(problems_with("{tp: 2}", "{tp: 1, pp: 16, schedule: interleaved, virtual_stages: 4}") ==
+        Problems{"10:19: 'pp' is 16 with 4 virtual stages, but llama-7b has 32 layers"});
 }
 
 TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[study]") {

@@ -1,0 +1,148 @@
+#include "sim/engine/impl/stage_messages.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+// Two kinds of events; the rest of the tag is the version of the message's arrival.
+enum Kind : std::uint32_t { latency_over = 0, arrived = 1 };
+constexpr std::uint32_t kind_shift = 28;
+constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
+
+}  // namespace
+
+// The way from one worker to a neighbour, and the messages on it.
+struct StageMessages::Lane {
+  Hop hop;
+  WorkerId to;
+  std::vector<PassId> waiting;  // targets of the messages from `next` on; the first of them is under way if it is busy
+  std::size_t next = 0;
+  bool busy = false;
+  Bytes bytes;                // of the message that is under way
+  Instant began;              // and when it did
+  std::vector<FlowId> flows;  // while it shares links
+  double remaining = 0;       // bytes
+  Bandwidth rate;
+  Instant since;  // of that rate
+  std::uint32_t version = 0;
+};
+
+StageMessages::StageMessages(const Program& program, const Machine& machine, JobPort& port,
+                             std::vector<Bytes>& link_bytes, bool contention)
+    : program_(program), machine_(machine), port_(port), link_bytes_(link_bytes), contention_(contention) {
+  const Pipeline& pipeline = program.pipeline();
+  if (pipeline.stages() > 1) lanes_.resize(2 * pipeline.workers());
+}
+
+StageMessages::~StageMessages() = default;
+
+void StageMessages::send(WorkerId from, PassId pass) {
+  const Pipeline& pipeline = program_.pipeline();
+  const auto target = pipeline.target(pass);
+  if (!target) return;
+  const StagePass sender = pipeline.pass(pass);
+  const StagePass receiver = pipeline.pass(*target);
+  const HdpRank rank = pipeline.rank_of(from);
+  const bool is_forward = sender.kind == PassKind::forward;
+  const auto index = static_cast<std::uint32_t>(2 * from.index() + (is_forward ? 0 : 1));
+  Lane& lane = lanes_[index];
+  if (lane.hop.routes.empty()) {
+    lane.hop = stage_hop(rank, sender.stage, receiver.stage, machine_);
+    lane.to = pipeline.worker(rank, receiver.stage);
+  }
+  lane.waiting.push_back(*target);
+  if (!lane.busy) start_next(index);
+}
+
+void StageMessages::start_next(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  lane.busy = lane.next < lane.waiting.size();
+  if (!lane.busy) return;
+  lane.bytes = program_.message(lane.waiting[lane.next]);
+  lane.began = port_.queue.now();
+  lane.remaining = static_cast<double>(lane.bytes.count());
+  lane.version = port_.queue.fresh_version();
+  add_bytes(lane, 1);
+  if (lane.hop.is_private || !contention_) {
+    schedule(index, lane.hop.transfer(lane.bytes), arrived);
+  } else {
+    schedule(index, lane.hop.latency, latency_over);
+  }
+}
+
+void StageMessages::begin_flow(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  for (const Route& route : lane.hop.routes) {
+    lane.flows.push_back(port_.flows.add(route, route.alone, key_bit | index));
+  }
+  lane.rate = Bandwidth{};
+  lane.since = port_.queue.now();
+  set_rate(index);
+}
+
+// The slowest shard's flow decides when the message is complete.
+void StageMessages::set_rate(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  Bandwidth slowest = port_.flows.rate(lane.flows.front());
+  for (const FlowId flow : lane.flows) slowest = std::min(slowest, port_.flows.rate(flow));
+  if (slowest == lane.rate) return;
+  const double elapsed = (port_.queue.now() - lane.since).seconds();
+  lane.remaining -= elapsed * static_cast<double>(lane.rate.bytes_per_second());
+  lane.rate = slowest;
+  lane.since = port_.queue.now();
+  lane.version = port_.queue.fresh_version();
+  const double rest = std::max(0.0, lane.remaining) / static_cast<double>(slowest.bytes_per_second());
+  schedule(index, Duration::seconds(rest), arrived);
+}
+
+std::optional<StageMessages::Arrival> StageMessages::handle(const Event& event) {
+  const std::uint32_t index = event.actor;
+  if (index >= lanes_.size()) return std::nullopt;  // outdated, of an earlier step
+  Lane& lane = lanes_[index];
+  if (!lane.busy || (event.tag & version_mask) != lane.version) return std::nullopt;
+  if (((event.tag - first_tag) >> kind_shift) == latency_over) {
+    begin_flow(index);
+    return std::nullopt;
+  }
+  for (const FlowId flow : lane.flows) port_.flows.remove(flow);
+  lane.flows.clear();
+  const Arrival arrival{lane.to, lane.waiting[lane.next++]};
+  start_next(index);
+  return arrival;
+}
+
+void StageMessages::rate_changed(std::uint32_t key) {
+  set_rate(key & ~key_bit);
+}
+
+void StageMessages::take_back_unsent() {
+  for (const Lane& lane : lanes_) {
+    if (lane.busy) add_bytes(lane, -share_left(lane));
+  }
+}
+
+double StageMessages::share_left(const Lane& lane) const {
+  const auto now = port_.queue.now();
+  if (lane.flows.empty()) {
+    const Duration whole = lane.hop.transfer(lane.bytes);
+    return 1 - std::min(1.0, (now - lane.began).seconds() / whole.seconds());
+  }
+  const double sent = (now - lane.since).seconds() * static_cast<double>(lane.rate.bytes_per_second());
+  return std::max(0.0, lane.remaining - sent) / static_cast<double>(lane.bytes.count());
+}
+
+void StageMessages::add_bytes(const Lane& lane, double share) {
+  const Bytes bytes = share == 1 ? lane.bytes : lane.bytes.scaled(share);
+  for (const Route& route : lane.hop.routes) {
+    for (const LinkId link : route.binding_links()) link_bytes_[link.index()] += bytes;
+  }
+}
+
+void StageMessages::schedule(std::uint32_t index, Duration delay, std::uint32_t kind) {
+  port_.queue.schedule_after(delay, index, first_tag | kind << kind_shift | lanes_[index].version);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,141 @@
+#include "sim/engine/step_ending.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+namespace {
+
+// The end of the step on one stage.
+struct StageEnd {
+  Instant last = {};         // of its workers' last passes
+  Instant sync_begins = {};  // of the gradients
+  Instant synced = {};
+  Duration sync = {};       // gradients, a tied table, parameters
+  Estimate optimizer = {};  // of a nominal device
+  Duration slowest = {};    // optimizer
+  Duration gather = {};     // of the parameters, where it is not in `synced` already
+  Instant ends = {};
+
+  [[nodiscard]] Duration waits_for_stages(Instant optimizer_begins, Instant all_end) const {
+    const Duration before_sync = sync_begins - last;
+    const Duration between = (optimizer_begins - sync_begins) - (sync - gather);
+    return before_sync + between + (all_end - ends);
+  }
+};
+
+class StepEnding {
+ public:
+  StepEnding(const Program& program, const Machine& machine, const StepTimes& times)
+      : program_(program), pipeline_(program.pipeline()), machine_(machine), times_(times) {
+    for (std::int64_t stage = 0; stage < pipeline_.stages(); ++stage) stages_.push_back(optimizer_of(stage));
+    if (times.sync) {
+      sync_together(*times.sync);
+    } else {
+      sync_by_stage();
+    }
+    for (const StageEnd& stage : stages_) optimizer_begins_ = std::max(optimizer_begins_, stage.synced);
+    for (StageEnd& stage : stages_) {
+      stage.ends = optimizer_begins_ + stage.slowest + stage.gather;
+      all_end_ = std::max(all_end_, stage.ends);
+    }
+  }
+
+  void book(Timeline& timeline) const {
+    timeline.step_time = (all_end_ - times_.begin) + machine_.step_overhead;
+    for (std::size_t w = 0; w < timeline.ranks.size(); ++w) {
+      const StageEnd& stage = stages_[static_cast<std::size_t>(pipeline_.stage_of(WorkerId(w)))];
+      const Duration own_optimizer = stage.optimizer.time.scaled(1 / machine_.speed[w]);
+      Breakdown& booked = timeline.ranks[w];
+      booked[Activity::grad_sync] += stage.sync;
+      booked[Activity::optimizer] += own_optimizer;
+      booked[Activity::overhead] += machine_.step_overhead;
+      booked[Activity::group_wait] += (stage.last - times_.finished[w]) + (stage.slowest - own_optimizer);
+      booked[Activity::bubble] += stage.waits_for_stages(optimizer_begins_, all_end_);
+      timeline.evidence[static_cast<std::size_t>(stage.optimizer.evidence)] += own_optimizer;
+      HDPSIM_CHECK(booked.total() == timeline.step_time, "worker {} accounts for {} ps of a step of {} ps", w,
+                   booked.total().picoseconds(), timeline.step_time.picoseconds());
+    }
+  }
+
+ private:
+  [[nodiscard]] StageEnd optimizer_of(std::int64_t stage) const {
+    StageEnd end;
+    end.optimizer = machine_.cost->memory_bound(program_.step_end(stage).optimizer);
+    for (std::size_t rank = 0; rank < program_.plan().schedule.size(); ++rank) {
+      const WorkerId worker = pipeline_.worker(HdpRank(rank), stage);
+      end.last = std::max(end.last, times_.finished[worker.index()]);
+      end.slowest = std::max(end.slowest, end.optimizer.time.scaled(1 / machine_.speed[worker.index()]));
+    }
+    return end;
+  }
+
+  void sync_together(Duration sync) {
+    Instant last;
+    for (const StageEnd& stage : stages_) last = std::max(last, stage.last);
+    for (StageEnd& stage : stages_) {
+      stage.sync = sync;
+      stage.sync_begins = last;
+      stage.synced = last + sync;
+    }
+  }
+
+  void sync_by_stage() {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      StageEnd& stage = stages_[s];
+      const StepEnd end = program_.step_end(static_cast<std::int64_t>(s));
+      stage.gather = machine_.pool_all_gather(end.parameters);
+      const Duration reduction = machine_.pool_reduce_scatter(end.gradient);
+      stage.sync_begins = stage.last;
+      stage.synced = stage.last + reduction;
+      stage.sync = reduction + stage.gather;
+    }
+    const Duration tied = tied_sum(program_, machine_);
+    if (tied == Duration{}) return;
+    const Instant summed = std::max(stages_.front().synced, stages_.back().synced) + tied;
+    for (StageEnd* stage : {&stages_.front(), &stages_.back()}) {
+      stage->synced = summed;
+      stage->sync += tied;
+    }
+  }
+
+  const Program& program_;
+  const Pipeline& pipeline_;
+  const Machine& machine_;
+  const StepTimes& times_;
+  std::vector<StageEnd> stages_;
+  Instant optimizer_begins_;
+  Instant all_end_;
+};
+
+}  // namespace
+
+Duration slowest_optimizer(const Program& program, const Machine& machine) {
+  const Pipeline& pipeline = program.pipeline();
+  Duration slowest;
+  for (std::size_t w = 0; w < pipeline.workers(); ++w) {
+    const MemoryBound work = program.step_end(pipeline.stage_of(WorkerId(w))).optimizer;
+    slowest = std::max(slowest, machine.cost->memory_bound(work).time.scaled(1 / machine.speed[w]));
+  }
+  return slowest;
+}
+
+Duration tied_sum(const Program& program, const Machine& machine) {
+  const Bytes bytes = program.step_end(0).tied;
+  if (bytes == Bytes{}) return {};
+  const std::int64_t last = program.pipeline().stages() - 1;
+  Duration slowest;
+  for (std::size_t rank = 0; rank < program.plan().schedule.size(); ++rank) {
+    const Hop hop = stage_hop(HdpRank(rank), 0, last, machine);
+    slowest = std::max(slowest, hop.transfer(bytes / 2) * 2);
+  }
+  return slowest;
+}
+
+void finish_step(const Program& program, const Machine& machine, const StepTimes& times, Timeline& timeline) {
+  StepEnding(program, machine, times).book(timeline);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/engine/machine.h"
+#include "sim/engine/timeline.h"
+#include "sim/program/program.h"
+
+namespace hdpsim {
+
+/// Of the worker with the slowest device for its stage's shard.
+[[nodiscard]] Duration slowest_optimizer(const Program& program, const Machine& machine);
+
+/// The sum of a tied table's gradients on the first and the last stage: each rank's two stages send each other half of
+/// it and then what it has become. No time without such a table.
+[[nodiscard]] Duration tied_sum(const Program& program, const Machine& machine);
+
+/// When the passes of a step ran, and what its collectives took.
+struct StepTimes {
+  Instant begin;
+  const std::vector<Instant>& finished;  ///< By worker: when it ended its last pass.
+  /// Of the collectives of all stages, which began together when the last worker had ended, as where jobs share the
+  /// network. Nothing: each stage reduces its gradients as soon as its own workers have ended, and the network is idle.
+  std::optional<Duration> sync = {};
+};
+
+/// What every worker does after its last pass, booked on top of the timeline's ranks: the wait for the slowest rank of
+/// its stage, gradient sync, optimizer, fixed cost. The optimizer begins on all stages together, because it needs the
+/// norm of the whole gradient; waiting for another stage is bubble. Sets step_time.
+void finish_step(const Program& program, const Machine& machine, const StepTimes& times, Timeline& timeline);
+
+}  // namespace hdpsim

@@ -1,0 +1,233 @@
+// Pipelines: bubbles in closed form, unequal micro-batches by hand, rings between pipelines, messages between stages.
+
+#include "sim/engine/simulator.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::HandMachine;
+using test::one_device_nodes;
+using test::one_head_model;
+using test::plan_of;
+using Groups = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
+
+constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
+constexpr std::int64_t tokens = 512;
+constexpr std::int64_t vocabulary = 1000;
+
+// A product of a layer takes what the constructor says, of the head nothing, so that all stages are alike. Attention
+// takes `attention` forward and twice as much backward, whatever its size.
+class LayerCosts final : public CostModel {
+ public:
+  LayerCosts(Duration product, Duration attention) : product_(product), attention_(attention) {}
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override {
+    const bool head = op.m == vocabulary || op.n == vocabulary || op.k == vocabulary;
+    return {head ? Duration{} : product_, Evidence::measured};
+  }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound&) const override { return {Duration{}, Evidence::formula}; }
+  [[nodiscard]] Estimate attention(const Attention& op) const override {
+    return {op.direction == Direction::forward ? attention_ : attention_ * 2, Evidence::measured};
+  }
+
+ private:
+  Duration product_;
+  Duration attention_;
+};
+
+// Products of a layer: QKV, output, gate with up, down; backward twice as many, half of them for weights.
+struct PassTimes {
+  Duration forward;
+  Duration backward;
+  Duration weights;
+
+  PassTimes(Duration product, Duration attention, std::int64_t layers)
+      : forward((product * 4 + attention) * layers),
+        backward((product * 8 + attention * 2) * layers),
+        weights(product * 4 * layers) {}
+};
+
+struct Case {
+  std::int64_t stages = 2;
+  std::int64_t layers = 8;
+  PipelineOptions pipeline = {};
+  bool tied = false;
+  Bandwidth nic = 1_GBps * 1'000'000;  // messages take nothing to speak of
+};
+
+Timeline run(const Plan& plan, const Case& setting, std::unique_ptr<CostModel> costs, Grain grain) {
+  const Mesh mesh{.hdp = plan.ranks, .tp = 1, .pp = setting.stages};
+  HandMachine world(one_device_nodes(mesh.devices(), setting.nic), std::move(costs), setting.stages);
+  LoweringOptions options{one_head_model(setting.layers), mesh, 2};
+  options.model.tied_embeddings = setting.tied;
+  options.pipeline = setting.pipeline;
+  const Program program(plan, options);
+  Timeline timeline = simulate(program, world.machine, grain);
+  REQUIRE(timeline.ranks.size() == program.pipeline().workers());
+  for (const Breakdown& worker : timeline.ranks) REQUIRE(worker.total() == timeline.step_time);
+  return timeline;
+}
+
+void check_equal(Duration measured, Duration expected) {
+  CHECK(measured.seconds() == Approx(expected.seconds()).epsilon(1e-6));
+}
+
+// The bubble of every worker of one pipeline with equal micro-batches, in all grains.
+void check_bubble(std::size_t micro_batches, const Case& setting, Duration attention, Duration expected) {
+  const Plan plan = plan_of(1, setting.layers, Groups(micro_batches, {{0}, tokens}));
+  const PassTimes times(1_ms, attention, setting.layers / setting.stages);
+  const Duration work = (times.forward + times.backward) * static_cast<std::int64_t>(micro_batches);
+  for (const Grain grain : all_grains) {
+    const Timeline timeline = run(plan, setting, std::make_unique<LayerCosts>(1_ms, attention), grain);
+    check_equal(timeline.step_time, work + expected);
+    for (const Breakdown& worker : timeline.ranks) check_equal(worker[Activity::bubble], expected);
+  }
+}
+
+TEST_CASE("GPipe and 1F1B: (p - 1) / (m + p - 1) of the step is bubble", "[engine][pipeline]") {
+  for (const PipelineSchedule schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+    for (const std::int64_t stages : {2, 4, 8}) {
+      for (const std::size_t micro_batches : {1U, 3U, 8U}) {
+        const PassTimes times(1_ms, 2_ms, 8 / stages);
+        check_bubble(micro_batches, {.stages = stages, .pipeline = {schedule, 1}}, 2_ms,
+                     (times.forward + times.backward) * (stages - 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("interleaved: v chunks a stage divide the bubble by v", "[engine][pipeline]") {
+  for (const std::int64_t chunks : {2, 4}) {
+    for (const std::size_t micro_batches : {4U, 8U}) {
+      const PassTimes times(1_ms, 2_ms, 16 / 4);
+      check_bubble(micro_batches, {.stages = 4, .layers = 16, .pipeline = {PipelineSchedule::interleaved, chunks}},
+                   2_ms, ((times.forward + times.backward) * 3).scaled(1.0 / static_cast<double>(chunks)));
+    }
+  }
+}
+
+// Qi et al. 2023, table 2: (p - 1)(tF + tB - tW), where tB is the gradient of inputs alone. With tB for all of backward
+// that is (p - 1)(tF + tB - 2 tW).
+TEST_CASE("ZB-H1: the bubble is (p - 1)(tF + tB - 2 tW)", "[engine][pipeline]") {
+  for (const std::int64_t stages : {2, 4}) {
+    for (const std::size_t micro_batches : {4U, 8U, 12U}) {
+      const PassTimes times(1_ms, 2_ms, 8 / stages);
+      check_bubble(micro_batches, {.stages = stages, .pipeline = {PipelineSchedule::zb_h1, 1}}, 2_ms,
+                   (times.forward + times.backward - times.weights * 2) * (stages - 1));
+    }
+  }
+}
+
+// Attention takes a picosecond a pair forward and two backward, everything else nothing: a span of 1000 tokens is 1, one
+// of 1733 tokens 3 (in units of 1000 x 1001 / 2 ps), forward on either of two stages of one layer.
+//   stage 0:  F0 [0, 1]  F1 [1, 4]  B0 [4, 6]           B1 [13, 19]
+//   stage 1:             F0 [1, 2]  B0 [2, 4]  F1 [4, 7]  B1 [7, 13]
+TEST_CASE("1F1B with unequal micro-batches waits where the hand-made schedule waits", "[engine][pipeline]") {
+  const Plan plan = plan_of(1, 2, {{{0}, 1000}, {{0}, 1733}});
+  const double unit = 1000.0 * 1001 / 2 * 1e-12;
+  for (const Grain grain : all_grains) {
+    const Timeline timeline =
+        run(plan, {.stages = 2, .layers = 2}, std::make_unique<test::HandCosts>(Duration{}), grain);
+    CHECK(timeline.step_time.seconds() / unit == Approx(19).epsilon(0.01));
+    CHECK(timeline.ranks[0][Activity::bubble].seconds() / unit == Approx(7).epsilon(0.01));
+    CHECK(timeline.ranks[1][Activity::bubble].seconds() / unit == Approx(1 + 6).epsilon(0.01));
+    CHECK(timeline.micro_batches[0].end.since_start().seconds() / unit == Approx(6).epsilon(0.01));
+    CHECK(timeline.micro_batches[1].begin.since_start().seconds() / unit == Approx(1).epsilon(0.01));
+  }
+}
+
+TEST_CASE("the output head makes the last stage the slow one", "[engine][pipeline]") {
+  const Plan plan = plan_of(1, 4, Groups(4, {{0}, tokens}));
+  for (const Grain grain : all_grains) {
+    const Timeline timeline = run(plan, {.stages = 2, .layers = 4}, std::make_unique<test::HandCosts>(1_ms), grain);
+    // 4 micro-batches: a product forward and two backward.
+    CHECK(timeline.ranks[1][Activity::linear] - timeline.ranks[0][Activity::linear] == 4 * 3 * 1_ms);
+    CHECK(timeline.ranks[0][Activity::bubble] > timeline.ranks[1][Activity::bubble]);
+  }
+}
+
+TEST_CASE("a ring makes the same stage of two pipelines wait for each other", "[engine][pipeline]") {
+  // Rank 1 runs one micro-batch alone before the one that both share; rank 0 has nothing to do meanwhile. A ring of two
+  // has two attention launches a layer.
+  const Plan plan = plan_of(2, 8, {{{1}, tokens}, {{0, 1}, 2 * tokens}});
+  const PassTimes alone(1_ms, 2_ms, 4);
+  const PassTimes shared(1_ms, 4_ms, 4);
+  // In the exact grain a rank may be ahead of its ring by what needs no keys of others: a product, its own attention.
+  const Duration ahead = 1_ms + 2_ms;
+  for (const Grain grain : all_grains) {
+    const Timeline timeline = run(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+    const double tolerance = grain == Grain::exact ? ahead.seconds() : 1e-6;
+    const auto wait = [&](std::size_t stage) { return timeline.ranks[stage][Activity::group_wait].seconds(); };
+    CHECK(wait(0) == Approx(alone.forward.seconds()).margin(tolerance));
+    // Stage 1 of rank 0 gets the activations while that of rank 1 still goes backward through its own micro-batch.
+    const Duration there = alone.forward + shared.forward;
+    CHECK(wait(1) == Approx((alone.forward * 2 + alone.backward - there).seconds()).margin(tolerance));
+  }
+}
+
+TEST_CASE("pipelines of unequal length end together only where a ring joins them", "[engine][pipeline]") {
+  // Three micro-batches against one: the short pipeline is done after 2 (tF + tB) and waits for the other.
+  const Plan plan = plan_of(2, 8, {{{0}, tokens}, {{0}, tokens}, {{0}, tokens}, {{1}, tokens}});
+  const PassTimes times(1_ms, 2_ms, 4);
+  const Duration both = times.forward + times.backward;
+  for (const Grain grain : all_grains) {
+    const Timeline timeline = run(plan, {}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+    check_equal(timeline.step_time, both * (3 + 1));
+    check_equal(timeline.ranks[2][Activity::group_wait], both * 4 - both * 2);
+    check_equal(timeline.ranks[2][Activity::bubble], both);
+  }
+}
+
+TEST_CASE("two rings at unlike distances do not deadlock, whatever the schedule", "[engine][pipeline]") {
+  const Plan plan = plan_of(2, 8, {{{0, 1}, tokens}, {{1}, tokens}, {{1}, tokens}, {{0, 1}, tokens}});
+  for (const PipelineOptions pipeline :
+       {PipelineOptions{PipelineSchedule::one_f_one_b, 1}, PipelineOptions{PipelineSchedule::gpipe, 1},
+        PipelineOptions{PipelineSchedule::interleaved, 2}, PipelineOptions{PipelineSchedule::zb_h1, 1}}) {
+    for (const std::int64_t stages : {2, 4}) {
+      const Case setting{.stages = stages, .pipeline = pipeline};
+      for (const Grain grain : all_grains) {
+        CHECK(run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time > Duration{});
+      }
+    }
+  }
+}
+
+TEST_CASE("a message between stages takes its bytes over the network, and kernels go on beside it",
+          "[engine][pipeline]") {
+  const Bandwidth nic = 1_GBps;
+  const Duration message = Bytes(tokens * 64 * 2) / nic;
+  const PassTimes times(1_ms, 2_ms, 4);
+  const Duration both = times.forward + times.backward;
+  for (const Grain grain : all_grains) {
+    const auto step = [&](std::size_t micro_batches, PipelineSchedule schedule = PipelineSchedule::one_f_one_b) {
+      const Plan plan = plan_of(1, 8, Groups(micro_batches, {{0}, tokens}));
+      return run(plan, {.pipeline = {schedule, 1}, .nic = nic}, std::make_unique<LayerCosts>(1_ms, 2_ms), grain);
+    };
+    CHECK(step(1).step_time == both * 2 + message * 2);
+    CHECK(step(1).ranks[0][Activity::bubble] == both + message * 2);
+    // All forward passes are there in time but the first, and all gradients but the last.
+    CHECK(step(4, PipelineSchedule::gpipe).step_time == both * 5 + message * 2);
+    // The third forward pass must wait for the first gradient to come up and goes down itself: two more.
+    CHECK(step(4, PipelineSchedule::one_f_one_b).step_time == both * 5 + message * 4);
+  }
+}
+
+TEST_CASE("a tied table is summed between the first and the last stage", "[engine][pipeline]") {
+  const Plan plan = plan_of(1, 8, Groups(2, {{0}, tokens}));
+  Case setting{.stages = 4, .nic = 1_GBps};
+  for (const Grain grain : all_grains) {
+    const auto step = [&] { return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain); };
+    setting.tied = false;
+    const Timeline apart = step();
+    setting.tied = true;
+    const Timeline tied = step();
+    const Duration sum = Bytes(vocabulary * 64 * 4) / 2 / setting.nic * 2;
+    CHECK(tied.step_time - apart.step_time == sum);
+    CHECK(tied.ranks[0][Activity::grad_sync] == sum);
+    CHECK(tied.ranks[1][Activity::grad_sync] == Duration{});
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,167 @@
+// Who runs which pass when: the schedules of the literature, and what unequal ranks make of them.
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "sim/model/work.h"
+#include "sim/program/program.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::one_head_model;
+using test::plan_of;
+using Groups = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
+
+Groups alone(std::size_t micro_batches) {
+  return Groups(micro_batches, {{0}, 64});
+}
+
+// "F0 F1 B0 ..." of a worker: the pass's kind and its micro-batch; with the chunk of the stage if there are several.
+std::string order_of(const Pipeline& pipeline, HdpRank rank, std::int64_t stage) {
+  std::string text;
+  for (const PassId id : pipeline.schedule()[pipeline.worker(rank, stage).index()]) {
+    const StagePass pass = pipeline.pass(id);
+    const bool chunks = pipeline.chunks() > pipeline.stages();
+    const char kind = pass.kind == PassKind::forward ? 'F' : pass.kind == PassKind::weight_gradient ? 'W' : 'B';
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : " ", kind, pass.micro_batch.index(),
+                        chunks ? std::string(1, static_cast<char>('a' + pass.chunk / pipeline.stages())) : "");
+  }
+  return text;
+}
+
+std::string order_of(const Plan& plan, std::int64_t stages, const PipelineOptions& options, std::int64_t stage,
+                     std::size_t rank = 0) {
+  return order_of(Pipeline(plan, stages, options), HdpRank(rank), stage);
+}
+
+TEST_CASE("layers are dealt evenly, and what is left over goes to the first chunks", "[pipeline]") {
+  std::int64_t next = 0;
+  for (const std::int64_t expected : {4, 3, 3}) {
+    const LayerRange layers = layers_of_chunk(10, 3, next == 0 ? 0 : next == 4 ? 1 : 2);
+    CHECK(layers.first == next);
+    CHECK(layers.count == expected);
+    next += layers.count;
+  }
+  CHECK(next == 10);
+}
+
+TEST_CASE("1F1B: stage s begins with p - 1 - s forward passes, then one forward and one backward", "[pipeline]") {
+  const Plan plan = plan_of(1, 4, alone(4));
+  CHECK(order_of(plan, 3, {}, 0) == "F0 F1 F2 B0 F3 B1 B2 B3");
+  CHECK(order_of(plan, 3, {}, 1) == "F0 F1 B0 F2 B1 F3 B2 B3");
+  CHECK(order_of(plan, 3, {}, 2) == "F0 B0 F1 B1 F2 B2 F3 B3");
+}
+
+TEST_CASE("GPipe: all forward passes, then all backward passes", "[pipeline]") {
+  const Plan plan = plan_of(1, 4, alone(3));
+  for (const std::int64_t stage : {0, 1}) {
+    CHECK(order_of(plan, 2, {PipelineSchedule::gpipe, 1}, stage) == "F0 F1 F2 B0 B1 B2");
+  }
+}
+
+TEST_CASE("interleaved: p micro-batches go through a chunk before the next chunk's turn", "[pipeline]") {
+  const Plan plan = plan_of(1, 4, alone(4));
+  const PipelineOptions options{PipelineSchedule::interleaved, 2};
+  // Warm-up: 2 (p - 1 - s) + (v - 1) p = 4 and 2 forward passes; the next one is the first that a backward follows.
+  CHECK(order_of(plan, 2, options, 0) == "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
+  CHECK(order_of(plan, 2, options, 1) == "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a");
+}
+
+TEST_CASE("ZB-H1: stage s keeps s weight gradients back, so that p micro-batches are in flight on all", "[pipeline]") {
+  const Plan plan = plan_of(1, 4, alone(4));
+  const PipelineOptions options{PipelineSchedule::zb_h1, 1};
+  CHECK(order_of(plan, 3, options, 0) == "F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3");
+  CHECK(order_of(plan, 3, options, 1) == "F0 F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3");
+  CHECK(order_of(plan, 3, options, 2) == "F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3");
+}
+
+TEST_CASE("a pipeline of one stage runs whole micro-batches in the plan's order", "[pipeline]") {
+  const Plan plan = plan_of(2, 4, {{{1}, 64}, {{0, 1}, 64}});
+  const Pipeline pipeline(plan, 1, {PipelineSchedule::zb_h1, 1});
+  CHECK(pipeline.schedule()[1] == std::vector<PassId>{PassId(0), PassId(1)});
+  CHECK(pipeline.pass(PassId(1)) == StagePass{MicroBatchId(1), 0, 0, PassKind::whole});
+  CHECK_FALSE(pipeline.target(PassId(0)).has_value());
+}
+
+TEST_CASE("rings that stand closer on one rank than on another keep one order on both", "[pipeline]") {
+  // Ranks 0 and 1 share the first and the last micro-batch; rank 1 has two of its own between them. By positions rank 0
+  // would run F3 before B0, and rank 1 B0 before F3.
+  const Plan plan = plan_of(2, 4, {{{0, 1}, 64}, {{1}, 64}, {{1}, 64}, {{0, 1}, 64}});
+  CHECK(order_of(plan, 2, {}, 0, 1) == "F0 F1 B0 F2 B1 F3 B2 B3");
+  CHECK(order_of(plan, 2, {}, 0, 0) == "F0 B0 F3 B3");
+}
+
+TEST_CASE("a circle in the plan's order is told before anything runs", "[pipeline]") {
+  Plan plan = plan_of(2, 4, {{{0, 1}, 64}, {{0, 1}, 64}});
+  std::swap(plan.schedule[1][0], plan.schedule[1][1]);
+  CHECK_THROWS_WITH(Pipeline(plan, 2, {}), Catch::Contains("rank 0 waits in micro-batch 0 for 1 of its 2 ranks; "
+                                                           "rank 1 waits in micro-batch 1 for 1 of its 2 ranks"));
+}
+
+TEST_CASE("activations go down the chunks and their gradients up", "[pipeline]") {
+  const Plan plan = plan_of(1, 4, alone(1));
+  const Pipeline pipeline(plan, 2, {PipelineSchedule::interleaved, 2});
+  const auto id = [&](std::int64_t chunk, PassKind kind) {
+    return pipeline.id_of({MicroBatchId(0), chunk, chunk % 2, kind});
+  };
+  for (std::int64_t chunk = 0; chunk + 1 < 4; ++chunk) {
+    CHECK(pipeline.target(id(chunk, PassKind::forward)) == id(chunk + 1, PassKind::forward));
+    CHECK(pipeline.source(id(chunk + 1, PassKind::forward)) == id(chunk, PassKind::forward));
+    CHECK(pipeline.target(id(chunk + 1, PassKind::backward)) == id(chunk, PassKind::backward));
+    CHECK(pipeline.source(id(chunk, PassKind::backward)) == id(chunk + 1, PassKind::backward));
+  }
+  CHECK_FALSE(pipeline.source(id(3, PassKind::backward)).has_value());  // it follows its own forward pass
+  CHECK_FALSE(pipeline.target(id(3, PassKind::forward)).has_value());
+}
+
+// Products of a program, loops unrolled.
+std::size_t products(const MicroBatchProgram& program) {
+  std::size_t count = 0;
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) {
+      if (i.opcode != Opcode::dense) continue;
+      count += program.dense[i.work].gemms.size() * static_cast<std::size_t>(block.iterations);
+    }
+  }
+  return count;
+}
+
+TEST_CASE("the passes of a micro-batch do together what it does whole, in every schedule", "[pipeline]") {
+  const Plan plan = plan_of(2, 5, {{{0, 1}, 4096}});
+  LoweringOptions options{one_head_model(5), Mesh{.hdp = 2}, 2};
+  const std::size_t whole = products(Program(plan, options).micro_batch(MicroBatchId(0)));
+  options.mesh.pp = 2;
+  for (const PipelineOptions pipeline :
+       {PipelineOptions{PipelineSchedule::one_f_one_b, 1}, PipelineOptions{PipelineSchedule::gpipe, 1},
+        PipelineOptions{PipelineSchedule::interleaved, 2}, PipelineOptions{PipelineSchedule::zb_h1, 1}}) {
+    options.pipeline = pipeline;
+    const Program program(plan, options);
+    std::size_t sum = 0;
+    for (std::size_t p = 0; p < program.pipeline().passes(); ++p) sum += products(program.pass(PassId(p)));
+    CHECK(sum == whole);
+  }
+}
+
+TEST_CASE("the stages hold the model once, a tied table twice", "[pipeline]") {
+  for (const bool tied : {false, true}) {
+    Transformer model = one_head_model(5);
+    model.tied_embeddings = tied;
+    const Mesh mesh{.hdp = 1, .tp = 1, .pp = 3};
+    std::int64_t sum = 0;
+    for (std::int64_t stage = 0; stage < 3; ++stage) sum += parameters_of_stage(model, mesh, {}, stage);
+    CHECK(sum == parameter_count(model) + (tied ? model.vocabulary * model.hidden : 0));
+  }
+}
+
+TEST_CASE("a message is the device's share of the hidden states", "[pipeline]") {
+  const Plan plan = plan_of(2, 4, {{{0, 1}, 4096}});
+  const LoweringOptions options{one_head_model(4), Mesh{.hdp = 2, .tp = 1, .pp = 2}, 2};
+  CHECK(Program(plan, options).message(PassId(0)) == Bytes(4096 / 2 * 64 * 2));  // tokens a rank, width, bf16
+}
+
+}  // namespace
+}  // namespace hdpsim
