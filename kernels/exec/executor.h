@@ -61,21 +61,22 @@ using ProgramSource = std::function<const Program&()>;
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
-/// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on. The
-/// timeline is that of the first device of each HDP rank.
+/// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on; the wait
+/// for a copy to or from the host is offload_stall. The timeline is that of the first device of each HDP rank.
 ///
 /// Memory: parameters and gradients of the device in full, 16 bytes a parameter of its share, activations of one
-/// micro-batch, all layers.
+/// micro-batch as its program keeps them (kernels/exec/impl/activations.h).
 class Executor {
  public:
-  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend and transport outlive the executor.
+  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend and
+  /// transport outlive the executor.
   Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
   ~Executor();
 
   /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another
-  /// model or another tp, or needs what is not there (offload, a vocabulary smaller than the tokens'). DeviceError
-  /// if a rank fails or stays away for the time limit of the transport, or if the loss is not a number: the parameters
-  /// are then those before the step. `stop`: whether this rank was asked to; the step is finished in any case.
+  /// model or another tp, or if the model's vocabulary is smaller than the tokens'. DeviceError if a rank fails or stays
+  /// away for the time limit of the transport, or if the loss is not a number: the parameters are then those before the
+  /// step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
   /// The same, with a program that is asked for when the step begins: what the rank waits for it is data_wait.
   [[nodiscard]] StepOutcome run_step(const ProgramSource& source, const TokenSource& tokens, bool stop = false);
