@@ -51,13 +51,13 @@ struct StepOutcome {
 using ProgramSource = std::function<const Program&()>;
 
 /// Trains a transformer for real: one device of several, each with its own executor, which all do the same. Device t of
-/// HDP rank r is rank r tp + t of the transport (pp = 1). Runs the very programs that the simulator prices (sim/program),
-/// with the ZeRO-1 step end of StepEnd over the devices that hold the same shard, before which those of a rank add up the
-/// gradients of their norms; fp32.
+/// HDP rank r is rank r tp + t of the transport (pp = 1). Runs the very programs that the simulator prices
+/// (sim/program), with the ZeRO-1 step end of StepEnd over the devices that hold the same shard, before which those of
+/// a rank add up the gradients of their norms; fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
-/// so that all plans of a batch give the same gradients but for rounding, and every tp as well. Sums are added in one order: the same plan
-/// gives the same bits.
+/// so that all plans of a batch give the same gradients but for rounding, and every tp as well. Sums are added in one
+/// order: the same plan gives the same bits.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
@@ -68,15 +68,15 @@ using ProgramSource = std::function<const Program&()>;
 /// micro-batch as its program keeps them (kernels/exec/impl/activations.h).
 class Executor {
  public:
-  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend and
-  /// transport outlive the executor.
+  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend
+  /// and transport outlive the executor.
   Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
   ~Executor();
 
   /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another
-  /// model or another tp, or if the model's vocabulary is smaller than the tokens'. DeviceError if a rank fails or stays
-  /// away for the time limit of the transport, or if the loss is not a number: the parameters are then those before the
-  /// step. `stop`: whether this rank was asked to; the step is finished in any case.
+  /// model or another tp, or if the model's vocabulary is smaller than the tokens'. DeviceError if a rank fails or
+  /// stays away for the time limit of the transport, or if the loss is not a number: the parameters are then those
+  /// before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
   /// The same, with a program that is asked for when the step begins: what the rank waits for it is data_wait.
   [[nodiscard]] StepOutcome run_step(const ProgramSource& source, const TokenSource& tokens, bool stop = false);

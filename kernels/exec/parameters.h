@@ -39,14 +39,14 @@ struct TensorShard {
 [[nodiscard]] std::int64_t first_of_vocabulary(const Transformer& model, const TensorShard& shard);
 
 /// Where the parameters that one device holds lie in one flat buffer, which is what its optimizer and its collectives
-/// see. Under tensor parallelism (Shoeybi et al. 2019) it has rows of the QKV and the gate-up matrices, of the embedding
-/// and of the head, columns of the output and the down projection, and all norms. The whole model is the layout of the
-/// one device that holds everything; the order of tensors is the same.
+/// see. Under tensor parallelism (Shoeybi et al. 2019) it has rows of the QKV and the gate-up matrices, of the
+/// embedding and of the head, columns of the output and the down projection, and all norms. The whole model is the
+/// layout of the one device that holds everything; the order of tensors is the same.
 class ParameterLayout {
  public:
   /// UnsupportedInput with everything about the model that cannot be executed: experts, biases, learned positions, an
-  /// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among the
-  /// devices.
+  /// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among
+  /// the devices.
   explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {});
 
   [[nodiscard]] std::int64_t count() const { return count_; }
@@ -62,12 +62,13 @@ class ParameterLayout {
     std::int64_t count = 0;
     std::int64_t in_whole = 0;
   };
-  /// Parameters [begin, begin + count) in stretches, in ascending order; what lies behind the last parameter is left out.
+  /// Parameters [begin, begin + count) in stretches, in ascending order; what lies behind the last parameter is left
+  /// out.
   [[nodiscard]] std::vector<Stretch> stretches(std::int64_t begin, std::int64_t count) const;
 
-  /// The initial values of parameters [begin, begin + values.size()): functions of seed and place in the whole model alone, so that every
-  /// sharding starts from the same bits. Norms are 1, all else is uniform with the deviation 0.02, of the matrices that
-  /// write to the residual stream 0.02 / sqrt(2 layers) (GPT-2, Radford et al. 2019).
+  /// The initial values of parameters [begin, begin + values.size()): functions of seed and place in the whole model
+  /// alone, so that every sharding starts from the same bits. Norms are 1, all else is uniform with the deviation 0.02,
+  /// of the matrices that write to the residual stream 0.02 / sqrt(2 layers) (GPT-2, Radford et al. 2019).
   void initial_values(std::uint64_t seed, std::int64_t begin, std::span<float> values) const;
 
  private:

@@ -74,8 +74,8 @@ struct Add {
   bool fp32 = false;
 };
 
-/// y[t] = table[ids[t]]. table: element [vocabulary, width]; ids: [tokens] in [0, vocabulary), or -1, which gives zeros:
-/// the row is in another device's part of the table.
+/// y[t] = table[ids[t]]. table: element [vocabulary, width]; ids: [tokens] in [0, vocabulary), or -1, which gives
+/// zeros: the row is in another device's part of the table.
 struct EmbeddingForward {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -102,7 +102,8 @@ struct EmbeddingBackward {
 /// are computed.
 ///
 /// log_sum_exp: given where the logits are only some columns of a vocabulary that is cut among devices: fp32 [tokens],
-/// that of all columns. A target that is not below `vocabulary` is then on another device: loss 0, gradient softmax scale.
+/// that of all columns. A target that is not below `vocabulary` is then on another device: loss 0, gradient softmax
+/// scale.
 struct CrossEntropy {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;

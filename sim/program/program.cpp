@@ -278,7 +278,8 @@ class Lowering {
   // What sim/model counts in bf16.
   [[nodiscard]] Bytes as_elements(Bytes of_bf16) const { return of_bf16 * element_bytes_ / bf16_bytes; }
 
-  // ---- Dense work is one instruction from one collective to the next, of which there is none without tensor parallelism
+  // ---- Dense work is one instruction from one collective to the next, of which there is none without tensor
+  // parallelism
 
   void run(DensePart part) { stretch_.push_back(part); }
 

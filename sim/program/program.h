@@ -41,9 +41,9 @@ struct StepEnd {
 };
 
 /// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs
-/// it: every worker (HDP rank, stage) runs the passes of its list in order. Before a pass that has a source it waits for
-/// that one's message from another stage of its rank; what a pass with a target computes it sends on, beside the next
-/// passes. Instructions are generated when asked for, per pass and not per rank.
+/// it: every worker (HDP rank, stage) runs the passes of its list in order. Before a pass that has a source it waits
+/// for that one's message from another stage of its rank; what a pass with a target computes it sends on, beside the
+/// next passes. Instructions are generated when asked for, per pass and not per rank.
 class Program {
  public:
   /// The plan must have passed the checker; the pipeline must have a layer for each of its chunks (checked). Both must

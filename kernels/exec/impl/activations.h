@@ -15,7 +15,8 @@
 namespace hdpsim::kernels::exec {
 
 /// Rows of a micro-batch on one device. Products and attention are on all of the HDP rank's rows; norms and residuals
-/// on the device's own, which are all of them without tensor parallelism (sequence parallelism, Korthikanti et al. 2022).
+/// on the device's own, which are all of them without tensor parallelism (sequence parallelism, Korthikanti et al.
+/// 2022).
 struct Rows {
   std::int64_t all = 0;
   std::int64_t own = 0;
@@ -25,7 +26,8 @@ struct Rows {
 };
 
 /// What a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value heads of the
-/// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they are.
+/// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they
+/// are.
 struct LayerActivations {
   float* input = nullptr;  ///< [S, h]
   float* attention_inverse_rms = nullptr;

@@ -24,8 +24,9 @@ namespace hdpsim::kernels::exec {
 /// and the gradients of all that. Gradients of parameters are added to. fp32 throughout.
 ///
 /// Under tensor parallelism weights are cut as ParameterLayout has them: x, m and the results of norms are rows of the
-/// device's own until they are gathered, p and the gradients of n partial sums until they are reduced, which collective()
-/// does. A device knows the loss of the tokens whose targets are in its part of the vocabulary, 0 for the others.
+/// device's own until they are gathered, p and the gradients of n partial sums until they are reduced, which
+/// collective() does. A device knows the loss of the tokens whose targets are in its part of the vocabulary, 0 for the
+/// others.
 class Dense {
  public:
   /// `layout`: of the device; `parameters` and `gradients`: layout.count() numbers each, in the backend's memory.

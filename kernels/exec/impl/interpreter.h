@@ -51,7 +51,8 @@ class Interpreter {
   void exchange(const Instruction& instruction);
   /// Starts the copies of the device-to-host or host-to-device stream that this instruction is, for one layer.
   void copy(const Instruction& instruction, std::uint32_t iteration);
-  /// Copies back to the device run ahead of the iteration that needs them: as soon as those are done that they wait for.
+  /// Copies back to the device run ahead of the iteration that needs them: as soon as those are done that they wait
+  /// for.
   void prefetch_ahead(const Block& block);
   void wait_for_first_copy();
   void take_share();
