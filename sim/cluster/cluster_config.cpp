@@ -18,7 +18,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_oversubscription = 1024 * 1024;
+constexpr double most_oversubscription = 1e6;
 constexpr double most_devices = 16 * 1024 * 1024;
 constexpr double most_fan_in = 1024 * 1024;
 constexpr std::size_t most_links_down = 1024;

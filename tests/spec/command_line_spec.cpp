@@ -12,11 +12,12 @@ TEST_CASE("help and version are answers, not errors", "[cli]") {
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("hdpsim "));
   for (const char* command : {"", "study", "plan", "check", "calibrate", "trace", "trace describe", "trace generate",
-                              "trace convert", "trace fit"}) {
+                              "trace convert", "trace fit", "execute", "compare", "validate", "comm", "cluster show"}) {
     const Outcome help = here.hdpsim(fmt::format("{} --help", command));
     CAPTURE(command, help.err);
     CHECK(help.code == 0);
-    const bool has_example = help.out.find("Example:\n  hdpsim ") != std::string::npos;
+    const bool has_example = help.out.find("Example:\n  hdpsim ") != std::string::npos ||
+                             help.out.find("Examples:\n  hdpsim ") != std::string::npos;
     CHECK((has_example || std::string(command) == "trace"));
     CHECK(help.err.empty());
   }

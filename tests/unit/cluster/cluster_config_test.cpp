@@ -202,7 +202,7 @@ cluster.yaml:10:10: error: pcie has no key 'bandwith'
 cluster.yaml:10:46: error: 5 gpus per PCIe uplink do not divide the node's 8 gpus
    10 |   pcie: {bandwith: 32 GB/s, gpus_per_uplink: 5}
                                                      ^ write a divisor of 8
-cluster.yaml:12:38: error: 'oversubscription' is 0.5, it must be at least 1
+cluster.yaml:12:38: error: 'oversubscription' is 0.5, it must be from 1 to 1e+06
    12 |   tor: {fan_in: 4, oversubscription: 0.5}
                                              ^
 cluster.yaml:13:39: error: 'core' is the last tier: it has no uplinks

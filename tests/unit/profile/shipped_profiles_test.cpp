@@ -21,7 +21,8 @@ DeviceProfile shipped_profile(const std::string& name) {
 TEST_CASE("every shipped profile loads without a problem and reads back equal after writing", "[profile]") {
   const auto names = profile_names(shipped);
   REQUIRE(std::set<std::string>(names.begin(), names.end()) ==
-          std::set<std::string>{"a100-published", "cpu-datasheet", "epyc-cpu", "h100-published", "h200-published"});
+          std::set<std::string>{"a100-published", "a100-sxm-published", "b200-published", "cpu-datasheet", "epyc-cpu",
+                                "h100-published", "h200-published"});
   for (const std::string& name : names) {
     INFO(name);
     const DeviceProfile profile = shipped_profile(name);

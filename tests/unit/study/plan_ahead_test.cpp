@@ -21,7 +21,12 @@ Plan plan_of(const Turn& turn) {
   return plan;
 }
 
-const LoweringOptions lowering;
+// Nothing of the model is looked at, but a pipeline of one stage has at least one layer.
+const LoweringOptions lowering = [] {
+  LoweringOptions options;
+  options.model.layers = 1;
+  return options;
+}();
 
 TEST_CASE("plans take turns within a run, runs within a step", "[plan_ahead]") {
   const Turns turns{.plans = 3, .first_step = 5, .steps = 2, .runs = 2};
