@@ -15,8 +15,8 @@ namespace hdpsim {
 enum class PipelineSchedule : std::uint8_t {
   one_f_one_b,  ///< Narayanan et al. 2021 (PipeDream-Flush): p - 1 - s forward passes, then one forward, one backward.
   gpipe,        ///< Huang et al. 2019: all forward passes, then all backward passes.
-  interleaved,  ///< Narayanan et al. 2021 (Megatron-LM): 1F1B over the chunks of virtual stages, p micro-batches a chunk at a time.
-  zb_h1,  ///< Qi et al. 2023: 1F1B with backward in two parts; stage s is s weight gradients behind.
+  interleaved,  ///< Narayanan et al. 2021 (Megatron-LM): 1F1B over the chunks of virtual stages, p at a time.
+  zb_h1,        ///< Qi et al. 2023: 1F1B with backward in two parts; stage s is s weight gradients behind.
 };
 /// `1f1b`, `gpipe`, `interleaved`, `zb-h1`, in the order of the enumeration.
 [[nodiscard]] const std::vector<std::string>& pipeline_schedule_names();
