@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -93,6 +96,7 @@ class Session {
     expected_left_s_ = 0;
     for (const auto& [index, round] : measurements) expected_left_s_ += plan_[index].expected_s;
     std::deque<std::pair<std::size_t, int>> queue(measurements.begin(), measurements.end());
+    std::set<std::pair<std::size_t, int>> postponed;
     std::size_t put_off = 0;  // one after another
     int pauses = 0;
     while (!queue.empty()) {
@@ -106,7 +110,7 @@ class Session {
         put_off = 0;
         continue;
       }
-      ++result_.postponed;
+      if (postponed.emplace(index, round).second) ++result_.postponed;
       queue.emplace_back(index, round);
       if (++put_off < queue.size()) continue;
       if (++pauses > most_pauses) return true;  // settled by what other rounds found
@@ -122,11 +126,23 @@ class Session {
   }
 
   bool repeat_unsettled(int round) {
+    std::vector<std::size_t> indices = unsettled();
+    if (round == options_.rounds && round > 1) add_first_level(indices);
     std::vector<std::pair<std::size_t, int>> again;
-    for (const std::size_t index : shuffled(unsettled(), options_.seed, no_level, round)) {
+    for (const std::size_t index : shuffled(std::move(indices), options_.seed, no_level, round)) {
       if (!medians_[index].contains(round)) again.emplace_back(index, round);
     }
     return measure_all(again);
+  }
+
+  // The rounds of the first level are over within a minute, and if it was a slow one they agree about that.
+  void add_first_level(std::vector<std::size_t>& indices) const {
+    int first = std::numeric_limits<int>::max();
+    for (const Planned& planned : plan_) first = std::min(first, planned.level);
+    for (std::size_t index = 0; index < plan_.size(); ++index) {
+      if (plan_[index].level != first || medians_[index].empty()) continue;
+      if (std::find(indices.begin(), indices.end(), index) == indices.end()) indices.push_back(index);
+    }
   }
 
   [[nodiscard]] std::vector<std::size_t> unsettled() const {

@@ -45,7 +45,8 @@ struct SessionResult {
 
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
 /// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left
-/// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both.
+/// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both;
+/// and once more to what was measured first, whose rounds lie so close to each other that one thing may disturb all.
 /// What the device is not ready for waits until it is as found again, behind everything else, and for at most half a
 /// minute behind nothing.
 /// Errors of the device pass through; the journal keeps what there is.
