@@ -107,13 +107,12 @@ TEST_CASE("what a disturbance has made unlike is measured again until two rounds
           "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {
-      {Gemm{64, 64, 64}, 2}, {Gemm{128, 64, 64}, 2}, {Gemm{256, 64, 64}, 2}, {Gemm{512, 64, 64}, 1}};
+      {Gemm{64, 64, 64}, 1, 1}, {Gemm{128, 64, 64}, 1, 1}, {Gemm{256, 64, 64}, 1, 1}, {Gemm{512, 64, 64}, 1, 0}};
   const std::unique_ptr<StoppingRule> rule = stop_after(0.001, {.least_s = 0});
   const SessionOptions options{.speed = calibration.device.speed(calibration.device.circumstances()),
                                .rule = rule.get(),
                                .rounds = 2,
-                               .most_rounds = 5,
-                               .agreement = 0.05};
+                               .most_rounds = 5};
   const auto at = [](double seconds) { return Timing{seconds, seconds, seconds, 0, 10}; };
   // The first was disturbed in both rounds, the second in one; of the third nothing is known.
   for (int round = 0; round < 2; ++round) {
