@@ -1,10 +1,12 @@
 #include "sim/report/output_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <string>
 #include <system_error>
 
@@ -51,7 +53,8 @@ void prepare_folder(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) refuse(path, error.message());
   if (!fs::is_directory(path)) refuse(path, "it is not a folder");
-  const fs::path probe = path / ".hdpsim";
+  // A name of its own for each process: several may look at one folder at the same time.
+  const fs::path probe = path / fmt::format(".hdpsim-{}-{:08x}", getpid(), std::random_device{}());
   write_file(probe, "");
   fs::remove(probe, error);
 }
