@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <string>
 #include <system_error>
 
@@ -54,7 +54,8 @@ void prepare_folder(const fs::path& path) {
   if (error) refuse(path, error.message());
   if (!fs::is_directory(path)) refuse(path, "it is not a folder");
   // A name of its own for each process: several may look at one folder at the same time.
-  const fs::path probe = path / fmt::format(".hdpsim-{}-{:08x}", getpid(), std::random_device{}());
+  const fs::path probe =
+      path / fmt::format(".hdpsim-{}-{}", getpid(), std::chrono::steady_clock::now().time_since_epoch().count());
   write_file(probe, "");
   fs::remove(probe, error);
 }
