@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -53,9 +53,10 @@ void prepare_folder(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) refuse(path, error.message());
   if (!fs::is_directory(path)) refuse(path, "it is not a folder");
-  // A name of its own for each process: several may look at one folder at the same time.
-  const fs::path probe =
-      path / fmt::format(".hdpsim-{}-{}", getpid(), std::chrono::steady_clock::now().time_since_epoch().count());
+  // A name of its own for each process: several, on several hosts, may look at one folder at the same time.
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const fs::path probe = path / fmt::format(".hdpsim-{}-{}", host.data(), getpid());
   write_file(probe, "");
   fs::remove(probe, error);
 }
