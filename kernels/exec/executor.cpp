@@ -21,6 +21,7 @@
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
+#include "kernels/ring/message_driver.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
 
@@ -62,20 +63,6 @@ void require_lowered_for(const LoweringOptions& lowering, const Transformer& mod
     throw UnsupportedInput("the program has merges of its own, which these kernels do without");
   }
 }
-
-// Drives the transport between tiles of attention, for as long as the object lives.
-class Progress {
- public:
-  Progress(Backend& backend, Transport& transport) : backend_(backend) {
-    backend_.set_progress_hook([&transport] { transport.progress(); });
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() { backend_.set_progress_hook({}); }
-
- private:
-  Backend& backend_;
-};
 
 // When the step begins, on this rank's clock: all ranks of one host take rank 0's word, for they share the clock.
 Recorder::Clock::time_point agreed_start(Transport& transport) {
@@ -301,7 +288,7 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
 
 StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& tokens, bool stop) {
   Parts& parts = *parts_;
-  const Progress progress(parts.backend, parts.transport);
+  const MessageDriver progress(parts.backend, parts.transport);
   parts.recorder.begin_step(agreed_start(parts.transport));
   const Program& program = parts.taken(source);
   require_executable(program.plan(), parts.model, tokens, parts.pool.size());

@@ -9,22 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "kernels/ring/message_driver.h"
+
 namespace hdpsim::kernels {
 namespace {
-
-// Drives the transport between tiles of attention, for as long as the object lives.
-class Progress {
- public:
-  Progress(Backend& backend, Transport& transport) : backend_(backend) {
-    backend_.set_progress_hook([&transport] { transport.progress(); });
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() { backend_.set_progress_hook({}); }
-
- private:
-  Backend& backend_;
-};
 
 std::size_t fp32_bytes(std::int64_t count) {
   return static_cast<std::size_t>(count) * sizeof(float);
@@ -184,7 +172,7 @@ void RingAttention::attend(const Ring& ring, int step, const RingForward& op, co
 
 void RingAttention::forward(const RingGroup& group, const RingForward& op) {
   const Ring ring(group, backend_, transport_, "forward");
-  const Progress progress(backend_, transport_);
+  const MessageDriver progress(backend_, transport_);
   // Several steps add up in fp32. The first need not where the element is fp32: all rows see keys in it.
   const bool rounds_at_the_end = backend_.element() != Element::fp32 && ring.steps() > 1;
   const std::int64_t o_count = ring.rows() * ring.query_width();
@@ -238,7 +226,7 @@ void RingAttention::attend_back(const Ring& ring, int step, const RingBackward& 
 
 void RingAttention::backward(const RingGroup& group, const RingBackward& op) {
   const Ring ring(group, backend_, transport_, "backward");
-  const Progress progress(backend_, transport_);
+  const MessageDriver progress(backend_, transport_);
   const std::int64_t width = ring.query_width();
   float* const delta = reserve_fp32(delta_, ring.rows() * ring.heads().heads);
   backend_.run(AttentionDelta{

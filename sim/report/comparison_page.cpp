@@ -7,6 +7,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/report/comparison_output.h"
+#include "sim/report/markup.h"
 
 namespace hdpsim {
 namespace {
@@ -63,7 +64,7 @@ std::string rows_table(std::string_view what, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     text +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                    html_escaped(row.name), time_text(row.seconds.predicted), time_text(row.seconds.measured),
+                    escaped_markup(row.name), time_text(row.seconds.predicted), time_text(row.seconds.measured),
                     time_text(row.seconds.difference()), percent_text(row.seconds.error()), bars(row.seconds, longest));
   }
   return text + "</table>\n";
@@ -75,8 +76,8 @@ std::string step_times(const std::vector<Comparison>& plans) {
   std::string text = "<section><h2>Step time</h2>\n" + rows_table("plan", rows);
   for (const Comparison& plan : plans) {
     const std::string noise = plan.noise_floor_s ? time_text(*plan.noise_floor_s) : "unknown, for steps were run once";
-    text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n", html_escaped(plan.plan),
-                        plan.steps.size(), plan.runs, noise);
+    text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n",
+                        escaped_markup(plan.plan), plan.steps.size(), plan.runs, noise);
     if (plan.core_share < 1) {
       text += fmt::format("<p class=\"note\">Ranks share cores: predicted with {:.0f} % of a core each.</p>\n",
                           100 * plan.core_share);
@@ -124,41 +125,15 @@ std::string ranks(const Comparison& plan) {
 
 }  // namespace
 
-std::string html_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans) {
-  const std::string name = html_escaped(title);
+  const std::string name = escaped_markup(title);
   std::string page = fmt::format("{}<title>{}</title>\n</head>\n<body>\n<h1>{}</h1>\n", head, name, name);
   page +=
       "<p class=\"note\">The upper bar is predicted, the lower one measured; errors are relative to what was "
       "measured.</p>\n";
   page += step_times(plans);
   for (const Comparison& plan : plans) {
-    page += fmt::format("<section><h2>{}</h2>\n", html_escaped(plan.plan)) + families(plan) + activities(plan) +
+    page += fmt::format("<section><h2>{}</h2>\n", escaped_markup(plan.plan)) + families(plan) + activities(plan) +
             ranks(plan) + "</section>\n";
   }
   return page + "</body>\n</html>\n";

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "sim/base/check.h"
+#include "sim/report/markup.h"
 
 namespace hdpsim {
 namespace {
@@ -13,26 +14,6 @@ namespace {
 // SimGrid's zones with full routing keep a table of all pairs of their hosts: 2 MiB for this many messages. Many small
 // zones cost it more, as it looks names up zone by zone.
 constexpr std::size_t messages_per_zone = 256;
-
-std::string xml_text(const std::string& text) {
-  std::string escaped;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += letter;
-    }
-  }
-  return escaped;
-}
 
 std::string sender(const SimgridTraffic& traffic, std::size_t message) {
   return fmt::format("message {} from {}", message, traffic.messages[message].from);
@@ -66,7 +47,7 @@ class PlatformWriter {
   void write_links() {
     write("<zone id=\"links\" routing=\"None\">\n");
     for (const SimgridTraffic::Link& link : traffic_.links) {
-      write("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"0s\"/>\n", xml_text(link.name), link.bytes_per_s);
+      write("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"0s\"/>\n", escaped_markup(link.name), link.bytes_per_s);
     }
     write("</zone>\n");
   }
@@ -74,18 +55,18 @@ class PlatformWriter {
   void write_zone(std::size_t first, std::size_t end) {
     write("<zone id=\"messages from {}\" routing=\"Full\">\n", first);
     for (std::size_t message = first; message < end; ++message) {
-      write("<host id=\"{}\" speed=\"1Gf\"/><host id=\"{}\" speed=\"1Gf\"/>\n", xml_text(sender(traffic_, message)),
-            xml_text(receiver(traffic_, message)));
+      write("<host id=\"{}\" speed=\"1Gf\"/><host id=\"{}\" speed=\"1Gf\"/>\n",
+            escaped_markup(sender(traffic_, message)), escaped_markup(receiver(traffic_, message)));
     }
     for (std::size_t message = first; message < end; ++message) write_route(message);
     write("</zone>\n");
   }
 
   void write_route(std::size_t message) {
-    write("<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">", xml_text(sender(traffic_, message)),
-          xml_text(receiver(traffic_, message)));
+    write("<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">", escaped_markup(sender(traffic_, message)),
+          escaped_markup(receiver(traffic_, message)));
     for (const FairShare::Link link : traffic_.messages[message].transfer.links) {
-      write("<link_ctn id=\"{}\"/>", xml_text(traffic_.links[link].name));
+      write("<link_ctn id=\"{}\"/>", escaped_markup(traffic_.links[link].name));
     }
     write("</route>\n");
   }

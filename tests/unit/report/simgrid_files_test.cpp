@@ -28,10 +28,10 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST_CASE("a platform has every link once, and for each message two hosts and the route between them", "[simgrid]") {
   const std::string platform = simgrid_platform(two_messages());
   CHECK_THAT(platform,
-             Contains("<link id=\"a &quot;&lt;&amp;>&quot; b\" bandwidth=\"1000000000Bps\" latency=\"0s\"/>"));
+             Contains("<link id=\"a &quot;&lt;&amp;&gt;&quot; b\" bandwidth=\"1000000000Bps\" latency=\"0s\"/>"));
   CHECK_THAT(platform, Contains("<link id=\"wide\" bandwidth=\"25000000000Bps\" latency=\"0s\"/>"));
   CHECK_THAT(platform, Contains("<route src=\"message 0 from x\" dst=\"message 0 to y\" symmetrical=\"NO\">"
-                                "<link_ctn id=\"a &quot;&lt;&amp;>&quot; b\"/><link_ctn id=\"wide\"/></route>"));
+                                "<link_ctn id=\"a &quot;&lt;&amp;&gt;&quot; b\"/><link_ctn id=\"wide\"/></route>"));
   CHECK(count(platform, "<link ") == 2);
   CHECK(count(platform, "<host ") == 4);
   CHECK(count(platform, "<route ") == 2);
