@@ -90,7 +90,7 @@ Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subj
 
 bool starts_cold(const Device& device, const Subject& subject) {
   if (std::holds_alternative<MessageSubject>(subject)) return device.messages_start_cold();
-  return std::holds_alternative<Attention>(subject) || std::holds_alternative<MemoryBoundSubject>(subject);
+  return !std::holds_alternative<CopySubject>(subject) && !std::holds_alternative<InterferenceSubject>(subject);
 }
 
 std::int64_t memory_of(const Subject& subject, kernels::Element element) {

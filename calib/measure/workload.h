@@ -16,9 +16,9 @@ namespace hdpsim::calib {
 /// chip run faster than any training does).
 [[nodiscard]] Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subject, std::uint64_t seed);
 
-/// Attention and what memory bounds start with empty caches: in training their tensors, of all heads and all tokens of
-/// a micro-batch, are larger than the caches, while those of a measurement may fit them. Matrix products start with
-/// warm ones: they read every operand many times. Messages are as the device has them.
+/// Kernels start with empty caches: in training their tensors, of all heads and all tokens of a micro-batch, are larger
+/// than the caches or were touched long ago, while those of a measurement may fit them. Messages are as the device has
+/// them.
 [[nodiscard]] bool starts_cold(const Device& device, const Subject& subject);
 
 /// Bytes of device memory that prepare() needs.

@@ -30,8 +30,9 @@ struct Predictions {
 [[nodiscard]] Predictions predictions_of(const Candidate& candidate, std::size_t samples, const Indices& held,
                                          std::uint64_t seed);
 
-/// The candidate that predicts the samples `of` best when it has not seen them (root mean square of relative errors, as the fits minimise). Candidates stand
-/// from the simplest to the richest: a richer one must be better by a twentieth.
+/// The candidate that predicts the samples `of` best when it has not seen them: with the least root mean square of
+/// relative errors, as fits minimise it. Candidates stand from the simplest to the richest: a richer one must be better
+/// by a twentieth.
 [[nodiscard]] std::size_t best_of(const std::vector<Predictions>& candidates, const std::vector<double>& seconds,
                                   const Indices& of);
 

@@ -25,6 +25,19 @@ std::vector<ByteCost> knots(double least, double most, int octaves) {
   return all;
 }
 
+// The law is linear in what a byte costs at a knot, or costs more from a knot on: the feature of that is the time of a
+// curve with one second a byte there, or there and beyond. No coefficient is below zero.
+std::vector<TransferCurve> unit_curves(const TransferCurve& empty, ByteCosts costs) {
+  std::vector<TransferCurve> units(empty.costs.size(), empty);
+  for (std::size_t first = 0; first < units.size(); ++first) {
+    const std::size_t end = costs == ByteCosts::rising ? units.size() : first + 1;
+    for (std::size_t knot = first; knot < end; ++knot) {
+      units[first].costs[knot].bandwidth = Bandwidth::bytes_per_second(1);
+    }
+  }
+  return units;
+}
+
 }  // namespace
 
 Line fit_line(const std::vector<double>& bytes, const std::vector<double>& seconds) {
@@ -35,18 +48,11 @@ Line fit_line(const std::vector<double>& bytes, const std::vector<double>& secon
   return {coefficients[0], coefficients[1]};
 }
 
-TransferCurve fit_curve(const Transfers& transfers, double least, double most, int octaves_between_knots) {
+TransferCurve fit_curve(const Transfers& transfers, double least, double most, int octaves_between_knots,
+                        ByteCosts costs) {
   TransferCurve curve{{}, knots(least, most, octaves_between_knots)};
   if (transfers.bytes.empty()) return curve;
-  // The law is linear in what a byte costs more from a knot on: its feature is the time of a curve with one second a
-  // byte there and beyond.
-  std::vector<TransferCurve> units;
-  for (std::size_t first = 0; first < curve.costs.size(); ++first) {
-    TransferCurve& unit = units.emplace_back(curve);
-    for (std::size_t knot = first; knot < curve.costs.size(); ++knot) {
-      unit.costs[knot].bandwidth = Bandwidth::bytes_per_second(1);
-    }
-  }
+  const std::vector<TransferCurve> units = unit_curves(curve, costs);
   Equations equations{{}, transfers.seconds};
   for (const double bytes : transfers.bytes) {
     std::vector<double>& features = equations.features.emplace_back(1, 1.0);
@@ -54,9 +60,10 @@ TransferCurve fit_curve(const Transfers& transfers, double least, double most, i
   }
   const std::vector<double> coefficients = relative_least_squares(equations);
   curve.latency = Duration::seconds(coefficients.front());
-  double cost = 0;
+  double risen = 0;
   for (std::size_t knot = 0; knot < curve.costs.size(); ++knot) {
-    cost += coefficients[knot + 1];
+    const double coefficient = coefficients[knot + 1];
+    const double cost = costs == ByteCosts::rising ? risen += coefficient : coefficient;
     if (cost > 0) curve.costs[knot].bandwidth = bandwidth_of(cost);
   }
   return curve;

@@ -29,9 +29,13 @@ struct Line {
 };
 [[nodiscard]] Line fit_line(const std::vector<double>& bytes, const std::vector<double>& seconds);
 
-/// A curve with a knot every so many octaves over [least, most]; 0: one knot. A byte of a larger transfer never costs
-/// less: caches hold the smaller ones, and what small ones lose otherwise is the latency.
-[[nodiscard]] TransferCurve fit_curve(const Transfers& transfers, double least, double most, int octaves_between_knots);
+/// What a byte of a larger transfer costs. Rising: never less, since caches hold the smaller ones, and what small ones
+/// lose otherwise is the latency. Free: anything, as where larger messages are cut into pieces that overlap.
+enum class ByteCosts { rising, free };
+
+/// A curve with a knot every so many octaves over [least, most]; 0: one knot.
+[[nodiscard]] TransferCurve fit_curve(const Transfers& transfers, double least, double most, int octaves_between_knots,
+                                      ByteCosts costs = ByteCosts::rising);
 
 /// "latency + bytes", "latency + bytes, the cost of a byte by size (every 2 octaves)".
 [[nodiscard]] std::string curve_form(int octaves_between_knots);

@@ -122,12 +122,14 @@ class EnvelopeFit {
 struct Form {
   std::size_t lines = 0;
   int octaves_between_knots = 0;
+  ByteCosts costs = ByteCosts::rising;
 };
 
 MessageFit fitted(const Transfers& messages, const Form& form) {
   MessageFit fit;
   if (form.lines == 0) {
-    fit.curve = fit_curve(messages, messages.bytes.front(), messages.bytes.back(), form.octaves_between_knots);
+    fit.curve =
+        fit_curve(messages, messages.bytes.front(), messages.bytes.back(), form.octaves_between_knots, form.costs);
     return fit;
   }
   for (const Line& line : EnvelopeFit(messages, form.lines).lines()) {
@@ -149,8 +151,10 @@ Candidate candidate(const Transfers& messages, const Form& form) {
 
 std::vector<Form> forms() {
   std::vector<Form> forms;
-  for (std::size_t lines = 1; lines <= most_lines; ++lines) forms.push_back({lines, 0});
-  for (const int octaves : {4, 3, 2}) forms.push_back({0, octaves});
+  for (std::size_t lines = 1; lines <= most_lines; ++lines) forms.push_back({.lines = lines});
+  for (const ByteCosts costs : {ByteCosts::rising, ByteCosts::free}) {
+    for (const int octaves : {4, 3, 2}) forms.push_back({.octaves_between_knots = octaves, .costs = costs});
+  }
   return forms;
 }
 

@@ -66,6 +66,18 @@ TEST_CASE("messages that memory slows down beyond a cache are no envelope of pro
   CHECK(found.quality.held_out.mean <= 0.05);
 }
 
+TEST_CASE("so are messages whose bytes cost less at first, and more beyond a cache", "[fit]") {
+  const auto seconds = [](double bytes) {
+    const double beyond = std::max(0.0, bytes - 4.0 * mebi);
+    return std::min(2e-6 + bytes / 12e9, 8e-6 + bytes / 40e9) + beyond / 20e9;
+  };
+  const MessageFit found = fit_messages(messages(kibi, 256 * mebi, 0.005, seconds), 1);
+  REQUIRE(found.curve.has_value());
+  CHECK(fitted_seconds(found, 2 * mebi) < 2 * mebi / 20e9);
+  CHECK(fitted_seconds(found, 128 * mebi) > 128 * mebi / 15e9);
+  CHECK(found.quality.held_out.mean <= 0.05);
+}
+
 std::vector<MemoryBoundSample> kernels(double noise) {
   struct Kernel {
     const char* name;

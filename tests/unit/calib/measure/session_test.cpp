@@ -159,6 +159,25 @@ TEST_CASE("what no two rounds agree about is counted when rounds are over", "[se
   CHECK(calibration.journal.measurements().size() == 4);
 }
 
+TEST_CASE("messages get five rounds although two agree, because two may have met the same crowded cache", "[session]") {
+  Calibration calibration;
+  const Subject message = MessageSubject{MessageKind::send_recv, 2, 4096};
+  const std::vector<Planned> plan = {{message, 1}, {Gemm{64, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const SessionResult result = run_session(calibration.device, plan, calibration.journal,
+                                           {.speed = calibration.device.speed(calibration.device.circumstances()),
+                                            .rule = rule.get(),
+                                            .rounds = 2,
+                                            .most_rounds = 8,
+                                            .agreement = 1});
+  CHECK(result.unsettled == 0);
+  std::map<std::string, int> rounds;
+  for (const Measurement& measurement : calibration.journal.measurements()) ++rounds[label_of(measurement.subject)];
+  CHECK(rounds[label_of(message)] == 5);
+  // The first level once more, the message among it.
+  CHECK(rounds[label_of(plan[1].subject)] == 3);
+}
+
 TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
   // The device claims half of the speed that it really has.
   Calibration calibration;
