@@ -7,6 +7,7 @@
 
 #include "calib/measure/device.h"
 #include "calib/measure/impl/message_timer.h"
+#include "kernels/cpu/busy_cores.h"
 #include "kernels/cpu/cores.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/peak.h"
@@ -50,6 +51,17 @@ int cores() {
 struct MessageRank {
   std::unique_ptr<kernels::Backend> backend = kernels::make_cpu_backend();
   MessageBuffers buffers{*backend};
+};
+
+class WorkingCores final : public Neighbours {
+ public:
+  explicit WorkingCores(kernels::BusyCores& cores) : cores_(cores) { cores_.work(); }
+  WorkingCores(const WorkingCores&) = delete;
+  WorkingCores& operator=(const WorkingCores&) = delete;
+  ~WorkingCores() override { cores_.rest(); }
+
+ private:
+  kernels::BusyCores& cores_;
 };
 
 class CpuDevice final : public Device {
@@ -104,6 +116,12 @@ class CpuDevice final : public Device {
     return ratio < same_distance && 1 / ratio < same_distance;
   }
 
+  [[nodiscard]] std::unique_ptr<Neighbours> neighbours_at_work(const Subject& subject) override {
+    if (cores() == 1 || std::holds_alternative<MessageSubject>(subject)) return nullptr;
+    if (!others_) others_ = std::make_unique<kernels::BusyCores>(cores());
+    return std::make_unique<WorkingCores>(*others_);
+  }
+
   [[nodiscard]] bool messages_start_cold() const override { return true; }
 
   /// Powers of two: as many threads as there are cores, each rank on a core of its own.
@@ -154,6 +172,7 @@ class CpuDevice final : public Device {
   double available_ = 1;
   double hand_over_s_ = 0;  ///< When calibration began.
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
+  std::unique_ptr<kernels::BusyCores> others_;                   ///< From the first kernel on, where there are others.
   std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Of the last message.
   std::vector<MessageRank> ranks_;
 };

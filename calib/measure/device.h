@@ -21,6 +21,15 @@ struct DeviceSpeed {
   std::int64_t memory_bytes = 0;  ///< That one measurement may use.
 };
 
+/// The other devices of the machine, at work as long as this lives.
+class Neighbours {
+ public:
+  Neighbours() = default;
+  Neighbours(const Neighbours&) = delete;
+  Neighbours& operator=(const Neighbours&) = delete;
+  virtual ~Neighbours() = default;
+};
+
 /// A device to calibrate: its kernels, and the traffic that it can time. What it cannot do it leaves out of its lists.
 /// Errors: kernels::DeviceError.
 class Device {
@@ -40,6 +49,10 @@ class Device {
   /// Asked before and after each measurement.
   [[nodiscard]] virtual bool is_as_found(const Subject&) { return true; }
 
+  /// Held while the subject is timed: in training no device computes alone, and what devices share they share then.
+  /// Null where that makes no difference.
+  [[nodiscard]] virtual std::unique_ptr<Neighbours> neighbours_at_work(const Subject&) { return nullptr; }
+
   [[nodiscard]] virtual std::vector<CopyKind> copy_kinds() { return {}; }
   [[nodiscard]] virtual std::vector<double> time(const CopySubject& copy, int runs);
   /// Rank counts, each at least 2, over which messages can be timed.
@@ -52,7 +65,7 @@ class Device {
   [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);
 };
 
-/// One core of this machine's processor; messages between threads. Measures the peaks, which takes about a second.
+/// One core of this machine's processor, while all others compute; messages between threads. Measures the peaks, which takes about a second.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device();
 /// A GPU. kernels::DeviceError without one, or if the program was built without CUDA.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);

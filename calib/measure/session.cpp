@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <thread>
 #include <utility>
@@ -171,7 +172,10 @@ class Session {
     tell(planned);
     if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
     const Repeatable work = prepare(device_, options_.speed, planned.subject, options_.seed);
-    const Repetition repetition = repeat(work, *options_.rule, options_.stop);
+    const Repetition repetition = [&] {
+      const std::unique_ptr<Neighbours> neighbours = device_.neighbours_at_work(planned.subject);
+      return repeat(work, *options_.rule, options_.stop);
+    }();
     result_.throttled += repetition.throttled;
     result_.impossible += repetition.impossible;
     if (!device_.is_as_found(planned.subject)) return Outcome::postponed;

@@ -141,6 +141,12 @@ class SyntheticDevice final : public calib::Device {
   [[nodiscard]] bool is_as_found(const calib::Subject& subject) override {
     return !std::holds_alternative<calib::MessageSubject>(subject) || disturbed_-- <= 0;
   }
+  /// Measurements beside which neighbours worked.
+  [[nodiscard]] int with_neighbours() const { return with_neighbours_; }
+  [[nodiscard]] std::unique_ptr<calib::Neighbours> neighbours_at_work(const calib::Subject&) override {
+    ++with_neighbours_;
+    return std::make_unique<calib::Neighbours>();
+  }
   [[nodiscard]] std::vector<std::int64_t> rank_counts() override { return {2}; }
   [[nodiscard]] std::vector<double> time(const calib::MessageSubject& message, int runs) override {
     std::vector<double> seconds;
@@ -154,6 +160,7 @@ class SyntheticDevice final : public calib::Device {
   SyntheticLaw law_;
   SyntheticBackend backend_;
   int disturbed_ = 0;
+  int with_neighbours_ = 0;
 };
 
 }  // namespace hdpsim::test

@@ -141,6 +141,7 @@ TEST_CASE("what the device is not ready for is measured when it is as found agai
       {.speed = calibration.device.speed(calibration.device.circumstances()), .rule = rule.get(), .rounds = 1});
   CHECK(result.postponed == 1);
   CHECK(result.left_out == 0);
+  CHECK(calibration.device.with_neighbours() == 2);  // each was timed once
   REQUIRE(calibration.journal.measurements().size() == 2);
   CHECK(family_of(calibration.journal.measurements().front().subject) == "gemm");
 }
