@@ -1,10 +1,10 @@
 #include "kernels/cpu/busy_cores.h"
 
-#include <catch2/catch.hpp>
-
 #include <chrono>
 #include <ctime>
 #include <thread>
+
+#include "tests/support/catch.h"
 
 namespace hdpsim::kernels {
 namespace {
