@@ -31,6 +31,10 @@ Activity activity_of(Opcode opcode) {
   return Activity::overhead;
 }
 
+PassId pass_of(const InstructionRecord& record, const Pipeline& pipeline) {
+  return pipeline.id_of({record.micro_batch, record.chunk, record.chunk % pipeline.stages(), record.kind});
+}
+
 Duration Breakdown::total() const {
   return std::accumulate(times_.begin(), times_.end(), Duration{});
 }

@@ -10,6 +10,7 @@
 #include "sim/base/units.h"
 #include "sim/cost/cost_model.h"
 #include "sim/program/instruction.h"
+#include "sim/program/pipeline.h"
 
 namespace hdpsim {
 
@@ -50,7 +51,7 @@ class Breakdown {
 using EvidenceTimes = std::array<Duration, evidence_kinds>;
 using EvidenceSums = std::array<DurationSum, evidence_kinds>;
 
-/// When a micro-batch ran: from the first of its ranks that began to the last that ended.
+/// When a micro-batch or one of its passes ran: from the first of its ranks that began to the last that ended.
 struct MicroBatchInterval {
   Instant begin;
   Instant end;
@@ -67,8 +68,14 @@ struct InstructionRecord {
   Stream stream = Stream::compute;
   Instant begin;
   Instant end;
+  /// Of a pipeline, the pass that the instruction belongs to.
+  std::uint32_t chunk = 0;
+  PassKind kind = PassKind::whole;
   friend bool operator==(const InstructionRecord&, const InstructionRecord&) = default;
 };
+
+/// The pass that an instruction belongs to.
+[[nodiscard]] PassId pass_of(const InstructionRecord& record, const Pipeline& pipeline);
 
 /// What one step was: simulated or measured. The ranks of a timeline are workers: the devices that run one stage of one
 /// HDP rank. Without pipelines they are the HDP ranks.
@@ -76,12 +83,17 @@ struct Timeline {
   Duration step_time;
   std::vector<Breakdown> ranks;                   ///< One a worker: rank x stages + stage. Each sums to step_time.
   std::vector<MicroBatchInterval> micro_batches;  ///< In the order of the plan.
+  std::vector<MicroBatchInterval> passes;         ///< Of a pipeline, by PassId; empty with one stage.
   EvidenceSums evidence{};                        ///< Of the kernels, summed over ranks.
   std::vector<Bytes> link_bytes;                  ///< What rings sent over each link, by LinkId.
   std::vector<Bytes> other_link_bytes;            ///< What other jobs sent meanwhile, all of it; empty without any.
   std::uint64_t events = 0;                       ///< Of all jobs.
   std::vector<InstructionRecord> instructions;    ///< Empty unless they were asked for.
 
+  /// When a pass ran. With one stage a micro-batch is one pass.
+  [[nodiscard]] const MicroBatchInterval& interval(PassId pass) const {
+    return passes.empty() ? micro_batches.at(pass.index()) : passes.at(pass.index());
+  }
   /// Mean over ranks, rounded so that the activities still sum to step_time.
   [[nodiscard]] Breakdown mean() const;
   /// Time that a rank did not wait for others: everything but group_wait and bubble.

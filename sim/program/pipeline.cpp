@@ -1,6 +1,7 @@
 #include "sim/program/pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -131,6 +132,12 @@ bool sends_backward(PassKind kind) {
 }
 
 }  // namespace
+
+std::string_view pass_kind_name(PassKind kind) {
+  constexpr std::array<std::string_view, 5> names = {"whole", "forward", "backward", "input gradient",
+                                                     "weight gradient"};
+  return names.at(static_cast<std::size_t>(kind));
+}
 
 const std::vector<std::string>& pipeline_schedule_names() {
   static const std::vector<std::string> names{"1f1b", "gpipe", "interleaved", "zb-h1"};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/id.h"
@@ -47,6 +48,9 @@ enum class PassKind : std::uint8_t {
   input_gradient,   ///< B of a backward in two parts: what the stage before waits for.
   weight_gradient,  ///< W: the other part, which nobody waits for before the end of the step.
 };
+
+/// `whole`, `forward`, `backward`, `input gradient`, `weight gradient`.
+[[nodiscard]] std::string_view pass_kind_name(PassKind kind);
 
 /// What the ranks of a micro-batch's group run together on one of their stages. A ring of theirs joins the devices of
 /// this stage.

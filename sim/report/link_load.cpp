@@ -92,7 +92,7 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
   for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     const PassId pass(p);
     const MicroBatch& micro_batch = pipeline.micro_batch(pass);
-    const auto& [begin, end] = timeline.micro_batches[pipeline.micro_batch_id(pass).index()];
+    const auto& [begin, end] = timeline.interval(pass);
     if (micro_batch.group.size() < 2 || end <= begin) continue;
     const Bytes bytes = sent_by_shard(program.pass(pass));
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();

@@ -11,6 +11,7 @@
 #include "sim/engine/machine.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
+#include "sim/report/memory.h"
 
 namespace hdpsim {
 
@@ -19,7 +20,9 @@ struct TracedStep {
   std::string title;  ///< Stands before the names of its processes: "predicted", or nothing.
   const Program& program;
   const Timeline& timeline;
-  const Machine* machine = nullptr;  ///< On which it was simulated. Without it no devices are named, no links shown.
+  const Machine* machine = nullptr;     ///< On which it was simulated. Without it no devices are named, no links shown.
+  std::vector<RankMemory> memory = {};  ///< Of shown ranks; others are left out.
+  Bytes device_memory = {};             ///< What a device has.
 };
 
 /// Which part of it.
@@ -35,17 +38,20 @@ struct TraceSelection {
 /// chrome://tracing open: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 ///
 /// A process is an HDP rank (pid; processes of the second step follow those of the first), its threads are its
-/// micro-batches and its streams. Where the timeline knows instructions, each is an event ("X"), and an arrow ("s",
-/// "f") leads from the exchange of every rank to that of the next one in the ring, at the time when both have posted
-/// it; otherwise micro-batches are all there is. The process "links" counts ("C") how much of its rate each of the
-/// busiest links is used, as link_loads(). `otherData` says what was left out. Events are in the order of time.
+/// micro-batches and its streams, in a pipeline those of every stage. Where the timeline knows instructions, each is an
+/// event ("X"), and an arrow ("s", "f") leads from the exchange of every rank to that of the next one in the ring, at
+/// the time when both have posted it; otherwise micro-batches are all there is, in a pipeline their passes, with an
+/// arrow from each to that on the next stage which needs it. A rank whose memory is known counts ("C") it, in steps
+/// where it changes evenly. The process "links" counts how much of its rate each of the busiest links is used, as
+/// link_loads(). `otherData` says what was left out, and what the time of every shown rank and stage went to. Events
+/// are in the order of time.
 ///
 /// Written piece by piece; memory is that of the shown events. The same input gives the same bytes. MachineError if the
 /// file cannot be written.
 void write_trace_events(const std::filesystem::path& path, const std::vector<TracedStep>& steps,
                         const TraceSelection& selection);
 
-/// How many records Timeline::instructions of a program has: O(micro-batches x instructions of a loop body).
+/// How many records Timeline::instructions of a program has: O(passes x instructions of a loop body).
 [[nodiscard]] std::int64_t instructions_of(const Program& program);
 
 }  // namespace hdpsim

@@ -58,22 +58,13 @@ PerfettoOptions read_perfetto(const Value& value, const OutputLimits& limits, Di
   return options;
 }
 
-// Their lanes are HDP ranks so far, not the stages of one.
-void refuse_pipelines(const Value& where, std::string_view what, const OutputLimits& limits, Diagnostics& diagnostics) {
-  if (limits.stages == 1) return;
-  diagnostics.unsupported(where.position, fmt::format("{} of pipelines cannot be written yet", what),
-                          "leave it out; ranks.csv has every stage");
-}
-
 }  // namespace
 
 OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics) {
   MapReader output(value, "the output", diagnostics);
   OutputOptions options;
   options.html = output.optional<bool>("html", false);
-  if (options.html) refuse_pipelines(*value.find("html"), "pages", limits, diagnostics);
   if (const Value* perfetto = output.find("perfetto"); perfetto != nullptr && perfetto->text != "false") {
-    refuse_pipelines(*perfetto, "timelines", limits, diagnostics);
     if (perfetto->text == "true") {
       options.perfetto = PerfettoOptions{.ranks = first_ranks(usual_ranks, limits)};
     } else {

@@ -30,7 +30,6 @@ struct OutputOptions {
 struct OutputLimits {
   std::int64_t ranks = std::numeric_limits<std::int64_t>::max();  ///< HDP ranks of its smallest mesh.
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();  ///< Of its shortest run.
-  std::int64_t stages = 1;                                        ///< Of its longest pipeline.
 };
 
 /// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`. `perfetto: true` is

@@ -62,15 +62,9 @@ StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, 
 // Who talked to whom, and what all devices held.
 void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
                 SimulatedStep& step) {
-  const PointSpec& spec = point.spec;
-  const ConnectionTable connections = connections_of(plan, spec.connections.communicators);
+  const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
   step.result.connections = {connections.most_peers(), connections.groups()};
-  PlanMemory memory(plan, {.model = spec.model,
-                           .mesh = spec.mesh,
-                           .rules = memory_rules_of(spec),
-                           .channels = {&connections, memory_per_peer(*spec.profile)},
-                           .pipeline = {.virtual_stages = spec.pipeline.virtual_stages,
-                                        .forward_first = spec.pipeline.schedule == PipelineSchedule::gpipe}});
+  PlanMemory memory = memory_of(plan, point, connections);
   memory.place(timeline, point.work);
   step.result.memory = memory.use();
   for (const HdpRank rank : memory.fullest(memory_ranks))
@@ -107,6 +101,17 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
   Plan made = point.planners.at(plan)->plan(batch, step);
   require_sound(made);
   return made;
+}
+
+PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const ConnectionTable& connections) {
+  const PointSpec& spec = point.spec;
+  return {plan,
+          {.model = spec.model,
+           .mesh = spec.mesh,
+           .rules = memory_rules_of(spec),
+           .channels = {&connections, memory_per_peer(*spec.profile)},
+           .pipeline = {.virtual_stages = spec.pipeline.virtual_stages,
+                        .forward_first = spec.pipeline.schedule == PipelineSchedule::gpipe}}};
 }
 
 Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {

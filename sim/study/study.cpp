@@ -68,7 +68,6 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
   for (const StudyPoint& point : study.points) {
     limits.ranks = std::min(limits.ranks, point.spec.mesh.hdp);
     limits.steps = std::min(limits.steps, point.spec.steps);
-    limits.stages = std::max(limits.stages, point.spec.mesh.pp);
   }
   Diagnostics found;
   study.output = read_output(*output, limits, found);
@@ -226,8 +225,14 @@ class PointMaker {
 }  // namespace
 
 std::unique_ptr<World> StudyPoint::make_world() const {
+  return make_world(spec.cluster);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const {
   Diagnostics found;
-  std::unique_ptr<World> made = world_of(spec, found);
+  PointSpec changed = spec;
+  changed.cluster = cluster;
+  std::unique_ptr<World> made = world_of(changed, found);
   HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
   return made;
 }

@@ -37,6 +37,8 @@ struct StudyPoint {
 
   /// Of the simulated cluster and all jobs that train on it; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;
+  /// The same with another cluster of the same nodes.
+  [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
 };
 
 /// One policy of a study with its options.

@@ -52,6 +52,15 @@ class StepViewer {
   std::unique_ptr<World> world_;
 };
 
+std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Plan& plan, const Timeline& timeline,
+                                         const std::vector<HdpRank>& ranks) {
+  const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
+  const PlanMemory memory = memory_of(plan, point, connections);
+  std::vector<RankMemory> shown;
+  for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));
+  return shown;
+}
+
 void write_timeline(const std::filesystem::path& path, const StudyPoint& point, std::size_t plan,
                     const PerfettoOptions& wanted, const StudyReportOptions& options) {
   StepViewer(point, plan)
@@ -60,7 +69,9 @@ void write_timeline(const std::filesystem::path& path, const StudyPoint& point, 
           options.note(
               fmt::format("{}: more than {} instructions, so it shows micro-batches", path.string(), most_records));
         }
-        write_trace_events(path, {{"", program, timeline, &machine}},
+        const std::vector<RankMemory> memory = memory_over_time(point, program.plan(), timeline, wanted.ranks);
+        const Bytes device = point.spec.cluster.least_device_memory();
+        write_trace_events(path, {{"", program, timeline, &machine, memory, device}},
                            {.ranks = wanted.ranks, .from = wanted.from, .to = wanted.to});
       });
 }
@@ -99,7 +110,7 @@ class ReportWriter {
     }
     const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run&) {
       StepViewer(point, plan).view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine&) {
-        data.steps.emplace_back(shown_step(program.plan(), timeline));
+        data.steps.emplace_back(shown_step(program, timeline));
       });
     });
     if (finished) write_file(folder_ / "report.html", report_page(data));

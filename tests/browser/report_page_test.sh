@@ -66,7 +66,9 @@ check_charts() {
   fi
 }
 
-all_charts=10  # speed-up, step time, activities, ranks (map, histogram), timeline, groups, links, lengths, evidence
+# speed-up, step time, activities, ranks (map, histogram), timeline, groups, memory (by use, over time), links, lengths,
+# evidence
+all_charts=12
 
 run_study() {
   "$hdpsim" --data-dir "$source_folder" study "$@" >stdout.txt 2>stderr.txt || fail "hdpsim study $*: $(cat stderr.txt)"
@@ -82,6 +84,15 @@ run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set 'plans
   --set data.steps=1 --set output.html=true --out one
 open_page one
 check_charts one $all_charts
+
+# A pipeline: lanes and bars by stage, and a section of its own.
+run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set mesh.pp=4 \
+  --set output.html=true --out pipeline
+open_page pipeline
+check_tables pipeline
+check_charts pipeline $((all_charts + 1))
+grep -q 'rank [0-9]* stage 3' dom.txt || fail "pipeline: no lane of stage 3"
+grep -q 'bubble' dom.txt || fail "pipeline: no bubble"
 
 # Names that would be markup, and a file whose path has quotes, a newline and a tag.
 hostile=$'it\'s <b>"odd"\n</script>.csv'

@@ -255,15 +255,18 @@ class ExactStep final : public StepRun {
   }
 
   void record(const WorkerState& state, std::size_t stream, std::uint32_t instruction) {
+    const StagePass pass = pipeline_.pass(state.pass);
     timeline_.instructions.push_back({.rank = pipeline_.micro_batch(state.pass).group[state.index],
-                                      .micro_batch = pipeline_.micro_batch_id(state.pass),
+                                      .micro_batch = pass.micro_batch,
                                       .block = static_cast<std::uint32_t>(state.block),
                                       .iteration = static_cast<std::uint32_t>(state.streams[stream].iteration),
                                       .instruction = instruction,
                                       .opcode = block_of(state).body[instruction].opcode,
                                       .stream = static_cast<Stream>(stream),
                                       .begin = state.streams[stream].began,
-                                      .end = queue_.now()});
+                                      .end = queue_.now(),
+                                      .chunk = static_cast<std::uint32_t>(pass.chunk),
+                                      .kind = pass.kind});
   }
 
   void instruction_ended(std::size_t worker, std::size_t stream) {

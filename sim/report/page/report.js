@@ -9,6 +9,8 @@ const activity_colors = {
   bubble: "#e3c7ea", group_wait: "#b9c0c8", grad_sync: "#1a8f6a", optimizer: "#8fd1b3", data_wait: "#c99700",
   overhead: "#4c535b",
 };
+const pass_colors = {forward: "#4a92cb", backward: "#1a8f6a", "input gradient": "#1a8f6a", "weight gradient": "#c9b400"};
+const memory_colors = ["#12508a", "#4a92cb", "#b3d0ea", "#1a8f6a", "#8fd1b3", "#c9b400", "#d1591a", "#b9c0c8", "#7a828c"];
 const evidence_colors = ["#1a8f6a", "#8fd1b3", "#f0a04b", "#b9c0c8"];
 const size_colors = ["#dbe7f3", "#b3d0ea", "#7fb3dd", "#4a92cb", "#1f6fb2", "#12508a", "#0c3a66", "#5a4fcf", "#8a3fb0",
                      "#b83280", "#d1591a", "#e08f00", "#c9b400"];
@@ -58,15 +60,16 @@ function draw_by_point(section, label, axis, form, figure) {
   });
 }
 
-// Stacked bars, one a run: parts[i] of {name, color, value(run)}.
-function draw_stacked(section, label, runs, parts, axis) {
-  const rows = runs.map(run_name);
+// Stacked bars, one an item: parts[i] of {name, color, value(item)}. axis.limit: a line there.
+function draw_stacked(place, label, items, name_of, parts, axis) {
+  const rows = items.map(name_of);
   const series = parts.map(({name, color, value}) => ({
-    type: "bar", name, color, stack: "all", barCategoryGap: "25%", data: runs.map(value),
+    type: "bar", name, color, stack: "all", barCategoryGap: "25%", data: items.map(value),
   }));
+  if (axis.limit !== undefined && series.length > 0) series[0].markLine = limit_line({xAxis: axis.limit}, axis.exact);
   const exact = axis.exact ?? axis.form;
   const text = ({seriesName, value, dataIndex}) => `${rows[dataIndex]}\n${seriesName}: ${exact(value)}`;
-  draw(chart_of(section), label, 90 + runs.length * (runs.length > 60 ? 14 : 22), {
+  draw(place, label, 90 + items.length * (items.length > 60 ? 14 : 22), {
     grid: grid(), legend: legend(), tooltip: tooltip(text),
     xAxis: {...value_axis(axis.name, axis.form), max: axis.max},
     yAxis: {type: "category", inverse: true, data: rows, axisTick: {show: false},
@@ -75,6 +78,11 @@ function draw_stacked(section, label, runs, parts, axis) {
   });
 }
 
+const limit_line = (at, form) => ({
+  silent: true, symbol: "none", lineStyle: {color: "#b3261e", type: "solid", width: 1.5},
+  label: {formatter: ({value}) => form(value) + " limit", color: "#b3261e", position: "insideEndTop"}, data: [at],
+});
+
 // ---- Names
 
 const point_name = (point, between) =>
@@ -82,6 +90,7 @@ const point_name = (point, between) =>
 const full_point_name = (point) =>
   data.points[point].coordinates.map(([path, value]) => path + " " + value).join(", ") || "the only point";
 const run_name = (run) => [point_name(run.point, ", "), run.plan].filter(Boolean).join(" · ");
+const worker_name = (run, rank, stage) => run.stages > 1 ? `rank ${rank} stage ${stage}` : `rank ${rank}`;
 const runs_of = (plan) => data.runs.filter((run) => run.plan === plan);
 const all_same = (values) => values.every((value) => value === values[0]);
 
@@ -183,7 +192,7 @@ function show_breakdown() {
   const parts = used.map(({name, i}) => ({name, color: activity_color(name), value: (run) => value(run, i)}));
   const axis = shares ? {name: "share of the step", form: percent, max: 1}
     : {name: "mean step time", form: short_seconds, exact: seconds};
-  draw_stacked("breakdown", "Time by activity, a bar a run", runs, parts, axis);
+  draw_stacked(chart_of("breakdown"), "Time by activity, a bar a run", runs, run_name, parts, axis);
   show_figures("breakdown", table("Seconds by activity, mean over ranks and steps",
     [{title: "Run", text: true}, ...used.map(({name}) => ({title: name}))],
     runs.map((run) => [run_name(run), ...used.map(({i}) => seconds(run.breakdown[i]))])));
@@ -192,7 +201,7 @@ function show_breakdown() {
 function show_evidence() {
   const runs = comparable_runs();
   const kinds = data.evidence.map((name, i) => ({name, color: evidence_colors[i], value: (run) => run.evidence[i]}));
-  draw_stacked("evidence", "Share of the time by evidence, a bar a run", runs, kinds,
+  draw_stacked(chart_of("evidence"), "Share of the time by evidence, a bar a run", runs, run_name, kinds,
                {name: "share of the rank time", form: percent, max: 1});
   show_figures("evidence", table("Share of the rank time",
     [{title: "Run", text: true}, ...data.evidence.map((title) => ({title}))],
@@ -223,23 +232,30 @@ const heat_colors = ["#f3f6fa", "#c3dbf0", "#7fb3dd", "#3a86c4", "#14558f", "#0b
 function show_ranks(run) {
   const {cells, ranks_per_cell} = run.busy_map;
   if (cells.length === 0) return hide("ranks");
-  const columns = 2 ** Math.min(7, Math.max(3, Math.ceil(Math.log2(Math.sqrt(cells.length * 4)))));
+  const wanted = 2 ** Math.min(7, Math.max(3, Math.ceil(Math.log2(Math.sqrt(cells.length * 4)))));
+  // Of a pipeline a row holds all stages of its ranks.
+  const columns = ranks_per_cell > 1 ? wanted : run.stages * Math.max(1, Math.round(wanted / run.stages));
   const rows = Math.ceil(cells.length / columns);
   const whole = run.step_time.mean;
-  part("per-cell").textContent = `${plural(run.ranks, "rank")}, ` +
-    (ranks_per_cell === 1 ? "a cell each." : `a cell is the mean of ${ranks_per_cell} consecutive ranks.`);
+  const workers = run.ranks * run.stages;
+  const what = run.stages > 1 ? "stage of a rank" : "rank";
+  part("per-cell").textContent = plural(run.ranks, "rank") + (run.stages > 1 ? ` of ${run.stages} stages, ` : ", ") +
+    (ranks_per_cell === 1 ? `a cell for each ${what}.`
+      : `a cell is the mean of ${ranks_per_cell} consecutive ones${run.stages > 1 ? ", stage by stage" : ""}.`);
   const first = (cell) => cell * ranks_per_cell;
-  const name = (cell) => ranks_per_cell === 1 ? `rank ${cell}`
-    : `ranks ${first(cell)} to ${Math.min(run.ranks, first(cell) + ranks_per_cell) - 1}`;
+  const name_of = (worker) => worker_name(run, Math.floor(worker / run.stages), worker % run.stages);
+  const name = (cell) => ranks_per_cell === 1 ? name_of(cell)
+    : `${name_of(first(cell))} to ${name_of(Math.min(workers, first(cell) + ranks_per_cell) - 1)}`;
   const text = ({data: [x, y]}) => {
     const cell = y * columns + x;
     return `${name(cell)}\nbusy ${seconds(cells[cell])}, ${percent(cells[cell] / whole)} of the step`;
   };
-  draw(part("rank-map"), `How busy each of ${run.ranks} ranks is`, 80 + rows * Math.min(22, Math.max(8, 360 / rows)), {
+  draw(part("rank-map"), `How busy each of ${workers} ${what}s is`, 80 + rows * Math.min(22, Math.max(8, 360 / rows)), {
     grid: grid(), tooltip: tooltip(text),
-    xAxis: {type: "category", data: [...Array(columns).keys()].map((x) => "+" + first(x)), position: "bottom",
+    xAxis: {type: "category", data: [...Array(columns).keys()].map((x) => "+" + (run.stages > 1 && ranks_per_cell === 1
+              ? `${Math.floor(x / run.stages)} s${x % run.stages}` : first(x))), position: "bottom",
             axisTick: {show: false}, axisLine: {show: false}},
-    yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + first(y * columns)),
+    yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + Math.floor(first(y * columns) / run.stages)),
             axisTick: {show: false}, axisLine: {show: false}},
     visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0,
                 itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors},
@@ -278,46 +294,151 @@ const size_name = (index) => {
   return index < 2 ? String(most) : `${most / 2 + 1} – ${most}`;
 };
 
+// Of one stage: bars by group size. Of a pipeline: by the kind of pass, with the micro-batch's number.
+function bars_of(run, step) {
+  const bars = new Map();
+  step.lanes.forEach((lane, y) => lane.pieces.forEach(([begin, end, ranks, , , kind, micro_batch], i) => {
+    const key = run.stages > 1 ? kind : size_class(ranks);
+    if (!bars.has(key)) bars.set(key, []);
+    bars.get(key).push([y, begin, end, run.stages > 1 ? micro_batch : ranks, i]);
+  }));
+  const style = (key) => run.stages > 1 ? {name: key, color: pass_colors[key]}
+    : {name: size_name(key), color: size_colors[Math.min(key, size_colors.length - 1)]};
+  const order = run.stages > 1 ? Object.keys(pass_colors).filter((kind) => bars.has(kind))
+    : [...bars.keys()].sort((a, b) => a - b);
+  return order.map((key) => ({
+    type: "custom", ...style(key), encode: {x: [1, 2], y: 0}, data: bars.get(key), renderItem: piece_of_lane,
+  }));
+}
+
 function show_timeline(run) {
   const step = run.shown_step;
   if (!step || step.lanes.length === 0) return hide("timeline");
-  const rank_of = ({rank}) => `rank ${rank}`;
+  const lane_name = ({rank, stage}) => worker_name(run, rank, stage);
   const left_out = step.lanes.reduce((sum, lane) => sum + lane.left_out, 0);
-  part("lanes-note").textContent = `Step ${step.step} (${seconds(step.time)}): ${step.lanes.length} of ` +
-    `${plural(run.ranks, "rank")}, from the least busy one to the busiest.` +
-    (left_out > 0 ? ` ${left_out.toLocaleString("en")} later micro-batches of these ranks are left out.` : "");
+  const shown = new Set(step.lanes.map(({rank}) => rank)).size;
+  part("lanes-note").textContent = `Step ${step.step} (${seconds(step.time)}): ${shown} of ` +
+    `${plural(run.ranks, "rank")}, from the least busy one to the busiest` +
+    (run.stages > 1 ? `, ${run.stages} stages each.` : ".") +
+    (left_out > 0 ? ` ${left_out.toLocaleString("en")} later bars are left out.` : "");
+  part("bars-note").textContent = run.stages > 1
+    ? "A bar is a pass of a micro-batch, whose number it has, through a stage."
+    : "A bar is a micro-batch, from the first of its ranks that begins to the last that ends; the number is how many " +
+      "ranks share it.";
   const file = run.timeline && element("a", {href: run.timeline.split("/").map(encodeURIComponent).join("/")},
                                        run.timeline);
   part("timeline-file").replaceChildren(...(file ? ["In full, for ui.perfetto.dev: ", file, "."] : []));
-  const classes = new Map();
-  step.lanes.forEach((lane, y) => lane.pieces.forEach(([begin, end, ranks, count, offload]) => {
-    const index = size_class(ranks);
-    if (!classes.has(index)) classes.set(index, []);
-    classes.get(index).push([y, begin, end, ranks, count, offload]);
-  }));
-  const series = [...classes.keys()].sort((a, b) => a - b).map((index) => ({
-    type: "custom", name: size_name(index), color: size_colors[Math.min(index, size_colors.length - 1)],
-    encode: {x: [1, 2], y: 0}, data: classes.get(index), renderItem: piece_of_lane,
-  }));
-  const text = ({data: [y, begin, end, ranks, count, offload]}) =>
-    `${rank_of(step.lanes[y])}: ${plural(ranks, "rank")}, ${tokens(count)} tokens\n` +
-    `${seconds(begin)} to ${seconds(end)}: ${seconds(end - begin)}` +
-    (offload > 0 ? `\noffload ${percent(offload)}` : "");
-  const label = `Micro-batches of ${step.lanes.length} ranks over one step`;
+  const pass_text = (kind, micro_batch, chunk) => kind ? `${kind} of micro-batch ${micro_batch}, chunk ${chunk}\n` : "";
+  const text = ({data: [y, , , , i]}) => {
+    const [begin, end, ranks, count, offload, ...pass] = step.lanes[y].pieces[i];
+    return `${lane_name(step.lanes[y])}: ${plural(ranks, "rank")}, ${tokens(count)} tokens\n${pass_text(...pass)}` +
+      `${seconds(begin)} to ${seconds(end)}: ${seconds(end - begin)}` +
+      (offload > 0 ? `\noffload ${percent(offload)}` : "");
+  };
+  const label = `Micro-batches of ${step.lanes.length} lanes over one step`;
   draw(chart_of("timeline"), label, 110 + 30 * step.lanes.length, {
     grid: grid({bottom: 28}),
-    legend: legend({formatter: (name) => name + (name === "1" ? " rank" : " ranks")}),
+    legend: legend({formatter: (name) => run.stages > 1 ? name : name + (name === "1" ? " rank" : " ranks")}),
     tooltip: tooltip(text),
     xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: step.time},
-    yAxis: {type: "category", inverse: true, data: step.lanes.map(rank_of), axisTick: {show: false}},
+    yAxis: {type: "category", inverse: true, data: step.lanes.map(lane_name), axisTick: {show: false}},
     dataZoom: [{type: "slider", height: 14, bottom: 4, filterMode: "weakFilter", brushSelect: false,
                 labelFormatter: (value) => seconds(value)}],
+    series: bars_of(run, step),
+  });
+  const pass_columns = run.stages > 1 ? [{title: "Pass", text: true}, ...titles("micro-batch", "chunk")] : [];
+  show_figures("timeline",
+    table("Where the time of the shown ranks goes in this step",
+      [{title: "Rank", text: true}, ...titles("busy"), {title: "Where the time goes", text: true}],
+      step.lanes.map((lane) => [lane_name(lane), seconds(busy_of(lane)),
+                                breakdown_bar({breakdown: lane.breakdown, step_time: {mean: step.time}})])),
+    table("Micro-batches of the shown ranks",
+      [{title: "Rank", text: true}, ...titles("begin", "end", "ranks", "tokens", "offload"), ...pass_columns],
+      step.lanes.flatMap((lane) => lane.pieces.map(([begin, end, ranks, count, offload, ...pass]) =>
+        [lane_name(lane), seconds(begin), seconds(end), String(ranks), tokens(count), percent(offload),
+         ...pass.map(String)]))));
+}
+
+const waits = ["group_wait", "bubble"];
+const busy_of = ({breakdown}) =>
+  breakdown.reduce((sum, time, i) => sum + (waits.includes(data.activities[i]) ? 0 : time), 0);
+
+function show_stages(run) {
+  if (run.stages === 1) return hide("stages");
+  const stages = run.stage_breakdowns.map((breakdown, stage) => ({stage, breakdown}));
+  const used = used_activities(stages);
+  const parts = used.map(({name, i}) => ({name, color: activity_color(name), value: ({breakdown}) => breakdown[i]}));
+  const name_of = ({stage}) => `stage ${stage}`;
+  draw_stacked(chart_of("stages"), "Time by activity, a bar a stage", stages, name_of, parts,
+               {name: "mean step time", form: short_seconds, exact: seconds});
+  show_figures("stages", table("Seconds by activity, mean over ranks and steps",
+    [{title: "Stage", text: true}, ...used.map(({name}) => ({title: name}))],
+    stages.map((stage) => [name_of(stage), ...used.map(({i}) => seconds(stage.breakdown[i]))])));
+}
+
+const gigabytes = (value) => digits(value) + " GB";
+
+function verdict_of({memory, stages}) {
+  const place = worker_name({stages}, memory.rank, memory.stage);
+  const use = `${gigabytes(memory.device)} of ${gigabytes(memory.device_limit)} on a device of ${place}, ` +
+    `${seconds(memory.at)} after the start of step ${memory.step}`;
+  const host = memory.host > 0 ? `; ${gigabytes(memory.host)} of ${gigabytes(memory.host_limit)} of a device's ` +
+    "share of host memory" : "";
+  const largest = memory.parts.map((size, i) => ({size, name: data.memory_parts[i]}))
+    .sort((a, b) => b.size - a.size).slice(0, 3).map(({size, name}) => `${name} ${gigabytes(size)}`).join(", ");
+  return `${memory.fits ? "Fits" : "Does not fit"}: at most ${use}${host}. Largest there: ${largest}.`;
+}
+
+function show_memory(run) {
+  const runs = data.runs.filter(({point}) => point === run.point);
+  const {ranks, device_limit, step} = run.memory;
+  part("memory-verdict").textContent = `${run.plan}: ${verdict_of(run)}`;
+  const used = data.memory_parts.map((name, i) => ({name, i})).filter(({i}) => runs.some((r) => r.memory.parts[i] > 0));
+  const parts = used.map(({name, i}) => ({name, color: memory_colors[i % memory_colors.length],
+                                          value: ({memory}) => memory.parts[i]}));
+  draw_stacked(part("memory-parts"), "The fullest device by use, a bar a plan", runs, ({plan}) => plan, parts,
+               {name: "memory of the fullest device, GB", form: (value) => digits(value), exact: gigabytes, limit: device_limit,
+                max: 1.05 * Math.max(device_limit, ...runs.map(({memory}) => memory.device))});
+  show_memory_over_time(run, ranks, device_limit, step);
+  show_figures("memory",
+    table("GB on the fullest device at its fullest moment", [{title: "Plan", text: true},
+      ...titles("peak", "limit", "fits"), ...used.map(({name}) => ({title: name}))],
+      runs.map(({plan, memory}) => [plan, digits(memory.device), digits(memory.device_limit), memory.fits ? "yes" : "no",
+                                    ...used.map(({i}) => digits(memory.parts[i]))])),
+    ...(ranks.length > 0 ? [table("Memory of the shown ranks",
+      [{title: "Rank", text: true}, ...titles("time", "device, GB", "host, GB")],
+      ranks.flatMap(({rank, samples}) => samples.map(([at, device, host]) =>
+        [`rank ${rank}`, seconds(at), digits(device), digits(host)])))] : []));
+}
+
+function show_memory_over_time(run, ranks, limit, step) {
+  const place = part("memory-time");
+  if (has_charts) place.hidden = ranks.length === 0;
+  const left_out = ranks.reduce((sum, rank) => sum + rank.left_out, 0);
+  part("memory-note").textContent = ranks.length === 0 ? "" :
+    `Over step ${step}, the one with the fullest device: ${plural(ranks.length, "rank")}, the fullest` +
+    `${run.stages > 1 ? ", on their first stage" : ""}; dashed: a device's share of host memory.` +
+    (left_out > 0 ? ` ${plural(left_out, "later sample")} left out.` : "");
+  if (ranks.length === 0) return;
+  const line = (rank, samples, column, more) => ({
+    type: "line", name: `rank ${rank}`, showSymbol: false, symbolSize: 5,
+    data: samples.map((sample) => [sample[0], sample[column]]), ...more,
+  });
+  const series = ranks.flatMap(({rank, samples}, i) => {
+    const color = plan_colors[(i + 1) % plan_colors.length];
+    const host = samples.some(([, , bytes]) => bytes > 0);
+    return [line(rank, samples, 1, {color, lineStyle: {width: 1.5}}),
+            ...(host ? [line(rank, samples, 2, {color, lineStyle: {width: 1, type: "dashed"}})] : [])];
+  });
+  series[0].markLine = limit_line({yAxis: limit}, gigabytes);
+  draw(place, `Memory of ${ranks.length} ranks over one step`, 300, {
+    grid: grid(), legend: legend(),
+    tooltip: tooltip(({seriesName, data: [at, bytes]}) => `${seriesName}, ${seconds(at)}\n${gigabytes(bytes)}`),
+    xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: ranks[0].samples.at(-1)[0]},
+    yAxis: {type: "value", name: "GB", max: (value) => 1.05 * Math.max(limit, value.max), nameTextStyle: {align: "left"},
+            axisLabel: {formatter: (value) => digits(value)}},
     series,
   });
-  show_figures("timeline", table("Micro-batches of the shown ranks",
-    [{title: "Rank", text: true}, ...titles("begin", "end", "ranks", "tokens", "offload")],
-    step.lanes.flatMap((lane) => lane.pieces.map(([begin, end, ranks, count, offload]) =>
-      [rank_of(lane), seconds(begin), seconds(end), String(ranks), tokens(count), percent(offload)]))));
 }
 
 const light = (color) => {
@@ -418,13 +539,18 @@ const hide = (section) => { part(section).hidden = true; };
 
 function show_choice() {
   const run = chosen();
-  for (const section of ["ranks", "timeline", "groups", "links", "lengths"]) part(section).hidden = false;
+  const shows = {ranks: show_ranks, timeline: show_timeline, groups: show_groups, memory: show_memory, links: show_links,
+                 lengths: show_lengths, ...(pipelined ? {stages: show_stages} : {})};
+  for (const section of Object.keys(shows)) part(section).hidden = false;
   const background = data.points[run.point].background;
   part("chosen").textContent = `${full_point_name(run.point)}; ${run.plan}: ${seconds(run.step_time.mean)} a step. ` +
     (background.length > 0 ? `Beside it: ${background.join("; ")}.` : "");
-  for (const show of [show_ranks, show_timeline, show_groups, show_links, show_lengths]) show(run);
+  for (const show of Object.values(shows)) show(run);
   if (data.runs.length > most_bars) show_comparisons();
 }
+
+const pipelined = data.runs.some(({stages}) => stages > 1);
+if (!pipelined) remove("stages");
 
 function show_comparisons() {
   show_breakdown();

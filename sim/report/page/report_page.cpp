@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/base/check.h"
+#include "sim/report/markup.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_files.h"
 #include "sim/report/values.h"
@@ -21,6 +22,8 @@ constexpr std::size_t most_cells_a_run = 4096;
 constexpr std::size_t fewest_cells_a_run = 64;
 constexpr std::size_t histogram_bins = 40;
 constexpr std::size_t most_links = 16;
+constexpr std::size_t most_memory_ranks = 4;
+constexpr std::size_t most_memory_samples = 600;  // of a rank
 
 // As many digits as a chart shows: the exact numbers are in the files beside the page.
 double rounded(double value) {
@@ -91,6 +94,20 @@ Json seconds_json(const Breakdown& breakdown) {
   return seconds;
 }
 
+// The mean over the ranks of each stage; nothing without a pipeline.
+Json stage_breakdowns_json(const Run& run) {
+  Json stages = Json::array();
+  const auto count = static_cast<std::size_t>(run.info.stages);
+  for (std::size_t stage = 0; count > 1 && stage < count; ++stage) {
+    BreakdownMean mean;
+    for (std::size_t worker = stage; worker < run.result.ranks.size(); worker += count) {
+      mean.add(run.result.ranks[worker]);
+    }
+    stages.push_back(seconds_json(mean.mean()));
+  }
+  return stages;
+}
+
 Json links_json(const std::vector<LinkUse>& links) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i) {
@@ -111,13 +128,25 @@ Json histogram_json(const BusyHistogram& histogram) {
   return {{"least", histogram.least}, {"most", histogram.most}, {"counts", histogram.counts}};
 }
 
+// What kind of pass it is only a pipeline has to say.
+Json piece_json(const ShownStep::Piece& piece) {
+  Json json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
+               rounded(piece.offload)};
+  if (piece.kind == PassKind::whole) return json;
+  json.push_back(pass_kind_name(piece.kind));
+  json.push_back(piece.micro_batch);
+  json.push_back(piece.chunk);
+  return json;
+}
+
 Json lane_json(const ShownStep::Lane& lane) {
   Json pieces = Json::array();
-  for (const ShownStep::Piece& piece : lane.pieces) {
-    pieces.push_back(
-        {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens, rounded(piece.offload)});
-  }
-  return {{"rank", lane.rank}, {"busy", rounded_seconds(lane.busy)}, {"pieces", pieces}, {"left_out", lane.left_out}};
+  for (const ShownStep::Piece& piece : lane.pieces) pieces.push_back(piece_json(piece));
+  return {{"rank", lane.rank},
+          {"stage", lane.stage},
+          {"breakdown", seconds_json(lane.breakdown)},
+          {"pieces", pieces},
+          {"left_out", lane.left_out}};
 }
 
 Json step_json(const ShownStep& step) {
@@ -133,12 +162,62 @@ Json speedup_json(const std::optional<Speedup>& speedup) {
   return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
 }
 
+Json names_of_memory_parts() {
+  Json names = Json::array();
+  for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
+  return names;
+}
+
+Bytes peak_of(const RankMemory& memory) {
+  Bytes peak;
+  for (const MemorySample& sample : memory.samples) peak = std::max(peak, sample.device);
+  return peak;
+}
+
+// [seconds, GB of the device, GB of the host]
+Json samples_json(const RankMemory& memory) {
+  Json samples = Json::array();
+  for (std::size_t i = 0; i < std::min(memory.samples.size(), most_memory_samples); ++i) {
+    const MemorySample& sample = memory.samples[i];
+    samples.push_back(
+        {rounded_seconds(sample.at), rounded(sample.device.gigabytes()), rounded(sample.host.gigabytes())});
+  }
+  return samples;
+}
+
+// The fullest ranks first.
+Json memory_ranks_json(const StepMemory& memory) {
+  std::vector<const RankMemory*> order;
+  for (const RankMemory& rank : memory.ranks) order.push_back(&rank);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const RankMemory* a, const RankMemory* b) { return peak_of(*a) > peak_of(*b); });
+  if (order.size() > most_memory_ranks) order.resize(most_memory_ranks);
+  Json ranks = Json::array();
+  for (const RankMemory* rank : order) {
+    ranks.push_back({{"rank", rank->rank.index()},
+                     {"samples", samples_json(*rank)},
+                     {"left_out", rank->samples.size() - std::min(rank->samples.size(), most_memory_samples)}});
+  }
+  return ranks;
+}
+
 Json memory_json(const Run& run) {
-  return {{"device", run.metrics.memory.device.gigabytes()},
+  const MemoryUse& memory = run.metrics.memory;
+  Json parts = Json::array();
+  for (std::size_t i = 0; i < memory_parts; ++i) {
+    parts.push_back(rounded(memory.parts[static_cast<MemoryPart>(i)].gigabytes()));
+  }
+  return {{"device", memory.device.gigabytes()},
           {"device_limit", run.info.device_memory.gigabytes()},
-          {"host", run.metrics.memory.host.gigabytes()},
+          {"host", memory.host.gigabytes()},
           {"host_limit", run.info.host_memory.gigabytes()},
-          {"fits", run.metrics.fits}};
+          {"fits", run.metrics.fits},
+          {"parts", parts},
+          {"rank", memory.rank.index()},
+          {"stage", memory.stage},
+          {"step", run.result.memory.step},
+          {"at", rounded_seconds(memory.at)},
+          {"ranks", memory_ranks_json(run.result.memory)}};
 }
 
 Json run_json(const Run& run, std::size_t cells) {
@@ -155,9 +234,11 @@ Json run_json(const Run& run, std::size_t cells) {
           {"speedup", speedup_json(metrics.speedup)},
           {"breakdown", seconds_json(metrics.breakdown)},
           {"busy", {seconds_of(busy.min), seconds_of(busy.mean), seconds_of(busy.max), seconds_of(busy.deviation)}},
+          {"stage_breakdowns", stage_breakdowns_json(run)},
           {"evidence", metrics.evidence},
           {"memory", memory_json(run)},
-          {"ranks", run.result.ranks.size()},
+          {"stages", run.info.stages},
+          {"ranks", run.result.ranks.size() / static_cast<std::size_t>(run.info.stages)},
           {"busy_map", map_json(busy_map(run.result.ranks, cells))},
           {"busy_histogram", histogram_json(busy_histogram(run.result.ranks, histogram_bins))},
           {"links", links_json(run.result.links)},
@@ -186,8 +267,8 @@ std::string name_of(const Value& study) {
 Json page_json(const ReportData& data) {
   return {{"version", data.version},         {"name", name_of(data.study)},
           {"study", to_yaml(data.study)},    {"activities", names_of_activities()},
-          {"evidence", names_of_evidence()}, {"points", points_json(data)},
-          {"runs", runs_json(data)}};
+          {"evidence", names_of_evidence()}, {"memory_parts", names_of_memory_parts()},
+          {"points", points_json(data)},     {"runs", runs_json(data)}};
 }
 
 // ---- The page
@@ -202,29 +283,6 @@ std::string script_safe(const Json& json) {
       safe += "\\u003c";
     } else {
       safe += c;
-    }
-  }
-  return safe;
-}
-
-std::string html_safe(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
     }
   }
   return safe;
@@ -250,7 +308,7 @@ std::string filled(std::string_view text, const std::vector<std::pair<std::strin
 
 std::string report_page(const ReportData& data) {
   const std::string json = script_safe(page_json(data));
-  const std::string title = html_safe(name_of(data.study));
+  const std::string title = escaped_markup(name_of(data.study));
   return filled(page_files::report_html, {{"title", title},
                                           {"style", page_files::report_css},
                                           {"data", json},

@@ -22,14 +22,24 @@ std::vector<ShownStep::GroupSize> group_sizes_of(const Plan& plan) {
   return ascending;
 }
 
-ShownStep::Lane shown_lane(const Plan& plan, const Timeline& timeline, const Lane& lane) {
-  ShownStep::Lane shown{static_cast<std::int64_t>(lane.rank.index()), timeline.busy(lane.rank.index()), {}};
+ShownStep::Lane shown_lane(const Pipeline& pipeline, const Timeline& timeline, const Lane& lane) {
+  ShownStep::Lane shown{.rank = static_cast<std::int64_t>(pipeline.rank_of(lane.worker).index()),
+                        .stage = pipeline.stage_of(lane.worker),
+                        .breakdown = timeline.ranks.at(lane.worker.index()),
+                        .pieces = {}};
   const std::size_t count = std::min(lane.pieces.size(), ShownStep::most_pieces);
   for (std::size_t i = 0; i < count; ++i) {
     const Lane::Piece& piece = lane.pieces[i];
-    const MicroBatch& micro_batch = plan.micro_batches[piece.micro_batch.index()];
-    shown.pieces.push_back(
-        {piece.begin, piece.end, std::ssize(micro_batch.group), micro_batch.tokens(), micro_batch.offload});
+    const MicroBatch& micro_batch = pipeline.micro_batch(piece.pass);
+    const StagePass pass = pipeline.pass(piece.pass);
+    shown.pieces.push_back({.begin = piece.begin,
+                            .end = piece.end,
+                            .ranks = std::ssize(micro_batch.group),
+                            .tokens = micro_batch.tokens(),
+                            .offload = micro_batch.offload,
+                            .micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
+                            .chunk = pass.chunk,
+                            .kind = pass.kind});
   }
   shown.left_out = static_cast<std::int64_t>(lane.pieces.size() - count);
   return shown;
@@ -37,10 +47,15 @@ ShownStep::Lane shown_lane(const Plan& plan, const Timeline& timeline, const Lan
 
 }  // namespace
 
-ShownStep shown_step(const Plan& plan, const Timeline& timeline) {
+ShownStep shown_step(const Program& program, const Timeline& timeline) {
+  const Plan& plan = program.plan();
+  const Pipeline& pipeline = program.pipeline();
   ShownStep shown{plan.step, timeline.step_time, group_sizes_of(plan), {}};
-  for (const Lane& lane : lanes_of(plan, timeline, typical_ranks(timeline, ShownStep::most_lanes))) {
-    shown.lanes.push_back(shown_lane(plan, timeline, lane));
+  const auto stages = static_cast<std::size_t>(pipeline.stages());
+  const std::size_t ranks = std::max<std::size_t>(1, ShownStep::most_lanes / stages);
+  const std::vector<WorkerId> workers = workers_of(pipeline, typical_ranks(pipeline, timeline, ranks));
+  for (const Lane& lane : lanes_of(pipeline, timeline, workers)) {
+    shown.lanes.push_back(shown_lane(pipeline, timeline, lane));
   }
   return shown;
 }

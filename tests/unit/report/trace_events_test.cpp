@@ -19,6 +19,10 @@
 namespace hdpsim {
 namespace {
 
+Bytes gigabytes(std::int64_t count) {
+  return Bytes(count * 1'000'000'000);
+}
+
 using nlohmann::json;
 using test::HandCosts;
 using test::HandMachine;
@@ -229,6 +233,88 @@ TEST_CASE("two steps stand beside each other with their own processes and arrows
   CHECK_FALSE(names.contains("measured busiest links"));
   std::set<std::string> ids;
   for (const json& start : of_phase(trace, "s")) CHECK(ids.insert(start.at("id")).second);
+}
+
+/// Two ranks in rings, of two stages each.
+struct PipelinedStep {
+  static constexpr std::int64_t stages = 2;
+  Plan plan = test::plan_of(2, layers / stages, {{{0, 1}, 6000}, {{0}, 1000}, {{1}, 1500}});
+  HandMachine world{test::one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us), stages};
+  LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = 2, .pp = stages}};
+  Program program{plan, lowering};
+  Timeline timeline;
+
+  explicit PipelinedStep(Grain grain) {
+    world.machine.record_instructions = grain == Grain::exact;
+    timeline = simulate(program, world.machine, grain);
+  }
+  [[nodiscard]] json trace() const {
+    return written({{"", program, timeline, &world.machine}}, {.ranks = {HdpRank(0), HdpRank(1)}});
+  }
+};
+
+TEST_CASE("a rank of a pipeline is a process with threads for each of its stages", "[trace_events]") {
+  for (const Grain grain : {Grain::exact, Grain::fluid}) {
+    const PipelinedStep step(grain);
+    const json trace = step.trace();
+    check_format(trace);
+    std::set<std::string> names;
+    for (const json& event : of_phase(trace, "M")) names.insert(event.at("args").value("name", ""));
+    CHECK(names.contains("rank 1 (gpus 2 to 3)"));
+    CHECK(names.contains("stage 0 micro-batches"));
+    CHECK(names.contains("stage 1 micro-batches"));
+    CHECK(names.contains("stage 1 compute") == (grain == Grain::exact));
+    // Each rank has two micro-batches, which go forward and backward on each stage.
+    std::map<std::pair<int, int>, int> passes;
+    for (const json& event : of_phase(trace, "X")) {
+      if (event.at("cat") == "micro-batch") ++passes[{event.at("pid"), event.at("args").at("stage")}];
+    }
+    CHECK(passes == std::map<std::pair<int, int>, int>{{{1, 0}, 4}, {{1, 1}, 4}, {{2, 0}, 4}, {{2, 1}, 4}});
+    const json& workers = trace.at("otherData").at("steps").at(0).at("workers");
+    REQUIRE(workers.size() == 4);
+    CHECK(workers.at(1).at("stage") == 1);
+    CHECK(workers.at(1).at("breakdown_s").at("bubble") == step.timeline.ranks[1][Activity::bubble].seconds());
+  }
+}
+
+TEST_CASE("an arrow leads from each pass to the stage that needs it", "[trace_events]") {
+  const json trace = PipelinedStep(Grain::fluid).trace();
+  const std::vector<json> starts = of_phase(trace, "s");
+  const std::vector<json> ends = of_phase(trace, "f");
+  // Of every micro-batch on every rank of its group: one forward to the last stage, one backward to the first.
+  CHECK(starts.size() == 2 * 4);
+  REQUIRE(ends.size() == starts.size());
+  for (const json& end : ends) {
+    const auto start =
+        std::find_if(starts.begin(), starts.end(), [&](const json& s) { return s.at("id") == end.at("id"); });
+    REQUIRE(start != starts.end());
+    CHECK(start->at("pid") == end.at("pid"));
+    CHECK(start->at("tid") != end.at("tid"));
+    CHECK(start->at("ts") <= end.at("ts"));
+  }
+}
+
+TEST_CASE("instructions of a pipeline are counted as the exact grain records them", "[trace_events]") {
+  const PipelinedStep step(Grain::exact);
+  CHECK(instructions_of(step.program) == std::ssize(step.timeline.instructions));
+}
+
+TEST_CASE("the memory of a shown rank is a counter that goes evenly from sample to sample", "[trace_events]") {
+  const SmallStep step(Grain::fluid);
+  TracedStep traced = step.traced();
+  const Duration end = step.timeline.step_time;
+  traced.memory = {{HdpRank(1), {{Duration{}, gigabytes(10), {}}, {end, gigabytes(18), gigabytes(4)}}},
+                   {HdpRank(2), {{Duration{}, gigabytes(1), {}}}}};
+  traced.device_memory = gigabytes(80);
+  const json trace = written({traced}, {.ranks = {HdpRank(1)}});
+  check_format(trace);
+  std::vector<double> device;
+  for (const json& event : of_phase(trace, "C")) {
+    if (event.at("name") != "device memory, GB of 80") continue;
+    CHECK(event.at("pid") == 2);
+    device.push_back(event.at("args").at("GB"));
+  }
+  CHECK(device == std::vector<double>{10, 11, 12, 13, 14, 15, 16, 17, 18});
 }
 
 TEST_CASE("the same step gives the same bytes", "[trace_events]") {

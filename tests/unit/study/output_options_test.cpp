@@ -54,6 +54,11 @@ TEST_CASE("ranks, steps and times that the study does not have are told, all at 
   CHECK(problems_with("yes").size() == 1);
 }
 
+TEST_CASE("pages and timelines of pipelines are written too", "[output]") {
+  StudyFile study(test::good_study + std::string("output: {html: true, perfetto: true}\n"));
+  CHECK(study.load({"mesh.pp=2"}).output.html);
+}
+
 TEST_CASE("what is written does not change what is simulated", "[output]") {
   const std::string plain = StudyFile(test::good_study).load().points[0].identity;
   const std::string shown =

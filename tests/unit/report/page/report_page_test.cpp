@@ -9,6 +9,10 @@
 namespace hdpsim {
 namespace {
 
+Bytes gigabytes(std::int64_t count) {
+  return Bytes(count * 1'000'000'000);
+}
+
 using Catch::Matchers::Contains;
 
 Breakdown busy_for(std::int64_t seconds, std::int64_t waiting) {
@@ -81,11 +85,12 @@ TEST_CASE("a histogram counts every rank once, the busiest in its last bin", "[r
 
 TEST_CASE("what a page shows of a step is who shared how much, and the lanes of a few ranks", "[report_page]") {
   const Plan plan = test::plan_of(3, 2, {{{0, 1}, 100}, {{2}, 50}, {{0, 1}, 60}, {{0, 1, 2}, 90}});
+  const LoweringOptions lowering{test::one_head_model(2), Mesh{.hdp = 3}};
   Timeline timeline;
   timeline.step_time = 5_s;
   timeline.ranks.resize(3);
   timeline.micro_batches.assign(4, {Instant::at(1_s), Instant::at(2_s)});
-  const ShownStep shown = shown_step(plan, timeline);
+  const ShownStep shown = shown_step(Program(plan, lowering), timeline);
   CHECK(shown.time == 5_s);
   CHECK(shown.group_sizes == std::vector<ShownStep::GroupSize>{{1, 1, 50}, {2, 2, 160}, {3, 1, 90}});
   REQUIRE(shown.lanes.size() == 3);
@@ -100,9 +105,27 @@ TEST_CASE("a lane is cut at its bound, and says how much is missing", "[report_p
   Timeline timeline;
   timeline.ranks.resize(1);
   timeline.micro_batches.assign(more, {});
-  const ShownStep shown = shown_step(plan, timeline);
+  const LoweringOptions lowering{test::one_head_model(2), Mesh{.hdp = 1}};
+  const ShownStep shown = shown_step(Program(plan, lowering), timeline);
   CHECK(shown.lanes.at(0).pieces.size() == ShownStep::most_pieces);
   CHECK(shown.lanes.at(0).left_out == 3);
+}
+
+TEST_CASE("of a pipeline a page shows every stage of as many ranks as there is room for", "[report_page]") {
+  constexpr std::int64_t stages = 4;
+  const Plan plan = test::plan_of(3, stages, {{{0, 1}, 100}, {{2}, 50}, {{0, 1, 2}, 90}});
+  const LoweringOptions lowering{test::one_head_model(stages), Mesh{.hdp = 3, .pp = stages}};
+  const Program program(plan, lowering);
+  Timeline timeline;
+  timeline.step_time = 5_s;
+  timeline.ranks.assign(3 * stages, busy_for(2, 3));
+  timeline.passes.assign(program.pipeline().passes(), {Instant::at(1_s), Instant::at(2_s)});
+  const ShownStep shown = shown_step(program, timeline);
+  REQUIRE(shown.lanes.size() == ShownStep::most_lanes);  // two ranks of four stages
+  for (std::size_t i = 0; i < shown.lanes.size(); ++i) CHECK(shown.lanes[i].stage == static_cast<std::int64_t>(i) % 4);
+  CHECK(shown.lanes[0].pieces.size() == 2 * 2);  // forward and backward of two micro-batches
+  CHECK(shown.lanes[0].pieces[0].kind == PassKind::forward);
+  CHECK(shown.lanes[0].breakdown.total() == 5_s);
 }
 
 TEST_CASE("names out of files stay text, whatever is in them", "[report_page]") {
@@ -134,6 +157,38 @@ TEST_CASE("a page holds the figures of its runs", "[report_page]") {
   CHECK(run.at("speedup").is_null());
   CHECK(run.at("shown_step").is_null());
   CHECK(run.at("timeline").is_null());
+}
+
+TEST_CASE("the stages of a pipeline have means of their own on a page", "[report_page]") {
+  std::vector<Run> runs = one_run(4);
+  runs[0].info.stages = 2;
+  runs[0].result.ranks = {busy_for(1, 3), busy_for(2, 2), busy_for(3, 1), busy_for(4, 0)};  // rank 0, rank 1
+  const auto run = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0);
+  CHECK(run.at("ranks") == 2);
+  CHECK(run.at("stage_breakdowns").size() == 2);
+  CHECK(run.at("stage_breakdowns").at(0).at(0) == 2);  // attention, mean of 1 and 3 s
+  CHECK(run.at("stage_breakdowns").at(1).at(0) == 3);
+}
+
+TEST_CASE("a page has the memory of the fullest ranks, the fullest first", "[report_page]") {
+  std::vector<Run> runs = one_run();
+  runs[0].info.device_memory = gigabytes(80);
+  runs[0].metrics.memory.device = gigabytes(70);
+  runs[0].metrics.memory.parts[MemoryPart::activations] = gigabytes(70);
+  runs[0].metrics.memory.rank = HdpRank(6);
+  for (std::size_t rank = 1; rank <= 6; ++rank) {
+    const Bytes peak = gigabytes(10) * static_cast<std::int64_t>(rank);
+    runs[0].result.memory.ranks.push_back(
+        {HdpRank(rank), {{0_s, gigabytes(1), {}}, {1_s, peak, gigabytes(2)}, {4_s, gigabytes(1), {}}}});
+  }
+  const auto memory = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("memory");
+  CHECK(memory.at("device_limit").get<double>() == Approx(80));
+  CHECK(memory.at("rank") == 6);
+  CHECK(memory.at("parts").at(static_cast<std::size_t>(MemoryPart::activations)) == 70);
+  CHECK(memory.at("ranks").at(0).at("rank") == 6);
+  CHECK(memory.at("ranks").at(0).at("samples").at(1) == nlohmann::json::array({1.0, 60.0, 2.0}));
+  CHECK(memory.at("ranks").size() == 4);
+  CHECK(memory.at("ranks").back().at("rank") == 3);
 }
 
 TEST_CASE("the page of a study of 16,384 GPUs and 24 plans and points stays below 10 MB", "[report_page]") {
