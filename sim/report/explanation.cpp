@@ -1,0 +1,256 @@
+#include "sim/report/explanation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/link_load.h"
+#include "sim/report/metrics.h"
+#include "sim/report/table.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_passes = 3;
+constexpr double worth_telling = 0.005;  // of the step
+
+double ratio(Duration of, Duration to) {
+  return of.seconds() / to.seconds();
+}
+
+// ---- What is told
+
+ExplainedPass explained(const CriticalPass& link, const Program& program) {
+  const Pipeline& pipeline = program.pipeline();
+  const StagePass pass = pipeline.pass(link.pass);
+  const MicroBatch& micro_batch = pipeline.micro_batch(link.pass);
+  const auto longest = std::max_element(micro_batch.spans.begin(), micro_batch.spans.end(),
+                                        [](const Span& a, const Span& b) { return a.tokens < b.tokens; });
+  ExplainedPass told{.micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
+                     .kind = {},
+                     .ranks = std::ssize(micro_batch.group),
+                     .last_rank = static_cast<std::int64_t>(pipeline.rank_of(link.last_to_come).index()),
+                     .spans = std::ssize(micro_batch.spans),
+                     .tokens = micro_batch.tokens(),
+                     .time = link.end - link.begin,
+                     .waiting = link.time[Activity::cp_comm] + link.time[Activity::offload_stall]};
+  if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
+  if (longest != micro_batch.spans.end()) {
+    told.sequence = static_cast<std::int64_t>(longest->sequence.index());
+    told.sequence_tokens = program.plan().sequence_tokens.at(longest->sequence.index());
+  }
+  return told;
+}
+
+Duration waiting_of(const CriticalPass& link) {
+  return link.time[Activity::cp_comm];
+}
+
+std::size_t busiest_worker(const Timeline& timeline) {
+  std::size_t busiest = 0;
+  for (std::size_t w = 1; w < timeline.ranks.size(); ++w) {
+    if (timeline.busy(w) > timeline.busy(busiest)) busiest = w;
+  }
+  return busiest;
+}
+
+// ---- For people
+
+std::string signed_duration(Duration time) {
+  return time < Duration{} ? fmt::format("-{}", duration_text(Duration{} - time))
+                           : fmt::format("+{}", duration_text(time));
+}
+
+std::string pass_text(const ExplainedPass& pass) {
+  const std::string kind = pass.kind.empty() ? "" : fmt::format(", {}", pass.kind);
+  const std::string ranks = pass.ranks == 1
+                                ? fmt::format("rank {} alone", pass.last_rank)
+                                : fmt::format("{} ranks, of which rank {} comes last", pass.ranks, pass.last_rank);
+  const std::string others = pass.spans > 1 ? fmt::format(" and {} more", pass.spans - 1) : "";
+  const std::string waits =
+      pass.waiting > Duration{} ? fmt::format("; {} of it waiting", duration_text(pass.waiting)) : "";
+  return fmt::format("micro-batch {}{} on {}: sequence {} ({} tokens){}{}", pass.micro_batch, kind, ranks,
+                     pass.sequence, count_text(pass.sequence_tokens), others, waits);
+}
+
+std::string change_text(const WhatIf& change, Duration step) {
+  return fmt::format("    {:<46}{:>10}{:>8.1f} %\n", change.change + (change.is_bound ? " (a bound)" : ""),
+                     duration_text(change.step_time), 100 * (ratio(change.step_time, step) - 1));
+}
+
+std::string text_of(const Explanation& plan) {
+  const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
+  std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
+  text += fmt::format("  The time of a mean rank: {}.\n", largest_shares(plan.mean));
+  text += fmt::format("  Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.\n",
+                      share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank);
+  text += fmt::format("  What decides: {} {} that wait for each other, {}; then the end of the step, {}.\n",
+                      plan.path_passes,
+                      plan.longest.empty() || plan.longest.front().kind.empty() ? "micro-batches" : "passes",
+                      duration_text(plan.path.total()), duration_text(plan.ending));
+  text += fmt::format("  Their time: {}.\n", largest_shares(plan.path));
+  if (!plan.longest.empty()) text += "  The longest of them:\n";
+  for (const ExplainedPass& pass : plan.longest) {
+    text += fmt::format("    {:>9}  {}\n", duration_text(pass.time), pass_text(pass));
+  }
+  if (plan.slow_hop) {
+    text += fmt::format("  The ring that waits longest is held back between ranks {} and {}: {}, {:.3g} GB/s.\n",
+                        plan.slow_hop->from.index(), plan.slow_hop->to.index(), plan.slow_hop->link,
+                        plan.slow_hop->rate.gigabytes_per_second());
+  }
+  if (!plan.busiest_link.empty()) {
+    text += fmt::format("  The busiest link is {}, {:.0f} % of its rate over the step.\n", plan.busiest_link,
+                        100 * plan.busiest_link_share);
+  }
+  text += plan.changes.empty() ? "  Nothing that was tried would make it faster.\n"
+                               : "  What would help, the plan being the same:\n";
+  for (const WhatIf& change : plan.changes) text += change_text(change, plan.step_time);
+  return text;
+}
+
+// By activity, the largest differences first: "cp_comm -151 s, attention -88 s".
+std::string differences(const Breakdown& from, const Breakdown& to, Duration step) {
+  std::vector<std::pair<Duration, Activity>> parts;
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    const Duration change = to[activity] - from[activity];
+    if (std::abs(ratio(change, step)) >= worth_telling) parts.emplace_back(change, activity);
+  }
+  const auto size = [](Duration time) { return std::abs(time.seconds()); };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const auto& a, const auto& b) { return size(a.first) > size(b.first); });
+  std::vector<std::string> texts;
+  for (const auto& [change, activity] : parts) {
+    texts.push_back(fmt::format("{} {}", activity_name(activity), signed_duration(change)));
+  }
+  return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string comparison_text(const std::vector<Explanation>& plans) {
+  std::string text;
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    const Explanation& first = plans.front();
+    const Explanation& other = plans[i];
+    text += fmt::format("{} against {}: {} ({:.2f}x as fast). Of a mean rank: {}.\n", other.plan, first.plan,
+                        signed_duration(other.step_time - first.step_time), ratio(first.step_time, other.step_time),
+                        differences(first.mean, other.mean, first.step_time));
+  }
+  return text;
+}
+
+// ---- For programs
+
+Json seconds_json(const Breakdown& breakdown) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
+  }
+  return json;
+}
+
+Json pass_json(const ExplainedPass& pass) {
+  return {{"micro_batch", pass.micro_batch},
+          {"pass", pass.kind},
+          {"ranks", pass.ranks},
+          {"last_rank", pass.last_rank},
+          {"spans", pass.spans},
+          {"tokens", pass.tokens},
+          {"sequence", pass.sequence},
+          {"sequence_tokens", pass.sequence_tokens},
+          {"time_s", seconds_of(pass.time)},
+          {"waiting_s", seconds_of(pass.waiting)}};
+}
+
+Json plan_json(const Explanation& plan) {
+  Json longest = Json::array();
+  for (const ExplainedPass& pass : plan.longest) longest.push_back(pass_json(pass));
+  Json changes = Json::array();
+  for (const WhatIf& change : plan.changes) {
+    changes.push_back(
+        {{"change", change.change}, {"step_time_s", seconds_of(change.step_time)}, {"bound", change.is_bound}});
+  }
+  Json hop;
+  if (plan.slow_hop) {
+    hop = {{"from", plan.slow_hop->from.index()},
+           {"to", plan.slow_hop->to.index()},
+           {"link", plan.slow_hop->link},
+           {"gb_per_s", plan.slow_hop->rate.gigabytes_per_second()}};
+  }
+  return {
+      {"plan", plan.plan},
+      {"step", plan.step},
+      {"step_time_s", seconds_of(plan.step_time)},
+      {"breakdown_s", seconds_json(plan.mean)},
+      {"rank_busy_s",
+       {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
+      {"busiest_rank", plan.busiest_rank},
+      {"critical_path",
+       {{"passes", plan.path_passes},
+        {"breakdown_s", seconds_json(plan.path)},
+        {"ending_s", seconds_of(plan.ending)},
+        {"longest", longest}}},
+      {"slowest_hop", hop},
+      {"busiest_link", {{"name", plan.busiest_link}, {"utilisation", plan.busiest_link_share}}},
+      {"what_if", changes}};
+}
+
+}  // namespace
+
+Explanation explanation_of(const Program& program, const Timeline& timeline, const Machine& machine) {
+  const Pipeline& pipeline = program.pipeline();
+  const CriticalPath path = critical_path(program, timeline, machine);
+  Explanation told{
+      .plan = program.plan().policy,
+      .step = program.plan().step,
+      .step_time = timeline.step_time,
+      .mean = timeline.mean(),
+      .busy = busy_times(timeline),
+      .busiest_rank = static_cast<std::int64_t>(pipeline.rank_of(WorkerId(busiest_worker(timeline))).index()),
+      .path = path.time(),
+      .ending = path.ending,
+      .path_passes = std::ssize(path.passes),
+      .longest = {},
+      .slow_hop = {},
+      .busiest_link = {},
+      .changes = {}};
+  std::vector<CriticalPass> longest = path.passes;
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const CriticalPass& a, const CriticalPass& b) { return a.end - a.begin > b.end - b.begin; });
+  for (std::size_t i = 0; i < std::min(most_passes, longest.size()); ++i) {
+    told.longest.push_back(explained(longest[i], program));
+  }
+  const auto waits_longest =
+      std::max_element(path.passes.begin(), path.passes.end(),
+                       [](const CriticalPass& a, const CriticalPass& b) { return waiting_of(a) < waiting_of(b); });
+  if (waits_longest != path.passes.end() && waiting_of(*waits_longest) > Duration{}) {
+    told.slow_hop = slowest_hop(program, waits_longest->pass, machine);
+  }
+  const TimeWindow step{Instant{}, Instant::at(timeline.step_time)};
+  if (!timeline.link_bytes.empty()) {
+    for (const LinkLoad& load : link_loads(program, timeline, machine, step, 1, 1)) {
+      told.busiest_link = load.name;
+      told.busiest_link_share = load.shares.front();
+    }
+  }
+  return told;
+}
+
+std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format) {
+  if (format == Format::json) {
+    Json json = {{"schema", "hdpsim.explanation/1"}, {"title", title}, {"plans", Json::array()}};
+    for (const Explanation& plan : plans) json["plans"].push_back(plan_json(plan));
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string text = title + "\n";
+  for (const Explanation& plan : plans) text += fmt::format("\n{}", text_of(plan));
+  return text + (plans.size() > 1 ? "\n" : "") + comparison_text(plans);
+}
+
+}  // namespace hdpsim
