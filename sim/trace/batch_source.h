@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
@@ -32,6 +33,8 @@ class BatchSource {
 
   /// The batch of step k >= 0.
   [[nodiscard]] virtual Batch step(std::int64_t k) const = 0;
+  /// Steps after which a trace has been used once; nothing for lengths that are drawn.
+  [[nodiscard]] virtual std::optional<std::int64_t> lap() const { return std::nullopt; }
 };
 
 using BatchSourcePtr = std::unique_ptr<const BatchSource>;

@@ -25,7 +25,9 @@ enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles,
 
 struct TraceOptions {
   std::optional<TraceFormat> format = {};  ///< By default from the extension, and for .csv from its columns.
-  std::string column = {};       ///< Of CSV, or field of JSON lines. By default `length`, `tokens` or the only column.
+  /// Of CSV, or field of JSON lines; several are added up: `input_length+output_length`. By default `length`, `tokens`,
+  /// the only column, or those of a published trace (traces/README.md).
+  std::string column = {};
   std::string step_column = {};  ///< By default `step` if there is one.
 };
 

@@ -2,13 +2,29 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
+/// Columns of a published trace of requests. Whoever trains on them trains on the prompt and what was generated.
+struct PublishedColumns {
+  std::string_view prompt;
+  std::string_view generated;
+};
+
+// Where each is documented stands in traces/README.md.
+constexpr std::array published = {
+    PublishedColumns{"input_length", "output_length"},            // Mooncake, Bailian
+    PublishedColumns{"ContextTokens", "GeneratedTokens"},         // Azure LLM inference
+    PublishedColumns{"Request tokens", "Response tokens"},        // BurstGPT
+    PublishedColumns{"input_tokens", "output_tokens"},            // ServeGen
+    PublishedColumns{"num_prefill_tokens", "num_decode_tokens"},  // vidur
+};
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -22,31 +38,60 @@ std::string columns_help(const std::vector<std::string>& names, const std::strin
                      fmt::join(names, ", "));
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+// `a+b` means two columns, unless there is one of that name.
+std::vector<std::string> named_columns(const std::string& wanted, const std::vector<std::string>& names) {
+  if (wanted.empty()) return {};
+  if (contains(names, wanted)) return {wanted};
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at != std::string::npos;) {
+    const std::size_t plus = wanted.find('+', at);
+    parts.emplace_back(trimmed(std::string_view(wanted).substr(at, plus == std::string::npos ? plus : plus - at)));
+    at = plus == std::string::npos ? plus : plus + 1;
+  }
+  return parts;
+}
+
+// Empty if nothing tells.
+std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
+  for (const std::string_view usual : {"length", "tokens"}) {
+    if (contains(names, usual)) return {std::string(usual)};
+  }
+  if (names.size() == 1) return names;
+  for (const PublishedColumns& columns : published) {
+    if (contains(names, columns.prompt) && contains(names, columns.generated)) {
+      return {std::string(columns.prompt), std::string(columns.generated)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options, const TextPlace& place,
                              FileProblems& problems) {
-  LengthColumns chosen{options.column, options.step_column};
-  for (const std::string& wanted : {chosen.length, chosen.step}) {
-    if (wanted.empty() || contains(names, wanted)) continue;
-    problems.add(place, fmt::format("there is no column '{}'", wanted), columns_help(names, wanted));
+  LengthColumns chosen{named_columns(options.column, names), options.step_column};
+  std::vector<std::string> wanted = chosen.lengths;
+  if (!chosen.step.empty()) wanted.push_back(chosen.step);
+  for (const std::string& name : wanted) {
+    if (contains(names, name)) continue;
+    problems.add(place, fmt::format("there is no column '{}'", name), columns_help(names, name));
   }
-  if (chosen.length.empty()) {
-    if (contains(names, "length")) {
-      chosen.length = "length";
-    } else if (contains(names, "tokens")) {
-      chosen.length = "tokens";
+  if (chosen.lengths.empty()) {
+    chosen.lengths = usual_columns(names);
+    if (chosen.lengths.empty()) {
+      problems.add(place, "which column holds the lengths?", columns_help(names, ""));
     } else if (names.size() == 1 && is_number(names.front())) {
       problems.add(place, "the first line does not name a column",
                    "a file of one length a line has the format 'lines'");
-    } else if (names.size() == 1) {
-      chosen.length = names.front();
-    } else {
-      problems.add(place, "which column holds the lengths?", columns_help(names, ""));
     }
   }
   problems.throw_if_any();
-  if (chosen.step.empty() && chosen.length != "step" && contains(names, "step")) chosen.step = "step";
+  if (chosen.step.empty() && !contains(chosen.lengths, "step") && contains(names, "step")) chosen.step = "step";
   return chosen;
 }
 

@@ -9,20 +9,34 @@ class CsvSource : public FileSource {
  public:
   CsvSource(const std::filesystem::path& path, const TraceOptions& options)
       : FileSource(path.string()), records_(path, problems()) {
-    const LengthColumns columns = choose_columns(records_.columns(), options, records_.header(), problems());
-    length_ = records_.index_of(columns.length);
-    if (!columns.step.empty()) step_ = records_.index_of(columns.step);
+    columns_ = choose_columns(records_.columns(), options, records_.header(), problems());
+    for (const std::string& name : columns_.lengths) lengths_.push_back(records_.index_of(name));
+    if (!columns_.step.empty()) step_ = records_.index_of(columns_.step);
   }
 
  private:
   std::optional<Length> read() override {
     while (records_.next()) {
       Length length;
-      bool good = take(length_, parse_length, length.tokens);
+      bool good = take_tokens(length.tokens);
       if (step_) good = take(*step_, parse_step, length.step.emplace()) && good;
       if (good) return length;
     }
     return std::nullopt;
+  }
+
+  bool take_tokens(std::int64_t& tokens) {
+    const auto parse = [&](std::string_view text) { return columns_.parse(text); };
+    bool good = true;
+    for (const std::size_t column : lengths_) {
+      std::int64_t part = 0;
+      good = take(column, parse, part) && good;
+      tokens += part;
+    }
+    if (!good || lengths_.size() == 1) return good;
+    const Parsed<std::int64_t> sum = checked_length(tokens);
+    if (!sum.value) problems().add(records_.place(lengths_.front()), sum.error, sum.help);
+    return sum.value.has_value();
   }
 
   template <class Parse>
@@ -34,7 +48,8 @@ class CsvSource : public FileSource {
   }
 
   CsvRecords records_;
-  std::size_t length_ = 0;
+  LengthColumns columns_;
+  std::vector<std::size_t> lengths_;
   std::optional<std::size_t> step_;
 };
 

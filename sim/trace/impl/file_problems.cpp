@@ -99,6 +99,11 @@ Parsed<std::int64_t> parse_length(std::string_view text) {
   return {{}, fmt::format("the length \"{}\" is not a whole number", text), whole_number_help(text, length_help)};
 }
 
+Parsed<std::int64_t> parse_part_of_length(std::string_view text) {
+  const auto whole = number<std::int64_t>(text);
+  return whole == 0 ? Parsed<std::int64_t>{0, {}, {}} : parse_length(text);
+}
+
 Parsed<std::int64_t> parse_step(std::string_view text) {
   constexpr const char* help = "a step is a whole number from 0";
   const auto whole = number<std::int64_t>(text);

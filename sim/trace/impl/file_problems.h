@@ -44,7 +44,9 @@ class FileProblems {
 
 /// A length in decimal digits, from 1 to 2^40.
 [[nodiscard]] Parsed<std::int64_t> parse_length(std::string_view text);
-/// The same range for a number that needs no parsing.
+/// One of several numbers whose sum is a length: from 0 to 2^40.
+[[nodiscard]] Parsed<std::int64_t> parse_part_of_length(std::string_view text);
+/// The range of a length for a number that needs no parsing.
 [[nodiscard]] Parsed<std::int64_t> checked_length(std::int64_t tokens);
 /// A step number in decimal digits, from 0.
 [[nodiscard]] Parsed<std::int64_t> parse_step(std::string_view text);

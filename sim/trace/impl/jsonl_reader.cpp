@@ -40,15 +40,29 @@ class JsonlSource : public FileSource {
       if (lines_.text().find_first_not_of(" \t") == std::string_view::npos) continue;
       const Json object = parsed_line();
       if (!object.is_object()) continue;
-      if (columns_.length.empty()) {
+      if (columns_.lengths.empty()) {
         columns_ = choose_columns(fields_of(object), options_, {lines_.text(), lines_.number(), 1}, problems());
       }
       Length length;
-      bool good = take(object, columns_.length, parse_length, length.tokens);
+      bool good = take_tokens(object, length.tokens);
       if (!columns_.step.empty()) good = take(object, columns_.step, parse_step, length.step.emplace()) && good;
       if (good) return length;
     }
     return std::nullopt;
+  }
+
+  bool take_tokens(const Json& object, std::int64_t& tokens) {
+    const auto parse = [&](std::string_view text) { return columns_.parse(text); };
+    bool good = true;
+    for (const std::string& field : columns_.lengths) {
+      std::int64_t part = 0;
+      good = take(object, field, parse, part) && good;
+      tokens += part;
+    }
+    if (!good || columns_.lengths.size() == 1) return good;
+    const Parsed<std::int64_t> sum = checked_length(tokens);
+    if (!sum.value) add(column_of(lines_.text(), columns_.lengths.front()), sum.error, sum.help);
+    return sum.value.has_value();
   }
 
   Json parsed_line() {

@@ -25,8 +25,13 @@ namespace hdpsim {
 
 /// Which columns of a CSV or fields of a JSON object hold the length and the step.
 struct LengthColumns {
-  std::string length;
-  std::string step;  ///< Empty: none.
+  std::vector<std::string> lengths;  ///< A document has the tokens of all of them; some may be 0, not all.
+  std::string step;                  ///< Empty: none.
+
+  /// The text that a column of `lengths` holds, as a number.
+  [[nodiscard]] Parsed<std::int64_t> parse(std::string_view text) const {
+    return lengths.size() == 1 ? parse_length(text) : parse_part_of_length(text);
+  }
 };
 
 /// Chooses among the names that the file has, as TraceOptions says. Problems are fatal and told at `place`.

@@ -49,6 +49,11 @@ class CutTrace : public BatchSource {
     return batch;
   }
 
+  // The last step may begin the trace again to be full.
+  [[nodiscard]] std::optional<std::int64_t> lap() const override {
+    return (lap_tokens_ - 1) / options_.tokens_per_step + 1;
+  }
+
  private:
   static constexpr std::size_t documents_per_mark = 1024;
 
@@ -94,6 +99,8 @@ class SteppedTrace : public BatchSource {
     }
     return batch;
   }
+
+  [[nodiscard]] std::optional<std::int64_t> lap() const override { return std::ssize(first_) - 1; }
 
  private:
   void check_none_empty() const {

@@ -183,4 +183,14 @@ TEST_CASE("batches that cannot be made are refused", "[trace]") {
   CHECK_THROWS_AS(make_batches(always(5), dropping)->step(-1), CheckFailure);
 }
 
+TEST_CASE("a lap is the steps in which every token of a trace is used once", "[trace]") {
+  const BatchOptions tens{.context = 10, .tokens_per_step = 10, .overlong = Overlong::split, .seed = 1};
+  CHECK(make_batches(trace({10, 10}), tens)->lap() == 2);
+  CHECK(make_batches(trace({10, 10, 1}), tens)->lap() == 3);  // the third step begins the trace again to be full
+  CHECK(make_batches(trace({25, 5}), {.context = 10, .tokens_per_step = 10, .overlong = Overlong::drop, .seed = 1})
+            ->lap() == 1);
+  CHECK(make_batches(trace({1, 2, 3}, {7, 7, 9}), tens)->lap() == 2);  // steps that the trace names
+  CHECK_FALSE(make_batches(always(5), tens)->lap());
+}
+
 }  // namespace hdpsim

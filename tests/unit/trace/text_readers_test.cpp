@@ -123,23 +123,65 @@ TEST_CASE("csv: quoted values may hold commas, quotes and line ends", "[trace]")
 
 TEST_CASE("csv: a missing column is told with those that there are", "[trace]") {
   const TraceFolder folder;
-  const auto path = folder.write("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n0,5,6\n");
+  const auto path = folder.write("a.csv", "time,ContextTokens,words\n0,5,6\n");
   const TraceOptions misspelt{.column = "ContextToken", .step_column = "iteration"};
   CHECK(folder.complaint([&] { return read(path, misspelt); }) ==
         "a.csv:1:1: error: there is no column 'ContextToken'\n"
-        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
-        "        ^ did you mean 'ContextTokens'? the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n"
+        "    1 | time,ContextTokens,words\n"
+        "        ^ did you mean 'ContextTokens'? the columns are: time, ContextTokens, words\n"
         "a.csv:1:1: error: there is no column 'iteration'\n"
-        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
-        "        ^ the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n");
+        "    1 | time,ContextTokens,words\n"
+        "        ^ the columns are: time, ContextTokens, words\n");
   CHECK(folder.complaint([&] { return read(path); }) ==
         "a.csv:1:1: error: which column holds the lengths?\n"
-        "    1 | TIMESTAMP,ContextTokens,GeneratedTokens\n"
-        "        ^ the columns are: TIMESTAMP, ContextTokens, GeneratedTokens\n");
+        "    1 | time,ContextTokens,words\n"
+        "        ^ the columns are: time, ContextTokens, words\n");
   CHECK(folder.complaint([&] { return read(folder.write("b.csv", "512\n77\n")); }) ==
         "b.csv:1:1: error: the first line does not name a column\n"
         "    1 | 512\n"
         "        ^ a file of one length a line has the format 'lines'\n");
+}
+
+TEST_CASE("the columns of published traces are known: a document is a prompt and what was generated", "[trace]") {
+  const TraceFolder folder;
+  const Tokens expected{5 + 6, 7 + 0};  // a request that failed generated nothing
+  CHECK(read(folder.write("azure.csv",
+                          "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                          "2024-05-10 00:00:00.009930+00:00,5,6\n2024-05-10 00:00:00.017335+00:00,7,0\n")) == expected);
+  CHECK(read(folder.write("burst.csv",
+                          "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                          "5,GPT-4,5,6,11,Conversation log\n45,ChatGPT,7,0,7,API log\n")) == expected);
+  CHECK(read(folder.write("servegen.csv", "request_id,timestamp,input_tokens,output_tokens\n0,0.5,5,6\n1,1.2,7,0\n")) ==
+        expected);
+  CHECK(read(folder.write("vidur.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,6\n0.2,7,0\n")) ==
+        expected);
+  CHECK(read(folder.write(
+            "mooncake.jsonl",
+            "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 6, \"hash_ids\": [0]}\n"
+            "{\"timestamp\": 3052, \"input_length\": 7, \"output_length\": 0, \"hash_ids\": [0, 1]}\n")) == expected);
+  CHECK(read(folder.at("azure.csv"), {.column = "ContextTokens"}) == Tokens{5, 7});
+}
+
+TEST_CASE("columns may be added up by name; their sum must be a length", "[trace]") {
+  const TraceFolder folder;
+  const auto path = folder.write("a.csv", "a,b,a+b\n1,2,9\n0,4,9\n");
+  CHECK(read(path, {.column = "a + b"}) == Tokens{1 + 2, 0 + 4});
+  CHECK(read(path, {.column = "a+b"}) == Tokens{9, 9});  // a column of that name comes first
+  CHECK(folder.complaint([&] { return read(path, {.column = "a+weight+b"}); }) ==
+        "a.csv:1:1: error: there is no column 'weight'\n"
+        "    1 | a,b,a+b\n"
+        "        ^ the columns are: a, b, a+b\n");
+  const auto wrong = folder.write("b.csv", "a,b\n0,0\n-1,2\n1099511627776,1\n");
+  CHECK(folder.complaint([&] { return read(wrong, {.column = "b+a"}); }) ==
+        "b.csv:2:3: error: the length is 0\n"
+        "    2 | 0,0\n"
+        "          ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "b.csv:3:1: error: the length -1 is negative\n"
+        "    3 | -1,2\n"
+        "        ^ a length is a whole number of tokens from 1 to 2^40\n"
+        "b.csv:4:15: error: the length 1099511627777 is above 2^40 tokens\n"
+        "    4 | 1099511627776,1\n"
+        "                      ^ a length is a whole number of tokens from 1 to 2^40\n");
 }
 
 TEST_CASE("csv: wrong values and ragged rows are told together", "[trace]") {
