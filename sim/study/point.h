@@ -73,7 +73,8 @@ struct PointSpec {
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.
-inline constexpr std::array<std::string_view, 4> whole_study_keys = {"name", "plans", "compare_to", "output"};
+inline constexpr std::array<std::string_view, 6> whole_study_keys = {"name",   "plans",  "compare_to",
+                                                                     "output", "replay", "tune"};
 
 /// How the plans of a point are lowered.
 [[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);

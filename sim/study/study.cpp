@@ -53,6 +53,8 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = reader.required<std::string>("name").value_or("");
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
+  if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
+  if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
   const Value* compare_to = reader.find("compare_to");
   if (compare_to == nullptr) return;
   std::vector<std::string> names;

@@ -12,6 +12,8 @@
 #include "sim/study/catalog.h"
 #include "sim/study/output_options.h"
 #include "sim/study/point.h"
+#include "sim/study/replay_options.h"
+#include "sim/study/tune_options.h"
 
 namespace hdpsim {
 
@@ -54,6 +56,8 @@ struct Study {
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;
   OutputOptions output;
+  ReplayOptions replay;
+  TuneOptions tune;
   std::vector<StudyPoint> points;
 
   [[nodiscard]] std::size_t run_count() const { return points.size() * plans.size(); }

@@ -1,0 +1,82 @@
+#include "sim/study/tune_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double most_kept = 1000;
+constexpr std::array<std::string_view, 4> tunable = {"mesh.", "cluster.", "kernels.", "memory."};
+
+bool is_tunable(std::string_view path) {
+  return path == "plans" || std::any_of(tunable.begin(), tunable.end(),
+                                        [&](std::string_view section) { return path.starts_with(section); });
+}
+
+void read_space(const Value& space, TuneOptions& options, Diagnostics& diagnostics) {
+  if (!space.is_map()) {
+    diagnostics.error(space.position, fmt::format("the space must be a map, found {}", kind_name(space.kind)),
+                      "write mesh.tp: [1, 2, 4]");
+    return;
+  }
+  for (const auto& [path, position, values] : space.entries) {
+    if (!is_tunable(path)) {
+      diagnostics.error(position, fmt::format("'{}' cannot be tuned", path),
+                        "candidates do the same work: a space has plans and paths below mesh, cluster, kernels and "
+                        "memory");
+    } else if (!values.is_sequence() || values.items.empty()) {
+      diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
+                        "write [1, 2, 4]");
+    } else {
+      options.space.push_back({path, values.items});
+    }
+  }
+}
+
+// "2.10 USD/GPU-hour"
+std::optional<Price> price_of(std::string_view text) {
+  Price price;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price.amount);
+  if (error != std::errc{} || !(price.amount > 0)) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  constexpr std::string_view suffix = "/GPU-hour";
+  if (unit.size() != 3 + suffix.size() || !unit.ends_with(suffix)) return std::nullopt;
+  price.currency = unit.substr(0, 3);
+  const bool letters =
+      std::all_of(price.currency.begin(), price.currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return letters ? std::optional(price) : std::nullopt;
+}
+
+void read_price(const Value& value, TuneOptions& options, Diagnostics& diagnostics) {
+  options.price = price_of(value.text);
+  if (options.price) return;
+  diagnostics.error(value.position,
+                    fmt::format("the price \"{}\" is not a positive amount of money a GPU-hour", value.text),
+                    "write price: 2.10 USD/GPU-hour");
+}
+
+}  // namespace
+
+TuneOptions read_tune(const Value& tune, Diagnostics& diagnostics) {
+  MapReader map(tune, "the tuning", diagnostics);
+  TuneOptions options;
+  if (const Value* space = map.find("space")) read_space(*space, options, diagnostics);
+  if (const Value* objective = map.find("objective")) {
+    const auto choice = read_choice(*objective, "objective", {"time", "cost"}, diagnostics);
+    options.objective = choice == 1 ? TuneObjective::cost : TuneObjective::time;
+  }
+  if (const Value* price = map.find("price")) read_price(*price, options, diagnostics);
+  options.keep = map.optional_in<std::int64_t>("keep", {1, most_kept}).value_or(options.keep);
+  map.finish();
+  return options;
+}
+
+}  // namespace hdpsim
