@@ -144,6 +144,12 @@ const std::vector<std::string>& pipeline_schedule_names() {
   return names;
 }
 
+std::string_view pass_kind_name(PassKind kind) {
+  constexpr std::array<std::string_view, pass_kinds> names = {"whole", "forward", "backward", "input_gradient",
+                                                              "weight_gradient"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
 LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk) {
   HDPSIM_CHECK(1 <= chunks && chunks <= layers, "{} layers in {} chunks", layers, chunks);
   const std::int64_t each = layers / chunks;

@@ -17,18 +17,31 @@
 namespace hdpsim {
 namespace {
 
-auto id_of(const InstructionRecord& record) {
-  return std::tuple(record.rank, record.micro_batch, record.block, record.iteration, record.instruction);
+std::uint32_t stage_of(const InstructionRecord& record, std::int64_t stages) {
+  return record.chunk % static_cast<std::uint32_t>(stages);
 }
 
-void sort_by_id(std::vector<InstructionRecord>& records) {
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return id_of(a) < id_of(b); });
+auto pass_key(const InstructionRecord& record) {
+  return std::tuple(record.rank, record.micro_batch, record.chunk, record.kind);
+}
+
+// Records of a worker follow one another, and of them those of a pass.
+auto id_of(const InstructionRecord& record, std::int64_t stages) {
+  return std::tuple(record.rank, stage_of(record, stages), pass_key(record), record.block, record.iteration,
+                    record.instruction);
+}
+
+void sort_by_id(std::vector<InstructionRecord>& records, std::int64_t stages) {
+  std::sort(records.begin(), records.end(),
+            [=](const auto& a, const auto& b) { return id_of(a, stages) < id_of(b, stages); });
 }
 
 std::string text_of(const InstructionRecord& record) {
-  return fmt::format("{} (rank {}, micro-batch {}, block {}, iteration {}, instruction {})", opcode_name(record.opcode),
-                     record.rank.index(), record.micro_batch.index(), record.block, record.iteration,
-                     record.instruction);
+  const std::string pass =
+      record.kind == PassKind::whole ? "" : fmt::format("chunk {}, {}, ", record.chunk, pass_kind_name(record.kind));
+  return fmt::format("{} (rank {}, micro-batch {}, {}block {}, iteration {}, instruction {})",
+                     opcode_name(record.opcode), record.rank.index(), record.micro_batch.index(), pass, record.block,
+                     record.iteration, record.instruction);
 }
 
 double median(std::vector<double> values) {
@@ -46,21 +59,24 @@ std::string family_name(std::size_t family) {
                      direction_suffixes[family / opcode_count]);
 }
 
-// What the blocks of forward do, those of backward do in reverse order, so that the later half of a micro-batch's
-// blocks is backward. The overhead of a micro-batch, its first block, has no direction.
+// Of a whole micro-batch, what the blocks of forward do, those of backward do in reverse order, so that the later half
+// of the blocks is backward.
+bool is_forward(const InstructionRecord& record, std::uint32_t last_block) {
+  return record.kind == PassKind::whole ? 2 * record.block <= last_block : record.kind == PassKind::forward;
+}
+
+// The overhead of a micro-batch, its first block, has no direction.
 std::size_t family_of(const InstructionRecord& record, std::uint32_t last_block) {
   const auto opcode = static_cast<std::size_t>(record.opcode);
   if (record.opcode == Opcode::overhead) return opcode;
-  return opcode + opcode_count * (2 * record.block <= last_block ? 1 : 2);
+  return opcode + opcode_count * (is_forward(record, last_block) ? 1 : 2);
 }
 
 // Calls visit(record, family); records by id.
 template <class Visit>
 void for_each_family(const std::vector<InstructionRecord>& records, const Visit& visit) {
   for (std::size_t begin = 0; begin < records.size();) {
-    const auto is_of_another = [&](const InstructionRecord& record) {
-      return record.rank != records[begin].rank || record.micro_batch != records[begin].micro_batch;
-    };
+    const auto is_of_another = [&](const auto& record) { return pass_key(record) != pass_key(records[begin]); };
     const auto first = records.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto end = static_cast<std::size_t>(std::find_if(first, records.end(), is_of_another) - records.begin());
     for (std::size_t i = begin; i < end; ++i) visit(records[i], family_of(records[i], records[end - 1].block));
@@ -127,10 +143,16 @@ Overlap overlap_of(std::span<const InstructionRecord> records) {
   return {total_seconds(exchanges), common_seconds(exchanges, computing)};
 }
 
-// The records of one rank among those of all, by id.
-std::span<const InstructionRecord> records_of(HdpRank rank, const std::vector<InstructionRecord>& records) {
-  const auto first = std::partition_point(records.begin(), records.end(), [&](const auto& r) { return r.rank < rank; });
-  const auto last = std::partition_point(first, records.end(), [&](const auto& r) { return r.rank == rank; });
+// The records of one worker among those of all, by id.
+std::span<const InstructionRecord> records_of(std::size_t worker, const std::vector<InstructionRecord>& records,
+                                              std::int64_t stages) {
+  const auto worker_of = [=](const InstructionRecord& record) {
+    return record.rank.index() * static_cast<std::size_t>(stages) + stage_of(record, stages);
+  };
+  const auto first = std::partition_point(records.begin(), records.end(),
+                                          [&](const InstructionRecord& r) { return worker_of(r) < worker; });
+  const auto last =
+      std::partition_point(first, records.end(), [&](const InstructionRecord& r) { return worker_of(r) == worker; });
   return {first, last};
 }
 
@@ -215,6 +237,11 @@ void sort_by_difference(std::vector<FamilyComparison>& families) {
   });
 }
 
+std::string size_text(const Comparison& step) {
+  const std::size_t ranks = step.ranks.size() / static_cast<std::size_t>(step.stages);
+  return step.stages == 1 ? std::to_string(ranks) : fmt::format("{} x {}", ranks, step.stages);
+}
+
 void require_alike(const Comparison& first, const Comparison& other) {
   if (other.plan != first.plan) {
     throw InputError(fmt::format("steps of two plans, '{}' and '{}', have no mean", first.plan, other.plan),
@@ -225,8 +252,8 @@ void require_alike(const Comparison& first, const Comparison& other) {
         fmt::format("steps predicted for {} and for {} of a core have no mean", first.core_share, other.core_share),
         "compare them one by one");
   }
-  if (other.ranks.size() != first.ranks.size()) {
-    throw InputError(fmt::format("steps on {} and on {} ranks have no mean", first.ranks.size(), other.ranks.size()),
+  if (other.ranks.size() != first.ranks.size() || other.stages != first.stages) {
+    throw InputError(fmt::format("steps on {} and on {} ranks have no mean", size_text(first), size_text(other)),
                      "compare them one by one");
   }
 }
@@ -244,7 +271,7 @@ StepComparison::StepComparison(std::string file, TimelineFile predicted)
   require_title(file_, title_, "predicted", diagnostics);
   if (predicted.timeline.instructions.empty()) diagnostics.error({file_, 0, 0}, "this timeline has no instructions");
   diagnostics.throw_if_any();
-  sort_by_id(predicted.timeline.instructions);
+  sort_by_id(predicted.timeline.instructions, title_.stages);
   predicted_ = summary(predicted);
   predicted_.on_core_s = computed_seconds(predicted.timeline.ranks) * title_.core_share;
   instructions_ = std::move(predicted.timeline.instructions);
@@ -252,7 +279,7 @@ StepComparison::StepComparison(std::string file, TimelineFile predicted)
 }
 
 // The instructions are sorted by id.
-StepComparison::Summary StepComparison::summary(const TimelineFile& file) {
+StepComparison::Summary StepComparison::summary(const TimelineFile& file) const {
   const Timeline& timeline = file.timeline;
   Summary summary;
   summary.step_time_s = timeline.step_time.seconds();
@@ -263,7 +290,7 @@ StepComparison::Summary StepComparison::summary(const TimelineFile& file) {
   });
   for (std::size_t i = 0; i < family_count; ++i) summary.family_s[i] = families[i].seconds();
   for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    const auto [exchange_s, hidden_s] = overlap_of(records_of(HdpRank(rank), timeline.instructions));
+    const auto [exchange_s, hidden_s] = overlap_of(records_of(rank, timeline.instructions, title_.stages));
     summary.ranks.push_back({timeline.busy(rank).seconds(), exchange_s, hidden_s});
   }
   const Breakdown mean = timeline.mean();
@@ -275,15 +302,18 @@ StepComparison::Summary StepComparison::summary(const TimelineFile& file) {
 
 void StepComparison::require_same_instructions(const std::string& file,
                                                const std::vector<InstructionRecord>& measured) const {
+  const auto before = [&](const InstructionRecord& a, const InstructionRecord& b) {
+    return id_of(a, title_.stages) < id_of(b, title_.stages);
+  };
   Difference missing;
   Difference additional;
   Difference other;
   auto p = instructions_.begin();
   auto m = measured.begin();
   while (p != instructions_.end() || m != measured.end()) {
-    if (m == measured.end() || (p != instructions_.end() && id_of(*p) < id_of(*m))) {
+    if (m == measured.end() || (p != instructions_.end() && before(*p, *m))) {
       missing.note(*p++);
-    } else if (p == instructions_.end() || id_of(*m) < id_of(*p)) {
+    } else if (p == instructions_.end() || before(*m, *p)) {
       additional.note(*m++);
     } else {
       if (p->opcode != m->opcode) other.note(*m);
@@ -303,9 +333,10 @@ void StepComparison::add(const std::string& file, TimelineFile measured) {
   require_title(file, measured.title, "measured", diagnostics);
   require_same(file, "plan", measured.title.plan, title_.plan, diagnostics);
   require_same(file, "step", measured.title.step, title_.step, diagnostics);
+  require_same(file, "number of stages", measured.title.stages, title_.stages, diagnostics);
   require_same(file, "number of ranks", measured.timeline.ranks.size(), predicted_.ranks.size(), diagnostics);
   diagnostics.throw_if_any();
-  sort_by_id(measured.timeline.instructions);
+  sort_by_id(measured.timeline.instructions, title_.stages);
   require_same_instructions(file, measured.timeline.instructions);
   measured_.push_back(summary(measured));
 }
@@ -325,6 +356,7 @@ Comparison StepComparison::result() const {
                     .core_share = title_.core_share,
                     .on_core_s = {},
                     .families = {},
+                    .stages = title_.stages,
                     .ranks = {}};
   if (measured_.size() > 1) {
     std::array<std::vector<double>, 2> halves;
@@ -352,6 +384,11 @@ Comparison StepComparison::result() const {
   return result;
 }
 
+std::string worker_name(const Comparison& comparison, std::size_t worker) {
+  const auto stages = static_cast<std::size_t>(comparison.stages);
+  return stages == 1 ? std::to_string(worker) : fmt::format("{}, stage {}", worker / stages, worker % stages);
+}
+
 std::vector<std::size_t> worst_ranks(const Comparison& comparison, std::size_t most) {
   const std::vector<RankComparison>& ranks = comparison.ranks;
   std::vector<std::size_t> worst(ranks.size());
@@ -375,6 +412,7 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
                   .core_share = steps[0].core_share,
                   .on_core_s = Pair{},
                   .families = mean_families(steps),
+                  .stages = steps[0].stages,
                   .ranks = std::vector<RankComparison>(steps[0].ranks.size())};
   for (const Comparison& step : steps) {
     require_alike(steps[0], step);

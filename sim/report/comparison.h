@@ -26,6 +26,7 @@ struct FamilyComparison {
   Pair seconds;                   ///< From begin to end of each, added up.
 };
 
+/// Of one worker.
 struct RankComparison {
   Pair busy_s;      ///< Timeline::busy().
   Pair exchange_s;  ///< While an exchange was under way.
@@ -48,8 +49,9 @@ struct Comparison {
   /// Attention, linear work and optimizer while a thread had a core, mean over the ranks: what of a prediction for a
   /// core each can be compared where ranks share cores. Nothing if the measurement does not say.
   std::optional<Pair> on_core_s;
-  std::vector<FamilyComparison> families;  ///< Largest absolute difference first.
-  std::vector<RankComparison> ranks;
+  std::vector<FamilyComparison> families;           ///< Largest absolute difference first.
+  std::int64_t stages = 1;                          ///< Of each rank's pipeline.
+  std::vector<RankComparison> ranks;                ///< One a worker: rank x stages + stage.
   std::array<Pair, activity_count> activities_s{};  ///< Mean over the ranks.
 };
 
@@ -78,7 +80,7 @@ class StepComparison {
     std::vector<RankTimes> ranks;
     std::array<double, activity_count> activity_s{};
   };
-  [[nodiscard]] static Summary summary(const TimelineFile& file);
+  [[nodiscard]] Summary summary(const TimelineFile& file) const;
   void require_same_instructions(const std::string& file, const std::vector<InstructionRecord>& measured) const;
 
   std::string file_;
@@ -88,6 +90,9 @@ class StepComparison {
   Summary predicted_;
   std::vector<Summary> measured_;  ///< In the order in which they were added.
 };
+
+/// "3", in a pipeline "3, stage 1".
+[[nodiscard]] std::string worker_name(const Comparison& comparison, std::size_t worker);
 
 /// At most `most` ranks by number; if there are more, those whose busy time is predicted worst, the worst first.
 [[nodiscard]] std::vector<std::size_t> worst_ranks(const Comparison& comparison, std::size_t most);

@@ -94,15 +94,17 @@ std::string activity_table(const Comparison& plan) {
 }
 
 std::string rank_table(const Comparison& plan) {
-  std::string text = fmt::format("\n  {:<6}{:>16}{:>12}{:>9}{:>20}{:>12}\n", "rank", "busy, predicted", "measured",
-                                 "error", "hidden, predicted", "measured");
+  const int width = plan.stages == 1 ? 6 : 14;
+  std::string text = fmt::format("\n  {:<{}}{:>16}{:>12}{:>9}{:>20}{:>12}\n", "rank", width, "busy, predicted",
+                                 "measured", "error", "hidden, predicted", "measured");
   const std::vector<std::size_t> shown = worst_ranks(plan, ranks_of_table);
   for (const std::size_t i : shown) {
     const RankComparison& rank = plan.ranks[i];
-    text += fmt::format("  {:<6}{:>16}{:>12}{:>9}{:>20}{:>12}\n", i, time_text(rank.busy_s.predicted),
-                        time_text(rank.busy_s.measured), percent_text(rank.busy_s.error()),
-                        share_text(rank.hidden_s.predicted, rank.exchange_s.predicted),
-                        share_text(rank.hidden_s.measured, rank.exchange_s.measured));
+    text +=
+        fmt::format("  {:<{}}{:>16}{:>12}{:>9}{:>20}{:>12}\n", worker_name(plan, i), width,
+                    time_text(rank.busy_s.predicted), time_text(rank.busy_s.measured),
+                    percent_text(rank.busy_s.error()), share_text(rank.hidden_s.predicted, rank.exchange_s.predicted),
+                    share_text(rank.hidden_s.measured, rank.exchange_s.measured));
   }
   if (shown.size() < plan.ranks.size()) {
     text += fmt::format("  and {} ranks whose busy time differs less\n", plan.ranks.size() - shown.size());
@@ -137,11 +139,14 @@ Json plan_json(const Comparison& plan, Json json) {
                                   {"measured_s", plan.activities_s[i].measured}});
   }
   json["ranks"] = Json::array();
+  const auto stages = static_cast<std::size_t>(plan.stages);
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-    json["ranks"].push_back({{"rank", i},
-                             {"busy_s", pair_json(plan.ranks[i].busy_s)},
-                             {"exchange_s", pair_json(plan.ranks[i].exchange_s)},
-                             {"hidden_s", pair_json(plan.ranks[i].hidden_s)}});
+    Json rank = {{"rank", i / stages}};
+    if (stages > 1) rank["stage"] = i % stages;
+    rank["busy_s"] = pair_json(plan.ranks[i].busy_s);
+    rank["exchange_s"] = pair_json(plan.ranks[i].exchange_s);
+    rank["hidden_s"] = pair_json(plan.ranks[i].hidden_s);
+    json["ranks"].push_back(std::move(rank));
   }
   return json;
 }
@@ -191,12 +196,14 @@ std::string families_csv(const std::vector<Comparison>& plans) {
 std::string compared_ranks_csv(const std::vector<Comparison>& plans) {
   std::string text =
       "plan,rank,predicted_busy_s,measured_busy_s,predicted_exchange_s,measured_exchange_s,predicted_hidden_s,"
-      "measured_hidden_s\n";
+      "measured_hidden_s,stage\n";
   for (const Comparison& plan : plans) {
+    const auto stages = static_cast<std::size_t>(plan.stages);
     for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
       const auto& [busy, exchange, hidden] = plan.ranks[i];
-      text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_field(plan.plan), i, busy.predicted, busy.measured,
-                          exchange.predicted, exchange.measured, hidden.predicted, hidden.measured);
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(plan.plan), i / stages, busy.predicted, busy.measured,
+                      exchange.predicted, exchange.measured, hidden.predicted, hidden.measured, i % stages);
     }
   }
   return text;

@@ -111,9 +111,9 @@ std::string ranks(const Comparison& plan) {
   std::vector<Row> exposed;
   for (const std::size_t i : worst_ranks(plan, ranks_of_page)) {
     const auto& [busy_s, exchange_s, hidden_s] = plan.ranks[i];
-    busy.push_back({fmt::format("rank {}", i), busy_s});
-    exposed.push_back({fmt::format("rank {}", i),
-                       {exchange_s.predicted - hidden_s.predicted, exchange_s.measured - hidden_s.measured}});
+    const std::string name = "rank " + worker_name(plan, i);
+    busy.push_back({name, busy_s});
+    exposed.push_back({name, {exchange_s.predicted - hidden_s.predicted, exchange_s.measured - hidden_s.measured}});
   }
   const std::string rest =
       plan.ranks.size() > ranks_of_page

@@ -54,9 +54,13 @@ void write_rank(std::size_t rank, const Timeline& timeline, const std::vector<Br
 }
 
 void write_instruction(const InstructionRecord& record, Output out) {
-  fmt::format_to(out, "[{}, {}, {}, {}, {}, \"{}\", \"{}\", {}, {}]\n", record.rank.index(), record.micro_batch.index(),
+  fmt::format_to(out, "[{}, {}, {}, {}, {}, \"{}\", \"{}\", {}, {}", record.rank.index(), record.micro_batch.index(),
                  record.block, record.iteration, record.instruction, opcode_name(record.opcode),
                  stream_name(record.stream), seconds_text(record.begin), seconds_text(record.end));
+  if (record.kind != PassKind::whole) {
+    fmt::format_to(out, ", {}, \"{}\"", record.chunk, pass_kind_name(record.kind));
+  }
+  fmt::format_to(out, "]\n");
 }
 
 // ---- Reading
@@ -122,15 +126,20 @@ Breakdown breakdown_of(const json& value) {
 }
 
 InstructionRecord record_of(const json& value) {
-  return {.rank = HdpRank(value.at(0).get<std::size_t>()),
-          .micro_batch = MicroBatchId(value.at(1).get<std::size_t>()),
-          .block = value.at(2).get<std::uint32_t>(),
-          .iteration = value.at(3).get<std::uint32_t>(),
-          .instruction = value.at(4).get<std::uint32_t>(),
-          .opcode = named<Opcode, opcode_count>(value.at(5).get<std::string>(), opcode_name),
-          .stream = named<Stream, stream_count>(value.at(6).get<std::string>(), stream_name),
-          .begin = instant_of(value.at(7)),
-          .end = instant_of(value.at(8))};
+  InstructionRecord record{.rank = HdpRank(value.at(0).get<std::size_t>()),
+                           .micro_batch = MicroBatchId(value.at(1).get<std::size_t>()),
+                           .block = value.at(2).get<std::uint32_t>(),
+                           .iteration = value.at(3).get<std::uint32_t>(),
+                           .instruction = value.at(4).get<std::uint32_t>(),
+                           .opcode = named<Opcode, opcode_count>(value.at(5).get<std::string>(), opcode_name),
+                           .stream = named<Stream, stream_count>(value.at(6).get<std::string>(), stream_name),
+                           .begin = instant_of(value.at(7)),
+                           .end = instant_of(value.at(8))};
+  if (value.size() > 9) {
+    record.chunk = value.at(9).get<std::uint32_t>();
+    record.kind = named<PassKind, pass_kinds>(value.at(10).get<std::string>(), pass_kind_name);
+  }
+  return record;
 }
 
 TimelineTitle title_of(const json& first) {
@@ -141,7 +150,9 @@ TimelineTitle title_of(const json& first) {
   if (!(core_share > 0 && core_share <= 1)) {
     throw std::invalid_argument(fmt::format("{} is no share of a core", core_share));
   }
-  return {first.at("source"), first.at("plan"), first.at("step"), core_share};
+  const auto stages = first.value("stages", std::int64_t{1});
+  if (stages < 1) throw std::invalid_argument(fmt::format("{} is no number of stages", stages));
+  return {first.at("source"), first.at("plan"), first.at("step"), core_share, stages};
 }
 
 }  // namespace
@@ -152,12 +163,12 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
   const Output out(text);
   fmt::format_to(
       out,
-      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}, \"step_time_s\": {}, \"ranks\": {}, "
+      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}{}, \"step_time_s\": {}, \"ranks\": {}, "
       "\"micro_batches\": {}, \"instructions\": {}}}\n",
       timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step,
       title.core_share == 1 ? "" : fmt::format(", \"core_share\": {}", title.core_share),
-      seconds_text(timeline.step_time), timeline.ranks.size(), timeline.micro_batches.size(),
-      timeline.instructions.size());
+      title.stages == 1 ? "" : fmt::format(", \"stages\": {}", title.stages), seconds_text(timeline.step_time),
+      timeline.ranks.size(), timeline.micro_batches.size(), timeline.instructions.size());
   for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) write_rank(rank, timeline, processor, out);
   for (std::size_t id = 0; id < timeline.micro_batches.size(); ++id) {
     const MicroBatchInterval& interval = timeline.micro_batches[id];

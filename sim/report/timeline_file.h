@@ -20,20 +20,23 @@ struct TimelineTitle {
   /// Of a prediction: the share of a core that each rank was predicted with, if they have to share cores. Kernels then
   /// take 1 / core_share of what they take on a core of their own.
   double core_share = 1;
+  std::int64_t stages = 1;  ///< Of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages + stage.
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
 
 /// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first
-/// line says what it is ("core_share" if it is not 1) and how many of the others follow; times are seconds since the start of the step, exact to the
-/// picosecond:
+/// line says what it is ("core_share" and "stages" if they are not 1) and how many of the others follow; times are
+/// seconds since the start of the step, exact to the picosecond:
 ///   {"schema": "hdpsim.timeline/1", "source": "measured", "plan": "hdp-balance", "step": 0, "step_time_s": 0.25,
 ///    "ranks": 2, "micro_batches": 1, "instructions": 1}
-///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a rank; its parts sum to step_time_s;
+///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a worker; its parts sum to step_time_s;
 ///                                                                        "processor_s" beside it: see TimelineFile
 ///   {"micro_batch": 0, "begin_s": 0.01, "end_s": 0.2}                    one a micro-batch of the plan
-///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02]                 one an instruction that a rank ran: rank,
+///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02]                 one an instruction that a rank ran: HDP rank,
 ///                                                                        micro-batch, block, iteration, instruction,
 ///                                                                        opcode, stream, begin, end
+///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02, 1, "forward"]   the same in a pipeline: chunk (its stage is
+///                                                                        chunk mod stages) and kind of the pass
 [[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
                                         const std::vector<Breakdown>& processor = {});
 
