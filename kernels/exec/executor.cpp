@@ -7,15 +7,17 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "kernels/exec/checkpoint.h"
-#include "kernels/exec/impl/activations.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/gather.h"
+#include "kernels/exec/impl/in_flight.h"
 #include "kernels/exec/impl/interpreter.h"
+#include "kernels/exec/impl/mesh_place.h"
+#include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/sharded_adam.h"
@@ -32,19 +34,6 @@ std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
-// The devices of this one's HDP rank, and those that hold the same shard in the whole pool.
-std::vector<int> rank_of(const Transport& transport, int tp) {
-  std::vector<int> devices(static_cast<std::size_t>(tp));
-  std::iota(devices.begin(), devices.end(), transport.rank() / tp * tp);
-  return devices;
-}
-
-std::vector<int> pool_of(const Transport& transport, int tp) {
-  std::vector<int> pool;
-  for (int device = transport.rank() % tp; device < transport.size(); device += tp) pool.push_back(device);
-  return pool;
-}
-
 AttentionHeads heads_of(const Transformer& model) {
   return {.heads = model.heads,
           .kv_heads = model.kv_heads,
@@ -52,16 +41,22 @@ AttentionHeads heads_of(const Transformer& model) {
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
 }
 
-void require_lowered_for(const LoweringOptions& lowering, const Transformer& model, int tp) {
+void require_lowered_for(const LoweringOptions& lowering, const Transformer& model, const MeshSizes& sizes,
+                         const PipelineStage& stage) {
+  const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
+  const Mesh& mesh = lowering.mesh;
   if (!same_shape(lowering.model, model)) {
-    throw UnsupportedInput(fmt::format("the program is one of '{}', not of '{}'", lowering.model.name, model.name));
+    refuse(fmt::format("the program is one of '{}', not of '{}'", lowering.model.name, model.name));
   }
-  if (lowering.mesh.tp != tp) {
-    throw UnsupportedInput(fmt::format("the program is for tp {}, but ranks have {} devices", lowering.mesh.tp, tp));
+  if (mesh.tp != sizes.tp) {
+    refuse(fmt::format("the program is for tp {}, but ranks have {} devices", mesh.tp, sizes.tp));
   }
-  if (lowering.separate_merge) {
-    throw UnsupportedInput("the program has merges of its own, which these kernels do without");
+  if (mesh.pp != sizes.pp || lowering.pipeline.virtual_stages != stage.chunks) {
+    refuse(fmt::format("the program is for {} stages of {} chunks, but ranks have {} of {}", mesh.pp,
+                       lowering.pipeline.virtual_stages, sizes.pp, stage.chunks));
   }
+  require_executable(model, mesh, lowering.pipeline);
+  if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels do without");
 }
 
 // When the step begins, on this rank's clock: all ranks of one host take rank 0's word, for they share the clock.
@@ -93,16 +88,22 @@ std::string checkpoint_problem(const std::filesystem::path& path, const Transfor
   }
 }
 
-// What every rank says of its part of a step.
+// What every device says of its part of a step.
 struct Word {
   double loss = 0;
   std::int64_t stop = 0;
 };
 
-std::vector<Word> exchanged(Transport& transport, const Word& word) {
+// In the order of ranks, so that all get the same bits.
+Word summed(Transport& transport, const Word& word) {
   std::vector<Word> words(static_cast<std::size_t>(transport.size()));
   transport.all_gather(&word, words.data(), sizeof(Word));
-  return words;
+  Word sum;
+  for (const Word& one : words) {
+    sum.loss += one.loss;
+    sum.stop += one.stop;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -111,20 +112,23 @@ struct Executor::Parts {
   Parts(Backend& device, Transport& everybody, const Transformer& shape, const TrainingOptions& options)
       : backend(device),
         transport(everybody),
-        devices(everybody, rank_of(everybody, options.tp)),
-        pool_group(everybody, pool_of(everybody, options.tp)),
-        pool(options.tp == 1 ? everybody : pool_group),
-        shard{devices.rank(), devices.size()},
+        place(everybody, {.tp = options.tp, .pp = options.pp}),
+        shard{place.shard(), options.tp},
+        stage{place.stage(), options.pp, options.virtual_stages},
         model(shape),
-        layout(model, shard),
-        adam(device, pool, layout, options),
+        layout(model, shard, stage),
+        adam(device, place.pool(), layout, options),
         parameters(device.allocate(bytes_of(adam.padded()))),
         gradients(device.allocate(bytes_of(adam.padded()))),
-        dense(device, devices, model, layout, floats(parameters), floats(gradients)),
-        ring(device, pool, heads_of(shard_of(model, shard))),
-        activations(device, model, shard),
-        interpreter({device, dense, ring, activations, recorder, copies}) {
+        dense(device, place.devices(), model, layout, floats(parameters), floats(gradients)),
+        ring(device, place.pool(), heads_of(shard_of(model, shard))),
+        in_flight(device, model, shard),
+        messages(device, place.stages()),
+        interpreter({device, dense, ring, in_flight, messages, recorder, copies}) {
     fill_parameters(options.seed);
+    if (!model.tied_embeddings || options.pp == 1 || !(stage.has_embedding() || stage.has_head())) return;
+    const auto holder = [&](int of_stage) { return place.sizes().device(place.rank(), of_stage, place.shard()); };
+    table_holders.emplace(everybody, std::vector<int>{holder(0), holder(options.pp - 1)});
   }
 
   static float* floats(const DeviceMemory& memory) { return static_cast<float*>(memory.get()); }
@@ -145,28 +149,53 @@ struct Executor::Parts {
     return *program;
   }
 
-  double run_micro_batches(const Program& program, const TokenSource& tokens, std::int64_t targets) {
+  double run_passes(const Program& program, const TokenSource& tokens, std::int64_t targets) {
     (void)recorder.timed(Activity::overhead,
                          [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
     const Interpreter::Batch batch{tokens, targets > 0 ? 1 / static_cast<float>(targets) : 0};
-    const HdpRank rank(static_cast<std::size_t>(pool.rank()));
+    const HdpRank rank(static_cast<std::size_t>(place.rank()));
+    const Pipeline& pipeline = program.pipeline();
+    messages.begin_step(program, rank, shard);
     double loss = 0;
-    for (const MicroBatchId id : program.plan().schedule[rank.index()]) {
-      loss += interpreter.run(program, id, rank, batch);
+    for (const PassId pass : pipeline.schedule()[pipeline.worker(rank, stage.index).index()]) {
+      loss += interpreter.run(program, pass, rank, batch);
     }
     return loss;
   }
 
-  void end_step() {
+  /// Adds up gradients and words. A stage does so as soon as its own workers are done; then all stages wait for each
+  /// other, so that no parameter changes before the loss is known.
+  Word reduce(Word word) {
+    (void)recorder.timed(Activity::group_wait, [&] { word = summed(place.pool(), summed(place.devices(), word)); });
+    if (table_holders) {
+      (void)recorder.timed(Activity::bubble, [&] { table_holders->barrier(); });
+    }
     (void)recorder.timed(Activity::grad_sync, [&] {
       add_up_norms();
+      add_up_table();
       adam.reduce(floats(gradients));
     });
+    if (stage.stages == 1) return word;
+    (void)recorder.timed(Activity::bubble, [&] {
+      messages.end_step();
+      word = summed(place.stages(), word);
+    });
+    return word;
+  }
+
+  void update() {
     (void)recorder.timed(Activity::optimizer, [&] {
       adam.update(floats(parameters));
       backend.synchronize();
     });
     (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
+  }
+
+  /// A tied table has a gradient as embedding on the first stage, and one as head on the last.
+  void add_up_table() {
+    if (!table_holders) return;
+    const Tensor& table = stage.has_embedding() ? layout.embedding() : layout.head();
+    table_holders->all_reduce(floats(gradients) + table.begin, static_cast<std::size_t>(table.count));
   }
 
   /// Every device has all norms, but the gradients of its own rows.
@@ -177,13 +206,14 @@ struct Executor::Parts {
       norms.push_back(layer.attention_norm);
       norms.push_back(layer.mlp_norm);
     }
+    std::erase_if(norms, [](const Tensor& norm) { return norm.count == 0; });  // of other stages
     const std::size_t width = static_cast<std::size_t>(model.hidden);
     std::vector<float> sums(norms.size() * width);
     const auto at = [&](const Tensor& norm) { return floats(gradients) + norm.begin; };
     for (std::size_t i = 0; i < norms.size(); ++i) {
       backend.download(&sums[i * width], at(norms[i]), width * sizeof(float));
     }
-    devices.all_reduce(sums.data(), sums.size());
+    place.devices().all_reduce(sums.data(), sums.size());
     for (std::size_t i = 0; i < norms.size(); ++i) {
       backend.upload(at(norms[i]), &sums[i * width], width * sizeof(float));
     }
@@ -199,15 +229,17 @@ struct Executor::Parts {
       return {};
     }
     std::vector<float> whole(static_cast<std::size_t>(layout.whole_count()));
+    const MeshSizes& sizes = place.sizes();
     for (int device = 0; device < transport.size(); ++device) {
-      const ParameterLayout theirs(model, {device % shard.devices, shard.devices});
-      const std::int64_t count = (theirs.count() + pool.size() - 1) / pool.size();
+      const ParameterLayout theirs(model, {sizes.shard(device), sizes.tp},
+                                   {sizes.stage(device), stage.stages, stage.chunks});
+      const std::int64_t count = ShardedAdam::share_of(theirs, place.pool());
       if (device > 0) {
         own.resize(static_cast<std::size_t>(count));
         const Receive receive{device, own.data(), bytes_of(count)};
         transport.wait(transport.start({}, {&receive, 1}));
       }
-      const std::int64_t begin = count * (device / shard.devices);
+      const std::int64_t begin = count * sizes.rank(device);
       for (const ParameterLayout::Stretch& stretch : theirs.stretches(begin, count)) {
         std::copy_n(own.begin() + (stretch.begin - begin), stretch.count, whole.begin() + stretch.in_whole);
       }
@@ -242,41 +274,46 @@ struct Executor::Parts {
   }
 
   Backend& backend;
-  Transport& transport;    ///< Of all devices.
-  GroupTransport devices;  ///< Of this HDP rank.
-  GroupTransport pool_group;
-  Transport& pool;  ///< Of the devices with the same shard: its rank r is HDP rank r.
+  Transport& transport;  ///< Of all devices.
+  MeshPlace place;
   TensorShard shard;
+  PipelineStage stage;
   Transformer model;
-  ParameterLayout layout;  ///< Of the shard.
+  ParameterLayout layout;  ///< Of the shard of the stage.
   ShardedAdam adam;
-  DeviceMemory parameters, gradients;  ///< fp32 [adam.padded()]
+  std::optional<GroupTransport> table_holders;  ///< Two stages that share a table, if this is one of them.
+  DeviceMemory parameters, gradients;           ///< fp32 [adam.padded()]
   Dense dense;
   RingSteps ring;
-  Activations activations;
+  InFlight in_flight;
+  PassMessages messages;
   Recorder recorder;
   CopyThread copies;  ///< Of memory of the activations, which it must leave first.
   Interpreter interpreter;
 };
 
-LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh, Recompute recompute) {
+LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh, Recompute recompute,
+                             const PipelineOptions& pipeline) {
   const auto element = static_cast<std::int64_t>(element_bytes(backend.element()));
   return {.model = model,
           .mesh = mesh,
           .dkv_bytes_per_element = sizeof(float),
           .bytes_per_element = element,
           .separate_merge = false,
-          .recompute = recompute};
+          .recompute = recompute,
+          .pipeline = pipeline};
 }
 
 Executor::Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options) {
   if (backend.element() != Element::fp32) {
     throw UnsupportedInput("only fp32 can be executed yet, and this device computes in bf16");
   }
-  if (transport.size() % options.tp != 0) {
+  const int devices = options.tp * options.pp;
+  if (transport.size() % devices != 0) {
     throw UnsupportedInput(
-        fmt::format("{} ranks are no whole number of HDP ranks of {} devices", transport.size(), options.tp));
+        fmt::format("{} ranks are no whole number of HDP ranks of {} devices", transport.size(), devices));
   }
+  require_executable(model, {.tp = options.tp, .pp = options.pp}, {.virtual_stages = options.virtual_stages});
   parts_ = std::make_unique<Parts>(backend, transport, model, options);
 }
 
@@ -291,28 +328,23 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   const MessageDriver progress(parts.backend, parts.transport);
   parts.recorder.begin_step(agreed_start(parts.transport));
   const Program& program = parts.taken(source);
-  require_executable(program.plan(), parts.model, tokens, parts.pool.size());
-  require_lowered_for(program.options(), parts.model, parts.shard.devices);
+  const std::int64_t chunks = std::int64_t{parts.stage.stages} * parts.stage.chunks;
+  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), chunks);
+  require_lowered_for(program.options(), parts.model, parts.place.sizes(), parts.stage);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
-  const double own_loss = parts.run_micro_batches(program, tokens, outcome.targets);
-  std::vector<Word> words;
-  (void)parts.recorder.timed(Activity::group_wait, [&] {
-    words = exchanged(parts.transport, {own_loss, stop ? 1 : 0});
-  });
-  for (const Word& word : words) {
-    outcome.loss += word.loss;
-    outcome.stopped = outcome.stopped || word.stop != 0;
-  }
-  outcome.loss /= static_cast<double>(std::max<std::int64_t>(1, outcome.targets));
+  const double own_loss = parts.run_passes(program, tokens, outcome.targets);
+  const Word word = parts.reduce({own_loss, stop ? 1 : 0});
+  outcome.loss = word.loss / static_cast<double>(std::max<std::int64_t>(1, outcome.targets));
+  outcome.stopped = word.stop != 0;
   if (!std::isfinite(outcome.loss)) {
     throw DeviceError(
         fmt::format("the loss of step {} is {}: the parameters are not updated", program.plan().step, outcome.loss));
   }
-  parts.end_step();
+  parts.update();
   const RankLog own_log = parts.recorder.end_step();
   if (parts.shard.index > 0) return outcome;
-  const std::vector<RankLog> logs = gather_logs(parts.pool, own_log);
-  if (!logs.empty()) outcome.timeline = assemble(program.plan(), logs);
+  const std::vector<RankLog> logs = gather_logs(parts.place.workers(), own_log);
+  if (!logs.empty()) outcome.timeline = assemble(program, logs);
   for (const RankLog& log : logs) outcome.processor.push_back(log.processor);
   return outcome;
 }
@@ -341,6 +373,10 @@ std::int64_t Executor::load(const std::filesystem::path& path) {
 
 std::int64_t Executor::parameter_count() const {
   return parts_->layout.whole_count();
+}
+
+std::size_t Executor::most_in_flight() const {
+  return parts_->in_flight.most();
 }
 
 std::vector<float> Executor::gradients() {

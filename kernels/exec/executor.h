@@ -28,7 +28,10 @@ struct AdamOptions {
 struct TrainingOptions {
   std::uint64_t seed = 1;  ///< Of the initial parameters.
   AdamOptions adam;
-  int tp = 1;  ///< Devices of an HDP rank.
+  // An HDP rank is tp x pp devices.
+  int tp = 1;
+  int pp = 1;              ///< Stages of its pipeline ...
+  int virtual_stages = 1;  ///< ... and chunks of layers on each.
 };
 
 /// One optimizer step as all ranks know it.
@@ -38,43 +41,46 @@ struct StepOutcome {
   bool stopped = false;      ///< Some rank was asked to stop: all are told the same.
   /// Measured, with every instruction of every rank. Known to rank 0 alone, as what follows.
   std::optional<Timeline> timeline;
-  /// By rank: what it booked, waits for exchanges excepted, less the time in which its thread had no core. Ranks that
-  /// share cores compute for longer than this.
+  /// By worker, as the timeline: what it booked, waits for exchanges excepted, less the time in which its thread had no
+  /// core. Ranks that share cores compute for longer than this.
   std::vector<Breakdown> processor;
 };
 
 /// How programs for an executor on this backend are lowered: its element sizes, and attention that adds up by itself.
 [[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
-                                           Recompute recompute = Recompute::none);
+                                           Recompute recompute = Recompute::none, const PipelineOptions& pipeline = {});
 
 /// Where the program of a step comes from. It may block until there is one, which stays as long as the step lasts.
 using ProgramSource = std::function<const Program&()>;
 
 /// Trains a transformer for real: one device of several, each with its own executor, which all do the same. Device t of
-/// HDP rank r is rank r tp + t of the transport (pp = 1). Runs the very programs that the simulator prices
-/// (sim/program), with the ZeRO-1 step end of StepEnd over the devices that hold the same shard, before which those of
-/// a rank add up the gradients of their norms; fp32.
+/// stage s of HDP rank r is rank (r pp + s) tp + t of the transport. Runs the very programs that the simulator prices
+/// (sim/program), pass by pass in the order of the pipeline's schedule, with the ZeRO-1 step end of StepEnd over the
+/// devices that hold the same shard of the same stage, before which those of a worker add up the gradients of their
+/// norms, and the first and the last stage those of a table that they share; fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
-/// so that all plans of a batch give the same gradients but for rounding, and every tp as well. Sums are added in one
-/// order: the same plan gives the same bits.
+/// so that all plans of a batch give the same gradients but for rounding, and every tp and pp as well. Sums are added
+/// in one order: the same plan gives the same bits.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
 /// needs it. The wait for one is group_wait while the peer had not posted its side, and cp_comm from then on; the wait
-/// for a copy to or from the host is offload_stall. The timeline is that of the first device of each HDP rank.
+/// for a copy to or from the host is offload_stall, that for another stage bubble. The timeline is that of the first
+/// device of each worker.
 ///
-/// Memory: parameters and gradients of the device in full, 16 bytes a parameter of its share, activations of one
-/// micro-batch as its program keeps them (kernels/exec/impl/activations.h).
+/// Memory: parameters and gradients of the device in full, 16 bytes a parameter of its share, activations of as many
+/// micro-batches as have gone forward and not yet backward, as their programs keep them
+/// (kernels/exec/impl/activations.h).
 class Executor {
  public:
-  /// UnsupportedInput for a model or a backend that cannot be executed, or ranks that are no multiple of tp. Backend
-  /// and transport outlive the executor.
+  /// UnsupportedInput for a model, a pipeline or a backend that cannot be executed, or ranks that are no multiple of
+  /// tp x pp. Backend and transport outlive the executor.
   Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
   ~Executor();
 
   /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another
-  /// model or another tp, or if the model's vocabulary is smaller than the tokens'. DeviceError if a rank fails or
+  /// model or another mesh, or if the model's vocabulary is smaller than the tokens'. DeviceError if a rank fails or
   /// stays away for the time limit of the transport, or if the loss is not a number: the parameters are then those
   /// before the step. `stop`: whether this rank was asked to; the step is finished in any case.
   [[nodiscard]] StepOutcome run_step(const Program& program, const TokenSource& tokens, bool stop = false);
@@ -91,6 +97,8 @@ class Executor {
 
   /// Of the whole model.
   [[nodiscard]] std::int64_t parameter_count() const;
+  /// How many micro-batches, or chunks of them, had activations on this device at once, at most.
+  [[nodiscard]] std::size_t most_in_flight() const;
   /// The sum over ranks of the last step's gradients. A collective: all ranks call it, all get all of it.
   [[nodiscard]] std::vector<float> gradients();
   /// All parameters. A collective likewise.

@@ -10,6 +10,7 @@
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
+#include "sim/program/pipeline.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -29,25 +30,41 @@ Range part_of(std::int64_t count, const TensorShard& shard) {
 }
 
 void require_executable(const Transformer& model, int devices) {
-  std::vector<std::string> reasons;
-  if (model.moe) reasons.emplace_back("it has experts");
-  if (model.biases) reasons.emplace_back("it has biases");
-  if (model.learned_positions > 0) reasons.emplace_back("its positions are learned");
-  if (!model.gated_mlp) reasons.emplace_back("its MLP has no gate");
+  const std::vector<std::string> problems = execution_problems(model, devices);
+  if (problems.empty()) return;
+  throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(problems, ", ")));
+}
+
+// By layer.
+std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
+  std::vector<bool> has(static_cast<std::size_t>(layers));
+  const int chunks = stage.stages * stage.chunks;
+  for (int chunk = stage.index; chunk < chunks; chunk += stage.stages) {
+    const LayerRange range = layers_of_chunk(layers, chunks, chunk);
+    std::fill_n(has.begin() + range.first, range.count, true);
+  }
+  return has;
+}
+
+}  // namespace
+
+std::vector<std::string> execution_problems(const Transformer& model, int devices) {
+  std::vector<std::string> problems;
+  if (model.moe) problems.emplace_back("it has experts");
+  if (model.biases) problems.emplace_back("it has biases");
+  if (model.learned_positions > 0) problems.emplace_back("its positions are learned");
+  if (!model.gated_mlp) problems.emplace_back("its MLP has no gate");
   if (model.head_dim != 64 && model.head_dim != 128) {
-    reasons.push_back(fmt::format("its heads have dimension {}, not 64 or 128", model.head_dim));
+    problems.push_back(fmt::format("its heads have dimension {}, not 64 or 128", model.head_dim));
   }
   const std::pair<const char*, std::int64_t> cut[] = {
       {"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}};
   for (const auto& [what, count] : cut) {
     if (count % devices == 0) continue;
-    reasons.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
+    problems.push_back(fmt::format("its {} {} do not divide among {} devices", count, what, devices));
   }
-  if (reasons.empty()) return;
-  throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(reasons, ", ")));
+  return problems;
 }
-
-}  // namespace
 
 Transformer shard_of(const Transformer& model, const TensorShard& shard) {
   Transformer part = model;
@@ -62,44 +79,61 @@ std::int64_t first_of_vocabulary(const Transformer& model, const TensorShard& sh
   return part_of(model.vocabulary, shard).begin;
 }
 
-ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& shard) : shard_(shard) {
+ParameterLayout::ParameterLayout(const Transformer& model, const TensorShard& shard, const PipelineStage& stage)
+    : shard_(shard) {
   require_executable(model, shard.devices);
   residual_share_ = 1 / std::sqrt(2 * static_cast<double>(model.layers));
+  const Matrix table{model.vocabulary, model.hidden, Cut::rows, Start::usual};
+  const std::int64_t table_in_whole = whole_count_;
+  embedding_ = add(table, stage.has_embedding());
+  for (const bool here : layers_of(stage, model.layers)) layers_.push_back(add_layer(model, here));
+  final_norm_ = add({1, model.hidden, Cut::none, Start::ones}, stage.has_head());
+  if (!model.tied_embeddings) {
+    head_ = add(table, stage.has_head());
+  } else if (stage.has_head()) {
+    head_ = stage.has_embedding() ? embedding_ : place(table, table_in_whole);
+  }
+}
+
+LayerTensors ParameterLayout::add_layer(const Transformer& model, bool here) {
   const std::int64_t hidden = model.hidden;
   const std::int64_t query_width = model.heads * model.head_dim;
   const std::int64_t kv_width = model.kv_heads * model.head_dim;
   // Two matrices of which each device has rows, one after the other.
   const auto add_pair = [&](std::int64_t rows) {
-    const Tensor first = add(rows, hidden, Cut::rows, Start::usual);
-    return Tensor{first.begin, first.count + add(rows, hidden, Cut::rows, Start::usual).count};
+    const Matrix one{rows, hidden, Cut::rows, Start::usual};
+    const Tensor first = add(one, here);
+    return Tensor{first.begin, first.count + add(one, here).count};
   };
-  embedding_ = add(model.vocabulary, hidden, Cut::rows, Start::usual);
-  for (std::int64_t i = 0; i < model.layers; ++i) {
-    LayerTensors& layer = layers_.emplace_back();
-    layer.attention_norm = add(1, hidden, Cut::none, Start::ones);
-    layer.query = add(query_width, hidden, Cut::rows, Start::usual);
-    layer.key_value = add_pair(kv_width);
-    layer.output = add(hidden, query_width, Cut::columns, Start::residual);
-    layer.mlp_norm = add(1, hidden, Cut::none, Start::ones);
-    layer.gate_up = add_pair(model.ffn_hidden);
-    layer.down = add(hidden, model.ffn_hidden, Cut::columns, Start::residual);
-  }
-  final_norm_ = add(1, hidden, Cut::none, Start::ones);
-  head_ = model.tied_embeddings ? embedding_ : add(model.vocabulary, hidden, Cut::rows, Start::usual);
+  LayerTensors layer;
+  layer.attention_norm = add({1, hidden, Cut::none, Start::ones}, here);
+  layer.query = add({query_width, hidden, Cut::rows, Start::usual}, here);
+  layer.key_value = add_pair(kv_width);
+  layer.output = add({hidden, query_width, Cut::columns, Start::residual}, here);
+  layer.mlp_norm = add({1, hidden, Cut::none, Start::ones}, here);
+  layer.gate_up = add_pair(model.ffn_hidden);
+  layer.down = add({hidden, model.ffn_hidden, Cut::columns, Start::residual}, here);
+  return layer;
+}
+
+Tensor ParameterLayout::add(const Matrix& matrix, bool here) {
+  const std::int64_t in_whole = whole_count_;
+  whole_count_ += matrix.rows * matrix.width;
+  return here ? place(matrix, in_whole) : Tensor{};
 }
 
 // Rows follow one another in the whole model too: they are one long row.
-Tensor ParameterLayout::add(std::int64_t rows, std::int64_t width, Cut cut, Start start) {
-  Piece piece{count_, 1, rows * width, whole_count_, rows * width, start};
+Tensor ParameterLayout::place(const Matrix& matrix, std::int64_t in_whole) {
+  const auto& [rows, width, cut, start] = matrix;
+  Piece piece{count_, 1, rows * width, in_whole, rows * width, start};
   if (cut == Cut::rows) {
     const Range own = part_of(rows, shard_);
     piece.width = own.count * width;
     piece.in_whole += own.begin * width;
   } else if (cut == Cut::columns && shard_.devices > 1) {
     const Range own = part_of(width, shard_);
-    piece = {count_, rows, own.count, whole_count_ + own.begin, width, start};
+    piece = {count_, rows, own.count, in_whole + own.begin, width, start};
   }
-  whole_count_ += rows * width;
   count_ = piece.end();
   pieces_.push_back(piece);
   return {piece.begin, count_ - piece.begin};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/model/transformer.h"
@@ -32,6 +33,21 @@ struct TensorShard {
   int devices = 1;
 };
 
+/// One stage of the pipeline of an HDP rank. Of all chunks of layers (layers_of_chunk) it has every stages-th, from its
+/// own index on; the first stage has the embedding, the last one the final norm and the head.
+struct PipelineStage {
+  int index = 0;
+  int stages = 1;
+  int chunks = 1;  ///< Of each stage.
+  [[nodiscard]] bool has_embedding() const { return index == 0; }
+  [[nodiscard]] bool has_head() const { return index + 1 == stages; }
+};
+
+/// What is in the way of executing `model` on that many tensor-parallel devices: experts, biases, learned positions, an
+/// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among the
+/// devices. Empty if nothing is.
+[[nodiscard]] std::vector<std::string> execution_problems(const Transformer& model, int devices);
+
 /// What one device holds of `model`, as a model: its heads, its part of the MLP's width and of the vocabulary, which is
 /// cut into rows of ceil(vocabulary / devices), so that the last devices may have fewer.
 [[nodiscard]] Transformer shard_of(const Transformer& model, const TensorShard& shard);
@@ -40,20 +56,20 @@ struct TensorShard {
 
 /// Where the parameters that one device holds lie in one flat buffer, which is what its optimizer and its collectives
 /// see. Under tensor parallelism (Shoeybi et al. 2019) it has rows of the QKV and the gate-up matrices, of the
-/// embedding and of the head, columns of the output and the down projection, and all norms. The whole model is the
-/// layout of the one device that holds everything; the order of tensors is the same.
+/// embedding and of the head, columns of the output and the down projection, and all norms. A stage of a pipeline has
+/// those of its layers; where embedding and head are one table, the first and the last stage both have it. The whole
+/// model is the layout of the one device that holds everything; the order of tensors is the same.
 class ParameterLayout {
  public:
-  /// UnsupportedInput with everything about the model that cannot be executed: experts, biases, learned positions, an
-  /// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among
-  /// the devices.
-  explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {});
+  /// UnsupportedInput with all execution_problems() of the model. It has a layer for every chunk (checked).
+  explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {}, const PipelineStage& stage = {});
 
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] std::int64_t whole_count() const { return whole_count_; }  ///< Of the whole model.
-  [[nodiscard]] const Tensor& embedding() const { return embedding_; }     ///< [vocabulary, h]
-  [[nodiscard]] const std::vector<LayerTensors>& layers() const { return layers_; }
-  [[nodiscard]] const Tensor& final_norm() const { return final_norm_; }  ///< [h]
+  // Tensors that other stages have are empty.
+  [[nodiscard]] const Tensor& embedding() const { return embedding_; }               ///< [vocabulary, h]
+  [[nodiscard]] const std::vector<LayerTensors>& layers() const { return layers_; }  ///< Of the whole model.
+  [[nodiscard]] const Tensor& final_norm() const { return final_norm_; }             ///< [h]
   [[nodiscard]] const Tensor& head() const { return head_; }  ///< [vocabulary, h]; the embedding, if they are tied
 
   /// `count` parameters from `begin` on that follow one another in the whole model too, from `in_whole` on.
@@ -84,8 +100,18 @@ class ParameterLayout {
     [[nodiscard]] std::int64_t end() const { return begin + rows * width; }
   };
   enum class Cut { none, rows, columns };
-  /// A matrix [rows, width] of the whole model, of which the device has its share.
-  Tensor add(std::int64_t rows, std::int64_t width, Cut cut, Start start);
+  /// A matrix [rows, width].
+  struct Matrix {
+    std::int64_t rows;
+    std::int64_t width;
+    Cut cut;
+    Start start;
+  };
+  /// The next matrix of the whole model, of which the device has its share if it is `here`, on its stage.
+  Tensor add(const Matrix& matrix, bool here);
+  /// The device's share of a matrix that begins at `in_whole`.
+  Tensor place(const Matrix& matrix, std::int64_t in_whole);
+  LayerTensors add_layer(const Transformer& model, bool here);
   [[nodiscard]] std::size_t piece_of(std::int64_t index) const;
 
   TensorShard shard_;
@@ -94,7 +120,7 @@ class ParameterLayout {
   double residual_share_ = 1;
   Tensor embedding_, final_norm_, head_;
   std::vector<LayerTensors> layers_;
-  std::vector<Piece> pieces_;  ///< In their order, here and in the whole model.
+  std::vector<Piece> pieces_;  ///< In the order of this device.
 };
 
 }  // namespace hdpsim::kernels::exec

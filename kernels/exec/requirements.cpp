@@ -1,9 +1,12 @@
 #include "kernels/exec/requirements.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
+#include <vector>
 
+#include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::exec {
@@ -14,11 +17,31 @@ bool same_shape(const Transformer& a, const Transformer& b) {
          a.tied_embeddings == b.tied_embeddings;
 }
 
-void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks) {
+void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline) {
+  std::vector<std::string> problems;
+  const std::vector<std::string> of_model = execution_problems(model, static_cast<int>(mesh.tp));
+  if (!of_model.empty()) {
+    problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
+  }
+  const std::int64_t chunks = mesh.pp * pipeline.virtual_stages;
+  if (model.layers < chunks) {
+    problems.push_back(fmt::format("its {} layers do not make a pipeline of {} parts", model.layers, chunks));
+  }
+  if (mesh.pp > 1 && pipeline.schedule == PipelineSchedule::zb_h1) {
+    problems.emplace_back(
+        "the schedule zb-h1 cannot be executed: backward is not split here; choose 1f1b, gpipe or interleaved");
+  }
+  if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
+}
+
+void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
+                        std::int64_t chunks) {
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
-  if (plan.layers != model.layers) {
-    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}", plan.layers, model.name, model.layers));
+  if (plan.layers != model.layers / chunks) {
+    const std::string where = chunks == 1 ? "" : fmt::format(" in each of {} parts", chunks);
+    refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,
+                       model.layers / chunks, where));
   }
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,

@@ -47,6 +47,16 @@ Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& t
   return share;
 }
 
+std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank) {
+  const auto self = std::find(micro_batch.group.begin(), micro_batch.group.end(), rank);
+  HDPSIM_CHECK(self != micro_batch.group.end(), "rank {} is not in the group", rank.index());
+  std::int64_t rows = 0;
+  for (const Part& part : parts_of(micro_batch, static_cast<std::size_t>(self - micro_batch.group.begin()))) {
+    rows += part.tokens;
+  }
+  return rows;
+}
+
 std::int64_t target_count(const Plan& plan) {
   std::int64_t count = 0;
   for (const std::int64_t tokens : plan.sequence_tokens) count += tokens - 1;

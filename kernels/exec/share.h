@@ -26,6 +26,9 @@ struct Share {
 /// `rank` is one of the micro-batch's group. O(spans + rows).
 [[nodiscard]] Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens);
 
+/// How many rows `rank`, one of the group, holds. O(spans).
+[[nodiscard]] std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank);
+
 /// Tokens of the batch that have a next one: what the loss is a mean over.
 [[nodiscard]] std::int64_t target_count(const Plan& plan);
 

@@ -144,7 +144,9 @@ bool run_rank(const Training& training, kernels::Transport& transport, Teller* t
   const auto backend = kernels::make_cpu_backend();
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)},
-                                       .tp = static_cast<int>(work.mesh().tp)};
+                                       .tp = static_cast<int>(work.mesh().tp),
+                                       .pp = static_cast<int>(work.mesh().pp),
+                                       .virtual_stages = static_cast<int>(work.pipeline().virtual_stages)};
   std::vector<std::unique_ptr<exec::Executor>> models;
   for (std::size_t i = 0; i < turns.plans; ++i) {
     models.push_back(std::make_unique<exec::Executor>(*backend, transport, work.model(), settings));
@@ -220,12 +222,13 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   const std::int64_t first =
       options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
   for (std::size_t i = 0; i < work.plans(); ++i) {
-    exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks());
+    exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
+                             work.mesh().pp * work.pipeline().virtual_stages);
   }
   if (!options.out.empty()) prepare_folder(options.out);
   const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
-  const LoweringOptions lowering =
-      exec::lowering_for(*kernels::make_cpu_backend(), work.model(), work.mesh(), work.point->spec.recompute);
+  const LoweringOptions lowering = exec::lowering_for(*kernels::make_cpu_backend(), work.model(), work.mesh(),
+                                                      work.point->spec.recompute, work.pipeline());
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
@@ -285,7 +288,8 @@ void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
 
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   add_count(command, "--ranks", options.ranks,
-            "HDP ranks, of mesh.tp threads of this process each, on one node of the study's cluster (default: those of "
+            "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
+            "(default: those of "
             "the study)");
   const auto read = [&options](const std::string& text) {
     const Parsed<Duration> parsed = parse_duration(text);
@@ -316,7 +320,8 @@ void add_execute_command(CLI::App& app, Session& session) {
                    "ui.perfetto.dev as trace-N.json.gz")
       ->type_name("FOLDER");
   command->footer(
-      "Under mpirun or srun every process is a device, mesh.tp of which are a rank; alone, devices are threads.\n"
+      "Under mpirun or srun every process is a device, mesh.tp x mesh.pp of which are a rank; alone, devices are "
+      "threads.\n"
       "Example:\n  hdpsim execute configs/studies/real.yaml --plan hdp-balance --steps 3 --out real");
 }
 

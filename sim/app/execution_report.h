@@ -19,7 +19,7 @@ struct ExecutedStep {
   const Timeline& predicted;
   double core_share = 1;  ///< As in TimelineTitle.
   Timeline measured;
-  std::vector<Breakdown> processor;  ///< By rank, as the executor's.
+  std::vector<Breakdown> processor;  ///< By worker, as the executor's.
   Duration planning;                 ///< Of the plan, beside the step before.
 };
 
@@ -52,6 +52,7 @@ class ExecutionReport {
     Duration planning;
   };
   void write(const Program& program, const ExecutedStep& step) const;
+  void write_trace(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] std::string csv() const;
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "kernels/exec/parameters.h"
+#include "kernels/exec/requirements.h"
 #include "sim/app/study_choice.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
@@ -35,27 +35,29 @@ Plan read_sound_plan(const std::string& path) {
 
 // Devices of a rank. One where the study as it stands is wrong: what is wrong may be right on other ranks; if not, it
 // will be told then.
-std::int64_t tp_of(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
+std::int64_t rank_devices_of(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
   try {
     const Study study = load_study(file, options.overrides, catalog);
-    return chosen_point(study, options.point).spec.mesh.tp;
+    const Mesh& mesh = chosen_point(study, options.point).spec.mesh;
+    return mesh.tp * mesh.pp;
   } catch (const InputError&) {
     return 1;
   }
 }
 
 // How many HDP ranks the user asks for; 0 if the study may say.
-std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes, std::int64_t tp) {
+std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes,
+                          std::int64_t rank_devices) {
   if (!processes) return options.ranks;
-  if (*processes % tp != 0) {
-    throw InputError(fmt::format("{} processes have been started, but a rank is {} of them", *processes, tp),
-                     "start a multiple of mesh.tp");
+  if (*processes % rank_devices != 0) {
+    throw InputError(fmt::format("{} processes have been started, but a rank is {} of them", *processes, rank_devices),
+                     "start a multiple of mesh.tp x mesh.pp");
   }
-  const std::int64_t ranks = *processes / tp;
+  const std::int64_t ranks = *processes / rank_devices;
   if (options.ranks == 0 || options.ranks == ranks) return ranks;
   throw InputError(fmt::format("--ranks is {}, but {} processes have been started", options.ranks, *processes),
-                   tp == 1 ? "leave --ranks out: each process is a rank"
-                           : fmt::format("leave --ranks out: {} processes are a rank", tp));
+                   rank_devices == 1 ? "leave --ranks out: each process is a rank"
+                                     : fmt::format("leave --ranks out: {} processes are a rank", rank_devices));
 }
 
 // The study as it stands, if it is fine and for so many ranks.
@@ -70,13 +72,13 @@ std::optional<Study> study_for(std::int64_t ranks, const std::string& file, cons
 }
 
 // The study on as many ranks as wanted: its own cluster if that has them, else one node of it with so many devices.
-Study study_on(std::int64_t ranks, std::int64_t tp, const std::string& file, const ExecuteOptions& options,
+Study study_on(std::int64_t ranks, std::int64_t rank_devices, const std::string& file, const ExecuteOptions& options,
                Catalog& catalog) {
   if (ranks == 0) return load_study(file, options.overrides, catalog);
   if (std::optional<Study> study = study_for(ranks, file, options, catalog)) return std::move(*study);
   std::vector<std::string> overrides = options.overrides;
-  overrides.push_back(fmt::format("cluster.gpus={}", ranks * tp));
-  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * tp));
+  overrides.push_back(fmt::format("cluster.gpus={}", ranks * rank_devices));
+  overrides.push_back(fmt::format("cluster.node.gpus={}", ranks * rank_devices));
   return load_study(file, overrides, catalog);
 }
 
@@ -88,7 +90,7 @@ void require_match(const Work& work, std::int64_t ranks, const std::string& file
   if (ranks != 0 && mesh.hdp != ranks) {
     throw InputError(fmt::format("the study has {} HDP ranks, not {}", mesh.hdp, ranks), "leave out mesh.hdp");
   }
-  (void)kernels::exec::ParameterLayout(work.model(), {0, static_cast<int>(mesh.tp)});
+  kernels::exec::require_executable(work.model(), mesh, work.point->spec.pipeline);
 }
 
 // Every policy of --plan once, in the order in which they are named; or all of them.
@@ -169,10 +171,10 @@ Work read_work(const ExecuteOptions& options, const std::optional<int>& processe
   if (!plan_given && !options.study.empty()) throw InputError("--study belongs to a plan, but a study is given");
   if (plan_given) work.plan = read_sound_plan(options.file);
   const std::string& study = plan_given ? options.study : options.file;
-  const std::int64_t tp = tp_of(study, options, catalog);
-  const std::int64_t ranks = wanted_ranks(options, processes, tp);
+  const std::int64_t rank_devices = rank_devices_of(study, options, catalog);
+  const std::int64_t ranks = wanted_ranks(options, processes, rank_devices);
   const std::int64_t wanted = ranks == 0 && work.plan ? work.plan->ranks : ranks;
-  work.study = study_on(wanted, tp, study, options, catalog);
+  work.study = study_on(wanted, rank_devices, study, options, catalog);
   work.point = &chosen_point(work.study, options.point);
   if (!plan_given) work.policies = chosen_policies(work.study, options);
   require_match(work, wanted, options.file);

@@ -40,8 +40,9 @@ struct Work {
 
   [[nodiscard]] const Mesh& mesh() const { return point->spec.mesh; }
   [[nodiscard]] std::int64_t ranks() const { return mesh().hdp; }
-  /// Threads or processes that run it: tp of them are a rank.
+  /// Threads or processes that run it: tp x pp of them are a rank.
   [[nodiscard]] std::int64_t devices() const { return mesh().devices(); }
+  [[nodiscard]] const PipelineOptions& pipeline() const { return point->spec.pipeline; }
   [[nodiscard]] const Transformer& model() const { return point->spec.model; }
   [[nodiscard]] std::size_t plans() const { return plan ? 1 : policies.size(); }
   [[nodiscard]] std::string plan_name(std::size_t which) const;

@@ -102,6 +102,32 @@ TEST_CASE("ranks of two devices train as ranks of one do", "[execute]") {
   CHECK(predicted.size() > instructions_of(here.read("one/predicted-1.jsonl")).size());
 }
 
+TEST_CASE("ranks of two pipeline stages train as ranks of one do, and are compared instruction by instruction",
+          "[execute][pp]") {
+  const RealWorkplace here;
+  const std::string arguments = "execute small.yaml --plan hdp-balance --steps 2 --ranks 2 ";
+  REQUIRE(here.hdpsim(arguments + "--out one").code == 0);
+  const std::vector<double> one = losses_of(here.read("one/steps.csv"));
+  for (const std::string schedule : {"1f1b", "gpipe", "interleaved --set mesh.virtual_stages=2"}) {
+    CAPTURE(schedule);
+    const Outcome outcome = here.hdpsim(arguments + "--set mesh.pp=2 --out two --set mesh.schedule=" + schedule);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK_THAT(outcome.out, Contains("on 2 ranks") && Contains("bubble"));
+    const std::vector<double> two = losses_of(here.read("two/steps.csv"));
+    REQUIRE(two.size() == 2);
+    for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
+    CHECK(instructions_of(here.read("two/predicted-1.jsonl")) == instructions_of(here.read("two/measured-1.jsonl")));
+  }
+  const Outcome compared = here.hdpsim("compare two");
+  CAPTURE(compared.err);
+  CHECK(compared.code == 0);
+  CHECK_THAT(compared.out, Contains("1, stage 1") && Contains("attention backward") && Contains("bubble"));
+  const Outcome refused = here.hdpsim(arguments + "--set mesh.pp=2 --set mesh.schedule=zb-h1");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("the schedule zb-h1 cannot be executed"));
+}
+
 TEST_CASE("what is computed again or was on the host changes nothing of the training", "[execute]") {
   const RealWorkplace here;
   REQUIRE(here.hdpsim("execute small.yaml --plan hdp-naive --steps 2 --ranks 2 --out kept").code == 0);
@@ -333,12 +359,16 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
   CHECK(instructions_of(here.read("processes/measured-1.jsonl")) ==
         instructions_of(here.read("threads/measured-1.jsonl")));
 
-  const std::string of_two = "execute small.yaml --plan hdp-balance --set mesh.tp=2 --set cluster.gpus=4 --out ";
-  REQUIRE(here.hdpsim(of_two + "two-threads").code == 0);
-  const Outcome pairs = here.hdpsim(of_two + "two-processes", mpirun(4));
-  CAPTURE(pairs.err);
-  REQUIRE(pairs.code == 0);
-  CHECK(losses_of(here.read("two-processes/steps.csv")) == losses_of(here.read("two-threads/steps.csv")));
+  for (const std::string mesh : {"tp", "pp"}) {
+    CAPTURE(mesh);
+    const std::string of_two =
+        fmt::format("execute small.yaml --plan hdp-balance --set mesh.{0}=2 --set cluster.gpus=4 --out {0}-", mesh);
+    REQUIRE(here.hdpsim(of_two + "threads").code == 0);
+    const Outcome pairs = here.hdpsim(of_two + "processes", mpirun(4));
+    CAPTURE(pairs.err);
+    REQUIRE(pairs.code == 0);
+    CHECK(losses_of(here.read(mesh + "-processes/steps.csv")) == losses_of(here.read(mesh + "-threads/steps.csv")));
+  }
 
   const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
   CHECK(refused.code == 2);
@@ -354,11 +384,15 @@ TEST_CASE("a process that dies or stands still ends the job, and the last checkp
   // Rank 1 gets a signal after a while; the shell becomes hdpsim, so its number stays.
   here.write("struck",
              "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then (sleep 1.5; kill -$1 $$) & fi\nshift\nexec \"$@\"\n");
-  for (const std::string signal : {"KILL", "STOP"}) {
-    CAPTURE(signal);
+  // Two ranks, or two stages of one.
+  for (const auto& [signal, mesh] : {std::pair<std::string, std::string>{"KILL", ""},
+                                     {"STOP", ""},
+                                     {"KILL", " --set mesh.pp=2"},
+                                     {"STOP", " --set mesh.pp=2"}}) {
+    CAPTURE(signal, mesh);
     const auto begin = std::chrono::steady_clock::now();
     const Outcome outcome =
-        here.hdpsim("execute fast.yaml --steps 1000000 --checkpoint kept --checkpoint-every 1 --patience 1s",
+        here.hdpsim("execute fast.yaml --steps 1000000 --checkpoint kept --checkpoint-every 1 --patience 1s" + mesh,
                     mpirun(2) + " sh struck " + signal);
     CAPTURE(outcome.err);
     CHECK(outcome.code != 0);
@@ -367,7 +401,7 @@ TEST_CASE("a process that dies or stands still ends the job, and the last checkp
       CHECK(outcome.code == 3);
       CHECK_THAT(outcome.err, Contains("error: ") && Contains("nothing has moved for 1 s") && Contains("rank 1"));
     }
-    const Outcome resumed = here.hdpsim("execute fast.yaml --checkpoint kept --resume");
+    const Outcome resumed = here.hdpsim("execute fast.yaml --checkpoint kept --resume" + mesh);
     CAPTURE(resumed.err);
     CHECK(resumed.code == 0);
     CHECK(last_step(resumed.out) > 0);

@@ -34,6 +34,21 @@ inline Transformer tiny_model(std::int64_t layers = 2) {
   return model;
 }
 
+/// Four heads, and a vocabulary and hidden size that four devices do not divide.
+inline Transformer four_heads(std::int64_t layers = 2) {
+  Transformer model = tiny_model(layers);
+  model.heads = model.kv_heads = 4;
+  return model;
+}
+
+/// A dot product of K terms in fp32 is off by about sqrt(K) 2^-24 of its size, and sums behind each other add up in
+/// squares. Here K is at most a few hundred (tokens, widths) and a gradient has some tens of products behind it:
+/// sqrt(300 x 30) 2^-24 = 6e-6.
+inline constexpr double rounding = 6e-6;
+
+/// Of a batch.
+inline const std::vector<std::int64_t> mixed_lengths = {130, 7, 64, 1, 33, 16, 2, 90, 5, 41};
+
 /// A micro-batch by hand: its ranks in ring order, and its sequences.
 struct HandMicroBatch {
   std::vector<std::size_t> group;
@@ -63,6 +78,12 @@ inline Plan hand_plan(std::int64_t ranks, std::int64_t layers, std::vector<std::
   const std::vector<std::string> problems = check_plan(plan);
   HDPSIM_CHECK(problems.empty(), "a plan by hand: {}", problems.front());
   return plan;
+}
+
+/// Of mixed_lengths: rings of both ranks and packs of one; on one rank, two packs.
+inline Plan packs_and_rings(std::int64_t hdp, std::int64_t layers) {
+  if (hdp == 1) return hand_plan(1, layers, mixed_lengths, {{{0}, {0, 1, 2, 3}}, {{0}, {4, 5, 6, 7, 8, 9}}});
+  return hand_plan(2, layers, mixed_lengths, {{{0, 1}, {0}}, {{1}, {1, 2, 3}}, {{1, 0}, {7, 8, 4}}, {{0}, {5, 6, 9}}});
 }
 
 /// All sequences on one rank, in one micro-batch.
@@ -121,23 +142,40 @@ struct Training {
 struct Way {
   int tp = 1;
   Recompute recompute = Recompute::none;
+  int pp = 1;
+  PipelineOptions pipeline = {};
+  [[nodiscard]] Mesh mesh(std::int64_t hdp) const { return {.hdp = hdp, .tp = tp, .pp = pp}; }
 };
 
-/// Trains for as many steps as there are plans, on devices that are threads.
+/// `options` for the mesh of `way`.
+inline TrainingOptions options_for(const Way& way, TrainingOptions options = {}) {
+  options.tp = way.tp;
+  options.pp = way.pp;
+  options.virtual_stages = static_cast<int>(way.pipeline.virtual_stages);
+  return options;
+}
+
+/// A plan as one for a pipeline of `way` counts layers.
+inline Plan planned_for(const Way& way, Plan plan) {
+  plan.layers /= way.pp * way.pipeline.virtual_stages;
+  return plan;
+}
+
+/// Trains for as many steps as there are plans, which are made for pipelines of one stage, on devices that are threads.
 inline Training train(const Transformer& model, const std::vector<Plan>& plans, const TokenSource& tokens,
-                      TrainingOptions options = {}, std::chrono::milliseconds limit = default_time_limit,
+                      const TrainingOptions& options = {}, std::chrono::milliseconds limit = default_time_limit,
                       const Way& way = {}) {
   Training result;
-  options.tp = way.tp;
   run_ranks(
-      static_cast<int>(plans.front().ranks) * way.tp,
+      static_cast<int>(way.mesh(plans.front().ranks).devices()),
       [&](Transport& transport) {
         const auto backend = make_cpu_backend();
-        Executor executor(*backend, transport, model, options);
+        Executor executor(*backend, transport, model, options_for(way, options));
         Training own;
-        for (const Plan& plan : plans) {
+        for (const Plan& whole : plans) {
+          const Plan plan = planned_for(way, whole);
           const LoweringOptions lowering =
-              lowering_for(*backend, model, {.hdp = plan.ranks, .tp = way.tp}, way.recompute);
+              lowering_for(*backend, model, way.mesh(plan.ranks), way.recompute, way.pipeline);
           StepOutcome outcome = executor.run_step(Program(plan, lowering), tokens);
           own.losses.push_back(outcome.loss);
           if (outcome.timeline) own.timelines.push_back(std::move(*outcome.timeline));

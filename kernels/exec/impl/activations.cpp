@@ -33,7 +33,9 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
-Rows rows_of(std::int64_t all, const TensorShard& shard) {
+}  // namespace
+
+Rows rows_on(const TensorShard& shard, std::int64_t all) {
   Rows rows{.all = all};
   rows.share = (all + shard.devices - 1) / shard.devices;
   rows.padded = rows.share * shard.devices;
@@ -41,8 +43,6 @@ Rows rows_of(std::int64_t all, const TensorShard& shard) {
   rows.own = std::min(rows.share, all - rows.begin);
   return rows;
 }
-
-}  // namespace
 
 std::vector<Activations::Home> Activations::layer_tensors() const {
   const std::int64_t own = rows_.share * model_.hidden;
@@ -68,7 +68,7 @@ void Activations::choose_for_host(double share) {
   std::vector<Home*> kept;
   std::int64_t all = 0;
   for (Home& home : homes_) {
-    if (home.places == 1) continue;
+    if (!home.is_kept) continue;
     kept.push_back(&home);
     all += home.floats;
   }
@@ -80,76 +80,90 @@ void Activations::choose_for_host(double share) {
   }
 }
 
-// Returns what the layers take, in floats.
-std::int64_t Activations::lay_out_layers(const Keeping& keeping) {
+void Activations::lay_out_layers(const Keeping& keeping) {
   homes_ = layer_tensors();
   for (Home& home : homes_) {
     const bool is_input = home.tensor == &LayerActivations::input;
     const bool again =
         keeping.recompute == Recompute::full ? !is_input : keeping.recompute == Recompute::selective && home.is_core;
-    home.places = again ? 1 : model_.layers;
+    home.is_kept = !again;
+    home.places = again ? 1 : chunk_.layers.count;
   }
-  if (model_.layers > layers_that_stay) choose_for_host(keeping.offload);
+  if (chunk_.layers.count > layers_that_stay) choose_for_host(keeping.offload);
   host_floats_ = 0;
-  Carver carver(nullptr);
+  Carver kept(nullptr);
+  Carver workspace(nullptr);
   for (Home& home : homes_) {
     if (home.to_host) {
       home.places = home.tensor == &LayerActivations::input ? layers_that_stay + 1 : layers_that_stay;
       home.host_begin = host_floats_;
       host_floats_ += home.floats;
     }
+    Carver& carver = home.is_kept ? kept : workspace;
     home.begin = carver.used();
     for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.floats);
   }
-  return carver.used();
+  kept_by_layers_ = kept.used();
+  workspace_of_layers_ = workspace.used();
 }
 
-SharedActivations Activations::lay_out_shared(const Take& take) const {
+// What forward leaves to backward is kept; only the head leaves anything.
+SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_workspace) const {
   const std::int64_t own = rows_.share * model_.hidden;
   const std::int64_t gathered = rows_.padded * model_.hidden;
   const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
   static_assert(sizeof(std::int32_t) == sizeof(float));
-  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(take(rows_.all)); };
+  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(kept(rows_.all)); };
+  const auto of_head = [&](std::int64_t count) { return chunk_.has_head ? kept(count) : nullptr; };
   return {.ids = take_ids(),
           .targets = take_ids(),
           .positions = take_ids(),
-          .output = take(own),
-          .final_inverse_rms = take(rows_.share),
-          .final_normed = take(gathered),
-          .logits = take(rows_.all * model_.vocabulary),
-          .log_sum_exp = take(shard_.devices * rows_.all),
-          .loss = take(rows_.all),
-          .d_x = take(gathered),
-          .d_normed = take(gathered),
-          .d_inner = take(rows_.all * model_.ffn_hidden),
-          .d_o = take(query),
-          .d_q = take(query),
-          .d_kv = take(rows_.all * 2 * model_.kv_heads * model_.head_dim)};
+          .output = chunk_.has_head ? kept(own) : in_workspace(own),
+          .final_inverse_rms = of_head(rows_.share),
+          .final_normed = of_head(gathered),
+          .logits = of_head(rows_.all * model_.vocabulary),
+          .log_sum_exp = of_head(shard_.devices * rows_.all),
+          .loss = of_head(rows_.all),
+          .d_x = in_workspace(gathered),
+          .d_normed = in_workspace(gathered),
+          .d_inner = in_workspace(rows_.all * model_.ffn_hidden),
+          .d_o = in_workspace(query),
+          .d_q = in_workspace(query),
+          .d_kv = in_workspace(rows_.all * 2 * model_.kv_heads * model_.head_dim)};
 }
 
-void Activations::begin(const Share& share, const Keeping& keeping) {
-  rows_ = rows_of(share.rows(), shard_);
-  const std::int64_t layers = lay_out_layers(keeping);
-  Carver counting(nullptr);
-  (void)lay_out_shared(std::ref(counting));
-  reserve(layers + counting.used());
-  Carver carver(static_cast<float*>(memory_.get()) + layers);
-  shared_ = lay_out_shared(std::ref(carver));
+SharedActivations Activations::shared() const {
+  Carver kept(memory_.data() + kept_by_layers_);
+  Carver in_workspace(workspace_.data() + workspace_of_layers_);
+  return lay_out_shared(std::ref(kept), std::ref(in_workspace));
+}
+
+void Activations::begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping) {
+  rows_ = rows_on(shard_, share.rows());
+  chunk_ = chunk;
+  lay_out_layers(keeping);
+  Carver kept(nullptr);
+  Carver in_workspace(nullptr);
+  (void)lay_out_shared(std::ref(kept), std::ref(in_workspace));
+  memory_.reserve(kept_by_layers_ + kept.used());
+  workspace_.reserve(workspace_of_layers_ + in_workspace.used());
+  reserve_host();
   upload_tokens(share);
 }
 
-void Activations::reserve(std::int64_t floats) {
-  if (floats > capacity_) {
-    backend_.synchronize();
-    memory_.reset();
-    memory_ = backend_.allocate(static_cast<std::size_t>(floats) * sizeof(float));
-    capacity_ = floats;
-  }
-  if (host_bytes() > host_capacity_) {
-    host_.reset();
-    host_ = std::make_unique<float[]>(host_bytes() / sizeof(float));
-    host_capacity_ = host_bytes();
-  }
+void GrowingMemory::reserve(std::int64_t floats) {
+  if (floats <= capacity_) return;
+  backend_.synchronize();
+  memory_.reset();
+  memory_ = backend_.allocate(bytes_of(floats));
+  capacity_ = floats;
+}
+
+void Activations::reserve_host() {
+  if (host_bytes() <= host_capacity_) return;
+  host_.reset();
+  host_ = std::make_unique<float[]>(host_bytes() / sizeof(float));
+  host_capacity_ = host_bytes();
 }
 
 void Activations::upload_tokens(const Share& share) {
@@ -165,9 +179,10 @@ void Activations::upload_tokens(const Share& share) {
     for (std::int32_t& target : targets) target = here(target, target < 0 ? -1 : model_.vocabulary);
   }
   const std::size_t bytes = ids.size() * sizeof(std::int32_t);
-  backend_.upload(shared_.ids, ids.data(), bytes);
-  backend_.upload(shared_.targets, targets.data(), bytes);
-  backend_.upload(shared_.positions, share.positions.data(), bytes);
+  const SharedActivations places = shared();
+  backend_.upload(places.ids, ids.data(), bytes);
+  backend_.upload(places.targets, targets.data(), bytes);
+  backend_.upload(places.positions, share.positions.data(), bytes);
 }
 
 LayerActivations Activations::layer(std::int64_t index) const {
@@ -177,11 +192,12 @@ LayerActivations Activations::layer(std::int64_t index) const {
 }
 
 float* Activations::device_place(const Home& home, std::int64_t index) const {
-  return static_cast<float*>(memory_.get()) + home.begin + (index % home.places) * aligned(home.floats);
+  float* const base = home.is_kept ? memory_.data() : workspace_.data();
+  return base + home.begin + (index - chunk_.layers.first) % home.places * aligned(home.floats);
 }
 
 float* Activations::host_place(const Home& home, std::int64_t index) const {
-  return host_.get() + index * host_floats_ + home.host_begin;
+  return host_.get() + (index - chunk_.layers.first) * host_floats_ + home.host_begin;
 }
 
 std::vector<CopyThread::Copy> Activations::copies(std::int64_t index, bool to_host) const {
@@ -202,7 +218,7 @@ std::size_t Activations::layer_bytes() const {
 }
 
 std::size_t Activations::host_bytes() const {
-  return bytes_of(std::max<std::int64_t>(0, model_.layers - layers_that_stay) * host_floats_);
+  return bytes_of(std::max<std::int64_t>(0, chunk_.layers.count - layers_that_stay) * host_floats_);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -11,6 +11,7 @@
 #include "kernels/spec/backend.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
+#include "sim/program/pipeline.h"
 
 namespace hdpsim::kernels::exec {
 
@@ -24,6 +25,9 @@ struct Rows {
   std::int64_t padded = 0;  ///< devices x share: what gathered buffers hold.
   std::int64_t begin = 0;   ///< Of the own rows.
 };
+
+/// Of `all` rows.
+[[nodiscard]] Rows rows_on(const TensorShard& shard, std::int64_t all);
 
 /// What a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value heads of the
 /// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they
@@ -43,7 +47,14 @@ struct LayerActivations {
   float* inner = nullptr;       ///< [T, f]
 };
 
-/// What all layers share.
+/// Layers that a pass goes through one after another: all of them, or a chunk of a pipeline.
+struct ModelChunk {
+  LayerRange layers;
+  bool has_head = true;
+  [[nodiscard]] std::int64_t last_layer() const { return layers.first + layers.count - 1; }
+};
+
+/// What all layers of a chunk share. Gradients, and the output of a chunk without the head, live as long as a pass.
 struct SharedActivations {
   std::int32_t* ids = nullptr;      ///< In the device's part of the vocabulary; -1: in another's.
   std::int32_t* targets = nullptr;  ///< Likewise; beyond it: in another's; -1: none.
@@ -70,38 +81,58 @@ struct Keeping {
   double offload = 0;
 };
 
-/// Memory of one micro-batch after the other, in one piece that grows; that on the host in another. A tensor that is
-/// kept has a place for every layer. One that is computed again has one for all; one that goes to the host has two, for
-/// the layers that are on the device, and the layer's input three, as the layer before writes it.
+/// Device memory that grows. What was in it is then lost.
+class GrowingMemory {
+ public:
+  explicit GrowingMemory(Backend& backend) : backend_(backend) {}
+  void reserve(std::int64_t floats);
+  [[nodiscard]] float* data() const { return static_cast<float*>(memory_.get()); }
+  [[nodiscard]] std::int64_t capacity() const { return capacity_; }  ///< In floats.
+
+ private:
+  Backend& backend_;
+  DeviceMemory memory_;
+  std::int64_t capacity_ = 0;
+};
+
+/// What one micro-batch keeps of a chunk from its forward to its backward pass, in one piece of memory that grows from
+/// one such to the next; that on the host in another. A tensor that is kept has a place for every layer. One that goes
+/// to the host has two, for the layers that are on the device, and the layer's input three, as the layer before writes
+/// it. What is computed again has one place for all layers, in the workspace, as all that no pass leaves to another.
 class Activations {
  public:
-  /// `model`: the whole one.
-  Activations(Backend& backend, const Transformer& model, const TensorShard& shard)
+  /// `model`: the whole one. `workspace`: of the device, for one pass at a time; it outlives the activations.
+  Activations(Backend& backend, const Transformer& model, const TensorShard& shard, GrowingMemory& workspace)
       : backend_(backend),
         model_(shard_of(model, shard)),
         shard_(shard),
-        first_of_vocabulary_(exec::first_of_vocabulary(model, shard)) {}
+        first_of_vocabulary_(exec::first_of_vocabulary(model, shard)),
+        memory_(backend),
+        workspace_(workspace) {}
 
   /// Room for the rows of a share, whose ids, targets and positions are uploaded.
-  void begin(const Share& share, const Keeping& keeping = {});
+  void begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping = {});
   [[nodiscard]] const Rows& rows() const { return rows_; }
+  [[nodiscard]] const ModelChunk& chunk() const { return chunk_; }
+  /// `index`: among all layers of the model, as everywhere below; one of the chunk.
   [[nodiscard]] LayerActivations layer(std::int64_t index) const;
-  [[nodiscard]] const SharedActivations& shared() const { return shared_; }
+  [[nodiscard]] SharedActivations shared() const;
 
   /// The copies that bring what goes to the host of a layer there, or back to where layer() says. Memory of the backend
   /// is read and written as the host's.
   [[nodiscard]] std::vector<CopyThread::Copy> copies(std::int64_t index, bool to_host) const;
 
-  /// Of all layers of this micro-batch, on the device and on the host.
+  /// Of all layers of the chunk, on the device (workspace included) and on the host.
   [[nodiscard]] std::size_t layer_bytes() const;
   [[nodiscard]] std::size_t host_bytes() const;
 
  private:
-  /// Where a tensor lies in all layers: that of layer i at begin + (i mod places) x floats.
+  /// Where a tensor lies in all layers: that of the chunk's layer i at begin + (i mod places) x floats.
   struct Home {
     float* LayerActivations::*tensor = nullptr;
     std::int64_t floats = 0;
     bool is_core = false;  ///< Of attention: what selective recomputation computes again.
+    bool is_kept = true;   ///< Not in the workspace.
     std::int64_t places = 1;
     bool to_host = false;
     std::int64_t begin = 0;
@@ -111,9 +142,9 @@ class Activations {
   [[nodiscard]] std::vector<Home> layer_tensors() const;
   /// Which tensors go to the host.
   void choose_for_host(double share);
-  std::int64_t lay_out_layers(const Keeping& keeping);
-  [[nodiscard]] SharedActivations lay_out_shared(const Take& take) const;
-  void reserve(std::int64_t floats);
+  void lay_out_layers(const Keeping& keeping);
+  [[nodiscard]] SharedActivations lay_out_shared(const Take& kept, const Take& in_workspace) const;
+  void reserve_host();
   void upload_tokens(const Share& share);
   [[nodiscard]] float* device_place(const Home& home, std::int64_t index) const;
   [[nodiscard]] float* host_place(const Home& home, std::int64_t index) const;
@@ -123,13 +154,16 @@ class Activations {
   TensorShard shard_;
   std::int64_t first_of_vocabulary_;
   Rows rows_;
+  ModelChunk chunk_;
   std::vector<Home> homes_;
-  std::int64_t host_floats_ = 0;   ///< Of a layer.
-  std::int64_t capacity_ = 0;      ///< Of memory_, in floats.
-  DeviceMemory memory_;            ///< The layers' tensors, then what they share.
+  std::int64_t kept_by_layers_ =
+      0;  ///< What the layers' tensors take of memory_, in floats: the shared ones follow ...
+  std::int64_t workspace_of_layers_ = 0;  ///< ... and of the workspace.
+  std::int64_t host_floats_ = 0;          ///< Of a layer.
+  GrowingMemory memory_;
+  GrowingMemory& workspace_;
   std::unique_ptr<float[]> host_;  ///< One layer after the other; grows.
   std::size_t host_capacity_ = 0;  ///< In bytes.
-  SharedActivations shared_;
 };
 
 }  // namespace hdpsim::kernels::exec

@@ -28,6 +28,16 @@ void Dense::run(const LinearPart& stretch, const Place& place) {
   for (const DensePart part : stretch.parts) is_forward ? forward(part) : backward(part);
 }
 
+float* Dense::sent(const Activations& activations, Direction direction) const {
+  const SharedActivations shared = activations.shared();
+  return direction == Direction::forward ? shared.output : own_rows(shared.d_x, activations.rows());
+}
+
+float* Dense::received(const Activations& activations, Direction direction) const {
+  if (direction == Direction::forward) return activations.layer(activations.chunk().layers.first).input;
+  return own_rows(activations.shared().d_x, activations.rows());
+}
+
 void Dense::forward(DensePart part) {
   const LayerActivations& layer = layer_;
   const SharedActivations& shared = shared_;
@@ -191,7 +201,8 @@ void Dense::add(const float* a, const float* b, float* y) {
 }
 
 float* Dense::output_of(std::int64_t layer) const {
-  return layer + 1 < model_.layers ? at_->activations.layer(layer + 1).input : shared_.output;
+  const bool is_last = layer == at_->activations.chunk().last_layer();
+  return is_last ? shared_.output : at_->activations.layer(layer + 1).input;
 }
 
 void Dense::embed() {

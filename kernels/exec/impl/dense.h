@@ -21,7 +21,8 @@ namespace hdpsim::kernels::exec {
 ///   mlp               p = (silu(g) u) W_down^T with g, u = n W_gate_up^T
 ///   mlp_residual      x' = m + p
 ///   final_norm, head  logits = norm(x) W_head^T, the loss and the gradient of the logits
-/// and the gradients of all that. Gradients of parameters are added to. fp32 throughout.
+/// and the gradients of all that. Gradients of parameters are added to. fp32 throughout. In a pipeline a device runs
+/// the parts that its stage has.
 ///
 /// Under tensor parallelism weights are cut as ParameterLayout has them: x, m and the results of norms are rows of the
 /// device's own until they are gathered, p and the gradients of n partial sums until they are reduced, which
@@ -40,8 +41,8 @@ class Dense {
         parameters_(parameters),
         gradients_(gradients) {}
 
-  /// Where the parts of a stretch work. `layer` is ignored by those that do not belong to one; `loss_scale` is
-  /// CrossEntropy's.
+  /// Where the parts of a stretch work. `layer`, one of the chunk, is ignored by those that do not belong to one;
+  /// `loss_scale` is CrossEntropy's.
   struct Place {
     const Activations& activations;
     std::int64_t layer = 0;
@@ -49,6 +50,11 @@ class Dense {
   };
   void run(const LinearPart& stretch, const Place& place);
   void collective(const TensorParallelCollective& op, const Place& place);
+
+  /// What a pass leaves to the stage behind it (forward), or before it (backward), and where what comes from there
+  /// belongs: the device's own rows, [own, h], of the hidden states or of their gradient.
+  [[nodiscard]] float* sent(const Activations& activations, Direction direction) const;
+  [[nodiscard]] float* received(const Activations& activations, Direction direction) const;
 
  private:
   /// A linear layer of the model: y = x W^T, x [T, in], y [T, out].
@@ -86,7 +92,10 @@ class Dense {
 
   [[nodiscard]] bool is_alone() const { return devices_.size() == 1; }
   /// The device's own rows of a gathered buffer [G, h].
-  [[nodiscard]] float* own(float* gathered) const { return gathered + devices_.rank() * rows_.share * model_.hidden; }
+  [[nodiscard]] float* own_rows(float* gathered, const Rows& rows) const {
+    return gathered + devices_.rank() * rows.share * model_.hidden;
+  }
+  [[nodiscard]] float* own(float* gathered) const { return own_rows(gathered, rows_); }
   /// Where partial sums go, whose sum is wanted at `whole`.
   [[nodiscard]] float* partial(float* whole) const { return is_alone() ? whole : shared_.d_normed; }
   [[nodiscard]] std::int64_t query_width() const { return model_.heads * model_.head_dim; }

@@ -73,13 +73,14 @@ RankLog unpacked(const std::vector<std::byte>& bytes) {
 
 class Assembler {
  public:
-  Assembler(const Plan& plan, const std::vector<RankLog>& logs) : plan_(plan), logs_(logs) {}
+  Assembler(const Program& program, const std::vector<RankLog>& logs)
+      : plan_(program.plan()), pipeline_(program.pipeline()), logs_(logs) {}
 
   Timeline run() {
     for (const RankLog& log : logs_) timeline_.step_time = std::max(timeline_.step_time, log.end.since_start());
     note_exchanges();
     note_neighbours();
-    note_micro_batches();
+    note_intervals();
     for (const RankLog& log : logs_) {
       timeline_.ranks.push_back(breakdown(log));
       timeline_.instructions.insert(timeline_.instructions.end(), log.records.begin(), log.records.end());
@@ -88,8 +89,8 @@ class Assembler {
   }
 
  private:
-  /// Rank, micro-batch, block, iteration, instruction.
-  using Key = std::tuple<HdpRank, MicroBatchId, std::uint32_t, std::uint32_t, std::uint32_t>;
+  /// Rank, pass, block, iteration, instruction.
+  using Key = std::tuple<HdpRank, PassId, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   void note_exchanges() {
     for (const RankLog& log : logs_) {
@@ -99,8 +100,8 @@ class Assembler {
     }
   }
 
-  static Key key(HdpRank rank, const InstructionRecord& record) {
-    return {rank, record.micro_batch, record.block, record.iteration, record.instruction};
+  [[nodiscard]] Key key(HdpRank rank, const InstructionRecord& record) const {
+    return {rank, pass_of(record, pipeline_), record.block, record.iteration, record.instruction};
   }
 
   void note_neighbours() {
@@ -112,17 +113,21 @@ class Assembler {
     }
   }
 
-  void note_micro_batches() {
-    std::vector<MicroBatchInterval> intervals(plan_.micro_batches.size(),
-                                              {Instant::at(timeline_.step_time), Instant{}});
+  void note_intervals() {
+    const MicroBatchInterval never{Instant::at(timeline_.step_time), Instant{}};
+    timeline_.micro_batches.assign(plan_.micro_batches.size(), never);
+    if (pipeline_.stages() > 1) timeline_.passes.assign(pipeline_.passes(), never);
     for (const RankLog& log : logs_) {
       for (const InstructionRecord& record : log.records) {
-        MicroBatchInterval& interval = intervals[record.micro_batch.index()];
-        interval.begin = std::min(interval.begin, record.begin);
-        interval.end = std::max(interval.end, record.end);
+        extend(timeline_.micro_batches[record.micro_batch.index()], record);
+        if (pipeline_.stages() > 1) extend(timeline_.passes[pass_of(record, pipeline_).index()], record);
       }
     }
-    timeline_.micro_batches = std::move(intervals);
+  }
+
+  static void extend(MicroBatchInterval& interval, const InstructionRecord& record) {
+    interval.begin = std::min(interval.begin, record.begin);
+    interval.end = std::max(interval.end, record.end);
   }
 
   Breakdown breakdown(const RankLog& log) const {
@@ -136,7 +141,8 @@ class Assembler {
     const Duration unbooked = log.end.since_start() - times.total();
     HDPSIM_CHECK(unbooked >= Duration{}, "a rank has booked {} ps more than passed", -unbooked.picoseconds());
     times[Activity::overhead] += unbooked;
-    times[Activity::group_wait] += timeline_.step_time - log.end.since_start();
+    const Activity at_the_end = pipeline_.stages() > 1 ? Activity::bubble : Activity::group_wait;
+    times[at_the_end] += timeline_.step_time - log.end.since_start();
     return times;
   }
 
@@ -146,6 +152,7 @@ class Assembler {
   }
 
   const Plan& plan_;
+  const Pipeline& pipeline_;
   const std::vector<RankLog>& logs_;
   Timeline timeline_;
   std::map<Key, Instant> posted_;
@@ -167,8 +174,8 @@ std::vector<RankLog> received(Transport& transport, const RankLog& own, const st
 
 }  // namespace
 
-Timeline assemble(const Plan& plan, const std::vector<RankLog>& logs) {
-  return Assembler(plan, logs).run();
+Timeline assemble(const Program& program, const std::vector<RankLog>& logs) {
+  return Assembler(program, logs).run();
 }
 
 // Logs pass through host memory, which is where the transports of CPUs expect them.

@@ -21,11 +21,16 @@ Direction direction_of(const MicroBatchProgram& program, const Block& block) {
 
 }  // namespace
 
-double Interpreter::run(const Program& program, MicroBatchId id, HdpRank rank, const Batch& batch) {
-  at_ = {.program = &program, .micro_batch = id, .rank = rank, .batch = &batch};
-  instructions_ = program.micro_batch(id);
+double Interpreter::run(const Program& program, PassId id, HdpRank rank, const Batch& batch) {
+  at_ = {.program = &program, .id = id, .pass = program.pipeline().pass(id), .rank = rank, .batch = &batch};
+  instructions_ = program.pass(id);
+  if (program.pipeline().source(id)) {
+    (void)parts_.recorder.timed(Activity::bubble, [&] { parts_.messages.wait(id); });
+  }
+  const bool takes_share = instructions_.blocks.front().body.front().opcode == Opcode::overhead;
+  if (!takes_share) enter_pass();
   for (std::uint32_t block = 0; block < instructions_.blocks.size(); ++block) run_block(block);
-  return loss();
+  return leave_pass();
 }
 
 void Interpreter::run_block(std::uint32_t index) {
@@ -54,7 +59,7 @@ void Interpreter::run_iteration(const Block& block) {
 
 // A ring of several begins with its first exchange, which is posted before the first attention.
 bool Interpreter::begins_ring(const Instruction& instruction) const {
-  if (share_ && share_->documents.ranks() > 1) {
+  if (at_.share != nullptr && at_.share->documents.ranks() > 1) {
     return instruction.opcode == Opcode::exchange && instruction.ring_step == 1;
   }
   return instruction.opcode == Opcode::attention;
@@ -69,8 +74,8 @@ Direction Interpreter::ring_direction() const {
 }
 
 void Interpreter::begin_ring() {
-  const LayerActivations a = parts_.activations.layer(at_.layer);
-  const SharedActivations& s = parts_.activations.shared();
+  const LayerActivations a = at_.activations->layer(at_.layer);
+  const SharedActivations s = at_.activations->shared();
   if (ring_direction() == Direction::forward) {
     parts_.ring.begin(RingForward{.q = a.q, .kv = a.kv, .o = a.o, .lse = a.lse});
   } else {
@@ -96,14 +101,16 @@ void Interpreter::issue(const Instruction& instruction) {
 
 InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
   return {.rank = at_.rank,
-          .micro_batch = at_.micro_batch,
+          .micro_batch = at_.pass.micro_batch,
           .block = at_.block,
           .iteration = at_.iteration,
           .instruction = at_.instruction,
           .opcode = instruction.opcode,
           .stream = instruction.stream,
           .begin = {},
-          .end = {}};
+          .end = {},
+          .chunk = static_cast<std::uint32_t>(at_.pass.chunk),
+          .kind = at_.pass.kind};
 }
 
 // Whatever computes has ended when it was issued; only exchanges and copies can be waited for.
@@ -122,15 +129,16 @@ void Interpreter::wait_for_dependencies(const Instruction& instruction) {
 }
 
 std::int64_t Interpreter::layer_of(std::uint32_t iteration) const {
-  const std::int64_t iterations = instructions_.blocks[at_.block].iterations;
-  return at_.direction == Direction::forward ? iteration : iterations - 1 - iteration;
+  if (at_.activations == nullptr) return 0;
+  const LayerRange layers = at_.activations->chunk().layers;
+  return at_.direction == Direction::forward ? layers.first + iteration : layers.first + layers.count - 1 - iteration;
 }
 
 void Interpreter::copy(const Instruction& instruction, std::uint32_t iteration) {
   InstructionRecord record = record_of(instruction);
   record.iteration = iteration;
   const bool to_host = instruction.opcode == Opcode::offload;
-  const auto ticket = parts_.copies.start(parts_.activations.copies(layer_of(iteration), to_host));
+  const auto ticket = parts_.copies.start(at_.activations->copies(layer_of(iteration), to_host));
   copies_under_way_.push_back({{parts_.recorder.add(record), record.instruction, iteration}, ticket});
 }
 
@@ -197,16 +205,38 @@ void Interpreter::compute(const Instruction& instruction) {
 
 // The fixed work of a micro-batch on the host: whose tokens they are, and where they go.
 void Interpreter::take_share() {
-  share_ = share_of(at_.program->plan(), at_.micro_batch, static_cast<int>(at_.rank.index()), at_.batch->tokens);
-  const Keeping keeping{at_.program->options().recompute,
-                        at_.program->plan().micro_batches[at_.micro_batch.index()].offload};
-  parts_.activations.begin(*share_, keeping);
-  parts_.ring.join(*share_);
+  const auto rank = static_cast<int>(at_.rank.index());
+  parts_.in_flight.add(at_.pass.micro_batch,
+                       share_of(at_.program->plan(), at_.pass.micro_batch, rank, at_.batch->tokens));
+  enter_pass();
+}
+
+void Interpreter::enter_pass() {
+  const auto& [id, chunk, stage, kind] = at_.pass;
+  if (pass_direction() == Direction::forward) {
+    const std::int64_t chunks = at_.program->pipeline().chunks();
+    const LoweringOptions& options = at_.program->options();
+    const ModelChunk layers{layers_of_chunk(options.model.layers, chunks, chunk), chunk + 1 == chunks};
+    (void)parts_.in_flight.begin(id, chunk, layers,
+                                 {options.recompute, at_.program->pipeline().micro_batch(at_.id).offload});
+  }
+  at_.share = &parts_.in_flight.share(id);
+  at_.activations = &parts_.in_flight.activations(id, chunk);
+  parts_.ring.join(*at_.share);
+  parts_.messages.take(at_.id, parts_.dense.received(*at_.activations, pass_direction()));
+}
+
+double Interpreter::leave_pass() {
+  parts_.messages.send(at_.id, parts_.dense.sent(*at_.activations, pass_direction()));
+  if (at_.pass.kind == PassKind::forward) return 0;
+  const double sum = at_.activations->chunk().has_head ? loss() : 0;
+  parts_.in_flight.end(at_.pass.micro_batch, at_.pass.chunk);
+  return sum;
 }
 
 double Interpreter::loss() const {
-  std::vector<float> losses(share_->ids.size());
-  parts_.backend.download(losses.data(), parts_.activations.shared().loss, losses.size() * sizeof(float));
+  std::vector<float> losses(at_.share->ids.size());
+  parts_.backend.download(losses.data(), at_.activations->shared().loss, losses.size() * sizeof(float));
   return std::accumulate(losses.begin(), losses.end(), 0.0);
 }
 

@@ -4,9 +4,10 @@
 #include <deque>
 #include <optional>
 
-#include "kernels/exec/impl/activations.h"
 #include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
+#include "kernels/exec/impl/in_flight.h"
+#include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/tokens.h"
@@ -14,16 +15,18 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Runs the programs of micro-batches on one rank, instruction by instruction in the order of the body, which is one
-/// that their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it
-/// or the next exchange wants its stream. Copies to and from the host run beside both.
+/// Runs the programs of passes on one device, instruction by instruction in the order of the body, which is one that
+/// their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it or
+/// the next exchange wants its stream. Copies to and from the host run beside both, messages to other stages beside the
+/// passes that follow.
 class Interpreter {
  public:
   struct Parts {
     Backend& backend;
     Dense& dense;
     RingSteps& ring;
-    Activations& activations;
+    InFlight& in_flight;
+    PassMessages& messages;
     Recorder& recorder;
     CopyThread& copies;
   };
@@ -34,8 +37,9 @@ class Interpreter {
     const TokenSource& tokens;
     float loss_scale = 1;
   };
-  /// Forward and backward of one micro-batch; returns the sum of its rows' losses.
-  double run(const Program& program, MicroBatchId id, HdpRank rank, const Batch& batch);
+  /// One pass of a micro-batch. Returns the sum of its rows' losses where they are known: after the backward pass of
+  /// the chunk with the head; else 0.
+  double run(const Program& program, PassId id, HdpRank rank, const Batch& batch);
 
  private:
   void run_block(std::uint32_t index);
@@ -43,7 +47,7 @@ class Interpreter {
   [[nodiscard]] bool begins_ring(const Instruction& instruction) const;
   [[nodiscard]] Direction ring_direction() const;
   void begin_ring();
-  [[nodiscard]] Dense::Place dense_place() const { return {parts_.activations, at_.layer, at_.batch->loss_scale}; }
+  [[nodiscard]] Dense::Place dense_place() const { return {*at_.activations, at_.layer, at_.batch->loss_scale}; }
   void issue(const Instruction& instruction);
   void wait_for_dependencies(const Instruction& instruction);
   void wait_for_exchange();
@@ -56,16 +60,27 @@ class Interpreter {
   void prefetch_ahead(const Block& block);
   void wait_for_first_copy();
   void take_share();
-  double loss() const;
+  /// The pass has its activations, and what another stage has sent for it.
+  void enter_pass();
+  /// What it has computed goes on to the next stage.
+  double leave_pass();
+  /// In which it passes through the stages.
+  [[nodiscard]] Direction pass_direction() const {
+    return at_.pass.kind == PassKind::backward ? Direction::backward : Direction::forward;
+  }
+  [[nodiscard]] double loss() const;
   [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
   [[nodiscard]] std::int64_t layer_of(std::uint32_t iteration) const;
 
   /// Where the interpreter is.
   struct Place {
     const Program* program = nullptr;
-    MicroBatchId micro_batch;
+    PassId id;
+    StagePass pass;
     HdpRank rank;
     const Batch* batch = nullptr;
+    const Share* share = nullptr;
+    const Activations* activations = nullptr;
     std::uint32_t block = 0;
     std::uint32_t iteration = 0;
     std::uint32_t instruction = 0;
@@ -80,7 +95,6 @@ class Interpreter {
   Parts parts_;
   Place at_;
   MicroBatchProgram instructions_;
-  std::optional<Share> share_;
   std::optional<UnderWay> under_way_;
   struct CopyUnderWay {
     UnderWay what;

@@ -18,7 +18,7 @@ ShardedAdam::ShardedAdam(Backend& backend, Transport& transport, const Parameter
       transport_(transport),
       options_(options.adam),
       layout_(layout),
-      share_((layout.count() + transport.size() - 1) / transport.size()) {
+      share_(share_of(layout, transport)) {
   gradient_ = backend.allocate(bytes_of(share_));
   master_ = backend.allocate(bytes_of(share_));
   first_moment_ = backend.allocate(bytes_of(share_));

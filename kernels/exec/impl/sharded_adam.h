@@ -19,7 +19,10 @@ class ShardedAdam {
  public:
   ShardedAdam(Backend& backend, Transport& transport, const ParameterLayout& layout, const TrainingOptions& options);
 
-  /// Parameters of a share.
+  /// Parameters of a share, in a pool of devices with `layout`.
+  [[nodiscard]] static std::int64_t share_of(const ParameterLayout& layout, const Transport& pool) {
+    return (layout.count() + pool.size() - 1) / pool.size();
+  }
   [[nodiscard]] std::int64_t share() const { return share_; }
   /// Of all shares: what the buffers of parameters and gradients hold.
   [[nodiscard]] std::int64_t padded() const { return share_ * transport_.size(); }

@@ -11,6 +11,10 @@ namespace {
 constexpr std::int64_t layers = 6;
 constexpr std::int64_t tokens = 1000;
 
+ModelChunk whole(const Transformer& model) {
+  return {.layers = {0, model.layers}, .has_head = true};
+}
+
 struct Kept {
   double device = 0;
   double host = 0;
@@ -20,8 +24,9 @@ struct Kept {
 Kept kept(const Transformer& model, const Keeping& keeping, int devices = 1) {
   const auto backend = make_cpu_backend();
   const auto source = make_synthetic_tokens(model.vocabulary, 1);
-  Activations activations(*backend, model, {0, devices});
-  activations.begin(share_of(one_rank_plan(layers, {tokens}), MicroBatchId(0), 0, *source), keeping);
+  GrowingMemory workspace(*backend);
+  Activations activations(*backend, model, {0, devices}, workspace);
+  activations.begin(share_of(one_rank_plan(layers, {tokens}), MicroBatchId(0), 0, *source), whole(model), keeping);
   return {static_cast<double>(activations.layer_bytes()), static_cast<double>(activations.host_bytes())};
 }
 
@@ -81,8 +86,9 @@ TEST_CASE("models of two layers stay on the device", "[exec][memory]") {
   const auto backend = make_cpu_backend();
   const Transformer model = tiny_model(2);
   const auto source = make_synthetic_tokens(model.vocabulary, 1);
-  Activations activations(*backend, model, {});
-  activations.begin(share_of(one_rank_plan(2, {tokens}), MicroBatchId(0), 0, *source), {.offload = 1});
+  GrowingMemory workspace(*backend);
+  Activations activations(*backend, model, {}, workspace);
+  activations.begin(share_of(one_rank_plan(2, {tokens}), MicroBatchId(0), 0, *source), whole(model), {.offload = 1});
   CHECK(activations.host_bytes() == 0);
 }
 

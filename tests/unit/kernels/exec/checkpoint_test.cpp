@@ -39,17 +39,18 @@ Transformer two_by_two() {
   return model;
 }
 
-Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to, int tp = 1) {
+Run run(const std::vector<Plan>& plans, const fs::path& from, const fs::path& to, const Way& way = {}) {
   const Transformer model = two_by_two();
   const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
   Run result;
-  run_ranks(static_cast<int>(plans.front().ranks) * tp, [&](Transport& transport) {
+  run_ranks(static_cast<int>(way.mesh(plans.front().ranks).devices()), [&](Transport& transport) {
     const auto backend = make_cpu_backend();
-    Executor executor(*backend, transport, model, TrainingOptions{.adam = {}, .tp = tp});
+    Executor executor(*backend, transport, model, options_for(way));
     if (!from.empty() && executor.load(from) != plans.front().step) throw std::logic_error("another step");
     Run own;
-    for (const Plan& plan : plans) {
-      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks, .tp = tp});
+    for (const Plan& whole : plans) {
+      const Plan plan = planned_for(way, whole);
+      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(plan.ranks), way.recompute, way.pipeline);
       own.losses.push_back(executor.run_step(Program(plan, lowering), *tokens).loss);
     }
     if (!to.empty()) executor.save(to, plans.back().step + 1);
@@ -86,23 +87,37 @@ std::string bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST_CASE("a checkpoint knows nothing of tensor parallelism", "[exec][checkpoint][tp]") {
+TEST_CASE("a checkpoint knows nothing of the mesh that wrote it", "[exec][checkpoint][tp][pp]") {
   const test::TemporaryFolder folder;
   const fs::path of_one = folder.path() / "one";
-  const fs::path of_two = folder.path() / "two";
+  const fs::path of_mesh = folder.path() / "mesh";
   (void)run(plans_of(2, 0, 2), "", of_one);
-  (void)run(plans_of(2, 2, 3), of_one, of_two, 2);
   const Run whole = run(plans_of(2, 2, 4), of_one, "");
-  const Run end = run(plans_of(2, 3, 4), of_two, "");
-  CHECK(end.losses[0] == Approx(whole.losses[1]).epsilon(1e-5));
+  for (const Way& way : {Way{.tp = 2}, Way{.pp = 2}, Way{.tp = 2, .pp = 2}}) {
+    INFO("tp " << way.tp << ", pp " << way.pp);
+    (void)run(plans_of(2, 2, 3), of_one, of_mesh, way);
+    const Run end = run(plans_of(2, 3, 4), of_mesh, "");
+    CHECK(end.losses[0] == Approx(whole.losses[1]).epsilon(1e-5));
 
-  // To the bit where nothing is computed in between.
-  run_ranks(4, [&](Transport& transport) {
-    const auto backend = make_cpu_backend();
-    Executor executor(*backend, transport, two_by_two(), TrainingOptions{.adam = {}, .tp = 2});
-    executor.save(of_two, executor.load(of_one));
-  });
-  CHECK(bytes_of(of_two) == bytes_of(of_one));
+    // To the bit where nothing is computed in between.
+    run_ranks(static_cast<int>(way.mesh(2).devices()), [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, two_by_two(), options_for(way));
+      executor.save(of_mesh, executor.load(of_one));
+    });
+    CHECK(bytes_of(of_mesh) == bytes_of(of_one));
+  }
+}
+
+TEST_CASE("a pipeline goes on from its checkpoint to the bit", "[exec][checkpoint][pp]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "checkpoint";
+  const Way way{.pp = 2};
+  const Run whole = run(plans_of(2, 0, 4), "", "", way);
+  (void)run(plans_of(2, 0, 2), "", file, way);
+  const Run second = run(plans_of(2, 2, 4), file, "", way);
+  CHECK(second.parameters == whole.parameters);
+  CHECK(std::equal(second.losses.begin(), second.losses.end(), whole.losses.begin() + 2));
 }
 
 // A file like `from` with one change.

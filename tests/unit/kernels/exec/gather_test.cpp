@@ -47,8 +47,14 @@ std::vector<RankLog> two_logs() {
   return {first, second};
 }
 
+Timeline two_ranks() {
+  const Plan plan = hand_plan(2, 1, {8}, {{{0, 1}, {0}}});
+  const LoweringOptions lowering{.model = tiny_model(1), .mesh = {.hdp = 2}};
+  return assemble(Program(plan, lowering), two_logs());
+}
+
 TEST_CASE("a wait for an exchange is a wait for the peer until that has posted its side", "[exec][timeline]") {
-  const Timeline timeline = assemble(hand_plan(2, 1, {8}, {{{0, 1}, {0}}}), two_logs());
+  const Timeline timeline = two_ranks();
   CHECK(timeline.step_time == ps(100));
   REQUIRE(timeline.ranks.size() == 2);
   // After its end at 70 rank 0 has nothing to do; 20 of its time nobody has booked: 70 - 20 - 30.
@@ -64,7 +70,7 @@ TEST_CASE("a wait for an exchange is a wait for the peer until that has posted i
 }
 
 TEST_CASE("a micro-batch lasts from its first instruction to its last, on any rank", "[exec][timeline]") {
-  const Timeline timeline = assemble(hand_plan(2, 1, {8}, {{{0, 1}, {0}}}), two_logs());
+  const Timeline timeline = two_ranks();
   REQUIRE(timeline.micro_batches.size() == 1);
   CHECK(timeline.micro_batches[0].begin == at(10));
   CHECK(timeline.micro_batches[0].end == at(60));

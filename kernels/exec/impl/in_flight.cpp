@@ -1,0 +1,27 @@
+#include "kernels/exec/impl/in_flight.h"
+
+#include <algorithm>
+
+namespace hdpsim::kernels::exec {
+
+Activations& InFlight::begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping) {
+  auto& held = held_[{id, number}];
+  if (spare_.empty()) {
+    held = std::make_unique<Activations>(backend_, model_, shard_, workspace_);
+  } else {
+    held = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  held->begin(share(id), chunk, keeping);
+  return *held;
+}
+
+void InFlight::end(MicroBatchId id, std::int64_t number) {
+  const auto ended = held_.find({id, number});
+  spare_.push_back(std::move(ended->second));
+  held_.erase(ended);
+  const auto is_of_it = [id](const auto& entry) { return entry.first.first == id; };
+  if (std::none_of(held_.begin(), held_.end(), is_of_it)) shares_.erase(id);
+}
+
+}  // namespace hdpsim::kernels::exec

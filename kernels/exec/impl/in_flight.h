@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/exec/impl/activations.h"
+#include "kernels/exec/share.h"
+
+namespace hdpsim::kernels::exec {
+
+/// The micro-batches that have gone forward on one device and not yet backward: one without a pipeline, else as many as
+/// the schedule has in flight. Their memory goes on to the micro-batches that follow.
+class InFlight {
+ public:
+  /// `model`: the whole one.
+  InFlight(Backend& backend, const Transformer& model, const TensorShard& shard)
+      : backend_(backend), model_(model), shard_(shard), workspace_(backend) {}
+
+  /// Before the first pass of a micro-batch on this device.
+  void add(MicroBatchId id, Share share) { shares_.insert_or_assign(id, std::move(share)); }
+  /// Stays where it is until the micro-batch's last pass has ended.
+  [[nodiscard]] const Share& share(MicroBatchId id) const { return shares_.at(id); }
+
+  /// Of one chunk of the model, by its number, from its forward pass on ...
+  Activations& begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping);
+  [[nodiscard]] const Activations& activations(MicroBatchId id, std::int64_t number) const {
+    return *held_.at({id, number});
+  }
+  /// ... until the end of its backward pass.
+  void end(MicroBatchId id, std::int64_t number);
+
+  /// How many chunks had activations at once, at most.
+  [[nodiscard]] std::size_t most() const { return held_.size() + spare_.size(); }
+
+ private:
+  Backend& backend_;
+  const Transformer& model_;
+  TensorShard shard_;
+  GrowingMemory workspace_;
+  std::map<MicroBatchId, Share> shares_;
+  std::map<std::pair<MicroBatchId, std::int64_t>, std::unique_ptr<Activations>> held_;
+  std::vector<std::unique_ptr<Activations>> spare_;
+};
+
+}  // namespace hdpsim::kernels::exec

@@ -1,0 +1,146 @@
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "kernels/exec/executor.h"
+#include "kernels/exec/parameters.h"
+#include "kernels/spec/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/tiny_training.h"
+
+namespace hdpsim::kernels::exec {
+namespace {
+
+using Catch::Matchers::Contains;
+
+class FaultyTokens final : public TokenSource {
+ public:
+  explicit FaultyTokens(void (*fault)()) : fault_(fault) {}
+  [[nodiscard]] std::int64_t vocabulary() const override { return 61; }
+  void read(std::int64_t, std::int64_t sequence, std::int64_t, std::span<std::int32_t> tokens) const override {
+    if (sequence == 1) fault_();
+    std::fill(tokens.begin(), tokens.end(), 1);
+  }
+
+ private:
+  void (*fault_)();
+};
+
+TEST_CASE("a plan for another number of ranks or another model is refused by name", "[exec]") {
+  const Transformer model = tiny_model();
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  const auto run = [&](const Plan& plan, const TokenSource& source) {
+    run_ranks(2, [&](Transport& transport) {
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, model);
+      const LoweringOptions lowering = lowering_for(*backend, model, {.hdp = plan.ranks});
+      (void)executor.run_step(Program(plan, lowering), source);
+    });
+  };
+  CHECK_THROWS_WITH(run(hand_plan(3, 2, {9}, {{{0}, {0}}}), *tokens),
+                    Contains("the plan is for 3 ranks, but there are 2"));
+  CHECK_THROWS_WITH(run(hand_plan(2, 5, {9}, {{{0}, {0}}}), *tokens),
+                    Contains("the plan is for a model of 5 layers, 'tiny' has 2"));
+  CHECK_THROWS_WITH(run(hand_plan(2, 2, {9}, {{{0}, {0}}}), *make_synthetic_tokens(99, 1)),
+                    Contains("the data have a vocabulary of 99, 'tiny' has one of 61"));
+}
+
+TEST_CASE("all that a model has and the executor has not is named at once", "[exec]") {
+  Transformer model = tiny_model();
+  model.biases = true;
+  model.learned_positions = 10;
+  model.gated_mlp = false;
+  model.head_dim = 36;
+  CHECK_THROWS_WITH(ParameterLayout(model),
+                    "model 'tiny' cannot be executed: it has biases, its positions are learned, its MLP has no gate, "
+                    "its heads have dimension 36, not 64 or 128");
+}
+
+// What every device says when it trains two steps, the first of which makes every parameter infinite.
+std::vector<std::string> words_of_poisoned(const Transformer& model, const Plan& whole, const Way& way) {
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 3);
+  const Plan plan = planned_for(way, whole);
+  std::mutex mutex;
+  std::vector<std::string> said;
+  run_ranks(static_cast<int>(way.mesh(plan.ranks).devices()), [&](Transport& transport) {
+    const auto backend = make_cpu_backend();
+    const TrainingOptions poisoned{.seed = 1, .adam = {.rate = std::numeric_limits<float>::infinity()}};
+    Executor executor(*backend, transport, model, options_for(way, poisoned));
+    const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(plan.ranks));
+    (void)executor.run_step(Program(plan, lowering), *tokens);
+    try {
+      (void)executor.run_step(Program(plan, lowering), *tokens);
+    } catch (const DeviceError& error) {
+      const std::lock_guard lock(mutex);
+      said.emplace_back(error.what());
+    }
+  });
+  return said;
+}
+
+TEST_CASE("a loss that is no number ends the step on every rank, before the parameters change", "[exec]") {
+  const Plan plan = hand_plan(2, 2, {9, 9}, {{{0}, {0}}, {{1}, {1}}});
+  for (const Way& way : {Way{}, Way{.pp = 2}}) {
+    const std::vector<std::string> said = words_of_poisoned(tiny_model(), plan, way);
+    REQUIRE(std::ssize(said) == way.mesh(2).devices());
+    CHECK_THAT(said[0], Contains("the loss of step 0 is") && Contains("nan"));
+    for (const std::string& word : said) CHECK(word == said[0]);
+  }
+}
+
+TEST_CASE("a rank that fails or hangs ends the others, within the time limit", "[exec]") {
+  const Transformer model = tiny_model();
+  const Plan plan = hand_plan(3, 2, {30, 9}, {{{0, 1, 2}, {0}}, {{1}, {1}}});
+  const FaultyTokens failing([] { throw std::runtime_error("the data are gone"); });
+  const FaultyTokens hanging([] { std::this_thread::sleep_for(std::chrono::milliseconds(1500)); });
+  for (const Way& way : {Way{}, Way{.pp = 2}}) {
+    INFO("pp " << way.pp);
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_THROWS_WITH(train(model, {plan}, failing, {}, default_time_limit, way), "the data are gone");
+    CHECK(std::chrono::steady_clock::now() - begin < default_time_limit / 2);
+    CHECK_THROWS_WITH(train(model, {plan}, hanging, {}, std::chrono::milliseconds(300), way),
+                      Contains("nothing has moved for 0.3 s"));
+  }
+}
+
+/// Another source, read by all but one device, which waits for ever, or fails.
+class StageTokens final : public TokenSource {
+ public:
+  StageTokens(int device, void (*fault)()) : device_(device), fault_(fault) {}
+  static inline thread_local int own_device = 0;
+  [[nodiscard]] std::int64_t vocabulary() const override { return 61; }
+  void read(std::int64_t, std::int64_t sequence, std::int64_t, std::span<std::int32_t> tokens) const override {
+    if (own_device == device_ && sequence == 2) fault_();
+    std::fill(tokens.begin(), tokens.end(), 1);
+  }
+
+ private:
+  int device_;
+  void (*fault_)();
+};
+
+TEST_CASE("a stage that fails in the midst of a step ends the others at once, whichever it is", "[exec][pp]") {
+  const Transformer model = tiny_model(3);
+  const Way way{.pp = 3};
+  const Plan plan =
+      planned_for(way, hand_plan(1, 3, {20, 31, 9, 40}, {{{0}, {0}}, {{0}, {1}}, {{0}, {2}}, {{0}, {3}}}));
+  for (const int device : {0, 1, 2}) {
+    const StageTokens failing(device, [] { throw std::runtime_error("a stage is gone"); });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto run = [&] {
+      run_ranks(3, [&](Transport& transport) {
+        StageTokens::own_device = transport.rank();
+        const auto backend = make_cpu_backend();
+        Executor executor(*backend, transport, model, options_for(way));
+        const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(1));
+        (void)executor.run_step(Program(plan, lowering), failing);
+      });
+    };
+    CHECK_THROWS_WITH(run(), "a stage is gone");
+    CHECK(std::chrono::steady_clock::now() - begin < default_time_limit / 2);
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::kernels::exec
