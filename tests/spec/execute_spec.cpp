@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <sstream>
@@ -58,11 +59,15 @@ std::vector<double> losses_of(const std::string& csv) {
   return losses;
 }
 
-// "0, 1, 2, 3, 4, "attention", "compute"" of every instruction of a timeline file.
+// Every instruction of a timeline file, without its times: [0,1,2,3,4,"attention","compute"], in a pipeline with chunk
+// and pass behind.
 std::multiset<std::string> instructions_of(const std::string& jsonl) {
   std::multiset<std::string> ids;
   for (const std::string& line : lines_of(jsonl)) {
-    if (line[0] == '[') ids.insert(line.substr(1, line.rfind(',', line.rfind(',') - 1) - 1));
+    if (line[0] != '[') continue;
+    nlohmann::json record = nlohmann::json::parse(line);
+    record.erase(record.begin() + 7, record.begin() + 9);
+    ids.insert(record.dump());
   }
   return ids;
 }
