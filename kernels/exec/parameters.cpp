@@ -51,6 +51,8 @@ std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
 std::vector<std::string> execution_problems(const Transformer& model, int devices) {
   std::vector<std::string> problems;
   if (model.moe) problems.emplace_back("it has experts");
+  if (model.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
+  if (model.qk_norm) problems.emplace_back("its queries and keys have norms");
   if (model.biases) problems.emplace_back("it has biases");
   if (model.learned_positions > 0) problems.emplace_back("its positions are learned");
   if (!model.gated_mlp) problems.emplace_back("its MLP has no gate");

@@ -38,6 +38,7 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
                         std::int64_t chunks) {
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
+  if (plan.expert_ranks != 1) refuse("the plan has expert groups over several ranks, which cannot be executed");
   if (plan.layers != model.layers / chunks) {
     const std::string where = chunks == 1 ? "" : fmt::format(" in each of {} parts", chunks);
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,

@@ -13,11 +13,13 @@
 
 namespace hdpsim {
 
-/// The mesh of a study: hdp ranks of tp x pp devices each (ep will follow).
+/// The mesh of a study: hdp ranks of tp x pp devices each. Of a stage's devices, rank by rank and tp innermost, ep
+/// consecutive ones are an expert group: inside a rank if ep divides tp, else ep / tp ranks.
 struct Mesh {
   std::int64_t hdp = 1;
   std::int64_t tp = 1;
   std::int64_t pp = 1;
+  std::int64_t ep = 1;
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
 };
 

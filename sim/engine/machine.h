@@ -41,6 +41,11 @@ struct Machine {
   std::function<Duration(Bytes)> tp_collective;
   std::function<Duration(Bytes)> pool_reduce_scatter;
   std::function<Duration(Bytes)> pool_all_gather;
+  /// The same of expert groups, where there are any: the all-to-all of each, of so many bytes that each device sends,
+  /// and a reduce-scatter and an all-gather over the devices that have the same experts.
+  std::function<Duration(Bytes)> expert_all_to_all{};
+  std::function<Duration(Bytes)> expert_reduce_scatter{};
+  std::function<Duration(Bytes)> expert_all_gather{};
   /// How the pool's collectives load the network. Asked for only where jobs share it; nothing: they do not.
   std::function<CollectivePlan()> pool_plan;
   /// Keep Timeline::instructions, in the order in which they end. The exact grain alone knows them.

@@ -46,15 +46,27 @@ class Pricer {
       case Opcode::exchange:
         return {};
       case Opcode::collective:
-        return {machine_.tp_collective(program.collectives[instruction.work].bytes), Evidence::formula};
+        return {collective(program.collectives[instruction.work]), Evidence::formula};
       case Opcode::offload:
         return {program.bytes[instruction.work] / machine_.d2h, Evidence::formula};
       case Opcode::prefetch:
         return {program.bytes[instruction.work] / machine_.h2d, Evidence::formula};
       case Opcode::overhead:
         return {machine_.micro_batch_overhead, Evidence::formula};
+      case Opcode::expert_wait:
+        return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
     }
     return {};
+  }
+
+  [[nodiscard]] Duration collective(const TensorParallelCollective& op) const {
+    return op.kind == CollectiveKind::all_to_all ? machine_.expert_all_to_all(op.bytes)
+                                                 : machine_.tp_collective(op.bytes);
+  }
+
+  // Odd shapes may make an even share the slower one.
+  [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
+    return std::max(Duration{}, dense(wait.slowest).time - dense(wait.even).time);
   }
 
   // The weakest evidence of its parts: a sum is known no better than that.

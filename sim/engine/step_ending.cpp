@@ -26,6 +26,19 @@ struct StageEnd {
   }
 };
 
+// Whole experts after the rest: both go over the same links.
+Duration reduction_of(const StepEnd& end, const Machine& machine) {
+  const Duration common = machine.pool_reduce_scatter(end.gradient);
+  if (end.expert_gradient == Bytes{}) return common;
+  return common + machine.expert_reduce_scatter(end.expert_gradient);
+}
+
+Duration gather_of(const StepEnd& end, const Machine& machine) {
+  const Duration common = machine.pool_all_gather(end.parameters);
+  if (end.expert_parameters == Bytes{}) return common;
+  return common + machine.expert_all_gather(end.expert_parameters);
+}
+
 class StepEnding {
  public:
   StepEnding(const Program& program, const Machine& machine, const StepTimes& times)
@@ -86,8 +99,8 @@ class StepEnding {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       StageEnd& stage = stages_[s];
       const StepEnd end = program_.step_end(static_cast<std::int64_t>(s));
-      stage.gather = machine_.pool_all_gather(end.parameters);
-      const Duration reduction = machine_.pool_reduce_scatter(end.gradient);
+      stage.gather = gather_of(end, machine_);
+      const Duration reduction = reduction_of(end, machine_);
       stage.sync_begins = stage.last;
       stage.synced = stage.last + reduction;
       stage.sync = reduction + stage.gather;

@@ -27,6 +27,8 @@ Activity activity_of(Opcode opcode) {
       return Activity::offload_stall;
     case Opcode::overhead:
       return Activity::overhead;
+    case Opcode::expert_wait:
+      return Activity::group_wait;
   }
   return Activity::overhead;
 }

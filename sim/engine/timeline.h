@@ -19,10 +19,11 @@ enum class Activity : std::uint8_t {
   attention,      ///< Attention launches and their merges.
   linear,         ///< Matrix products and the memory-bound kernels between them.
   cp_comm,        ///< Waiting for keys and values that are on their way.
-  tp_comm,        ///< Tensor-parallel collectives that nothing hides.
+  tp_comm,        ///< Tensor-parallel collectives and all-to-alls of expert groups, which nothing hides.
   offload_stall,  ///< Waiting for a copy to or from host memory.
   bubble,         ///< Waiting for another pipeline stage: for its message, or at the end of the step.
-  group_wait,     ///< Waiting for a rank that is not ready, at a ring or at the end of the step: imbalance.
+  group_wait,     ///< Waiting for a rank that is not ready, at a ring or at the end of the step, or for the device that
+                  ///< has the most popular experts: imbalance.
   grad_sync,      ///< Gradient reduce-scatter and parameter all-gather over the pool.
   optimizer,
   data_wait,

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/model/memory.h"
 #include "sim/model/work.h"
 #include "sim/network/collective.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/network/pool_collective.h"
+#include "sim/program/expert_layer.h"
 
 namespace hdpsim {
 namespace {
@@ -83,6 +85,16 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   };
   machine.pool_reduce_scatter = PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, placement);
   machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, placement);
+  if (mesh.ep > 1) {
+    const CollectiveEfficiency exchange = collective_efficiency(site.profile, &LinkProfile::all_to_all);
+    const DeviceSets pools = expert_pools(mesh, placement);
+    machine.expert_all_to_all = PoolCollective(ClusterLinks(cluster, exchange.links), exchange,
+                                               expert_groups(mesh, placement), CollectiveKind::all_to_all);
+    machine.expert_reduce_scatter =
+        PoolCollective(ClusterLinks(cluster, reduction.links), reduction, pools, CollectiveKind::reduce_scatter);
+    machine.expert_all_gather =
+        PoolCollective(ClusterLinks(cluster, gather.links), gather, pools, CollectiveKind::all_gather);
+  }
   machine.pool_plan = [&cluster, &placement, mesh] { return pool_plan(ClusterLinks(cluster, {}), mesh, placement); };
 }
 
@@ -168,7 +180,37 @@ std::int64_t World::ranks_per_node() const {
   return hdpsim::ranks_per_node(*parts_->placement, parts_->mesh, parts_->site->cluster);
 }
 
-WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Recompute recompute) const {
+// With `capacity` tokens on every rank of the expert group.
+double World::expert_layer_seconds(const Transformer& model, std::int64_t capacity, const ExpertLayout& layout,
+                                   Direction direction) const {
+  const Machine& machine = parts_->machine;
+  const CostModel& cost = *parts_->site->cost;
+  const std::int64_t tp = parts_->mesh.tp;
+  ExpertTokens group = tokens_inside(capacity, tp, std::min(layout.ep, tp));
+  group.all *= expert_ranks(layout.ep, tp);
+  double seconds = 0;
+  const auto add = [&](const LinearPart& part, double times) {
+    for (const Gemm& gemm : part.gemms) seconds += times * cost.gemm(gemm).time.seconds();
+    if (part.memory_bound.kernels > 0) seconds += times * cost.memory_bound(part.memory_bound).time.seconds();
+  };
+  for (const ExpertStep& step : expert_layer({model, layout, tp, capacity, group}, direction)) {
+    if (const auto* part = std::get_if<LinearPart>(&step)) {
+      add(*part, 1);
+    } else if (const auto* wait = std::get_if<ExpertWait>(&step)) {
+      add(wait->slowest, 1);
+      add(wait->even, -1);
+    } else {
+      const auto& op = std::get<TensorParallelCollective>(step);
+      const bool travels = op.kind == CollectiveKind::all_to_all;
+      if (travels) seconds += machine.expert_all_to_all(op.bytes).seconds();
+      if (!travels && tp > 1) seconds += machine.tp_collective(op.bytes).seconds();
+    }
+  }
+  return seconds;
+}
+
+WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Recompute recompute,
+                            const ExpertLayout& experts) const {
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
@@ -181,12 +223,21 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
     for (const Gemm& gemm : part.gemms) dense += times * cost.gemm(gemm).time.seconds();
     dense += times * cost.memory_bound(part.memory_bound).time.seconds();
   };
+  const auto with_experts = static_cast<double>(expert_layers(model, 0, model.layers)) / stages;
+  const Transformer dense_model = with_dense_layers(model);
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     const bool is_forward = direction == Direction::forward;
     const double times = layers * (is_forward && recompute == Recompute::full ? 2 : 1);
     const double attention_times = layers * (is_forward && recompute != Recompute::none ? 2 : 1);
     add_dense(before_attention(model, capacity, tp, direction), times);
-    add_dense(after_attention(model, capacity, tp, direction), times);
+    add_dense(after_attention(dense_model, capacity, tp, direction), times);
+    if (with_experts > 0) {
+      // In place of the dense MLP, with its two collectives.
+      const double share = times * with_experts / layers;
+      add_dense(dense_work(dense_model, capacity, tp, {DensePart::mlp}, direction), -share);
+      if (tp > 1) dense -= 2 * share * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+      dense += share * expert_layer_seconds(model, capacity, experts, direction);
+    }
     add_dense(embedding(model, capacity, tp, direction), 1 / stages);
     add_dense(output_head(model, capacity, tp, direction), 1 / stages);
     // Two a layer on either side of attention; one beside the embedding and one beside the head.
@@ -215,7 +266,8 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
     work.per_ring_step = layers * (forward + 1) * route.latency.seconds();
   }
-  const auto activations = static_cast<double>(activation_bytes(model, capacity, tp, recompute).count()) / tokens;
+  const ActivationRules rules = hdpsim::with_experts({.recompute = recompute}, model, experts);
+  const auto activations = static_cast<double>(kept_bytes(kept_tensors(model, rules), capacity, tp).count()) / tokens;
   work.offload_per_token = layers * activations / static_cast<double>(machine.d2h.bytes_per_second());
   return work;
 }

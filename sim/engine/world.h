@@ -9,6 +9,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
+#include "sim/model/experts.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/connection_table.h"
@@ -41,15 +42,17 @@ class World {
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
   /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,
-  /// at `capacity` tokens a rank.
+  /// at `capacity` tokens a rank. The ranks of an expert group are taken to have as many.
   [[nodiscard]] WorkModel work_model(const Transformer& model, std::int64_t capacity,
-                                     Recompute recompute = Recompute::none) const;
+                                     Recompute recompute = Recompute::none, const ExpertLayout& experts = {}) const;
 
  private:
   struct Parts;
   [[nodiscard]] static std::unique_ptr<World> place(std::unique_ptr<Parts> parts, std::string_view placement,
                                                     const NodeList& nodes, Diagnostics& diagnostics);
   explicit World(std::unique_ptr<Parts> parts);
+  [[nodiscard]] double expert_layer_seconds(const Transformer& model, std::int64_t capacity, const ExpertLayout& layout,
+                                            Direction direction) const;
   std::unique_ptr<Parts> parts_;
 };
 

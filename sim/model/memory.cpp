@@ -1,6 +1,7 @@
 #include "sim/model/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -19,11 +20,6 @@ constexpr Bytes communicator(688 * 1024 * 1024);
 
 std::int64_t divided(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
-}
-
-std::int64_t inner_width(const Transformer& model) {
-  if (!model.moe) return model.ffn_hidden;
-  return (model.moe->experts_per_token + model.moe->shared_experts) * model.moe->expert_hidden;
 }
 
 std::int64_t query_width(const Transformer& model) {
@@ -50,8 +46,12 @@ class KeptList {
     if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
     residual("input of the MLP's norm", bf16);
     residual("input of the MLP", bf16);
-    cut("input of the activation", bf16 * (model_.gated_mlp ? 2 : 1) * inner_width(model_));
-    cut("output of the activation", bf16 * inner_width(model_));
+    if (model_.moe) {
+      experts(*model_.moe);
+    } else {
+      cut("input of the activation", bf16 * read_by_activation() * model_.ffn_hidden);
+      cut("output of the activation", bf16 * model_.ffn_hidden);
+    }
     if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
     return std::move(list_);
   }
@@ -78,6 +78,26 @@ class KeptList {
     scores("scores behind dropout", bf16);
   }
 
+  [[nodiscard]] std::int64_t read_by_activation() const { return model_.gated_mlp ? 2 : 1; }
+
+  // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
+  void experts(const MixtureOfExperts& moe) {
+    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
+    const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
+    of_experts("copies for the experts", bf16 * moe.experts_per_token * model_.hidden, false);
+    of_experts("input of the experts' activation", bf16 * read_by_activation() * width, true);
+    of_experts("output of the experts' activation", bf16 * width, true);
+    if (moe.shared_hidden == 0) return;
+    cut("input of the shared experts' activation", bf16 * read_by_activation() * moe.shared_hidden);
+    cut("output of the shared experts' activation", bf16 * moe.shared_hidden);
+  }
+
+  void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
+    if (rules_.ep == 1) return list_.push_back({name, bytes_per_token, 0, is_cut});
+    const auto hottest = std::llround(rules_.hottest * static_cast<double>(bytes_per_token));
+    list_.push_back({name, hottest, 0, false, true});
+  }
+
   void cut(std::string_view name, std::int64_t bytes_per_token) { list_.push_back({name, bytes_per_token, 0, true}); }
   void residual(std::string_view name, std::int64_t bytes_per_element) {
     list_.push_back({name, bytes_per_element * model_.hidden, 0, rules_.sequence_parallel});
@@ -98,16 +118,26 @@ ActivationRules without_recompute(ActivationRules rules) {
 
 }  // namespace
 
+ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout) {
+  if (!model.moe) return rules;
+  rules.ep = layout.ep;
+  rules.hottest = hottest_device(*model.moe, layout);
+  return rules;
+}
+
 std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules) {
   return KeptList(model, rules).run();
 }
 
-Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs) {
+Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs,
+                 std::optional<std::int64_t> expert_tokens) {
   HDPSIM_CHECK(tp > 0, "a tensor-parallel group of {}", tp);
+  const std::int64_t of_group = expert_tokens.value_or(divided(tokens, tp));
   std::int64_t cut = 0;
   std::int64_t whole = 0;
   for (const KeptTensor& tensor : tensors) {
-    (tensor.cut ? cut : whole) += tokens * tensor.bytes_per_token + pairs * tensor.bytes_per_pair;
+    const std::int64_t each = tensor.of_experts ? of_group : tokens;
+    (tensor.cut ? cut : whole) += each * tensor.bytes_per_token + pairs * tensor.bytes_per_pair;
   }
   return Bytes(divided(cut, tp) + whole);
 }
@@ -134,41 +164,90 @@ Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool) {
 
 DeviceShape stage_shape(const Transformer& model, DeviceShape shape, std::int64_t stage) {
   HDPSIM_CHECK(0 <= stage && stage < shape.pp, "stage {} of {}", stage, shape.pp);
-  shape.layers = model.layers / shape.pp + (stage < model.layers % shape.pp ? 1 : 0);
+  const std::int64_t left_over = model.layers % shape.pp;
+  shape.layers = model.layers / shape.pp + (stage < left_over ? 1 : 0);
+  const std::int64_t first = stage * (model.layers / shape.pp) + std::min(stage, left_over);
+  shape.expert_layers = expert_layers(model, first, shape.layers);
   shape.embedding = stage == 0;
   shape.head = stage == shape.pp - 1;
   return shape;
 }
 
+namespace {
+
+/// Parameters of one device: of what the pool shares, and of whole experts, which fewer devices share.
+struct Held {
+  std::int64_t common = 0;
+  std::int64_t experts = 0;
+
+  [[nodiscard]] std::int64_t all() const { return common + experts; }
+  [[nodiscard]] std::int64_t shard(const DeviceShape& shape, std::int64_t ep) const {
+    const std::int64_t expert_pool = std::max<std::int64_t>(1, shape.pool * shape.tp / ep);
+    return divided(common, shape.pool) + divided(experts, expert_pool);
+  }
+};
+
+// Of so many layers, of which `with_experts` have experts, and other parameters.
+Held held_by(const Transformer& model, const DeviceShape& shape, std::int64_t ep, std::int64_t others) {
+  const std::int64_t in_groups = ep == 1 ? 0 : expert_layer_parameter_count(model);
+  const std::int64_t dense = (shape.layers - shape.expert_layers) * layer_parameter_count(with_dense_layers(model));
+  const std::int64_t sparse = shape.expert_layers * (layer_parameter_count(model) - in_groups);
+  return {divided(dense + sparse + others, shape.tp), shape.expert_layers * in_groups / ep};
+}
+
+Held held_in_full(const Transformer& model, DeviceShape shape, std::int64_t ep) {
+  shape.layers = std::min(layers_in_full, shape.layers);
+  shape.expert_layers = std::min(shape.layers, shape.expert_layers);
+  return held_by(model, shape, ep, 0);
+}
+
+// A layer's weights, experts of one shape counted once.
+std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::int64_t ep) {
+  const std::int64_t expert = expert_parameter_count(model);
+  const std::int64_t others = layer_parameter_count(model) - expert_layer_parameter_count(model);
+  return ep == 1 ? divided(others + expert, tp) : divided(others, tp) + expert;
+}
+
+Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
+  const std::int64_t of_experts = ep == 1 ? 0 : 1 + (shape.pool * shape.tp > ep ? 1 : 0);
+  return default_reserve(shape.tp, shape.pp, shape.pool) + communicator * of_experts;
+}
+
+}  // namespace
+
 DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, const MemoryRules& rules)
-    : model_(model),
+    : model_(shape.expert_layers > 0 ? model : with_dense_layers(model)),
       shape_(shape),
       rules_(rules),
-      kept_(kept_tensors(model, rules.activations)),
-      all_(kept_tensors(model, without_recompute(rules.activations))) {
-  const std::int64_t layer = layer_parameter_count(model);
+      kept_(kept_tensors(model_, rules.activations)),
+      all_(kept_tensors(model_, without_recompute(rules.activations))),
+      dense_kept_(kept_tensors(with_dense_layers(model), rules.activations)) {
+  const std::int64_t ep = rules.activations.ep;
   const bool own_head = shape.head && (!model.tied_embeddings || !shape.embedding);
   const std::int64_t rows =
       (shape.embedding ? model.vocabulary + model.learned_positions : 0) + (own_head ? model.vocabulary : 0);
-  const std::int64_t last_norm = parameter_count(model) - model.layers * layer - embedding_parameter_count(model);
-  const std::int64_t parameters =
-      divided(shape.layers * layer + rows * model.hidden + (shape.head ? last_norm : 0), shape.tp);
-  const std::int64_t shard = divided(parameters, shape.pool);
-  const std::int64_t in_full = std::min(parameters, divided(std::min(layers_in_full, shape.layers) * layer, shape.tp));
-  const auto held = [&](std::int64_t sharded_from) {
+  const std::int64_t last_norm =
+      parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
+  const Held held = held_by(model_, shape, ep, rows * model.hidden + (shape.head ? last_norm : 0));
+  const std::int64_t parameters = held.all();
+  const std::int64_t shard = held.shard(shape, ep);
+  const std::int64_t in_full = std::min(parameters, held_in_full(model_, shape, ep).all());
+  const auto held_from = [&](std::int64_t sharded_from) {
     return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
-  states_[MemoryPart::parameters] = Bytes(held(3) * bf16);
-  states_[MemoryPart::gradients] = Bytes(held(2) * fp32);
+  states_[MemoryPart::parameters] = Bytes(held_from(3) * bf16);
+  states_[MemoryPart::gradients] = Bytes(held_from(2) * fp32);
   states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * adam_states);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights in bf16.
-  states_[MemoryPart::workspace] = Bytes(divided(layer, shape.tp) * bf16);
-  states_[MemoryPart::reserve] = rules.reserve.value_or(default_reserve(shape.tp, shape.pp, shape.pool));
+  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * bf16);
+  states_[MemoryPart::reserve] = rules.reserve.value_or(reserve_of(shape, ep));
 }
 
-Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs) const {
-  return kept_bytes(kept_, tokens, shape_.tp, pairs) * shape_.layers;
+Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs, std::optional<std::int64_t> expert_tokens) const {
+  const std::int64_t with_experts = shape_.expert_layers;
+  return kept_bytes(kept_, tokens, shape_.tp, pairs, expert_tokens) * with_experts +
+         kept_bytes(dense_kept_, tokens, shape_.tp, pairs) * (shape_.layers - with_experts);
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
@@ -183,7 +262,7 @@ MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
 // All activations are there, and the weight gradient is being computed: the input gradient is ready and being summed.
 MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
-  parts[MemoryPart::activations] = kept(load.tokens, load.pairs).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
   const Bytes logits(load.tokens * words * (rules_.fused_loss ? bf16 : bf16 + fp32));
@@ -203,10 +282,10 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
   if (shape_.layers == 0) return parts;
-  parts[MemoryPart::activations] = kept(load.tokens, load.pairs).scaled(load.resident);
+  parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
   if (rules_.activations.recompute == Recompute::full) {
-    parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs);
+    parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
   }
   return parts;
 }
@@ -215,14 +294,22 @@ MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load);
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
-  parts[MemoryPart::workspace] += inner(load.tokens) * (1 + read - 1);
+  parts[MemoryPart::workspace] += inner(load) * (1 + read - 1);
   return parts;
 }
 
-// At the MLP's last product: the gradient of its output, gathered, and that of its input.
+// At the MLP's last product: the gradient of its output, gathered, and that of its input. With experts the gradient of
+// every copy of a token, and where they have travelled, of those that were sent too.
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load);
-  parts[MemoryPart::workspace] += inner(load.tokens);
+  parts[MemoryPart::workspace] += inner(load);
+  if (model_.moe) {
+    parts[MemoryPart::workspace] += copies(load);
+    if (rules_.activations.ep > 1) {
+      parts[MemoryPart::communication] += hidden(load.tokens, true) * model_.moe->experts_per_token;
+      return parts;
+    }
+  }
   if (shape_.tp > 1) parts[MemoryPart::communication] += hidden(load.tokens, false);
   return parts;
 }
@@ -233,15 +320,14 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load);
   if (shape_.layers == 0) return parts;
   const Recompute recompute = rules_.activations.recompute;
-  const std::int64_t read = model_.gated_mlp ? 2 : 1;
-  const Bytes mlp = inner(load.tokens) * (1 + read) + hidden(load.tokens, rules_.activations.sequence_parallel);
+  const Bytes mlp = mlp_bytes(load);
   Bytes& layer = parts[recompute == Recompute::full ? MemoryPart::workspace : MemoryPart::activations];
   layer = layer - mlp;
   const std::int64_t widths = 2 * query_width(model_) + 2 * kv_width(model_);
   parts[MemoryPart::workspace] += Bytes(divided(load.tokens * (widths * bf16 + query_width(model_) * fp32), shape_.tp));
   if (recompute == Recompute::selective) {
-    parts[MemoryPart::workspace] +=
-        kept_bytes(all_, load.tokens, shape_.tp, load.pairs) - kept_bytes(kept_, load.tokens, shape_.tp, load.pairs);
+    parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs, load.expert_tokens) -
+                                    kept_bytes(kept_, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
   }
   if (load.ring > 1) parts[MemoryPart::communication] += kv_bytes(model_, load.tokens, shape_.tp) * (2 + 2);
   return parts;
@@ -269,8 +355,32 @@ Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
   return Bytes((cut ? divided(tokens, shape_.tp) : tokens) * model_.hidden * bf16);
 }
 
-Bytes DeviceMemory::inner(std::int64_t tokens) const {
-  return Bytes(divided(tokens * inner_width(model_), shape_.tp) * bf16);
+// One of the MLP's inner tensors; of the experts', all copies together.
+Bytes DeviceMemory::inner(const MemoryLoad& load) const {
+  if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * bf16);
+  const std::int64_t width = model_.moe->experts_per_token * model_.moe->expert_hidden;
+  if (rules_.activations.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * bf16);
+  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * bf16)
+      .scaled(rules_.activations.hottest);
+}
+
+// The hidden states, or their gradients, of all copies on the device that has most of them.
+Bytes DeviceMemory::copies(const MemoryLoad& load) const {
+  const std::int64_t width = model_.moe->experts_per_token * model_.hidden;
+  if (rules_.activations.ep == 1) return Bytes(load.tokens * width * bf16);
+  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * bf16)
+      .scaled(rules_.activations.hottest);
+}
+
+// What the layer keeps of its MLP, or of its experts: gone when attention's backward begins.
+Bytes DeviceMemory::mlp_bytes(const MemoryLoad& load) const {
+  const std::int64_t read = model_.gated_mlp ? 2 : 1;
+  const Bytes input = hidden(load.tokens, rules_.activations.sequence_parallel);
+  if (!model_.moe) return inner(load) * (1 + read) + input;
+  const MixtureOfExperts& moe = *model_.moe;
+  const Bytes shared(divided(load.tokens * moe.shared_hidden, shape_.tp) * bf16);
+  const std::int64_t tokens = rules_.activations.sequence_parallel ? divided(load.tokens, shape_.tp) : load.tokens;
+  return (inner(load) + shared) * (1 + read) + copies(load) + Bytes(tokens * moe.experts * fp32) + input;
 }
 
 std::int64_t chunks_in_flight(std::int64_t pp, std::int64_t stage, std::int64_t virtual_stages,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/experts.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
@@ -18,7 +19,12 @@ struct ActivationRules {
   bool flash_attention = true;    ///< Keeps q, k, v, o and the log-sum-exp; otherwise the matrices of scores.
   bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022).
   bool dropout = false;           ///< Of scores and of both residual branches, with a byte of mask an element.
+  std::int64_t ep = 1;            ///< Devices of an expert group: see ExpertLayout.
+  double hottest = 1;             ///< Copies on the expert device that has most, for one of an even share.
 };
+
+/// The rules with the expert groups of a model; as they are for one without experts.
+[[nodiscard]] ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout);
 
 /// A tensor that a layer keeps from its forward to its backward. Bytes are those of the whole tensor-parallel group.
 struct KeptTensor {
@@ -26,17 +32,22 @@ struct KeptTensor {
   std::int64_t bytes_per_token = 0;
   std::int64_t bytes_per_pair = 0;  ///< Per (query, key) pair that is computed; without flash attention only.
   bool cut = true;                  ///< Over the tensor-parallel group; otherwise each of its devices has all of it.
+  bool of_experts = false;          ///< For a token of an expert group, and of one of its devices.
 };
 
 /// What one layer keeps, operation by operation: elements in bf16, log-sum-exp in fp32, masks in bytes. For a GPT layer
 /// with dropout and without flash attention these are the 34 s b h + 5 a s^2 b bytes of Korthikanti et al. 2022, eq. 1.
 /// Selective recomputation leaves out what has a byte for each pair; flash attention has no such tensor and runs as a
 /// whole, so that its output is not kept either.
+///
+/// With experts it keeps the router's probabilities in fp32 and every copy of a token in place of the MLP's input. The
+/// probabilities weigh the output of the activation, so that nothing is kept behind the experts' last product.
 [[nodiscard]] std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules);
 
-/// Bytes of these tensors on one device of a tensor-parallel group, for `tokens` tokens of an HDP rank.
+/// Bytes of these tensors on one device of a tensor-parallel group, for `tokens` tokens of an HDP rank. `expert_tokens`
+/// are those of an expert group for each of its devices; without, as many as the rank has for each of its own.
 [[nodiscard]] Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
-                               std::int64_t pairs = 0);
+                               std::int64_t pairs = 0, std::optional<std::int64_t> expert_tokens = {});
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
@@ -94,6 +105,7 @@ struct DeviceShape {
   std::int64_t pp = 1;
   std::int64_t pool = 1;  ///< Ranks over which ZeRO shards: those of HDP, or dp x cp.
   std::int64_t layers = 0;
+  std::int64_t expert_layers = 0;  ///< Of these.
   bool embedding = true;
   bool head = true;
 };
@@ -107,6 +119,8 @@ struct MemoryLoad {
   std::int64_t ring = 1;    ///< Ranks of the group.
   double resident = 1;      ///< Share of its activations that is not in host memory.
   std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; read without flash attention only.
+  /// Of its expert group for each of the group's devices; without, as many as the rank has for each of its own.
+  std::optional<std::int64_t> expert_tokens = {};
 };
 
 /// The memory of one device of one stage.
@@ -117,7 +131,8 @@ class DeviceMemory {
   /// Between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
   [[nodiscard]] MemoryParts states() const { return with_gaps(states_); }
   /// Activations that a micro-batch keeps in all layers of the device, wherever they are.
-  [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0) const;
+  [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0,
+                           std::optional<std::int64_t> expert_tokens = {}) const;
   /// The fullest moment of a micro-batch's backward: the head's, that of one of the operations of the last layer, or
   /// the embedding's. O(1).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
@@ -133,13 +148,16 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
-  [[nodiscard]] Bytes inner(std::int64_t tokens) const;
+  [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
+  [[nodiscard]] Bytes mlp_bytes(const MemoryLoad& load) const;
+  [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
 
-  const Transformer model_;
+  const Transformer model_;  ///< As its layers are that have experts, if any has.
   DeviceShape shape_;
   MemoryRules rules_;
   std::vector<KeptTensor> kept_;
-  std::vector<KeptTensor> all_;  ///< What the layer has once it is computed again.
+  std::vector<KeptTensor> all_;         ///< What the layer has once it is computed again.
+  std::vector<KeptTensor> dense_kept_;  ///< Of the other layers.
   MemoryParts states_;
 };
 

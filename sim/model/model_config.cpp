@@ -13,6 +13,25 @@ namespace hdpsim {
 namespace {
 
 constexpr Range positive{1, std::numeric_limits<double>::infinity()};
+constexpr std::int64_t most_layers = 100'000;  // that are looked at one by one
+
+/// How a family spells its experts. Its dense layers are told one by one or by a rule.
+struct ExpertKeys {
+  std::string_view experts;
+  std::string_view hidden;         ///< Inner width; empty: that of the MLP.
+  std::string_view shared;         ///< Experts that every token takes; empty: see shared_hidden.
+  std::string_view shared_hidden;  ///< Inner width of all of these.
+  std::string_view leading_dense;  ///< So many layers at the front are dense.
+  std::string_view period;         ///< Of layers with experts.
+  std::int64_t phase;              ///< Layer i has experts if i + phase is a multiple of the period.
+};
+
+constexpr ExpertKeys mixtral_experts{"num_local_experts", "", "", "", "", "", 0};
+constexpr ExpertKeys qwen2_experts{
+    "num_experts", "moe_intermediate_size", "", "shared_expert_intermediate_size", "", "decoder_sparse_step", 1};
+constexpr ExpertKeys qwen3_experts{"num_experts", "moe_intermediate_size", "", "", "", "decoder_sparse_step", 1};
+constexpr ExpertKeys deepseek_experts{
+    "n_routed_experts", "moe_intermediate_size", "n_shared_experts", "", "first_k_dense_replace", "moe_layer_freq", 0};
 
 /// How a family of configurations spells what we ask for, and what its models have in common.
 struct Family {
@@ -26,7 +45,9 @@ struct Family {
   bool gated_mlp;
   bool biases;
   bool tied;  ///< When the file does not say.
-  bool experts;
+  const ExpertKeys* experts = nullptr;
+  bool qkv_biases = false;
+  bool qk_norm = false;
 };
 
 constexpr Family llama{"LlamaForCausalLM",
@@ -38,25 +59,41 @@ constexpr Family llama{"LlamaForCausalLM",
                        "",
                        true,
                        false,
-                       false,
                        false};
 
-constexpr Family like_llama(std::string_view architecture, bool experts) {
+constexpr Family like_llama(std::string_view architecture, const ExpertKeys* experts = nullptr) {
   Family family = llama;
   family.architecture = architecture;
   family.experts = experts;
   return family;
 }
 
-constexpr std::array<Family, 7> families{{
+constexpr Family like_qwen2(std::string_view architecture, const ExpertKeys* experts = nullptr) {
+  Family family = like_llama(architecture, experts);
+  family.qkv_biases = true;
+  return family;
+}
+
+constexpr Family like_qwen3(std::string_view architecture, const ExpertKeys* experts) {
+  Family family = like_llama(architecture, experts);
+  family.qk_norm = true;
+  return family;
+}
+
+constexpr std::array<Family, 12> families{{
     llama,
-    like_llama("MistralForCausalLM", false),
-    like_llama("Qwen2ForCausalLM", false),
-    like_llama("MixtralForCausalLM", true),
-    {"GPT2LMHeadModel", "n_embd", "n_layer", "n_head", "", "n_inner", "n_positions", false, true, true, false},
+    like_llama("MistralForCausalLM"),
+    like_qwen2("Qwen2ForCausalLM"),
+    like_llama("MixtralForCausalLM", &mixtral_experts),
+    like_qwen2("Qwen2MoeForCausalLM", &qwen2_experts),
+    like_qwen3("Qwen3MoeForCausalLM", &qwen3_experts),
+    like_llama("DeepseekForCausalLM", &deepseek_experts),
+    like_llama("DeepseekV2ForCausalLM", &deepseek_experts),
+    like_llama("DeepseekV3ForCausalLM", &deepseek_experts),
+    {"GPT2LMHeadModel", "n_embd", "n_layer", "n_head", "", "n_inner", "n_positions", false, true, true},
     {"GPTNeoXForCausalLM", "hidden_size", "num_hidden_layers", "num_attention_heads", "", "intermediate_size", "",
-     false, true, false, false},
-    {"MPTForCausalLM", "d_model", "n_layers", "n_heads", "", "", "max_seq_len", false, true, true, false},
+     false, true, false},
+    {"MPTForCausalLM", "d_model", "n_layers", "n_heads", "", "", "max_seq_len", false, true, true},
 }};
 
 const Family* find_family(MapReader& map) {
@@ -80,6 +117,8 @@ class ConfigReader {
   Transformer read() {
     model_.gated_mlp = family_.gated_mlp;
     model_.biases = family_.biases;
+    model_.qkv_biases = family_.qkv_biases;
+    model_.qk_norm = family_.qk_norm;
     model_.hidden = required(family_.hidden);
     model_.layers = required(family_.layers);
     model_.heads = required(family_.heads);
@@ -92,7 +131,11 @@ class ConfigReader {
     } else if (!family_.positions.empty()) {
       model_.learned_positions = required(family_.positions);
     }
-    if (family_.experts) read_experts();
+    if (family_.experts != nullptr) read_experts(*family_.experts);
+    if (const Value* latent = map_.find("kv_lora_rank"); latent != nullptr && !latent->is_null()) {
+      map_.diagnostics().unsupported(latent->position, "multi-head latent attention cannot be simulated yet",
+                                     "choose a model with multi-head or grouped-query attention");
+    }
     read_head_dim();
     return model_;
   }
@@ -101,6 +144,11 @@ class ConfigReader {
   std::int64_t required(std::string_view key) { return map_.required_in<std::int64_t>(key, positive).value_or(0); }
   std::int64_t optional(std::string_view key, std::int64_t fallback) {
     return map_.optional_in<std::int64_t>(key, positive).value_or(fallback);
+  }
+
+  // 0 or more.
+  std::int64_t whole(std::string_view key, std::int64_t fallback) {
+    return map_.optional_in<std::int64_t>(key, {0, positive.most}).value_or(fallback);
   }
 
   void read_ffn() {
@@ -128,16 +176,45 @@ class ConfigReader {
     if (learned && !relative_positions) model_.learned_positions = required(family_.positions);
   }
 
-  void read_experts() {
-    MixtureOfExperts experts;
-    experts.experts = required("num_local_experts");
-    experts.experts_per_token = required("num_experts_per_tok");
-    experts.expert_hidden = model_.ffn_hidden;
-    if (experts.experts_per_token > experts.experts) {
-      error_at("num_experts_per_tok",
-               fmt::format("{} experts a token, but the model has {}", experts.experts_per_token, experts.experts));
+  void read_experts(const ExpertKeys& keys) {
+    MixtureOfExperts moe;
+    moe.experts = required(keys.experts);
+    moe.experts_per_token = required("num_experts_per_tok");
+    moe.expert_hidden = keys.hidden.empty() ? model_.ffn_hidden : required(keys.hidden);
+    if (!keys.shared.empty()) moe.shared_hidden = whole(keys.shared, 0) * moe.expert_hidden;
+    if (!keys.shared_hidden.empty()) {
+      moe.shared_hidden = whole(keys.shared_hidden, 0);
+      moe.shared_gate = moe.shared_hidden > 0;
     }
-    model_.moe = experts;
+    if (moe.experts_per_token > moe.experts && moe.experts > 0) {
+      error_at("num_experts_per_tok",
+               fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));
+    }
+    read_dense_layers(keys, moe);
+    model_.moe = std::move(moe);
+  }
+
+  void read_dense_layers(const ExpertKeys& keys, MixtureOfExperts& moe) {
+    const std::int64_t leading = keys.leading_dense.empty() ? 0 : whole(keys.leading_dense, 0);
+    const std::int64_t period = keys.period.empty() ? 1 : optional(keys.period, 1);
+    std::vector<std::int64_t> named;
+    if (const Value* list = map_.find("mlp_only_layers")) {
+      for (const Value& item : list->items) {
+        if (const auto layer = hdpsim::read<std::int64_t>(item, map_.diagnostics())) named.push_back(*layer);
+      }
+    }
+    if (model_.layers > most_layers) {
+      return error_at(family_.layers,
+                      fmt::format("{} layers, {} at most where some have experts", model_.layers, most_layers));
+    }
+    for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
+      const bool is_named = std::find(named.begin(), named.end(), layer) != named.end();
+      const bool in_period = (layer + keys.phase) % period == 0;
+      if (layer < leading || is_named || !in_period) moe.dense_layers.push_back(layer);
+    }
+    if (std::ssize(moe.dense_layers) == model_.layers && model_.layers > 0) {
+      error_at(family_.layers, fmt::format("none of the {} layers has experts", model_.layers));
+    }
   }
 
   void read_head_dim() {
@@ -233,15 +310,6 @@ std::vector<std::string> model_preset_names(const std::string& directory) {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-bool check_supported(const Transformer& model, const Position& asked_at, Diagnostics& diagnostics) {
-  if (!model.moe) return true;
-  diagnostics.unsupported(asked_at,
-                          fmt::format("'{}' has {} experts: mixture-of-experts models cannot be simulated yet",
-                                      model.name, model.moe->experts),
-                          "choose a dense model");
-  return false;
 }
 
 }  // namespace hdpsim

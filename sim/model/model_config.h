@@ -10,8 +10,9 @@
 namespace hdpsim {
 
 /// The transformer that a HuggingFace config.json describes; problems are reported with their place, and then nothing
-/// is returned. Known families: Llama, Mistral, Qwen2, Mixtral, GPT-2, GPT-NeoX, MPT. Keys that say nothing about cost
-/// are ignored: those files hold many. `name` becomes the model's.
+/// is returned. Known families: Llama, Mistral, Qwen2, Mixtral, Qwen2-MoE, Qwen3-MoE, DeepSeek-MoE, GPT-2, GPT-NeoX,
+/// MPT. DeepSeek-V2 and V3 are refused for their multi-head latent attention. Keys that say nothing about cost are
+/// ignored: those files hold many. `name` becomes the model's.
 [[nodiscard]] std::optional<Transformer> read_model(const Value& config, const std::string& name,
                                                     Diagnostics& diagnostics);
 
@@ -19,16 +20,13 @@ namespace hdpsim {
 [[nodiscard]] std::optional<Transformer> load_model(const std::string& path, Diagnostics& diagnostics);
 
 /// The preset `name` of a directory of configurations (configs/models). An unknown name is reported at `asked_at`, with
-/// a suggestion. `changes` replace keys of the configuration, in its own words (`num_hidden_layers`); a key that it does
-/// not have is reported.
+/// a suggestion. `changes` replace keys of the configuration, in its own words (`num_hidden_layers`); a key that it
+/// does not have is reported.
 [[nodiscard]] std::optional<Transformer> load_model_preset(const std::string& name, const std::string& directory,
                                                            const Position& asked_at, Diagnostics& diagnostics,
                                                            const std::vector<Value::Entry>& changes = {});
 
 /// Names of the presets of a directory, sorted.
 [[nodiscard]] std::vector<std::string> model_preset_names(const std::string& directory);
-
-/// Reports at `asked_at` what of a model cannot be simulated yet (mixture of experts). True if nothing was reported.
-bool check_supported(const Transformer& model, const Position& asked_at, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

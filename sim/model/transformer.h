@@ -3,16 +3,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hdpsim {
 
-/// Mixture-of-experts fields of a model. They are read from every configuration; a study on such a model is refused
-/// until its costs are modelled.
+/// The MLP of layers whose tokens each go through a few of many (Shazeer et al. 2017; Fedus et al. 2022).
 struct MixtureOfExperts {
   std::int64_t experts = 0;
-  std::int64_t experts_per_token = 0;
-  std::int64_t expert_hidden = 0;  ///< Inner width of one expert.
-  std::int64_t shared_experts = 0;
+  std::int64_t experts_per_token = 0;      ///< Top-k: every token takes as many different experts.
+  std::int64_t expert_hidden = 0;          ///< Inner width of one expert.
+  std::int64_t shared_hidden = 0;          ///< Inner width of all experts together that every token takes; 0: none.
+  bool shared_gate = false;                ///< A weight a column of the hidden state scales the shared experts' output.
+  std::vector<std::int64_t> dense_layers;  ///< Layers that have a dense MLP instead, ascending.
 };
 
 /// The shape of a decoder-only transformer with grouped-query attention.
@@ -30,6 +32,8 @@ struct Transformer {
   std::optional<MixtureOfExperts> moe;
   bool biases = false;                 ///< Linear layers and norms have biases (the GPT family).
   std::int64_t learned_positions = 0;  ///< Rows of a learned position embedding; 0 for rotary or ALiBi positions.
+  bool qkv_biases = false;             ///< The QKV projection alone has biases (Qwen2).
+  bool qk_norm = false;                ///< A norm of each head of queries and keys (Qwen3).
 };
 
 }  // namespace hdpsim

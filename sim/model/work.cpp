@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/experts.h"
 #include "sim/model/memory.h"
 
 namespace hdpsim {
@@ -39,14 +40,14 @@ std::int64_t attention_weights(const Transformer& model) {
   return model.hidden * (query_width + 2 * kv_width) + query_width * model.hidden;
 }
 
-std::int64_t expert_weights(const Transformer& model) {
-  return mlp_matrices(model) * model.hidden * model.moe->expert_hidden;
-}
-
-/// Weights of the MLP; of a mixture of experts with its router and `experts` of the experts.
+/// Weights of the MLP; of a mixture of experts with its router, `experts` of the experts and those that all tokens
+/// take.
 std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
   if (!model.moe) return mlp_matrices(model) * model.hidden * model.ffn_hidden;
-  return model.hidden * model.moe->experts + (experts + model.moe->shared_experts) * expert_weights(model);
+  const MixtureOfExperts& moe = *model.moe;
+  const std::int64_t gates = moe.experts + (moe.shared_gate ? 1 : 0);
+  const std::int64_t shared = mlp_matrices(model) * model.hidden * moe.shared_hidden;
+  return model.hidden * gates + experts * expert_parameter_count(model) + shared;
 }
 
 /// One bias per output column of each product.
@@ -58,6 +59,12 @@ std::int64_t linear_biases(const Transformer& model) {
 
 std::int64_t norm_parameters(const Transformer& model) {
   return model.biases ? 2 * model.hidden : model.hidden;
+}
+
+/// What some families have beside the projections of attention.
+std::int64_t attention_extras(const Transformer& model) {
+  const std::int64_t biases = model.qkv_biases ? (model.heads + 2 * model.kv_heads) * model.head_dim : 0;
+  return biases + (model.qk_norm ? 2 * model.head_dim : 0);
 }
 
 /// Adds up the dense work of a stretch, part by part.
@@ -82,6 +89,7 @@ class Stretch {
         return is_forward_ ? kernels(2 * hidden_elements_, 1) : kernels((3 + 3) * hidden_elements_, 2);
       case DensePart::qkv:
         product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden});
+        if (model_.qk_norm) kernels(query_and_key_norm(), 1);
         return kernels(2 * tokens_ * (shard_.query_width + shard_.kv_width / 2), 1);  // rope: Q and K, in place
       case DensePart::attention_output:
         return product({tokens_, model_.hidden, shard_.query_width});
@@ -114,8 +122,13 @@ class Stretch {
     ++work_.memory_bound.kernels;
   }
 
+  // In and out; backward: gradient and input in, gradient out.
+  [[nodiscard]] std::int64_t query_and_key_norm() const {
+    return (is_forward_ ? 2 : 3) * tokens_ * (shard_.query_width + shard_.kv_width / 2);
+  }
+
   void mlp() {
-    HDPSIM_CHECK(!model_.moe, "{} has experts, whose products are not known", model_.name);
+    HDPSIM_CHECK(!model_.moe, "a layer of {} with experts has no dense MLP", model_.name);
     const std::int64_t inner_products = mlp_matrices(model_) - 1;  // gate and up are one product of twice the width
     const Gemm inner{tokens_, inner_products * shard_.ffn, model_.hidden};
     const Gemm down{tokens_, model_.hidden, shard_.ffn};
@@ -150,13 +163,20 @@ class Stretch {
 }  // namespace
 
 std::int64_t parameter_count(const Transformer& model) {
-  return model.layers * layer_parameter_count(model) + embedding_parameter_count(model) + norm_parameters(model);
+  return parameters_of_layers(model, 0, model.layers) + embedding_parameter_count(model) + norm_parameters(model);
 }
 
 std::int64_t layer_parameter_count(const Transformer& model) {
   const std::int64_t experts = model.moe ? model.moe->experts : 0;
   const std::int64_t biases = model.biases ? linear_biases(model) : 0;
-  return attention_weights(model) + mlp_weights(model, experts) + biases + 2 * norm_parameters(model);
+  return attention_weights(model) + attention_extras(model) + mlp_weights(model, experts) + biases +
+         2 * norm_parameters(model);
+}
+
+std::int64_t parameters_of_layers(const Transformer& model, std::int64_t first, std::int64_t count) {
+  const std::int64_t with_experts = expert_layers(model, first, count);
+  const std::int64_t dense = layer_parameter_count(with_dense_layers(model));
+  return with_experts * layer_parameter_count(model) + (count - with_experts) * dense;
 }
 
 std::int64_t embedding_parameter_count(const Transformer& model) {
@@ -174,9 +194,11 @@ Flops attention_flops(const Transformer& model, double area, Direction direction
 }
 
 Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
-  const std::int64_t experts = model.moe ? model.moe->experts_per_token : 0;
-  const std::int64_t layer = attention_weights(model) + mlp_weights(model, experts);
-  const std::int64_t weights = model.layers * layer + model.hidden * model.vocabulary;
+  const std::int64_t with_experts = expert_layers(model, 0, model.layers);
+  const std::int64_t dense = (model.layers - with_experts) * mlp_weights(with_dense_layers(model), 0);
+  const std::int64_t sparse = model.moe ? with_experts * mlp_weights(model, model.moe->experts_per_token) : 0;
+  const std::int64_t weights =
+      model.layers * attention_weights(model) + dense + sparse + model.hidden * model.vocabulary;
   return Flops(6.0 * static_cast<double>(weights) * static_cast<double>(tokens));
 }
 

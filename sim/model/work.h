@@ -10,9 +10,11 @@
 
 namespace hdpsim {
 
-/// Parameters of the whole model / of one layer / of the embedding and output matrices together.
+/// Parameters of the whole model / of one layer (one that has experts, if any has) / of layers first ... first + count
+/// - 1 / of the embedding and output matrices together.
 [[nodiscard]] std::int64_t parameter_count(const Transformer& model);
 [[nodiscard]] std::int64_t layer_parameter_count(const Transformer& model);
+[[nodiscard]] std::int64_t parameters_of_layers(const Transformer& model, std::int64_t first, std::int64_t count);
 [[nodiscard]] std::int64_t embedding_parameter_count(const Transformer& model);
 
 /// Exact number of (query, key) pairs of a causal mask over one sequence: s (s + 1) / 2.
@@ -22,7 +24,7 @@ namespace hdpsim {
 /// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Transformer& model, double area, Direction direction);
 /// FLOPs of all linear work of the whole model for a number of tokens, forward and backward (6 per parameter and token,
-/// the output head included, the embedding lookup not).
+/// the output head included, the embedding lookup not). Of a mixture of experts those that a token takes.
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
 
 /// The dense work of a transformer between its attentions, cut where the devices of a tensor-parallel group meet under

@@ -51,7 +51,7 @@ class Dealing {
 std::int64_t MicroBatch::tokens() const {
   std::int64_t sum = 0;
   for (const Span& span : spans) sum += span.tokens;
-  return sum;
+  return sum + padding;
 }
 
 std::int64_t MicroBatch::tokens_per_rank() const {
@@ -63,7 +63,7 @@ std::int64_t MicroBatch::tokens_per_rank() const {
 double MicroBatch::area() const {
   double sum = 0;
   for (const Span& span : spans) sum += causal_pairs(span.tokens);
-  return sum;
+  return sum + causal_pairs(padding);
 }
 
 SpanCuts::SpanCuts(const MicroBatch& micro_batch) : ranks_(std::ssize(micro_batch.group)) {

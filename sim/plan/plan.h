@@ -29,8 +29,11 @@ struct MicroBatch {
   std::vector<Span> spans;
   Sharding sharding = Sharding::zigzag_ring;
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory, 0 to 1.
+  /// Tokens of one more sequence, which is no part of the batch and of the loss: what a rank runs that has nothing else
+  /// to run in a wave (Plan::expert_ranks). A micro-batch without spans and padding computes experts for others alone.
+  std::int64_t padding = 0;
 
-  [[nodiscard]] std::int64_t tokens() const;           ///< Of all spans, over the whole group.
+  [[nodiscard]] std::int64_t tokens() const;           ///< Of all spans and the padding, over the whole group.
   [[nodiscard]] std::int64_t tokens_per_rank() const;  ///< The largest share of a rank: ceil(tokens / N).
   [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
@@ -40,9 +43,12 @@ struct MicroBatch {
 struct Plan {
   std::string policy;  ///< The planner that made it, for people.
   std::int64_t step = 0;
-  std::int64_t ranks = 0;                     ///< HDP ranks of the pool.
-  std::int64_t capacity = 0;                  ///< Tokens that one rank can hold per micro-batch without offload.
-  std::int64_t layers = 0;                    ///< Of one pass of a rank: the offload ratio counts in layers.
+  std::int64_t ranks = 0;     ///< HDP ranks of the pool.
+  std::int64_t capacity = 0;  ///< Tokens that one rank can hold per micro-batch without offload.
+  std::int64_t layers = 0;    ///< Of one pass of a rank: the offload ratio counts in layers.
+  /// HDP ranks of an expert group: ranks kn ... kn + n - 1 go through every layer with experts together, each with the
+  /// k-th micro-batch of its list. These micro-batches are a wave; see sim/plan/expert_waves.h.
+  std::int64_t expert_ranks = 1;
   std::vector<std::int64_t> sequence_tokens;  ///< The batch: length of every sequence.
   std::vector<MicroBatch> micro_batches;
   /// For every rank its micro-batches in the order of execution. Each micro-batch stands once in the list of each rank

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/plan/expert_waves.h"
 #include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
@@ -30,6 +31,7 @@ class Checker {
     }
     check_tokens();
     check_schedule();
+    check_waves();
     if (problems_.empty()) check_order();
     return std::move(problems_);
   }
@@ -64,7 +66,12 @@ class Checker {
 
   void check_capacity(std::size_t id) {
     const MicroBatch& micro_batch = plan_.micro_batches[id];
-    if (micro_batch.spans.empty()) problem("micro-batch {} has no spans", id);
+    if (micro_batch.padding < 0) problem("micro-batch {} has {} tokens of padding", id, micro_batch.padding);
+    const bool belongs = plan_.expert_ranks > 1 && micro_batch.group.size() == 1;
+    if (micro_batch.spans.empty() && !belongs) problem("micro-batch {} has no spans", id);
+    if (!(micro_batch.spans.empty() && belongs) && micro_batch.padding > 0) {
+      problem("micro-batch {} has padding: that is for single ranks with nothing else to run in a wave", id);
+    }
     if (!(micro_batch.offload >= 0 && micro_batch.offload <= 1)) {
       problem("micro-batch {} offloads {}, it must be from 0 to 1", id, micro_batch.offload);
       return;
@@ -174,11 +181,27 @@ class Checker {
     }
   }
 
+  // Ranks of an expert group come to each other's all-to-alls equally often.
+  void check_waves() {
+    const std::int64_t ranks = plan_.expert_ranks;
+    if (ranks < 1 || plan_.ranks % std::max<std::int64_t>(1, ranks) != 0) {
+      return problem("expert groups of {} ranks do not divide a pool of {}", ranks, plan_.ranks);
+    }
+    if (ranks == 1 || std::ssize(plan_.schedule) != plan_.ranks) return;
+    for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
+      const std::size_t first = rank / static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
+      if (plan_.schedule[rank].size() == plan_.schedule[first].size()) continue;
+      problem("rank {} runs {} micro-batches, rank {} of its expert group {}", rank, plan_.schedule[rank].size(), first,
+              plan_.schedule[first].size());
+    }
+  }
+
   // Who waits for whom: the micro-batch that a stuck rank stands before waits for another of its ranks, which stands
   // before another micro-batch that must run first.
   void check_order() {
     const std::vector<MicroBatchId> order = order_of_execution(plan_);
     if (order.size() == plan_.micro_batches.size()) return;
+    const WaveTable waves(plan_);
     std::vector<bool> ran(plan_.micro_batches.size());
     for (const MicroBatchId id : order) ran[id.index()] = true;
     std::size_t at = static_cast<std::size_t>(std::find(ran.begin(), ran.end(), false) - ran.begin());
@@ -188,7 +211,7 @@ class Checker {
     while (seen_at[at] == ran.size()) {
       seen_at[at] = path.size();
       path.push_back(at);
-      const auto [rank, blocker] = blocked_by(at, ran);
+      const auto [rank, blocker] = blocked_by(at, ran, waves);
       via.push_back(rank);
       at = blocker;
     }
@@ -200,12 +223,16 @@ class Checker {
     problem("deadlock: {}", fmt::join(waits, ", "));
   }
 
-  // A rank of the group that is stuck before an earlier micro-batch of its list, and that micro-batch.
-  std::pair<std::size_t, std::size_t> blocked_by(std::size_t id, const std::vector<bool>& ran) const {
-    for (const HdpRank rank : plan_.micro_batches[id].group) {
-      for (const MicroBatchId listed : plan_.schedule[rank.index()]) {
-        if (listed.index() == id) break;
-        if (!ran[listed.index()]) return {rank.index(), listed.index()};
+  // A rank of the group, or of one that runs together with it, that is stuck before an earlier micro-batch of its list,
+  // and that micro-batch.
+  std::pair<std::size_t, std::size_t> blocked_by(std::size_t id, const std::vector<bool>& ran,
+                                                 const WaveTable& waves) const {
+    for (const MicroBatchId member : waves.members(waves.wave(MicroBatchId(id)))) {
+      for (const HdpRank rank : plan_.micro_batches[member.index()].group) {
+        for (const MicroBatchId listed : plan_.schedule[rank.index()]) {
+          if (listed == member) break;
+          if (!ran[listed.index()]) return {rank.index(), listed.index()};
+        }
       }
     }
     HDPSIM_CHECK(false, "micro-batch {} did not run and waits for none", id);

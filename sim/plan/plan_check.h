@@ -12,7 +12,10 @@ namespace hdpsim {
 ///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
 ///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
 ///   schedule   each micro-batch stands once in the list of each rank of its group, and in no other;
-///   deadlock   the ranks' orders agree: no micro-batches wait for each other in a circle. A circle is named.
+///   waves      expert groups divide the pool, their ranks run equally many micro-batches, and only those of one rank
+///              may be empty or padding;
+///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a circle. A circle is
+///              named.
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);
 

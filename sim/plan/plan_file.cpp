@@ -55,6 +55,7 @@ class PlanReader {
     plan_.ranks = reader.required_in<std::int64_t>("ranks", {1, most_ranks}).value_or(0);
     plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, no_limit}).value_or(0);
     plan_.layers = reader.required_in<std::int64_t>("layers", {1, no_limit}).value_or(0);
+    plan_.expert_ranks = reader.optional_in<std::int64_t>("expert_ranks", {1, most_ranks}).value_or(1);
     for (const Value& item : list(reader.require("sequences"), "'sequences'")) read_sequence(item);
     for (const Value& item : list(reader.require("micro_batches"), "'micro_batches'")) read_micro_batch(item);
     read_schedule(reader.require("schedule"));
@@ -115,6 +116,7 @@ class PlanReader {
       (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
     }
     micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
+    micro_batch.padding = reader.optional_in<std::int64_t>("padding", {0, most_tokens}).value_or(0);
     reader.finish();
   }
 

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
+#include "sim/plan/expert_waves.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
@@ -150,6 +152,22 @@ class OptionReader {
   const PlanningContext& context_;
 };
 
+/// A policy's plans in the waves of expert groups that reach over several ranks.
+class InExpertWaves final : public Planner {
+ public:
+  InExpertWaves(std::unique_ptr<Planner> policy, const PlanningContext& context)
+      : policy_(std::move(policy)), ranks_(context.expert_ranks), padding_(context.expert_padding) {}
+
+  [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
+    return in_expert_waves(policy_->plan(batch, step), ranks_, padding_);
+  }
+
+ private:
+  std::unique_ptr<Planner> policy_;
+  std::int64_t ranks_;
+  std::int64_t padding_;
+};
+
 std::unique_ptr<Planner> make_named(const std::string& policy, const Value& options, const PlanningContext& context,
                                     Diagnostics& diagnostics) {
   OptionReader reader(options, policy, context, diagnostics);
@@ -189,6 +207,9 @@ std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext&
   std::unique_ptr<Planner> planner = make_named(policy, options, context, found);
   if (!found.empty()) planner.reset();
   diagnostics.append(found);
+  if (planner != nullptr && context.expert_ranks > 1) {
+    planner = std::make_unique<InExpertWaves>(std::move(planner), context);
+  }
   return planner;
 }
 

@@ -22,6 +22,8 @@ struct PlanningContext {
   std::int64_t layers = 1;          ///< Of a pass: those on one rank, or the fewest of a pipeline's chunks.
   std::int64_t stages = 1;          ///< Of every rank's pipeline.
   WorkModel work;
+  std::int64_t expert_ranks = 1;    ///< Ranks that go through waves together: see sim/plan/expert_waves.h.
+  std::int64_t expert_padding = 0;  ///< Tokens of a micro-batch on a rank that has nothing to run in a wave.
   /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host
   /// memory.
   std::optional<std::int64_t> host_tokens;
@@ -44,6 +46,8 @@ class Planner {
 ///   hdp-naive: {order: data | descending, offload: none | auto | ratio}
 ///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, balance: auto | dp | pp,
 ///                 placement: node-first | any, pack_groups: true, widen: false}
+/// With expert groups over several ranks the policy's plan is brought into their waves (in_expert_waves), whichever it
+/// is; `balance: auto` is then pp, whose micro-batches stand in waves already.
 /// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result
 /// is then null. `auto` offload on a cluster without host memory is none.
 [[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,

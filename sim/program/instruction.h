@@ -19,15 +19,16 @@ inline constexpr std::size_t stream_count = 4;
 
 enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
-  attention,   ///< One attention launch of a ring step: work = index into attention.
-  merge,       ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
-  exchange,    ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
-  collective,  ///< Among the tensor-parallel devices of a rank: work = index into collectives.
-  offload,     ///< Copy of activations to host memory: work = index into bytes.
-  prefetch,    ///< Copy of activations back to the device: work = index into bytes.
-  overhead,    ///< Fixed host time of a micro-batch.
+  attention,    ///< One attention launch of a ring step: work = index into attention.
+  merge,        ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
+  exchange,     ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
+  collective,   ///< Among the tensor-parallel devices of a rank or an expert group: work = index into collectives.
+  offload,      ///< Copy of activations to host memory: work = index into bytes.
+  prefetch,     ///< Copy of activations back to the device: work = index into bytes.
+  overhead,     ///< Fixed host time of a micro-batch.
+  expert_wait,  ///< For the device of an expert group that has most copies: work = index into expert_waits.
 };
-inline constexpr std::size_t opcode_count = 8;
+inline constexpr std::size_t opcode_count = 9;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
 /// An instruction that must have ended, in this iteration of the loop or some iterations back.
@@ -72,12 +73,20 @@ struct Block {
 /// Forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
 /// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
 /// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
-/// partial sums of the gradient that it ends with.
+/// partial sums of the gradient that it ends with. An all-to-all is one of an expert group instead: copies of tokens,
+/// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
 struct TensorParallelCollective {
-  CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter.
+  CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_to_all.
   Bytes bytes;                                       ///< Of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
+};
+
+/// Experts on the device of a group that has most rows, and with the rows spread evenly: what one takes longer than the
+/// other, the devices of the group wait on average.
+struct ExpertWait {
+  LinearPart slowest;
+  LinearPart even;
 };
 
 /// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the
@@ -88,6 +97,7 @@ struct MicroBatchProgram {
   std::vector<MemoryBound> memory_bound;
   std::vector<Bytes> bytes;
   std::vector<TensorParallelCollective> collectives;
+  std::vector<ExpertWait> expert_waits;
   std::vector<Block> blocks;  ///< Forward then backward.
 };
 

@@ -11,21 +11,26 @@ namespace hdpsim {
 namespace {
 
 // Walks through the lists of all ranks in step with the groups and counts, on the longest way to each micro-batch, the
-// micro-batches before it.
+// micro-batches before it. Those of a wave are as one.
 class Slots {
  public:
-  explicit Slots(const Plan& plan) : plan_(plan), slots_(plan.micro_batches.size()), next_(plan.schedule.size()) {
-    missing_.reserve(plan.micro_batches.size());
-    for (const MicroBatch& micro_batch : plan.micro_batches) missing_.push_back(micro_batch.group.size());
+  Slots(const Plan& plan, const WaveTable& waves)
+      : plan_(plan), waves_(waves), slots_(waves.count()), next_(plan.schedule.size()), missing_(waves.count()) {
+    for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {
+      missing_[waves.wave(MicroBatchId(i))] += plan.micro_batches[i].group.size();
+    }
   }
 
+  // By wave.
   std::vector<std::int64_t> run() {
     for (std::size_t rank = 0; rank < next_.size(); ++rank) arrive(rank, 0);
     for (std::size_t done = 0; done < ready_.size(); ++done) {
-      const MicroBatchId id = ready_[done];
-      for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
-        ++next_[rank.index()];
-        arrive(rank.index(), slots_[id.index()] + 1);
+      const std::size_t wave = ready_[done];
+      for (const MicroBatchId id : waves_.members(wave)) {
+        for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
+          ++next_[rank.index()];
+          arrive(rank.index(), slots_[wave] + 1);
+        }
       }
     }
     HDPSIM_CHECK(ready_.size() == slots_.size(), "the order of the plan's micro-batches is a circle{}", waiting());
@@ -35,9 +40,9 @@ class Slots {
  private:
   void arrive(std::size_t rank, std::int64_t slot) {
     if (next_[rank] == plan_.schedule[rank].size()) return;
-    const MicroBatchId id = plan_.schedule[rank][next_[rank]];
-    slots_[id.index()] = std::max(slots_[id.index()], slot);
-    if (--missing_[id.index()] == 0) ready_.push_back(id);
+    const std::size_t wave = waves_.wave(plan_.schedule[rank][next_[rank]]);
+    slots_[wave] = std::max(slots_[wave], slot);
+    if (--missing_[wave] == 0) ready_.push_back(wave);
   }
 
   [[nodiscard]] std::string waiting() const {
@@ -45,19 +50,24 @@ class Slots {
     std::string text;
     for (std::size_t rank = 0, told = 0; rank < next_.size() && told < most_told; ++rank) {
       if (next_[rank] == plan_.schedule[rank].size()) continue;
-      const std::size_t id = plan_.schedule[rank][next_[rank]].index();
-      text += fmt::format("; rank {} waits in micro-batch {} for {} of its {} ranks", rank, id, missing_[id],
-                          plan_.micro_batches[id].group.size());
+      const MicroBatchId id = plan_.schedule[rank][next_[rank]];
+      std::size_t ranks = 0;
+      for (const MicroBatchId member : waves_.members(waves_.wave(id))) {
+        ranks += plan_.micro_batches[member.index()].group.size();
+      }
+      text += fmt::format("; rank {} waits in micro-batch {} for {} of its {} ranks", rank, id.index(),
+                          missing_[waves_.wave(id)], ranks);
       ++told;
     }
     return text;
   }
 
   const Plan& plan_;
-  std::vector<std::int64_t> slots_;   // by micro-batch
+  const WaveTable& waves_;
+  std::vector<std::int64_t> slots_;   // by wave
   std::vector<std::size_t> next_;     // by rank
-  std::vector<std::size_t> missing_;  // by micro-batch: ranks that have not come to it
-  std::vector<MicroBatchId> ready_;   // in an order of execution
+  std::vector<std::size_t> missing_;  // by wave: ranks that have not come to it
+  std::vector<std::size_t> ready_;    // waves in an order of execution
 };
 
 // Where a pass stands in the order of one stage with endlessly many micro-batches.
@@ -159,6 +169,7 @@ LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_
 
 Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions& options)
     : plan_(plan),
+      waves_(plan),
       stages_(stages),
       options_(options),
       kinds_(std::ssize(kinds_of(stages, options.schedule))),
@@ -177,7 +188,7 @@ void Pipeline::order_passes() {
     }
     return;
   }
-  const std::vector<std::int64_t> slots = Slots(plan_).run();
+  const std::vector<std::int64_t> slots = Slots(plan_, waves_).run();
   std::vector<std::pair<std::int64_t, PassId>> keyed;
   for (std::size_t w = 0; w < schedule_.size(); ++w) {
     const std::int64_t stage = stage_of(WorkerId(w));
@@ -187,7 +198,7 @@ void Pipeline::order_passes() {
       for (std::int64_t turn = 0; turn < options_.virtual_stages; ++turn) {
         for (const PassKind kind : kinds_of(stages_, options_.schedule)) {
           const StagePass pass{id, turn * stages_ + stage, stage, kind};
-          keyed.emplace_back(order.key(kind, slots[id.index()], turn), id_of(pass));
+          keyed.emplace_back(order.key(kind, slots[waves_.wave(id)], turn), id_of(pass));
         }
       }
     }
@@ -219,6 +230,15 @@ std::vector<WorkerId> Pipeline::group(PassId id) const {
   workers.reserve(ranks.size());
   for (const HdpRank rank : ranks) workers.push_back(worker(rank, stage));
   return workers;
+}
+
+std::vector<PassId> Pipeline::wave(PassId id) const {
+  const std::size_t within = id.index() % passes_of_micro_batch();
+  std::vector<PassId> passes;
+  for (const MicroBatchId member : waves_.members(waves_.wave(micro_batch_id(id)))) {
+    passes.emplace_back(member.index() * passes_of_micro_batch() + within);
+  }
+  return passes;
 }
 
 // The pass of the same kind through another chunk.

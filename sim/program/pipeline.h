@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/plan/expert_waves.h"
 #include "sim/plan/plan.h"
 
 namespace hdpsim {
@@ -73,7 +74,8 @@ struct StagePass {
 /// latest slot of those that stand right before it on any of its ranks. The schedule is that of a pipeline with
 /// endlessly many micro-batches, one a slot, of which each rank runs those that it has, in that order. A part of an
 /// order without circles has none; so there is no deadlock wherever the plan's own order has none (sim/plan/plan_check.h
-/// tells of those). A rank without a micro-batch in some slot runs nothing in its place.
+/// tells of those). A rank without a micro-batch in some slot runs nothing in its place. Micro-batches of a wave
+/// (sim/plan/expert_waves.h) have one slot.
 class Pipeline {
  public:
   /// The plan must have passed the checker and outlive the pipeline; a circle in its order is a CheckFailure that says
@@ -108,6 +110,15 @@ class Pipeline {
   [[nodiscard]] MicroBatchId micro_batch_id(PassId id) const {
     return MicroBatchId(id.index() / passes_of_micro_batch());
   }
+  /// The same passes of all micro-batches that run together with its own, which is one of them: how many, and which.
+  [[nodiscard]] std::size_t wave_size(PassId id) const {
+    return waves_.members(waves_.wave(micro_batch_id(id))).size();
+  }
+  [[nodiscard]] std::vector<PassId> wave(PassId id) const;
+  /// Which wave that is, of all of a stage and kind: below passes().
+  [[nodiscard]] std::size_t wave_index(PassId id) const {
+    return waves_.wave(micro_batch_id(id)) * passes_of_micro_batch() + id.index() % passes_of_micro_batch();
+  }
 
   /// The pass on another stage that needs what this one computes: forward the activations, backward their gradients.
   /// Every rank sends to itself: from its worker of this pass to its worker of that one.
@@ -123,6 +134,7 @@ class Pipeline {
   void order_passes();
 
   const Plan& plan_;
+  WaveTable waves_;
   std::int64_t stages_;
   PipelineOptions options_;
   std::int64_t kinds_;  ///< Passes of a micro-batch through one chunk.

@@ -4,6 +4,9 @@
 #include <optional>
 
 #include "sim/base/check.h"
+#include "sim/model/memory.h"
+#include "sim/plan/expert_waves.h"
+#include "sim/program/expert_layer.h"
 #include "sim/program/ring_attention.h"
 
 namespace hdpsim {
@@ -15,7 +18,7 @@ constexpr std::uint32_t resident_layers = 2;  // always on the device under offl
 
 // The part of the model and of the work on it that one pass does.
 struct PassWork {
-  std::int64_t layers;
+  std::vector<LayerRun> layers;
   bool embedding;
   bool head;
   bool first_of_stage;  // of the micro-batch
@@ -27,17 +30,22 @@ struct PassWork {
 
 PassWork work_of(const StagePass& pass, const LoweringOptions& options) {
   const std::int64_t chunks = options.mesh.pp * options.pipeline.virtual_stages;
-  const std::int64_t layers = layers_of_chunk(options.model.layers, chunks, pass.chunk).count;
-  return {layers, pass.chunk == 0, pass.chunk + 1 == chunks, pass.chunk < options.mesh.pp, pass.kind};
+  const LayerRange range = layers_of_chunk(options.model.layers, chunks, pass.chunk);
+  return {layer_runs(options.model, range.first, range.count), pass.chunk == 0, pass.chunk + 1 == chunks,
+          pass.chunk < options.mesh.pp, pass.kind};
 }
 
 // Writes the program of one pass block by block.
 class Lowering {
  public:
-  Lowering(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options)
+  Lowering(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
+           const ExpertTokens& expert_tokens)
       : work_(work),
         micro_batch_(micro_batch),
         model_(options.model),
+        dense_model_(with_dense_layers(options.model)),
+        experts_(options.experts),
+        expert_tokens_(expert_tokens),
         tp_(options.mesh.tp),
         dkv_bytes_(options.dkv_bytes_per_element),
         element_bytes_(options.bytes_per_element),
@@ -50,6 +58,7 @@ class Lowering {
     if (work_.forward()) forward();
     if (work_.backward()) backward();
     if (work_.kind == PassKind::weight_gradient) weights();
+    if (program_.blocks.empty()) open_block(1, Direction::forward);  // nothing to do in this pass
     return std::move(program_);
   }
 
@@ -58,22 +67,36 @@ class Lowering {
 
   void forward() {
     if (work_.first_of_stage) overhead();
-    if (work_.embedding) embedding_forward();
+    if (work_.embedding && has_tokens()) embedding_forward();
     forward_layers();
-    if (work_.head) head_forward();
+    if (work_.head && has_tokens()) head_forward();
   }
 
   void backward() {
-    if (work_.head) head_backward();
+    if (work_.head && has_tokens()) head_backward();
     backward_layers();
-    if (work_.embedding) embedding_backward();
+    if (work_.embedding && has_tokens()) embedding_backward();
   }
 
   // What was gathered for the gradients of inputs is still there.
   void weights() {
-    if (work_.head) weights_of({DensePart::head}, 1);
-    weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, work_.layers);
-    if (work_.embedding) weights_of({DensePart::embedding}, 1);
+    if (work_.head && has_tokens()) weights_of({DensePart::head}, 1);
+    for (const LayerRun& layers : work_.layers) {
+      if (has_work(layers)) weights_of_layers(layers);
+    }
+    if (work_.embedding && has_tokens()) weights_of({DensePart::embedding}, 1);
+  }
+
+  void weights_of_layers(const LayerRun& layers) {
+    if (!layers.has_experts) {
+      return weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, layers.count);
+    }
+    open_block(layers.count, Direction::backward);
+    experts();
+    if (!has_tokens()) return;
+    run(DensePart::attention_output);
+    run(DensePart::qkv);
+    end_stretch();
   }
 
   void weights_of(const std::vector<DensePart>& parts, std::int64_t iterations) {
@@ -81,6 +104,10 @@ class Lowering {
     for (const DensePart part : parts) run(part);
     end_stretch();
   }
+
+  // Without tokens a rank computes experts for others, and nothing else.
+  [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
+  [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || layers.has_experts; }
 
   void overhead() {
     open_block(1, Direction::forward);
@@ -119,12 +146,16 @@ class Lowering {
   }
 
   void forward_layers() {
-    open_block(work_.layers, Direction::forward);
-    layer_forward();
-    if (micro_batch_.offload > 0) offload(last());
+    for (const LayerRun& layers : work_.layers) {
+      if (!has_work(layers)) continue;
+      open_block(layers.count, Direction::forward);
+      layer_forward(layers);
+      if (micro_batch_.offload > 0) offload(last(), layers);
+    }
   }
 
-  void layer_forward() {
+  void layer_forward(const LayerRun& of) {
+    if (!has_tokens()) return experts();
     run(DensePart::attention_norm);
     all_gather(DensePart::attention_norm);
     run(DensePart::qkv);
@@ -133,21 +164,37 @@ class Lowering {
     run(DensePart::attention_output);
     reduce_scatter(DensePart::attention_output);
     run(DensePart::mlp_norm);
-    all_gather(DensePart::mlp_norm);
-    run(DensePart::mlp);
-    reduce_scatter(DensePart::mlp);
+    if (of.has_experts) {
+      experts();
+    } else {
+      all_gather(DensePart::mlp_norm);
+      run(DensePart::mlp);
+      reduce_scatter(DensePart::mlp);
+    }
     run(DensePart::mlp_residual);
     end_stretch();
   }
 
   void backward_layers() {
-    open_block(work_.layers, Direction::backward);
+    for (auto layers = work_.layers.rbegin(); layers != work_.layers.rend(); ++layers) {
+      if (!has_work(*layers)) continue;
+      open_block(layers->count, Direction::backward);
+      layer_backward(*layers);
+    }
+  }
+
+  void layer_backward(const LayerRun& of) {
     const bool prefetched = micro_batch_.offload > 0;
-    if (prefetched) prefetch();
-    compute_again();
-    all_gather(DensePart::mlp);
-    run(DensePart::mlp);
-    reduce_scatter(DensePart::mlp);
+    if (prefetched) prefetch(of);
+    compute_again(of);
+    if (of.has_experts) {
+      experts();
+      if (!has_tokens()) return;
+    } else {
+      all_gather(DensePart::mlp);
+      run(DensePart::mlp);
+      reduce_scatter(DensePart::mlp);
+    }
     run(DensePart::mlp_norm);
     all_gather(DensePart::attention_output);
     run(DensePart::attention_output);
@@ -168,10 +215,10 @@ class Lowering {
   }
 
   // What backward needs and was not kept.
-  void compute_again() {
+  void compute_again(const LayerRun& of) {
     direction_ = Direction::forward;
-    if (recompute_ == Recompute::full) layer_forward();
-    if (recompute_ == Recompute::selective) forward_ring(std::nullopt);
+    if (recompute_ == Recompute::full) layer_forward(of);
+    if (recompute_ == Recompute::selective && has_tokens()) forward_ring(std::nullopt);
     direction_ = Direction::backward;
   }
 
@@ -252,15 +299,15 @@ class Lowering {
   }
 
   // Layer i + 2 needs the memory that layer i leaves; the last two layers stay where they are.
-  void offload(Index last) {
-    const Index copy = add(Opcode::offload, Stream::d2h, bytes(offloaded_bytes()));
+  void offload(Index last, const LayerRun& of) {
+    const Index copy = add(Opcode::offload, Stream::d2h, bytes(offloaded_bytes(of)));
     body()[copy].last_skipped = resident_layers;
     body()[copy].after(last);
     body()[0].after(copy, resident_layers);
   }
 
-  void prefetch() {
-    const Index copy = add(Opcode::prefetch, Stream::h2d, bytes(offloaded_bytes()));
+  void prefetch(const LayerRun& of) {
+    const Index copy = add(Opcode::prefetch, Stream::h2d, bytes(offloaded_bytes(of)));
     body()[copy].first_iteration = resident_layers;
   }
 
@@ -271,8 +318,11 @@ class Lowering {
     if (body()[1].stream == Stream::comm) body()[1].after(0);
   }
 
-  [[nodiscard]] Bytes offloaded_bytes() const {
-    return as_elements(activation_bytes(model_, tokens_, tp_, recompute_)).scaled(micro_batch_.offload);
+  [[nodiscard]] Bytes offloaded_bytes(const LayerRun& of) const {
+    const ActivationRules rules = with_experts({.recompute = recompute_}, model_, experts_);
+    const std::vector<KeptTensor> kept = kept_tensors(of.has_experts ? model_ : dense_model_, rules);
+    const std::int64_t group_tokens = (expert_tokens_.all + experts_.ep - 1) / experts_.ep;
+    return as_elements(kept_bytes(kept, tokens_, tp_, 0, group_tokens)).scaled(micro_batch_.offload);
   }
 
   // What sim/model counts in bf16.
@@ -285,9 +335,32 @@ class Lowering {
 
   void end_stretch() {
     if (stretch_.empty()) return;
-    program_.dense.push_back(of_this_pass(dense_work(model_, tokens_, tp_, stretch_, direction_)));
+    program_.dense.push_back(of_this_pass(dense_work(dense_model_, tokens_, tp_, stretch_, direction_)));
     stretch_.clear();
     add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
+  }
+
+  // A pass for the gradients of weights alone has the products and nothing that travels.
+  void experts() {
+    end_stretch();
+    for (ExpertStep& step : expert_layer({model_, experts_, tp_, tokens_, expert_tokens_}, direction_)) {
+      if (auto* part = std::get_if<LinearPart>(&step)) {
+        program_.dense.push_back(of_this_pass(std::move(*part)));
+        add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
+      } else if (auto* wait = std::get_if<ExpertWait>(&step)) {
+        program_.expert_waits.push_back({of_this_pass(std::move(wait->slowest)), of_this_pass(std::move(wait->even))});
+        add(Opcode::expert_wait, Stream::compute, static_cast<Index>(program_.expert_waits.size()) - 1);
+      } else if (work_.kind != PassKind::weight_gradient) {
+        expert_collective(std::get<TensorParallelCollective>(step));
+      }
+    }
+  }
+
+  void expert_collective(TensorParallelCollective op) {
+    if (tp_ == 1 && op.kind != CollectiveKind::all_to_all) return;
+    op.bytes = as_elements(op.bytes);
+    program_.collectives.push_back(op);
+    add(Opcode::collective, Stream::compute, static_cast<Index>(program_.collectives.size()) - 1);
   }
 
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const {
@@ -339,6 +412,9 @@ class Lowering {
   PassWork work_;
   const MicroBatch& micro_batch_;
   const Transformer& model_;
+  const Transformer dense_model_;  // as its layers are that have no experts
+  const ExpertLayout& experts_;
+  ExpertTokens expert_tokens_;
   std::int64_t tp_;
   std::int64_t dkv_bytes_;
   std::int64_t element_bytes_;
@@ -358,34 +434,60 @@ std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
 
 // The final norm, which goes with the head.
 std::int64_t norm_parameters(const Transformer& model) {
-  return parameter_count(model) - model.layers * layer_parameter_count(model) - embedding_parameter_count(model);
+  return parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
+}
+
+/// Parameters of one device of a stage: what all ranks of the pool have, and whole experts.
+struct StageParameters {
+  std::int64_t common = 0;
+  std::int64_t experts = 0;
+};
+
+StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
+                                 std::int64_t stage) {
+  std::int64_t layers = 0;
+  std::int64_t experts = 0;
+  for (std::int64_t turn = 0; turn < pipeline.virtual_stages; ++turn) {
+    const LayerRange range = layers_of_chunk(model.layers, mesh.pp * pipeline.virtual_stages, turn * mesh.pp + stage);
+    layers += parameters_of_layers(model, range.first, range.count);
+    experts += expert_layers(model, range.first, range.count) * expert_layer_parameter_count(model);
+  }
+  if (mesh.ep == 1) experts = 0;
+  std::int64_t others = 0;
+  const std::int64_t table = model.vocabulary * model.hidden;
+  if (mesh.pp == 1) {
+    others = embedding_parameter_count(model) + norm_parameters(model);
+  } else {
+    if (stage == 0) others += table + model.learned_positions * model.hidden;
+    if (stage + 1 == mesh.pp) others += table + norm_parameters(model);
+  }
+  return {(layers - experts + others + mesh.tp - 1) / mesh.tp, experts / mesh.ep};
 }
 
 }  // namespace
 
 std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
                                  std::int64_t stage) {
-  if (mesh.pp == 1) return parameters_per_device(model, mesh.tp);
-  std::int64_t layers = 0;
-  for (std::int64_t turn = 0; turn < pipeline.virtual_stages; ++turn) {
-    layers += layers_of_chunk(model.layers, mesh.pp * pipeline.virtual_stages, turn * mesh.pp + stage).count;
-  }
-  std::int64_t parameters = layers * layer_parameter_count(model);
-  const std::int64_t table = model.vocabulary * model.hidden;
-  if (stage == 0) parameters += table + model.learned_positions * model.hidden;
-  if (stage + 1 == mesh.pp) parameters += table + norm_parameters(model);
-  return (parameters + mesh.tp - 1) / mesh.tp;
+  const StageParameters parameters = stage_parameters(model, mesh, pipeline, stage);
+  return parameters.common + parameters.experts;
 }
 
 Program::Program(const Plan& plan, const LoweringOptions& options)
     : plan_(plan), options_(options), pipeline_(plan, options.mesh.pp, options.pipeline) {
-  HDPSIM_CHECK(options.mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, options.mesh.hdp);
+  const Mesh& mesh = options.mesh;
+  HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
   HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} stages of {} chunks", options.model.layers,
                pipeline_.stages(), options.pipeline.virtual_stages);
+  HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
+               "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
+               options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
+  if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
 }
 
 MicroBatchProgram Program::pass(PassId id) const {
-  return Lowering(work_of(pipeline_.pass(id), options_), pipeline_.micro_batch(id), options_).run();
+  const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
+  const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
+  return Lowering(work_of(pipeline_.pass(id), options_), pipeline_.micro_batch(id), options_, group).run();
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
@@ -402,13 +504,18 @@ Bytes Program::message(PassId id) const {
 
 StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
-  const std::int64_t parameters = parameters_of_stage(model, options_.mesh, options_.pipeline, stage);
-  const std::int64_t shard = (parameters + options_.mesh.hdp - 1) / options_.mesh.hdp;
+  const Mesh& mesh = options_.mesh;
+  const StageParameters parameters = stage_parameters(model, mesh, options_.pipeline, stage);
+  const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
+  const std::int64_t shard =
+      (parameters.common + mesh.hdp - 1) / mesh.hdp + (parameters.experts + expert_pool - 1) / expert_pool;
   // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the parameter.
   const std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + options_.bytes_per_element;
-  StepEnd end{Bytes(parameters * fp32_bytes),
+  StepEnd end{Bytes(parameters.common * fp32_bytes),
               {Bytes(shard * optimizer_bytes), 1},
-              Bytes(parameters * options_.bytes_per_element)};
+              Bytes(parameters.common * options_.bytes_per_element)};
+  end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
+  end.expert_parameters = Bytes(parameters.experts * options_.bytes_per_element);
   const std::int64_t pp = options_.mesh.pp;
   const bool shares_table = model.tied_embeddings && pp > 1 && (stage == 0 || stage + 1 == pp);
   if (shares_table) end.tied = Bytes(table_parameters(model, options_.mesh.tp) * fp32_bytes);

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
+#include "sim/model/experts.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
@@ -24,20 +25,24 @@ struct LoweringOptions {
   /// What backward computes again, layer by layer: a layer's forward before its backward, or its ring attention alone.
   Recompute recompute = Recompute::none;
   PipelineOptions pipeline = {};
+  ExpertLayout experts = {};  ///< Of a model with experts; its ep is that of the mesh (checked).
 };
 
-/// Parameters of the layers, the embedding and the head that one device of a stage holds. A model that ties its
-/// embeddings has the table on the first and on the last stage of a pipeline.
+/// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A
+/// model that ties its embeddings has the table on the first and on the last stage of a pipeline.
 [[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh,
                                                const PipelineOptions& pipeline, std::int64_t stage);
 
 /// What the workers of a stage do after their last pass: the gradient of the pool, the optimizer shard (ZeRO-1), the
-/// parameters.
+/// parameters. Whole experts have a pool of their own.
 struct StepEnd {
   Bytes gradient;         ///< Reduce-scattered over the pool, per device: fp32 gradients of all its parameters.
-  MemoryBound optimizer;  ///< Adam on the device's shard.
+  MemoryBound optimizer;  ///< Adam on the device's shard, of whole experts too.
   Bytes parameters;       ///< All-gathered over the pool, per device: its parameters, as elements.
-  Bytes tied = {};        ///< Summed between the first and the last stage, per device: fp32 gradients of a tied table.
+  /// Of whole experts, over the devices that hold the same ones: every ep-th of the stage.
+  Bytes expert_gradient = {};
+  Bytes expert_parameters = {};
+  Bytes tied = {};  ///< Summed between the first and the last stage, per device: fp32 gradients of a tied table.
 };
 
 /// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs
@@ -65,6 +70,7 @@ class Program {
   const Plan& plan_;
   const LoweringOptions& options_;
   Pipeline pipeline_;
+  std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; of a model with experts
 };
 
 }  // namespace hdpsim

@@ -25,6 +25,7 @@ std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch) {
   std::vector<LocalSpan> spans;
   spans.reserve(micro_batch.spans.size());
   for (const Span& span : micro_batch.spans) spans.push_back(local_span(span.tokens, ranks));
+  if (micro_batch.padding > 0) spans.push_back(local_span(micro_batch.padding, ranks));
   std::sort(spans.begin(), spans.end(), [](const LocalSpan& a, const LocalSpan& b) { return a.tokens < b.tokens; });
   std::vector<LocalSpan> merged;
   for (const LocalSpan& span : spans) {

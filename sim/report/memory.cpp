@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/plan/expert_waves.h"
+
 namespace hdpsim {
 
 namespace {
@@ -72,14 +74,20 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape own = stage_shape(setting.model, shape, stage);
   stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
   const DeviceMemory& device = stages_.back().device;
-  for (const MicroBatch& micro_batch : plan_.micro_batches) {
+  const std::int64_t ep = setting.mesh.ep;
+  const bool has_groups = setting.model.moe && ep > 1;
+  const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
+  for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
+    const MicroBatch& micro_batch = plan_.micro_batches[i];
+    const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
     const std::int64_t tokens = micro_batch.tokens_per_rank();
     const double resident = resident_share(micro_batch.offload, own.layers);
     const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
-    const Bytes all = device.kept(tokens);
+    const Bytes all = device.kept(tokens, 0, of_experts);
     const Bytes kept = all.scaled(resident);
     stages_.back().loads.push_back(
-        {device.peak({.tokens = tokens, .ring = ring, .resident = resident}), kept, all - kept});
+        {device.peak({.tokens = tokens, .ring = ring, .resident = resident, .expert_tokens = of_experts}), kept,
+         all - kept});
   }
 }
 

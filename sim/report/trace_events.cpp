@@ -392,6 +392,7 @@ class StepEvents {
         return fmt::format(R"(,"bytes":{})", program.bytes.at(instruction.work).count());
       case Opcode::dense:
       case Opcode::overhead:
+      case Opcode::expert_wait:
         return {};
     }
     return {};

@@ -102,6 +102,9 @@ class EntryReader {
     if (const Value* steps = data == nullptr ? nullptr : data->find("steps")) {
       diagnostics.error(steps->position, "a background job has no 'steps'", "it goes on as long as the main job");
     }
+    if (const Value* ep = mesh == nullptr ? nullptr : mesh->find("ep")) {
+      diagnostics.error(ep->position, "all-to-alls of experts do not share links with other jobs yet", "remove 'ep'");
+    }
     if (const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes")) {
       diagnostics.error(nodes->position, "the nodes of a background job stand beside its mesh",
                         "write it one level up");

@@ -46,7 +46,6 @@ std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagn
   } else {
     diagnostics.error(config->position, fmt::format("there is no file {}", path_of(*config).string()));
   }
-  if (model && !check_supported(*model, named->position, diagnostics)) return std::nullopt;
   return model;
 }
 

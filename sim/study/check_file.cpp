@@ -60,7 +60,6 @@ CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnos
 
 std::string check_model(const std::string& path, Diagnostics& diagnostics) {
   const auto model = load_model(path, diagnostics);
-  if (model) check_supported(*model, {path, 1, 1}, diagnostics);
   diagnostics.throw_if_any();
   return fmt::format("a model of {} parameters in {} layers",
                      short_number(static_cast<double>(parameter_count(*model))), model->layers);

@@ -34,6 +34,17 @@ Value& section(Value& study, std::string_view key) {
   return *found;
 }
 
+// Of a study that speaks of experts.
+void set_expert_defaults(Value& study) {
+  const Value* mesh = study.find("mesh");
+  if (study.find("moe") == nullptr && (mesh == nullptr || mesh->find("ep") == nullptr)) return;
+  set_default(section(study, "mesh"), "ep", "1");
+  Value& moe = section(study, "moe");
+  set_default(moe, "across", "inside");
+  set_default(moe, "capacity_factor", "none");
+  set_default(moe, "routing", "uniform");
+}
+
 class PointReader {
  public:
   PointReader(const Value& study, Catalog& catalog, Diagnostics& diagnostics)
@@ -49,6 +60,11 @@ class PointReader {
     }
     if (const Value* data = study.require("data")) read_data(*data);
     if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
+    (void)study.find("moe");
+    point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
+    if (const Value* mesh = study.value().find("mesh"); mesh != nullptr && mesh->find("ep") != nullptr) {
+      check_expert_groups(*mesh->find("ep"));
+    }
     if (const Value* memory = study.find("memory")) read_memory(*memory);
     if (const Value* grain = study.find("grain")) {
       const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
@@ -109,6 +125,7 @@ class PointReader {
     const auto tp = mesh.required_in<std::int64_t>("tp", degree);
     const auto pp = mesh.required_in<std::int64_t>("pp", degree);
     const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
+    point_.mesh.ep = mesh.optional_in<std::int64_t>("ep", degree).value_or(1);
     const Value* nodes = mesh.find("nodes");
     read_capacity(mesh);
     point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);
@@ -217,8 +234,12 @@ class PointReader {
   // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.
   void check_split(const Value& where, std::int64_t tp) {
     const Transformer& model = point_.model;
-    const std::array<std::pair<std::string_view, std::int64_t>, 3> parts = {
-        {{"heads", model.heads}, {"key-value heads", model.kv_heads}, {"columns of its MLP", model.ffn_hidden}}};
+    std::vector<std::pair<std::string_view, std::int64_t>> parts = {{"heads", model.heads},
+                                                                    {"key-value heads", model.kv_heads}};
+    if (expert_layers(model, 0, model.layers) < model.layers)
+      parts.emplace_back("columns of its MLP", model.ffn_hidden);
+    if (model.moe && point_.mesh.ep == 1) parts.emplace_back("columns of its experts", model.moe->expert_hidden);
+    if (model.moe) parts.emplace_back("columns of its shared experts", model.moe->shared_hidden);
     for (const auto& [what, count] : parts) {
       if (count % tp == 0) continue;
       diagnostics_.error(where.position,
@@ -227,11 +248,42 @@ class PointReader {
     }
   }
 
+  // Every device of a group has equally many experts, and groups fill ranks or the other way round.
+  void check_expert_groups(const Value& where) {
+    const Mesh& mesh = point_.mesh;
+    const Transformer& model = point_.model;
+    if (mesh.ep == 1 || model.layers == 0) return;
+    const auto error = [&](const std::string& message, const std::string& help = {}) {
+      diagnostics_.error(where.position, fmt::format("'ep' is {}, {}", mesh.ep, message), help);
+    };
+    if (!model.moe) return error(fmt::format("but {} has no experts", model.name), "remove 'ep'");
+    if (model.moe->experts % mesh.ep != 0) {
+      error(fmt::format("which does not divide the {} experts of {}", model.moe->experts, model.name));
+    }
+    const bool reaches_over_ranks = mesh.ep > mesh.tp;
+    if (!mesh_is_known_) return;
+    if (mesh.ep % mesh.tp != 0 && mesh.tp % mesh.ep != 0) {
+      error(fmt::format("'tp' is {}: one must be a multiple of the other", mesh.tp));
+    } else if (reaches_over_ranks && mesh.hdp % (mesh.ep / mesh.tp) != 0) {
+      error(fmt::format("which is {} ranks of {} devices, but {} ranks are no multiple of that", mesh.ep / mesh.tp,
+                        mesh.tp, mesh.hdp));
+    } else if (reaches_over_ranks && point_.experts.across == ExpertSpan::inside) {
+      error(fmt::format("but a rank has {} devices in a stage: the expert group reaches over {} ranks", mesh.tp,
+                        mesh.ep / mesh.tp),
+            "say what unequal ranks do: moe: {across: waves} or {across: padding}");
+    }
+    if (const Value* background = study_.find("background");
+        background != nullptr && background->is_sequence() && !background->items.empty()) {
+      error("but all-to-alls of experts do not share links with other jobs yet", "remove 'background', or write ep: 1");
+    }
+  }
+
   void fit_mesh(const Value& where, std::int64_t tp, std::int64_t pp, std::optional<std::int64_t> hdp) {
     const std::int64_t gpus = point_.nodes.devices(point_.cluster);
     const std::int64_t replica = tp * pp;
     const bool divides = gpus % replica == 0;
-    point_.mesh = {hdp.value_or(std::max<std::int64_t>(1, gpus / replica)), tp, pp};
+    mesh_is_known_ = true;
+    point_.mesh = {hdp.value_or(std::max<std::int64_t>(1, gpus / replica)), tp, pp, point_.mesh.ep};
     if (point_.mesh.devices() == gpus) return;
     const std::string help = divides ? fmt::format("leave 'hdp' out, or make it {}", gpus / replica)
                                      : "the GPUs must be a multiple of tp x pp";
@@ -247,13 +299,20 @@ class PointReader {
   Catalog& catalog_;
   Diagnostics& diagnostics_;
   PointSpec point_;
+  bool mesh_is_known_ = false;  // how many devices of which kind, right or wrong
 };
+
+std::string text_of(const MixtureOfExperts& moe) {
+  return fmt::format(" {} {} {} {} {} [{}]", moe.experts, moe.experts_per_token, moe.expert_hidden, moe.shared_hidden,
+                     moe.shared_gate, fmt::join(moe.dense_layers, " "));
+}
 
 // All of a model that costs depend on.
 std::string text_of(const Transformer& model) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", model.name, model.layers, model.hidden, model.heads,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.name, model.layers, model.hidden, model.heads,
                      model.kv_heads, model.head_dim, model.ffn_hidden, model.vocabulary, model.gated_mlp,
-                     model.tied_embeddings, model.biases, model.learned_positions);
+                     model.tied_embeddings, model.biases, model.learned_positions, model.qkv_biases, model.qk_norm,
+                     model.moe ? text_of(*model.moe) : "");
 }
 
 // " x pp 4 (interleaved, 2 virtual stages)"; nothing for one stage.
@@ -293,8 +352,8 @@ std::string PointSpec::setting() const {
     beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
   }
   const bool one = connections.communicators == Communicators::one;
-  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
-                     cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline),
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline), experts.text(),
                      one ? "" : " with a communicator for each group", count_text(capacity),
                      capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
                      steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
@@ -303,6 +362,7 @@ std::string PointSpec::setting() const {
 
 Value with_defaults(Value study) {
   if (!study.is_map()) return study;
+  set_expert_defaults(study);
   set_default(study, "grain", "fluid");
   if (study.find("data") != nullptr) {
     Value& data = section(study, "data");
@@ -335,12 +395,14 @@ LoweringOptions lowering_of(const PointSpec& spec) {
           .mesh = spec.mesh,
           .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
           .recompute = spec.recompute,
-          .pipeline = spec.pipeline};
+          .pipeline = spec.pipeline,
+          .experts = spec.experts.layout};
 }
 
 MemoryRules memory_rules_of(const PointSpec& spec) {
   MemoryRules rules = spec.memory;
   rules.activations.recompute = spec.recompute;
+  rules.activations = with_experts(rules.activations, spec.model, spec.experts.layout);
   return rules;
 }
 
@@ -354,6 +416,7 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());
   point.fingerprint = fingerprint(profile_text(*point.profile), point.fingerprint);
   point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
+  point.fingerprint = fingerprint(fmt::format("{}", fmt::join(point.experts.layout.shares, " ")), point.fingerprint);
   for (const BackgroundSpec& other : point.background) {
     if (other.job == nullptr) continue;
     point.fingerprint = fingerprint(fmt::format("{:016x}", other.job->fingerprint), point.fingerprint);

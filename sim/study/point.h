@@ -21,6 +21,7 @@
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
 #include "sim/study/catalog.h"
+#include "sim/study/expert_options.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"
 
@@ -51,6 +52,7 @@ struct PointSpec {
   NodeList nodes;                        ///< Of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
+  ExpertOptions experts;  ///< Of a model with experts.
   Recompute recompute = Recompute::none;
   std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
@@ -69,7 +71,8 @@ struct PointSpec {
 /// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}`,
 /// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
 /// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`;
-/// with stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`.
+/// with stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`, and where it speaks of experts `mesh: {ep: 1}` and
+/// `moe: {across: inside, capacity_factor: none, routing: uniform}`.
 [[nodiscard]] Value with_defaults(Value study);
 
 /// What belongs to a study as a whole and not to its points.

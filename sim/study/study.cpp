@@ -80,7 +80,8 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
   const Bytes activations =
-      activation_bytes(spec.model, spec.capacity, spec.mesh.tp, spec.recompute) * spec.model.layers;
+      kept_bytes(kept_tensors(spec.model, memory_rules_of(spec).activations), spec.capacity, spec.mesh.tp) *
+      spec.model.layers;
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
   return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
@@ -93,7 +94,9 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .context = spec.batch.context,
           .layers = spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages),
           .stages = spec.mesh.pp,
-          .work = world.work_model(spec.model, spec.capacity, spec.recompute),
+          .work = world.work_model(spec.model, spec.capacity, spec.recompute, spec.experts.layout),
+          .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
+          .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(spec)};
 }
 

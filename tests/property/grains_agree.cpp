@@ -148,7 +148,7 @@ struct Capacity {
 };
 
 Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity, Job job,
-               const World& world) {
+               const World& world, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
   const std::int64_t ranks = job.mesh.hdp;
   const std::int64_t context = capacity.tokens * capacity.contexts * ranks / 4 + capacity.tokens;
   const std::int64_t fits = std::min(context, capacity.tokens * ranks);
@@ -160,7 +160,9 @@ Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& mode
                                  .context = fits,
                                  .layers = model.layers / job.mesh.pp,
                                  .stages = job.mesh.pp,
-                                 .work = world.work_model(model, capacity.tokens),
+                                 .work = world.work_model(model, capacity.tokens, Recompute::none, experts),
+                                 .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
+                                 .expert_padding = padding,
                                  .host_tokens = 1 << 30};
   job.policy = random_policy(random);
   Diagnostics problems;
@@ -203,8 +205,33 @@ struct Choice {
   bool pipelines = false;
   bool two_jobs = false;  ///< Half of the nodes belong to a job that trains beside it.
   bool recomputes = false;
+  bool experts = false;  ///< A mixture of experts.
   Communication communication = {};
 };
+
+// 8 experts, 2 of which a token takes, on as many devices as fit, even or not: inside ranks, or over ranks, which then
+// go through waves.
+struct Experts {
+  ExpertLayout layout = {};
+  bool padding = false;
+  [[nodiscard]] std::string text() const {
+    if (layout.ep == 1) return "";
+    return fmt::format(", experts on {} devices{}{}", layout.ep, layout.shares.empty() ? "" : " unevenly",
+                       padding ? " with padding" : "");
+  }
+};
+
+Experts random_experts(std::uint64_t seed, const Mesh& mesh, Transformer& model) {
+  RandomStream random(seed, "experts");
+  model.moe =
+      MixtureOfExperts{.experts = 8, .experts_per_token = 2, .expert_hidden = model.ffn_hidden / 2, .dense_layers = {}};
+  std::int64_t ep = one_of(random, {1, 2, 4, 8});
+  while (ep > mesh.tp && mesh.hdp % (ep / mesh.tp) != 0) ep /= 2;
+  Experts drawn{.layout = {.ep = ep}, .padding = random.below(3) == 0};
+  if (random.below(2) == 0) drawn.layout.shares = zipf_shares(*model.moe, random.uniform(), seed);
+  if (random.below(3) == 0) drawn.layout.capacity_factor = 1.25;
+  return drawn;
+}
 
 struct Pipelines {
   std::int64_t stages = 1;
@@ -231,7 +258,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   ClusterSpec cluster = random_cluster(random);
   if (choice.two_jobs && cluster.nodes() == 1) return std::nullopt;
   const std::string fabric = choice.other_fabrics ? change_fabric(cluster, seed) : "";
-  const Transformer model = random_model(random);
+  Transformer model = random_model(random);
   const std::int64_t tp = one_of(random, {1, 2});
   const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
   Diagnostics problems;
@@ -246,15 +273,19 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
     return Job{.mesh = {.hdp = nodes.devices(cluster) / (tp * pp), .tp = tp, .pp = pp}, .nodes = nodes};
   };
   Job main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
+  const Experts experts = choice.experts ? random_experts(seed, main.mesh, model) : Experts{};
+  main.mesh.ep = experts.layout.ep;
   const auto world =
       World::make(cluster, *profile, main.mesh, "contiguous", problems, choice.communication.connections, main.nodes);
   problems.throw_if_any();
   Capacity capacity{one_of(random, {2048, 4096, 8192}), 0};
   capacity.contexts = one_of(random, {1, 2, 4});
-  main = random_job(random, seed, model, capacity, std::move(main), *world);
+  const std::int64_t padding = experts.padding ? capacity.tokens : 0;
+  main = random_job(random, seed, model, capacity, std::move(main), *world, experts.layout, padding);
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
   lowering.pipeline = pipelines.options;
+  lowering.experts = experts.layout;
   if (choice.recomputes) lowering.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
   const Program program(plan, lowering);
 
@@ -277,9 +308,9 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const bool shared = cluster.devices_per_nic() > 1 || cluster.tiers[0].oversubscription > 1;
   return Times{
       step(Grain::fluid).step_time, step(Grain::exact).step_time,
-      fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}{}{}", main.policy, cluster.nodes(),
+      fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}{}{}{}", main.policy, cluster.nodes(),
                   cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "",
-                  fabric, pipelines.text(), choice.two_jobs ? ", beside " + other.policy : "")};
+                  fabric, pipelines.text(), experts.text(), choice.two_jobs ? ", beside " + other.policy : "")};
 }
 
 // HDPSIM_SEED=n runs one study alone.
@@ -318,6 +349,10 @@ Compared compare_grains(const char* tag, const Choice& choice, double most) {
 
 TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]") {
   compare_grains("grains", {}, tolerance);
+}
+
+TEST_CASE("fluid and exact agree where tokens travel to experts", "[grains experts]") {
+  compare_grains("grains experts", {.experts = true}, tolerance);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every schedule", "[grain pipelines]") {

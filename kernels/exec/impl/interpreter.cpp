@@ -198,6 +198,7 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::exchange:
     case Opcode::offload:
     case Opcode::prefetch:
+    case Opcode::expert_wait:
       break;
   }
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);

@@ -4,6 +4,7 @@
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
+#include "sim/engine/impl/expert_board.h"
 #include "sim/engine/impl/group_program.h"
 #include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/ring_traffic.h"
@@ -38,6 +39,7 @@ class ExactStep final : public StepRun {
         queue_all_(queue_all || machine_.record_instructions),
         set_up_(machine_, pipeline_.stages()),
         board_(pipeline_, flows_, queue_),
+        experts_(pipeline_, program_.plan().expert_ranks),
         groups_(pipeline_.passes()),
         workers_(pipeline_.workers()) {}
 
@@ -124,7 +126,7 @@ class ExactStep final : public StepRun {
     intervals_[id.index()].begin = queue_.now();
     // Gradients of weights need no ring: each worker has its own pace.
     const bool rings = pipeline_.pass(id).kind != PassKind::weight_gradient;
-    group->is_private = !queue_all_ && (rings || ranks == 1) &&
+    group->is_private = !queue_all_ && !experts_.joins_ranks() && (rings || ranks == 1) &&
                         std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
     if (group->is_private) {
       group->hops = std::move(hops);
@@ -200,9 +202,29 @@ class ExactStep final : public StepRun {
       return false;
     }
     const Duration time = group.priced.time(state.block, index, machine_.speed[worker]);
+    if (meets_others(instruction, group.priced.program)) {
+      meet(WorkerId(worker), time);
+      return false;
+    }
     if (stream == compute) timeline_.ranks[worker][activity_of(instruction.opcode)] += time;
     queue_.schedule_after(time, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(stream));
     return false;
+  }
+
+  [[nodiscard]] bool meets_others(const Instruction& instruction, const MicroBatchProgram& program) const {
+    return experts_.joins_ranks() && instruction.opcode == Opcode::collective &&
+           program.collectives[instruction.work].kind == CollectiveKind::all_to_all;
+  }
+
+  void meet(WorkerId worker, Duration time) {
+    const auto begun = experts_.come(worker, queue_.now(), time);
+    if (!begun) return;
+    for (const WorkerId member : begun->workers) {
+      Breakdown& booked = timeline_.ranks[member.index()];
+      booked[Activity::group_wait] += queue_.now() - experts_.came(member);
+      booked[activity_of(Opcode::collective)] += begun->time;
+      queue_.schedule_after(begun->time, static_cast<std::uint32_t>(member.index()), compute);
+    }
   }
 
   // A stream completes its instructions in order: how far it is tells how often each of them has ended.
@@ -317,6 +339,7 @@ class ExactStep final : public StepRun {
   bool queue_all_;
   ConnectionSetUp set_up_;
   ExchangeBoard board_;
+  ExpertBoard experts_;
   std::vector<std::unique_ptr<GroupProgram>> groups_;  // by pass, while it runs
   std::vector<WorkerState> workers_;
 };

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/group_run.h"
 #include "sim/engine/impl/ring_traffic.h"
 #include "sim/engine/impl/shared_rings.h"
 #include "sim/engine/impl/step_run.h"
+#include "sim/engine/impl/wave_run.h"
 
 namespace hdpsim {
 namespace {
@@ -19,7 +22,9 @@ class FluidStep final : public StepRun {
       : StepRun(setting, contention),
         contention_(contention),
         set_up_(machine_, pipeline_.stages()),
-        shared_(flows_, queue_, pipeline_.passes()) {}
+        shared_(flows_, queue_, pipeline_.passes()),
+        margins_(pipeline_.passes()),
+        waves_(pipeline_.passes()) {}
 
   void handle_pass(const Event& event) override {
     if (event.tag == weights_ended) return end_weights(WorkerId(event.actor));
@@ -84,14 +89,36 @@ class FluidStep final : public StepRun {
     std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(priced.program, hops, 1, link_bytes_);
     GroupPace pace = group_pace(group, hops, machine_, contention_);
-    if (!pace.all.is_contended()) {
-      const Duration time = private_time(group, priced, pace);
-      intervals_[id.index()].end = queue_.now() + time;
-      queue_.schedule_after(time, static_cast<std::uint32_t>(id.index()), group_ended);
-      return;
+    if (pipeline_.wave_size(id) > 1) {
+      const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
+      margins_[id.index()] = margins(priced, pace.classes.front().speed, slowest_hop);
     }
+    if (!pace.all.is_contended()) return end_at(id, queue_.now() + private_time(group, priced, pace));
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
     shared_.begin(id, std::move(priced), std::move(pace), std::move(hops));
+  }
+
+  // By itself a pass ends then; in a wave as soon as it is known when the others end.
+  void end_at(PassId id, Instant ended) {
+    intervals_[id.index()].end = ended;
+    if (!margins_[id.index()]) return schedule_end(id);
+    WaveRun& wave = waves_[pipeline_.wave_index(id)];
+    wave.add(intervals_[id.index()].begin, ended, *margins_[id.index()]);
+    if (wave.passes() < pipeline_.wave_size(id)) return;
+    for (const PassId member : pipeline_.wave(id)) {
+      Instant& end = intervals_[member.index()].end;
+      const Instant together = std::max(queue_.now(), wave.end(*margins_[member.index()]));
+      for (const WorkerId worker : pipeline_.group(member)) {
+        timeline_.ranks[worker.index()][Activity::group_wait] += together - end;
+      }
+      end = together;
+      schedule_end(member);
+    }
+  }
+
+  void schedule_end(PassId id) {
+    const Duration left = intervals_[id.index()].end - queue_.now();
+    queue_.schedule_after(left, static_cast<std::uint32_t>(id.index()), group_ended);
   }
 
   // How long the pass takes with its links to itself; books it for every worker of the group.
@@ -128,7 +155,6 @@ class FluidStep final : public StepRun {
   }
 
   void end(PassId id) {
-    intervals_[id.index()].end = queue_.now();
     const std::vector<WorkerId> group = pipeline_.group(id);
     for (const WorkerId worker : group) end_pass(worker);
     for (const WorkerId worker : group) go_on(worker);
@@ -146,12 +172,16 @@ class FluidStep final : public StepRun {
     book(group, priced, no_transfer, kernels);
     for (const WorkerId worker : group) timeline_.ranks[worker.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
+    if (margins_[id.index()]) return end_at(id, queue_.now());
+    intervals_[id.index()].end = queue_.now();
     end(id);
   }
 
   bool contention_;
   ConnectionSetUp set_up_;
   SharedRings shared_;
+  std::vector<std::optional<Margins>> margins_;  // by pass, while it runs in a wave of several
+  std::vector<WaveRun> waves_;                   // by wave
 };
 
 }  // namespace

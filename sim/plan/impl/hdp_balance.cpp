@@ -280,7 +280,8 @@ class WaveBalancing {
 class HdpBalance final : public Planner {
  public:
   HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {
-    if (!options.balance) options_.balance = context.stages > 1 ? Balance::pp : Balance::dp;
+    const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
+    if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
 
   Plan plan(const Batch& batch, std::int64_t step) const override {

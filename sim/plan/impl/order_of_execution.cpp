@@ -3,15 +3,18 @@
 #include <cstddef>
 #include <utility>
 
+#include "sim/plan/expert_waves.h"
+
 namespace hdpsim {
 namespace {
 
 class Execution {
  public:
-  explicit Execution(const Plan& plan) : plan_(plan), next_(plan.schedule.size()), missing_(plan.micro_batches.size()) {
+  explicit Execution(const Plan& plan)
+      : plan_(plan), waves_(plan), next_(plan.schedule.size()), missing_(waves_.count()) {
     for (const auto& list : plan.schedule) {
       for (const MicroBatchId id : list) {
-        if (known(id)) ++missing_[id.index()];
+        if (known(id)) ++missing_[waves_.wave(id)];
       }
     }
   }
@@ -32,7 +35,7 @@ class Execution {
   }
 
  private:
-  bool known(MicroBatchId id) const { return id.index() < missing_.size(); }
+  bool known(MicroBatchId id) const { return id.index() < plan_.micro_batches.size(); }
   bool stands_at(std::size_t rank, MicroBatchId id) const {
     return next_[rank] < plan_.schedule[rank].size() && plan_.schedule[rank][next_[rank]] == id;
   }
@@ -43,12 +46,15 @@ class Execution {
     while (next_[rank] < list.size() && !known(list[next_[rank]])) ++next_[rank];
     if (next_[rank] == list.size()) return;
     const MicroBatchId id = list[next_[rank]];
-    if (--missing_[id.index()] == 0) order_.push_back(id);
+    const std::size_t wave = waves_.wave(id);
+    if (--missing_[wave] > 0) return;
+    for (const MicroBatchId member : waves_.members(wave)) order_.push_back(member);
   }
 
   const Plan& plan_;
+  WaveTable waves_;
   std::vector<std::size_t> next_;
-  std::vector<std::size_t> missing_;  // ranks that have not come to the micro-batch yet
+  std::vector<std::size_t> missing_;  // by wave: ranks that have not come to their micro-batch of it yet
   std::vector<MicroBatchId> order_;
 };
 

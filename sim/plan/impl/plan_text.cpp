@@ -48,6 +48,7 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
   }
   fmt::format_to(out, "]");
   if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
+  if (micro_batch.padding != 0) fmt::format_to(out, ", \"padding\": {}", micro_batch.padding);
   fmt::format_to(out, "}}");
 }
 
@@ -65,7 +66,9 @@ std::string plan_text(const Plan& plan) {
   fmt::format_to(out, "{{\n  \"schema\": \"{}\",\n  \"policy\": {},\n", plan_schema,
                  nlohmann::json(plan.policy).dump());
   fmt::format_to(out, "  \"step\": {},\n  \"ranks\": {},\n", plan.step, plan.ranks);
-  fmt::format_to(out, "  \"capacity\": {},\n  \"layers\": {},\n  \"sequences\": [", plan.capacity, plan.layers);
+  fmt::format_to(out, "  \"capacity\": {},\n  \"layers\": {},\n", plan.capacity, plan.layers);
+  if (plan.expert_ranks > 1) fmt::format_to(out, "  \"expert_ranks\": {},\n", plan.expert_ranks);
+  fmt::format_to(out, "  \"sequences\": [");
   write_sequences(plan.sequence_tokens, out);
   fmt::format_to(out, "],\n  \"micro_batches\": [");
   for (std::size_t i = 0; i < plan.micro_batches.size(); ++i) {

@@ -55,9 +55,10 @@ struct BalanceOptions {
       16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
   double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
   OffloadRule offload;
-  std::optional<Balance> balance;  ///< Nothing: `auto`, which is `pp` in pipelines of more than one stage.
-  bool node_first = true;          ///< `placement`: node-first, or any: the lowest ranks.
-  bool pack_groups = true;         ///< Whether short sequences may join rings.
+  /// Nothing: `auto`, which is `pp` in pipelines of more than one stage and with expert groups over several ranks.
+  std::optional<Balance> balance;
+  bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
+  bool pack_groups = true;  ///< Whether short sequences may join rings.
   /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
   /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;

@@ -119,7 +119,7 @@ TEST_CASE("an MPT configuration with ALiBi has no learned positions", "[model]")
   CHECK(model->ffn_hidden == 16384);
 }
 
-TEST_CASE("a mixture of experts is read, and then refused where the study asks for it", "[model]") {
+TEST_CASE("a mixture of experts is read", "[model]") {
   Diagnostics diagnostics;
   const auto model = load_model_preset("mixtral-8x7b", presets, {}, diagnostics);
   REQUIRE(model.has_value());
@@ -127,10 +127,44 @@ TEST_CASE("a mixture of experts is read, and then refused where the study asks f
   CHECK(model->moe->experts == 8);
   CHECK(model->moe->experts_per_token == 2);
   CHECK(model->moe->expert_hidden == 14336);
-  CHECK_FALSE(check_supported(*model, {"study.yaml", 3, 17}, diagnostics));
-  CHECK(diagnostics.text() ==
-        "study.yaml:3:17: error: 'mixtral-8x7b' has 8 experts: mixture-of-experts models cannot be simulated yet\n"
-        "        choose a dense model\n");
+  CHECK(model->moe->shared_hidden == 0);
+  CHECK(model->moe->dense_layers.empty());
+}
+
+TEST_CASE("families tell in words of their own which layers have experts, and what all tokens share", "[model]") {
+  const std::string head = R"("hidden_size": 64, "num_hidden_layers": 6, "num_attention_heads": 4, "vocab_size": 100,
+    "intermediate_size": 256, "moe_intermediate_size": 32, "num_experts_per_tok": 2, )";
+  const auto [deepseek, first] = read_text(R"({"architectures": ["DeepseekForCausalLM"], )" + head +
+                                           R"("n_routed_experts": 8, "n_shared_experts": 3, "moe_layer_freq": 2,
+    "first_k_dense_replace": 1})");
+  CHECK(first.empty());
+  REQUIRE(deepseek.has_value());
+  CHECK(deepseek->moe->experts == 8);
+  CHECK(deepseek->moe->expert_hidden == 32);
+  CHECK(deepseek->moe->shared_hidden == 3 * 32);
+  CHECK_FALSE(deepseek->moe->shared_gate);
+  CHECK(deepseek->moe->dense_layers == std::vector<std::int64_t>{0, 1, 3, 5});  // the first, and all odd ones
+  const auto [qwen, second] = read_text(R"({"architectures": ["Qwen2MoeForCausalLM"], )" + head +
+                                        R"("num_experts": 8, "shared_expert_intermediate_size": 96,
+    "decoder_sparse_step": 2, "mlp_only_layers": [3]})");
+  CHECK(second.empty());
+  REQUIRE(qwen.has_value());
+  CHECK(qwen->moe->shared_hidden == 96);
+  CHECK(qwen->moe->shared_gate);
+  CHECK(qwen->qkv_biases);
+  CHECK(qwen->moe->dense_layers == std::vector<std::int64_t>{0, 2, 3, 4});  // of 1, 3 and 5 but the one that is named
+}
+
+TEST_CASE("latent attention, more experts a token than there are and no layer with experts are told at once",
+          "[model]") {
+  const auto [model, problems] = read_text(R"({"architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 256,
+    "moe_intermediate_size": 32, "n_routed_experts": 4, "num_experts_per_tok": 5, "first_k_dense_replace": 2,
+    "kv_lora_rank": 512})");
+  CHECK_FALSE(model.has_value());
+  CHECK(problems.find("config.json:2:26: error: none of the 2 layers has experts") != std::string::npos);
+  CHECK(problems.find("config.json:3:80: error: 5 experts a token, but the model has 4") != std::string::npos);
+  CHECK(problems.find("config.json:4:21: error: multi-head latent attention") != std::string::npos);
 }
 
 TEST_CASE("all problems of a configuration are told at once, with their places", "[model]") {

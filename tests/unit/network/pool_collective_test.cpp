@@ -76,3 +76,37 @@ TEST_CASE("where nodes hold unlike numbers of ranks, a ring passes all of them",
   CHECK(seconds(spec, mesh, "strided", Bytes(static_cast<std::int64_t>(bytes))) ==
         Approx(2.0 / 3 * bytes / 25e9).epsilon(1e-4));
 }
+
+TEST_CASE("expert groups are consecutive devices of a stage, and their pools the same places of all groups", "[pool]") {
+  const Mesh inside{.hdp = 2, .tp = 4, .pp = 1, .ep = 2};
+  const ClusterSpec one = rail_cluster(1);
+  const auto groups = expert_groups(inside, *placed("contiguous", inside, one));
+  REQUIRE(groups.size() == 4);
+  CHECK(groups[1] == std::vector{DeviceId(2), DeviceId(3)});
+  const auto of_experts = expert_pools(inside, *placed("contiguous", inside, one));
+  REQUIRE(of_experts.size() == 2);
+  CHECK(of_experts[1] == std::vector{DeviceId(1), DeviceId(3), DeviceId(5), DeviceId(7)});
+  // Two stages of two devices a rank: groups of four reach over two ranks of one stage.
+  const Mesh over{.hdp = 4, .tp = 2, .pp = 2, .ep = 4};
+  const ClusterSpec two = rail_cluster(2);
+  const auto spanning = expert_groups(over, *placed("contiguous", over, two));
+  REQUIRE(spanning.size() == 4);
+  CHECK(spanning[0] == std::vector{DeviceId(0), DeviceId(1), DeviceId(4), DeviceId(5)});
+  CHECK(spanning[3] == std::vector{DeviceId(10), DeviceId(11), DeviceId(14), DeviceId(15)});
+}
+
+TEST_CASE("an all-to-all of all expert groups takes the fullest of their links", "[pool]") {
+  const double bytes = 1e12;
+  const auto exchange = [&](const ClusterSpec& spec, const Mesh& mesh) {
+    const auto groups = expert_groups(mesh, *placed("contiguous", mesh, spec));
+    const PoolCollective all(ClusterLinks(spec, {}), {}, groups, CollectiveKind::all_to_all);
+    return all(Bytes(static_cast<std::int64_t>(bytes))).seconds();
+  };
+  // Two groups of four in a node: three quarters of what a device sends leave it, over its NVLink.
+  CHECK(exchange(rail_cluster(1), {.hdp = 8, .ep = 4}) == Approx(0.75 * bytes / 300e9).epsilon(1e-4));
+  // A group of two nodes: half of what each device sends goes to the other node, over one NIC each.
+  CHECK(exchange(rail_cluster(2), {.hdp = 16, .ep = 16}) == Approx(0.5 * bytes / 25e9).epsilon(1e-4));
+  // Sixteen nodes, groups of two of them: the others use other NICs.
+  CHECK(exchange(rail_cluster(16), {.hdp = 128, .ep = 16}) == Approx(0.5 * bytes / 25e9).epsilon(1e-4));
+  CHECK(exchange(rail_cluster(2), {.hdp = 16, .ep = 1}) == 0);
+}

@@ -198,8 +198,52 @@ TEST_CASE("compare_to names one of the plans", "[study]") {
         Problems{"12:13: there is no plan 'hdp-naiv'"});
 }
 
-TEST_CASE("a mixture of experts is refused for the time being", "[study]") {
-  CHECK(problems_with("llama-7b", "mixtral-8x7b").size() == 1);
+TEST_CASE("experts need no words of their own, and a study says where they go", "[study]") {
+  const std::string text = changed(good_study, "llama-7b", "mixtral-8x7b");
+  const Study plain = StudyFile(text).load();
+  CHECK(plain.points.at(0).spec.experts.layout == ExpertLayout{});
+  CHECK(plain.resolved.find("moe") == nullptr);
+  const Study study = StudyFile(changed(text, "tp: 2", "tp: 2, ep: 8") +
+                                "moe: {across: padding, capacity_factor: 1.25, routing: {zipf: 1, seed: 3}}\n")
+                          .load();
+  const PointSpec& spec = study.points.at(0).spec;
+  CHECK(spec.mesh.ep == 8);
+  CHECK(spec.experts.across == ExpertSpan::padding);
+  CHECK(spec.experts.layout.capacity_factor == 1.25);
+  CHECK(spec.experts.layout.shares == zipf_shares(*spec.model.moe, 1, 3));
+  CHECK(spec.setting().find("tp 2 x ep 8 (padding)") != std::string::npos);
+}
+
+TEST_CASE("what is wrong with experts is told at once, each at its place", "[study]") {
+  const std::string nine = changed(good_study, "preset: llama-7b", "preset: mixtral-8x7b, num_experts_per_tok: 9");
+  CHECK(StudyFile(nine + "moe: {capacity_factor: -1}\n").problems() ==
+        Problems{"3:54: 9 experts a token, but the model has 8", "12:24: 'capacity_factor' is -1, it must be above 0"});
+  const std::string eight = changed(good_study, "llama-7b", "mixtral-8x7b");
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, ep: 16")).problems() ==
+        Problems{"10:21: 'ep' is 16, which does not divide the 8 experts of mixtral-8x7b",
+                 "10:21: 'ep' is 16, but a rank has 2 devices in a stage: the expert group reaches over 8 ranks"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 8, ep: 6")).problems() ==
+        Problems{"10:21: 'ep' is 6, which does not divide the 8 experts of mixtral-8x7b",
+                 "10:21: 'ep' is 6, 'tp' is 8: one must be a multiple of the other"});
+  CHECK(StudyFile(changed(good_study, "tp: 2", "tp: 2, ep: 2") + "moe: {across: waves}\n").problems() ==
+        Problems{"10:21: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
+  CHECK(StudyFile(eight + "moe: {across: wave, capacity_factor: 0, routing: {zipf: -1}}\n").problems() ==
+        Problems{"12:15: there is no way across ranks 'wave'", "12:38: 'capacity_factor' is 0, it must be above 0",
+                 "12:58: 'zipf' is -1, it must be from 0 to 100"});
+}
+
+TEST_CASE("the load of experts can be a file of counts", "[study]") {
+  const std::string text = changed(good_study, "llama-7b", "mixtral-8x7b") + "moe: {routing: {file: loads.json}}\n";
+  const StudyFile file(text);
+  file.add("loads.json", "[1, 1, 1, 1, 1, 1, 1, 3]");
+  CHECK(file.load().points.at(0).spec.experts.layout.shares.at(7) == Approx(0.3));
+  file.add("loads.json", "[1, 2, -3]");
+  CHECK(file.problems() == Problems{"1:1: the load must be a list of 8 numbers, one an expert, found 3 of them"});
+  file.add("loads.json", "[1, 0, 0, 0, 0, 0, 0, -3]");
+  CHECK(file.problems() ==
+        Problems{"1:2: expert 0 has 100.0 % of all copies: a token takes 2 different experts, so none has more than "
+                 "50.0 %",
+                 "1:23: a load of -3, it must be 0 or more"});
 }
 
 TEST_CASE("lengths come from exactly one source", "[study]") {

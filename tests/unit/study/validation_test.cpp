@@ -113,14 +113,18 @@ TEST_CASE("with several plans a figure names its own, and speed-ups need somethi
 }
 
 TEST_CASE("what cannot be simulated yet is kept with its reason and does not hide the rest", "[validation]") {
-  const std::string text =
-      changed(changed(good_set, "columns: [", "columns: [model, "), "model: {preset: llama-7b}", "grain: fluid");
-  const StudyFile file(changed(changed(text, "[1, 8, 2", "[mixtral-8x7b, 1, 8, 2"), "[2, 4", "[llama-7b, 2, 4"));
+  const std::string text = changed(changed(good_set, "columns: [", "columns: [model.hf_config, "),
+                                   "model: {preset: llama-7b}", "grain: fluid");
+  const StudyFile file(changed(changed(text, "[1, 8, 2", "[latent.json, 1, 8, 2"), "[2, 4", "[dense.json, 2, 4"));
+  const std::string dense = R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000)";
+  file.add("dense.json", dense + "}");
+  file.add("latent.json", dense + R"(, "kv_lora_rank": 512})");
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto rows = validate(load_validation(file.path(), catalog), {});
   REQUIRE(rows->size() == 3);
   CHECK_FALSE(rows->at(0).predicted);
-  CHECK(rows->at(0).not_predicted == "'mixtral-8x7b' has 8 experts: mixture-of-experts models cannot be simulated yet");
+  CHECK(rows->at(0).not_predicted == "multi-head latent attention cannot be simulated yet");
   CHECK(rows->at(1).predicted);
   CHECK(rows->at(1).not_predicted.empty());
 }

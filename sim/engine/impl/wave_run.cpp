@@ -1,0 +1,48 @@
+#include "sim/engine/impl/wave_run.h"
+
+#include <vector>
+
+namespace hdpsim {
+namespace {
+
+// The places of a block's first and last all-to-all.
+std::optional<BodyRange> exchanges(const MicroBatchProgram& program, std::size_t block) {
+  std::optional<BodyRange> found;
+  const std::vector<Instruction>& body = program.blocks[block].body;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const bool is_one =
+        body[i].opcode == Opcode::collective && program.collectives[body[i].work].kind == CollectiveKind::all_to_all;
+    if (is_one && !found) found = BodyRange{i, i};
+    if (is_one) found->last = i;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer) {
+  const std::vector<Block>& blocks = priced.program.blocks;
+  const auto whole = [&](std::size_t block) {
+    return loop_time(priced, block, {0, blocks[block].body.size()}, speed, transfer).total;
+  };
+  Margins margins;
+  std::size_t first = 0;
+  for (; first < blocks.size(); ++first) {
+    if (const auto found = exchanges(priced.program, first)) {
+      margins.lead += pass_time(priced, first, {0, found->first}, speed, transfer).total;
+      break;
+    }
+    margins.lead += whole(first);
+  }
+  if (first == blocks.size()) return std::nullopt;
+  for (std::size_t block = blocks.size(); block-- > first;) {
+    if (const auto found = exchanges(priced.program, block)) {
+      margins.tail += pass_time(priced, block, {found->last + 1, blocks[block].body.size()}, speed, transfer).total;
+      break;
+    }
+    margins.tail += whole(block);
+  }
+  return margins;
+}
+
+}  // namespace hdpsim

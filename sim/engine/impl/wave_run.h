@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "sim/engine/impl/loop_schedule.h"
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+
+/// What a pass does before its first all-to-all of an expert group and behind its last one: then it is alone. In
+/// between it goes from layer to layer together with the others of its wave.
+struct Margins {
+  Duration lead;
+  Duration tail;
+};
+/// On workers of this speed. Nothing for a pass without an all-to-all.
+[[nodiscard]] std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer);
+
+/// The passes of a wave in the fluid grain. They meet at the first all-to-all, when the last of them has come there,
+/// and leave the last one together; in between each layer takes what it takes the slowest of them.
+class WaveRun {
+ public:
+  /// When a pass began, and when it would have ended by itself.
+  void add(Instant begun, Instant ended, const Margins& margins) {
+    const Instant met = begun + margins.lead;
+    met_ = std::max(met_, met);
+    together_ = std::max(together_, (ended - met) - margins.tail);
+    ++passes_;
+  }
+  [[nodiscard]] std::size_t passes() const { return passes_; }
+  /// Of one of them, once all have been added; never before it would have ended by itself.
+  [[nodiscard]] Instant end(const Margins& margins) const { return met_ + together_ + margins.tail; }
+
+ private:
+  Instant met_;
+  Duration together_;
+  std::size_t passes_ = 0;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,234 @@
+#include "sim/model/experts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/base/random.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t bf16 = 2;
+constexpr std::int64_t fp32 = 4;
+
+std::int64_t divided(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+std::int64_t inner_products(const Transformer& model) {
+  return model.gated_mlp ? 2 : 1;
+}
+
+/// Adds up the work of a part. Backward of a product: the gradients of its input, then of its weight.
+class Part {
+ public:
+  explicit Part(Direction direction) { part_.direction = direction; }
+
+  void product(const Gemm& forward) {
+    if (part_.direction == Direction::forward) return part_.gemms.push_back(forward);
+    part_.gemms.push_back({forward.m, forward.k, forward.n});
+    part_.gemms.push_back({forward.k, forward.n, forward.m});
+  }
+
+  void kernels(std::int64_t bytes, std::int64_t count) {
+    part_.memory_bound.traffic += Bytes(bytes);
+    part_.memory_bound.kernels += count;
+  }
+
+  // An MLP of inner width `width` on so many rows, its activation apart.
+  void mlp(const Transformer& model, std::int64_t rows, std::int64_t width) {
+    const Gemm inner{rows, inner_products(model) * width, model.hidden};
+    const Gemm down{rows, model.hidden, width};
+    const bool is_forward = part_.direction == Direction::forward;
+    product(is_forward ? inner : down);
+    product(is_forward ? down : inner);
+  }
+
+  // Gate and up (or one) in, one out; backward: what it read and the gradient in, as many gradients out.
+  void activation(const Transformer& model, std::int64_t rows, std::int64_t width) {
+    const std::int64_t read = inner_products(model);
+    const bool is_forward = part_.direction == Direction::forward;
+    kernels((is_forward ? read + 1 : 2 * read + 1) * rows * width * bf16, 1);
+  }
+
+  [[nodiscard]] LinearPart take() { return std::move(part_); }
+
+ private:
+  LinearPart part_;
+};
+
+// Copies of each expert when the group has so many of them in all.
+std::vector<std::int64_t> rows_by_expert(const MixtureOfExperts& moe, const ExpertLayout& layout, std::int64_t copies) {
+  const auto experts = static_cast<double>(moe.experts);
+  std::vector<std::int64_t> rows;
+  rows.reserve(static_cast<std::size_t>(moe.experts));
+  for (std::int64_t e = 0; e < moe.experts; ++e) {
+    double share = layout.shares.empty() ? 1 / experts : layout.shares[static_cast<std::size_t>(e)];
+    if (layout.capacity_factor) share = std::min(share, *layout.capacity_factor / experts);
+    // Rounding of the product must not make a row of nothing.
+    rows.push_back(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(copies) - 1e-6)));
+  }
+  return rows;
+}
+
+std::size_t fullest_device(const std::vector<std::int64_t>& rows, std::size_t per_device) {
+  std::size_t fullest = 0;
+  std::int64_t most = -1;
+  for (std::size_t first = 0; first < rows.size(); first += per_device) {
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::int64_t sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(per_device), std::int64_t{0});
+    if (sum > most) fullest = first;
+    most = std::max(most, sum);
+  }
+  return fullest;
+}
+
+}  // namespace
+
+std::vector<double> zipf_shares(const MixtureOfExperts& moe, double s, std::uint64_t seed) {
+  const auto experts = static_cast<std::size_t>(moe.experts);
+  std::vector<double> shares;
+  shares.reserve(experts);
+  for (std::size_t rank = 1; rank <= experts; ++rank) shares.push_back(std::pow(static_cast<double>(rank), -s));
+  // Most popular first: what the first ones may not have is spread over those behind them.
+  const double most = 1 / static_cast<double>(moe.experts_per_token);
+  double left = 1;
+  double weights = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) {
+    const double weight = share;
+    share = std::min(most, left * weight / weights);
+    left -= share;
+    weights -= weight;
+  }
+  RandomStream random(seed, "popularity of experts");
+  for (std::size_t i = experts; i > 1; --i) std::swap(shares[i - 1], shares[random.below(i)]);
+  return shares;
+}
+
+std::int64_t expert_ranks(std::int64_t ep, std::int64_t tp) {
+  return ep > tp ? ep / tp : 1;
+}
+
+ExpertTokens tokens_inside(std::int64_t tokens, std::int64_t tp, std::int64_t ep) {
+  if (ep == 1) return {tokens, tokens};
+  const std::int64_t most = divided(tokens, tp);
+  return {most, std::min(most * ep, tokens)};
+}
+
+std::int64_t ExpertRows::received() const {
+  return sum_of(slowest);
+}
+
+ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, const ExpertTokens& tokens) {
+  HDPSIM_CHECK(layout.ep >= 1 && moe.experts % layout.ep == 0, "{} experts on {} devices", moe.experts, layout.ep);
+  const std::vector<std::int64_t> rows = rows_by_expert(moe, layout, tokens.all * moe.experts_per_token);
+  const std::size_t per_device = rows.size() / static_cast<std::size_t>(layout.ep);
+  const auto first = rows.begin() + static_cast<std::ptrdiff_t>(fullest_device(rows, per_device));
+  const std::int64_t kept = sum_of(rows);
+  ExpertRows found;
+  found.slowest.assign(first, first + static_cast<std::ptrdiff_t>(per_device));
+  found.even.assign(per_device, divided(kept, moe.experts));
+  const std::int64_t copies = tokens.most * moe.experts_per_token;
+  // Of the dropped ones every device drops its part.
+  found.sent = tokens.all == 0 ? 0 : std::min(copies, divided(kept * tokens.most, tokens.all));
+  return found;
+}
+
+double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout) {
+  constexpr std::int64_t many = 1 << 20;
+  const ExpertRows rows = expert_rows(moe, layout, {many, many * layout.ep});
+  return static_cast<double>(rows.received()) / static_cast<double>(many * moe.experts_per_token);
+}
+
+Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
+  return Bytes(std::max(rows.sent, rows.received()) * model.hidden * bf16);
+}
+
+std::int64_t expert_parameter_count(const Transformer& model) {
+  if (!model.moe) return 0;
+  return (inner_products(model) + 1) * model.hidden * model.moe->expert_hidden;
+}
+
+std::int64_t expert_layer_parameter_count(const Transformer& model) {
+  return model.moe ? model.moe->experts * expert_parameter_count(model) : 0;
+}
+
+std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count) {
+  if (!model.moe) return {{count, false}};
+  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
+  std::vector<LayerRun> runs;
+  const auto add = [&](std::int64_t layers, bool has_experts) {
+    if (layers <= 0) return;
+    if (!runs.empty() && runs.back().has_experts == has_experts) {
+      runs.back().count += layers;
+    } else {
+      runs.push_back({layers, has_experts});
+    }
+  };
+  std::int64_t next = first;
+  for (auto at = std::lower_bound(dense.begin(), dense.end(), first); at != dense.end() && *at < first + count; ++at) {
+    add(*at - next, true);
+    add(1, false);
+    next = *at + 1;
+  }
+  add(first + count - next, true);
+  return runs;
+}
+
+std::int64_t expert_layers(const Transformer& model, std::int64_t first, std::int64_t count) {
+  if (!model.moe) return 0;
+  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
+  const auto begin = std::lower_bound(dense.begin(), dense.end(), first);
+  return count - (std::lower_bound(begin, dense.end(), first + count) - begin);
+}
+
+Transformer with_dense_layers(const Transformer& model) {
+  Transformer dense = model;
+  dense.moe.reset();
+  return dense;
+}
+
+LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
+  Part part(direction);
+  part.product({tokens, model.moe->experts, model.hidden});
+  // Logits in, probabilities out; backward: both gradients.
+  part.kernels(2 * tokens * model.moe->experts * fp32, 1);
+  return part.take();
+}
+
+LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction) {
+  Part part(direction);
+  part.kernels((1 + model.moe->experts_per_token) * tokens * model.hidden * bf16, 1);
+  return part.take();
+}
+
+LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut, bool sorted,
+                       Direction direction) {
+  const std::int64_t width = divided(model.moe->expert_hidden, cut);
+  const std::int64_t all = sum_of(rows);
+  Part part(direction);
+  if (all == 0) return part.take();
+  for (const std::int64_t each : rows) {
+    if (each > 0) part.mlp(model, each, width);
+  }
+  part.activation(model, all, width);
+  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * model.hidden * bf16, 2);
+  return part.take();
+}
+
+LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
+  const std::int64_t width = divided(model.moe->shared_hidden, tp);
+  Part part(direction);
+  part.mlp(model, tokens, width);
+  part.activation(model, tokens, width);
+  return part.take();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,166 @@
+#include "sim/plan/expert_waves.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/order_of_execution.h"
+
+namespace hdpsim {
+namespace {
+
+// By micro-batch: how many others stand before it on the longest way.
+std::vector<std::int64_t> slots_of(const Plan& plan) {
+  std::vector<std::int64_t> slots(plan.micro_batches.size());
+  std::vector<std::int64_t> next(plan.schedule.size());  // by rank: the first slot that is free
+  for (const MicroBatchId id : order_of_execution(plan)) {
+    const std::vector<HdpRank>& group = plan.micro_batches[id.index()].group;
+    std::int64_t slot = 0;
+    for (const HdpRank rank : group) slot = std::max(slot, next[rank.index()]);
+    for (const HdpRank rank : group) next[rank.index()] = slot + 1;
+    slots[id.index()] = slot;
+  }
+  return slots;
+}
+
+/// Fills the lists of one expert group after the other.
+class Alignment {
+ public:
+  Alignment(Plan& plan, std::int64_t padding) : plan_(plan), padding_(padding), slots_(slots_of(plan)) {}
+
+  void align(std::size_t first, std::size_t last) {
+    std::vector<std::int64_t> waves;
+    for (std::size_t rank = first; rank < last; ++rank) {
+      for (const MicroBatchId id : plan_.schedule[rank]) waves.push_back(slots_[id.index()]);
+    }
+    std::sort(waves.begin(), waves.end());
+    waves.erase(std::unique(waves.begin(), waves.end()), waves.end());
+    for (std::size_t rank = first; rank < last; ++rank) fill(rank, waves);
+  }
+
+ private:
+  void fill(std::size_t rank, const std::vector<std::int64_t>& waves) {
+    std::vector<MicroBatchId> filled;
+    filled.reserve(waves.size());
+    auto own = plan_.schedule[rank].begin();
+    for (const std::int64_t wave : waves) {
+      const bool has_one = own != plan_.schedule[rank].end() && slots_[own->index()] == wave;
+      filled.push_back(has_one ? *own++ : new_micro_batch(rank));
+    }
+    plan_.schedule[rank] = std::move(filled);
+  }
+
+  MicroBatchId new_micro_batch(std::size_t rank) {
+    MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
+    micro_batch.group = {HdpRank(rank)};
+    micro_batch.padding = padding_;
+    return MicroBatchId(plan_.micro_batches.size() - 1);
+  }
+
+  Plan& plan_;
+  std::int64_t padding_;
+  std::vector<std::int64_t> slots_;  // of the plan's own micro-batches
+};
+
+/// Disjoint sets of numbers.
+class Sets {
+ public:
+  explicit Sets(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
+
+  std::size_t find(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  /// The lesser number stands for both.
+  void join(std::size_t a, std::size_t b) {
+    a = find(a);
+    b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+// Calls `visit` with the micro-batches of every wave of every expert group.
+template <class Visit>
+void for_each_wave(const Plan& plan, const Visit& visit) {
+  const auto ranks = static_cast<std::size_t>(plan.expert_ranks);
+  std::vector<MicroBatchId> wave(ranks);
+  for (std::size_t first = 0; first + ranks <= plan.schedule.size(); first += ranks) {
+    const std::size_t waves = plan.schedule[first].size();
+    for (std::size_t r = 0; r < ranks; ++r) {
+      HDPSIM_CHECK(plan.schedule[first + r].size() == waves, "rank {} runs {} micro-batches, rank {} of its group {}",
+                   first + r, plan.schedule[first + r].size(), first, waves);
+    }
+    for (std::size_t k = 0; k < waves; ++k) {
+      for (std::size_t r = 0; r < ranks; ++r) wave[r] = plan.schedule[first + r][k];
+      visit(wave);
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& expert_span_names() {
+  static const std::vector<std::string> names{"inside", "waves", "padding"};
+  return names;
+}
+
+Plan in_expert_waves(Plan plan, std::int64_t expert_ranks, std::int64_t padding) {
+  HDPSIM_CHECK(plan.expert_ranks == 1 && expert_ranks >= 1 && plan.ranks % expert_ranks == 0,
+               "expert groups of {} of {} ranks", expert_ranks, plan.ranks);
+  if (expert_ranks == 1) return plan;
+  Alignment alignment(plan, padding);
+  const auto step = static_cast<std::size_t>(expert_ranks);
+  for (std::size_t first = 0; first < plan.schedule.size(); first += step) alignment.align(first, first + step);
+  plan.expert_ranks = expert_ranks;
+  return plan;
+}
+
+WaveTable::WaveTable(const Plan& plan) : wave_of_(plan.micro_batches.size()) {
+  Sets sets(wave_of_.size());
+  if (plan.expert_ranks > 1) {
+    for_each_wave(plan, [&](const std::vector<MicroBatchId>& wave) {
+      for (const MicroBatchId id : wave) sets.join(wave.front().index(), id.index());
+    });
+  }
+  std::size_t count = 0;
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < wave_of_.size(); ++i) {
+    const std::size_t root = sets.find(i);  // not after i
+    wave_of_[i] = root == i ? count++ : wave_of_[root];
+    sizes.resize(count);
+    ++sizes[wave_of_[i]];
+  }
+  first_.resize(count + 1);
+  std::partial_sum(sizes.begin(), sizes.end(), first_.begin() + 1);
+  std::vector<std::size_t> next = first_;
+  members_.resize(wave_of_.size());
+  for (std::size_t i = 0; i < wave_of_.size(); ++i) members_[next[wave_of_[i]]++] = MicroBatchId(i);
+}
+
+std::vector<ExpertTokens> expert_tokens(const Plan& plan, std::int64_t tp, std::int64_t ep) {
+  std::vector<ExpertTokens> tokens;
+  tokens.reserve(plan.micro_batches.size());
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    tokens.push_back(tokens_inside(micro_batch.tokens_per_rank(), tp, std::min(ep, tp)));
+  }
+  if (plan.expert_ranks == 1) return tokens;
+  const std::vector<ExpertTokens> own = tokens;  // of whole ranks
+  for_each_wave(plan, [&](const std::vector<MicroBatchId>& wave) {
+    ExpertTokens group;
+    for (const MicroBatchId id : wave) {
+      group.most = std::max(group.most, own[id.index()].most);
+      group.all += own[id.index()].all;
+    }
+    for (const MicroBatchId id : wave) {
+      ExpertTokens& most = tokens[id.index()];
+      most = {std::max(most.most, group.most), std::max(most.all, group.all)};
+    }
+  });
+  return tokens;
+}
+
+}  // namespace hdpsim

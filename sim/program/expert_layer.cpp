@@ -1,0 +1,91 @@
+#include "sim/program/expert_layer.h"
+
+#include <algorithm>
+
+namespace hdpsim {
+namespace {
+
+/// Writes the steps of one direction.
+class Steps {
+ public:
+  Steps(const ExpertLayer& layer, Direction direction)
+      : layer_(layer),
+        model_(layer.model),
+        direction_(direction),
+        rows_(expert_rows(*layer.model.moe, layer.layout, layer.group)),
+        own_tokens_((layer.tokens + layer.tp - 1) / layer.tp) {}
+
+  std::vector<ExpertStep> run() {
+    if (layer_.tokens == 0) {
+      exchanged_experts();
+    } else if (direction_ == Direction::forward) {
+      shared_experts();
+      steps_.emplace_back(router_work(model_, own_tokens_, direction_));
+      routed_experts();
+    } else {
+      routed_experts();
+      steps_.emplace_back(router_work(model_, own_tokens_, direction_));
+      shared_experts();
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  void shared_experts() {
+    if (model_.moe->shared_hidden == 0) return;
+    gathered(CollectiveKind::all_gather);
+    steps_.emplace_back(shared_expert_work(model_, layer_.tokens, layer_.tp, direction_));
+    gathered(CollectiveKind::reduce_scatter);
+  }
+
+  void routed_experts() {
+    if (layer_.layout.ep > 1) {
+      permutation(own_tokens_);
+      exchanged_experts();
+      permutation(own_tokens_);
+    } else {
+      gathered(CollectiveKind::all_gather);
+      permutation(layer_.tokens);
+      steps_.emplace_back(expert_work(model_, rows_.slowest, layer_.tp, false, direction_));
+      permutation(layer_.tokens);
+      gathered(CollectiveKind::reduce_scatter);
+    }
+  }
+
+  void exchanged_experts() {
+    all_to_all();
+    LinearPart even = expert_work(model_, rows_.even, 1, true, direction_);
+    steps_.emplace_back(even);
+    if (rows_.slowest != rows_.even) {
+      steps_.emplace_back(ExpertWait{expert_work(model_, rows_.slowest, 1, true, direction_), std::move(even)});
+    }
+    all_to_all();
+  }
+
+  void permutation(std::int64_t tokens) { steps_.emplace_back(permutation_work(model_, tokens, direction_)); }
+
+  void gathered(CollectiveKind kind) {
+    steps_.emplace_back(
+        TensorParallelCollective{kind, hidden_bytes(model_, layer_.tokens), DensePart::mlp, direction_});
+  }
+
+  void all_to_all() {
+    steps_.emplace_back(TensorParallelCollective{CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_),
+                                                 DensePart::mlp, direction_});
+  }
+
+  const ExpertLayer& layer_;
+  const Transformer& model_;
+  Direction direction_;
+  ExpertRows rows_;
+  std::int64_t own_tokens_;  // of one device, under sequence parallelism
+  std::vector<ExpertStep> steps_;
+};
+
+}  // namespace
+
+std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction) {
+  return Steps(layer, direction).run();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "sim/document/document.h"
+#include "sim/model/experts.h"
+#include "sim/plan/expert_waves.h"
+
+namespace hdpsim {
+
+/// How a study divides and feeds the experts of its model.
+struct ExpertOptions {
+  ExpertLayout layout;
+  ExpertSpan across = ExpertSpan::inside;
+
+  /// " x ep 8 (waves)"; nothing without expert groups.
+  [[nodiscard]] std::string text() const;
+};
+
+/// Reads a study's `moe`, which may be missing, for `ep` devices a group:
+///   moe: {across: inside | waves | padding, capacity_factor: none | FACTOR,
+///         routing: uniform | {zipf: S, seed: N} | {file: PATH}}
+/// A file is a list of numbers, one an expert, in the order of the devices: what each had of all copies, in any unit.
+/// Experts for a model without any are reported, and what does not fit the model.
+[[nodiscard]] ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep,
+                                         Diagnostics& diagnostics);
+
+}  // namespace hdpsim

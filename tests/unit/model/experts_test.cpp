@@ -1,0 +1,193 @@
+#include "sim/model/experts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "sim/model/memory.h"
+#include "sim/model/model_config.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Transformer preset(const std::string& name) {
+  Diagnostics diagnostics;
+  const auto model = load_model_preset(name, std::string(HDPSIM_SOURCE_DIR) + "/configs/models", {}, diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(model.has_value());
+  return *model;
+}
+
+// Hidden size 64; 4 experts of inner width 32, 2 of which a token takes.
+Transformer small_mixture(std::int64_t experts = 4, std::int64_t per_token = 2) {
+  Transformer model{.name = "small", .layers = 6, .hidden = 64, .heads = 1, .kv_heads = 1, .head_dim = 64, .moe = {}};
+  model.ffn_hidden = 128;
+  model.vocabulary = 1000;
+  model.moe =
+      MixtureOfExperts{.experts = experts, .experts_per_token = per_token, .expert_hidden = 32, .dense_layers = {}};
+  return model;
+}
+
+double flops(const LinearPart& part) {
+  double sum = 0;
+  for (const Gemm& gemm : part.gemms) {
+    sum += 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+  }
+  return sum;
+}
+
+std::vector<double> descending(std::vector<double> shares) {
+  std::sort(shares.rbegin(), shares.rend());
+  return shares;
+}
+
+TEST_CASE("parameters of published mixtures are counted to the last one", "[experts]") {
+  // Attention with its norms of queries and keys, 128 experts and the router, two norms; two tables and the last norm.
+  const std::int64_t h = 2048;
+  const std::int64_t qwen3 = h * (4096 + 2 * 512) + 4096 * h + 2 * 128 + 128 * 3 * h * 768 + 128 * h + 2 * h;
+  CHECK(parameter_count(preset("qwen3-30b-a3b")) == 48 * qwen3 + 2 * 151'936 * h + h);
+  // Biases of queries, keys and values; shared experts with a gate.
+  const std::int64_t qwen2 = 4 * h * h + 3 * h + 60 * 3 * h * 1408 + 60 * h + 3 * h * 5632 + h + 2 * h;
+  CHECK(parameter_count(preset("qwen1.5-moe-a2.7b")) == 24 * qwen2 + 2 * 151'936 * h + h);
+  // The first layer is dense.
+  const std::int64_t sparse = 4 * h * h + 64 * 3 * h * 1408 + 64 * h + 2 * 3 * h * 1408 + 2 * h;
+  const std::int64_t dense = 4 * h * h + 3 * h * 10'944 + 2 * h;
+  CHECK(parameter_count(preset("deepseek-moe-16b")) == 27 * sparse + dense + 2 * 102'400 * h + h);
+  // What their model cards say, in billions.
+  const auto billions = [](const char* name) { return static_cast<double>(parameter_count(preset(name))) * 1e-9; };
+  CHECK(billions("mixtral-8x7b") == Approx(46.7).margin(0.05));
+  CHECK(billions("mixtral-8x22b") == Approx(140.6).margin(0.05));
+  CHECK(billions("qwen3-30b-a3b") == Approx(30.5).margin(0.05));
+  CHECK(billions("qwen1.5-moe-a2.7b") == Approx(14.3).margin(0.05));
+  CHECK(billions("deepseek-moe-16b") == Approx(16.4).margin(0.05));
+}
+
+TEST_CASE("a token's work is that of the experts that it takes", "[experts]") {
+  // Active parameters: without the embedding, of which a token reads a row. Mixtral 8x7B has 12.9 billion with it.
+  const Transformer mixtral = preset("mixtral-8x7b");
+  const double embedding = static_cast<double>(mixtral.vocabulary * mixtral.hidden);
+  const double active = training_linear_flops(mixtral, 1).count() / 6 + embedding;
+  CHECK(active * 1e-9 == Approx(12.9).margin(0.05));
+  const Transformer model = small_mixture();
+  Transformer dense = with_dense_layers(model);
+  dense.ffn_hidden = 2 * 32;
+  const double router = 6.0 * 6 * 64 * 4 * 10;  // FLOPs a weight and token, layers, hidden, experts, tokens
+  CHECK(training_linear_flops(model, 10).count() == training_linear_flops(dense, 10).count() + router);
+}
+
+TEST_CASE("even routing computes what a dense MLP as wide as the experts of a token computes", "[experts]") {
+  const Transformer model = small_mixture();
+  Transformer dense = with_dense_layers(model);
+  dense.ffn_hidden = 2 * 32;
+  const std::int64_t tokens = 1024;
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    const double expected = flops(dense_work(dense, tokens, 1, {DensePart::mlp}, direction));
+    for (const std::int64_t ep : {1, 2, 4}) {
+      for (const auto& factor : {std::optional<double>(), std::optional(1.0)}) {
+        const ExpertLayout layout{.ep = ep, .capacity_factor = factor, .shares = {}};
+        // All devices of the group together have those tokens.
+        const ExpertRows rows = expert_rows(*model.moe, layout, {tokens / ep, tokens});
+        CHECK(rows.slowest == rows.even);
+        CHECK(static_cast<double>(ep) * flops(expert_work(model, rows.even, 1, true, direction)) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("the popularity of experts falls as Zipf says, and no token takes an expert twice", "[experts]") {
+  const MixtureOfExperts one{.experts = 4, .experts_per_token = 1, .dense_layers = {}};
+  const auto plain = descending(zipf_shares(one, 1, 7));  // 1 + 1/2 + 1/3 + 1/4 = 25/12
+  CHECK(plain[0] == Approx(12.0 / 25));
+  CHECK(plain[1] == Approx(6.0 / 25));
+  CHECK(plain[2] == Approx(4.0 / 25));
+  CHECK(plain[3] == Approx(3.0 / 25));
+  // Of two experts a token one is the first: it has half of all copies, and the rest share the other half.
+  const MixtureOfExperts two{.experts = 4, .experts_per_token = 2, .dense_layers = {}};
+  const auto capped = descending(zipf_shares(two, 2, 7));
+  const double rest = 1.0 / 4 + 1.0 / 9 + 1.0 / 16;
+  CHECK(capped[0] == Approx(0.5));
+  CHECK(capped[1] == Approx(0.5 * (1.0 / 4) / rest));
+  CHECK(capped[3] == Approx(0.5 * (1.0 / 16) / rest));
+  for (const double share : zipf_shares(two, 0, 7)) CHECK(share == Approx(0.25));
+  CHECK(zipf_shares(one, 1, 7) == zipf_shares(one, 1, 7));
+  bool another_order = false;
+  for (std::uint64_t seed = 8; seed < 16; ++seed) another_order |= zipf_shares(one, 1, seed) != zipf_shares(one, 1, 7);
+  CHECK(another_order);
+}
+
+TEST_CASE("the fullest device has its experts' copies, and a capacity bounds each of them", "[experts]") {
+  const MixtureOfExperts moe{.experts = 4, .experts_per_token = 1, .dense_layers = {}};
+  ExpertLayout layout{.ep = 2, .capacity_factor = {}, .shares = {0.1, 0.2, 0.3, 0.4}};
+  // 100 tokens on each of two devices, one copy each: 70 % of 200 copies are the second device's.
+  const ExpertRows rows = expert_rows(moe, layout, {100, 200});
+  CHECK(rows.slowest == std::vector<std::int64_t>{60, 80});
+  CHECK(rows.even == std::vector<std::int64_t>{50, 50});
+  CHECK(rows.received() == 140);
+  CHECK(rows.sent == 100);
+  CHECK(hottest_device(moe, layout) == Approx(1.4));
+  const Transformer model = small_mixture();
+  CHECK(expert_exchange_bytes(model, rows) == Bytes(140 * 64 * 2));
+  // An expert takes 1.2 times 50 copies at most: 20, 40, 60 and 60 of 200 are left, 90 of 100 leave a device.
+  layout.capacity_factor = 1.2;
+  const ExpertRows capped = expert_rows(moe, layout, {100, 200});
+  CHECK(capped.slowest == std::vector<std::int64_t>{60, 60});
+  CHECK(capped.even == std::vector<std::int64_t>{45, 45});
+  CHECK(capped.sent == 90);
+}
+
+TEST_CASE("layers are runs of one kind, wherever a stage begins", "[experts]") {
+  Transformer model = small_mixture();
+  const auto runs = [&](std::int64_t first, std::int64_t count) {
+    std::string text;
+    for (const LayerRun& run : layer_runs(model, first, count)) {
+      text += std::to_string(run.count) + (run.has_experts ? "x " : "d ");
+    }
+    return text;
+  };
+  CHECK(runs(0, 6) == "6x ");
+  model.moe->dense_layers = {0, 1, 4};
+  CHECK(runs(0, 6) == "2d 2x 1d 1x ");
+  CHECK(runs(1, 3) == "1d 2x ");
+  CHECK(expert_layers(model, 0, 6) == 3);
+  CHECK(expert_layers(model, 1, 3) == 2);
+  CHECK(runs(4, 1) == "1d ");
+  CHECK(layer_runs(with_dense_layers(model), 0, 6).size() == 1);
+}
+
+TEST_CASE("whole experts are shared by fewer devices than the rest of a model", "[experts]") {
+  const Transformer model = small_mixture();
+  const std::int64_t experts = 6 * 4 * 3 * 64 * 32;
+  const std::int64_t rest = parameter_count(model) - experts;
+  MemoryRules rules{.fragmentation = 0, .reserve = Bytes{}};
+  // 8 ranks of 2 devices, groups of 4 devices: each has an expert a layer, as every fourth of 16 devices does.
+  rules.activations.ep = 4;
+  const DeviceMemory device(model, stage_shape(model, {.tp = 2, .pool = 8}, 0), rules);
+  CHECK(device.states()[MemoryPart::parameters] == Bytes(2 * (rest / 2 + experts / 4)));
+  CHECK(device.states()[MemoryPart::gradients] == Bytes(4 * (rest / 2 + experts / 4)));
+  CHECK(device.states()[MemoryPart::optimizer] == Bytes(12 * (rest / 2 / 8 + experts / 4 / 4)));
+  // Without groups everything is cut over the two devices and shared by the eight ranks.
+  rules.activations.ep = 1;
+  const DeviceMemory cut(model, stage_shape(model, {.tp = 2, .pool = 8}, 0), rules);
+  CHECK(cut.states()[MemoryPart::parameters] == Bytes(2 * (rest + experts) / 2));
+}
+
+TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
+  const Transformer model = small_mixture();
+  const std::int64_t n = 100;
+  const auto kept = [&](std::int64_t ep, double hottest, std::optional<std::int64_t> expert_tokens) {
+    return kept_bytes(kept_tensors(model, {.ep = ep, .hottest = hottest}), n, 1, 0, expert_tokens).count();
+  };
+  // A copy: its hidden state, twice an inner width in and one out, in bf16; two of a token.
+  const std::int64_t copy = 2 * (64 + 3 * 32);
+  Transformer dense = with_dense_layers(model);
+  dense.ffn_hidden = 0;
+  const std::int64_t rest = kept_bytes(kept_tensors(dense, {}), n, 1).count() + n * 4 * 4;  // and 4 probabilities
+  CHECK(kept(1, 1, {}) == rest + n * 2 * copy);
+  CHECK(kept(4, 1, {}) == rest + n * 2 * copy);
+  CHECK(kept(4, 1.5, {}) == rest + n * 3 * copy);
+  CHECK(kept(4, 1, 70) == rest + 70 * 2 * copy);
+}
+
+}  // namespace
+}  // namespace hdpsim

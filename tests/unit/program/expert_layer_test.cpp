@@ -1,0 +1,124 @@
+#include "sim/program/expert_layer.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "sim/program/program.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::one_head_model;
+using test::plan_of;
+
+// Hidden size 64, 4 experts of inner width 128, 2 of which a token takes.
+Transformer mixture(std::int64_t layers) {
+  Transformer model = one_head_model(layers);
+  model.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 128, .dense_layers = {}};
+  return model;
+}
+
+std::string names(const std::vector<ExpertStep>& steps) {
+  std::string text;
+  for (const ExpertStep& step : steps) {
+    if (const auto* part = std::get_if<LinearPart>(&step)) {
+      text += part->gemms.empty() ? "copies " : fmt::format("{} products ", part->gemms.size());
+    } else if (std::holds_alternative<ExpertWait>(step)) {
+      text += "wait ";
+    } else {
+      text += fmt::format("{} ", collective_name(std::get<TensorParallelCollective>(step).kind));
+    }
+  }
+  return text;
+}
+
+std::vector<Bytes> exchanged(const MicroBatchProgram& program) {
+  std::vector<Bytes> bytes;
+  for (const TensorParallelCollective& op : program.collectives) {
+    if (op.kind == CollectiveKind::all_to_all) bytes.push_back(op.bytes);
+  }
+  return bytes;
+}
+
+std::size_t instructions(const MicroBatchProgram& program, Opcode opcode) {
+  std::size_t count = 0;
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) count += i.opcode == opcode ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_CASE("tokens are copied, travel to their experts and back, and backward the other way round", "[experts]") {
+  const Transformer model = mixture(1);
+  ExpertLayout layout{.ep = 4, .capacity_factor = {}, .shares = {}};
+  const ExpertLayer layer{model, layout, 1, 100, {100, 400}};
+  CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies alltoall 2 products alltoall copies ");
+  CHECK(names(expert_layer(layer, Direction::backward)) == "copies alltoall 4 products alltoall copies 2 products ");
+  // Without tokens of its own a rank computes its expert for the others alone.
+  CHECK(names(expert_layer({model, layout, 1, 0, {100, 300}}, Direction::forward)) == "alltoall 2 products alltoall ");
+  layout.shares = {0.4, 0.2, 0.2, 0.2};
+  CHECK(names(expert_layer(layer, Direction::forward)) ==
+        "1 products copies alltoall 2 products wait alltoall copies ");
+}
+
+TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {
+  Transformer model = mixture(1);
+  const ExpertLayout layout{};
+  const ExpertLayer layer{model, layout, 2, 100, {100, 100}};
+  CHECK(names(expert_layer(layer, Direction::forward)) ==
+        "1 products all_gather copies 8 products copies reduce_scatter ");
+  model.moe->shared_hidden = 64;
+  CHECK(names(expert_layer(layer, Direction::backward)) ==
+        "all_gather copies 16 products copies reduce_scatter 2 products all_gather 4 products reduce_scatter ");
+}
+
+TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[experts]") {
+  const Plan plan = plan_of(1, 3, {{{0}, 1000}});
+  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}, 2};
+  options.experts.ep = 2;
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  // 500 tokens on each device, 2 copies, 64 elements of 2 bytes; dispatch and combine, forward and backward.
+  CHECK(exchanged(program) == std::vector<Bytes>(4, Bytes(500 * 2 * 64 * 2)));
+  options.recompute = Recompute::full;
+  CHECK(exchanged(Program(plan, options).micro_batch(MicroBatchId(0))).size() == 6);
+}
+
+TEST_CASE("ranks of a wave meet equally often, whether they have tokens or not", "[experts]") {
+  const Plan plan = in_expert_waves(plan_of(2, 4, {{{0}, 1000}}), 2, 0);
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    LoweringOptions options{mixture(4), Mesh{.hdp = 2, .ep = 2}, 2};
+    options.model.moe->dense_layers = {0};
+    options.experts.ep = 2;
+    options.recompute = recompute;
+    const Program program(plan, options);
+    const MicroBatchProgram full = program.micro_batch(MicroBatchId(0));
+    const MicroBatchProgram empty = program.micro_batch(MicroBatchId(1));
+    CHECK(exchanged(full) == exchanged(empty));
+    CHECK(instructions(empty, Opcode::attention) == 0);
+    CHECK(instructions(empty, Opcode::collective) + instructions(empty, Opcode::dense) + 1 ==
+          empty.blocks[0].body.size() + empty.blocks[1].body.size() + empty.blocks[2].body.size());
+    CHECK(empty.blocks[1].iterations == 3);  // of four layers one is dense
+  }
+}
+
+TEST_CASE("gradients of whole experts are reduced over the devices that have the same ones", "[experts]") {
+  const Transformer model = mixture(2);
+  const std::int64_t experts = 2 * 4 * 3 * 64 * 128;
+  const std::int64_t rest = parameter_count(model) - experts;
+  const Plan plan = in_expert_waves(plan_of(4, 2, {{{0, 1, 2, 3}, 1000}}), 2, 0);
+  LoweringOptions options{model, Mesh{.hdp = 4, .tp = 2, .ep = 4}, 2};
+  options.experts.ep = 4;
+  const StepEnd end = Program(plan, options).step_end();
+  CHECK(end.gradient == Bytes(4 * rest / 2));
+  CHECK(end.expert_gradient == Bytes(4 * experts / 4));
+  CHECK(end.expert_parameters == Bytes(2 * experts / 4));
+  // The optimizer has an eighth of the rest, and of an expert that is on two of eight devices a half.
+  CHECK(end.optimizer.traffic == Bytes((7 * 4 + 2) * ((rest / 2 + 3) / 4 + experts / 4 / 2)));
+  CHECK(parameters_of_stage(model, options.mesh, {}, 0) == rest / 2 + experts / 4);
+}
+
+}  // namespace
+}  // namespace hdpsim
