@@ -29,6 +29,7 @@ class OptionReader {
   }
 
   NaiveOptions naive_options() {
+    read_groups();
     const DealOrder order = deal_order();
     const OffloadRule offload = offload_rule();
     reader_.finish();
@@ -37,13 +38,15 @@ class OptionReader {
 
   BalanceOptions balance_options() {
     BalanceOptions options;
+    read_groups();
     options.buckets = reader_.optional_in<std::int64_t>("buckets", {1, 1e6}).value_or(options.buckets);
     options.delta = reader_.optional_in<double>("delta", {1e-4, 1}).value_or(options.delta);
     options.offload = offload_rule();
     if (const Value* balance = reader_.find("balance")) {
-      const auto choice = read_choice(*balance, "balance", {"auto", "dp", "pp"}, reader_.diagnostics());
+      const auto choice = read_choice(*balance, "balance", {"auto", "dp", "pp", "none"}, reader_.diagnostics());
       if (choice == 1) options.balance = Balance::dp;
       if (choice == 2) options.balance = Balance::pp;
+      balances_ = choice != 3;
     }
     if (const Value* placement = reader_.find("placement")) {
       options.node_first = read_choice(*placement, "placement", {"node-first", "any"}, reader_.diagnostics()) == 0;
@@ -54,7 +57,19 @@ class OptionReader {
     return options;
   }
 
+  /// Of the policy whose options were read.
+  [[nodiscard]] bool balances() const { return balances_; }
+  [[nodiscard]] std::optional<StaticOptions> uniform() const { return uniform_; }
+
  private:
+  // The static mesh's groups, whose degree follows from the longest sequence.
+  void read_groups() {
+    const Value* groups = reader_.find("groups");
+    if (groups == nullptr) return;
+    const auto choice = read_choice(*groups, "way to make groups", {"by_length", "uniform"}, reader_.diagnostics());
+    if (choice == 1) uniform_ = StaticOptions{least_degree_that_fits(*groups), DealOrder::data};
+  }
+
   DealOrder deal_order() {
     const Value* order = reader_.find("order");
     if (order == nullptr) return DealOrder::data;
@@ -150,6 +165,8 @@ class OptionReader {
 
   MapReader reader_;
   const PlanningContext& context_;
+  bool balances_ = true;
+  std::optional<StaticOptions> uniform_;
 };
 
 /// A policy's plans in the waves of expert groups that reach over several ranks.
@@ -172,8 +189,12 @@ std::unique_ptr<Planner> make_named(const std::string& policy, const Value& opti
                                     Diagnostics& diagnostics) {
   OptionReader reader(options, policy, context, diagnostics);
   if (policy == "static") return make_static(context, reader.static_options());
-  if (policy == "hdp-naive") return make_hdp_naive(context, reader.naive_options());
-  return make_hdp_balance(context, reader.balance_options());
+  const bool naive = policy == "hdp-naive";
+  const BalanceOptions balance = naive ? BalanceOptions{} : reader.balance_options();
+  const NaiveOptions options_of_naive = naive ? reader.naive_options() : NaiveOptions{DealOrder::data, balance.offload};
+  if (reader.uniform()) return make_static(context, *reader.uniform());
+  if (naive || !reader.balances()) return make_hdp_naive(context, options_of_naive);
+  return make_hdp_balance(context, balance);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/document/document.h"
 #include "sim/plan/plan.h"
@@ -27,6 +29,9 @@ struct PlanningContext {
   /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host
   /// memory.
   std::optional<std::int64_t> host_tokens;
+  /// Compute speed of every rank in a step, relative to the device that `work` is of, for planners that know of it.
+  /// Nothing: all ranks are alike to them.
+  std::function<std::vector<double>(std::int64_t step)> rank_speeds{};
 };
 
 /// Makes the plan of one step from its batch. Pure and deterministic; safe to call from several threads at once.
@@ -43,9 +48,11 @@ class Planner {
 /// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options. Defaults
 /// first:
 ///   static: {cp: auto | N, order: data | descending}
-///   hdp-naive: {order: data | descending, offload: none | auto | ratio}
-///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, balance: auto | dp | pp,
-///                 placement: node-first | any, pack_groups: true, widen: false}
+///   hdp-naive: {order: data | descending, offload: none | auto | ratio, groups: by_length | uniform}
+///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, balance: auto | dp | pp | none,
+///                 placement: node-first | any, pack_groups: true, widen: false, groups: by_length | uniform}
+/// Two options turn a mechanism off and leave another policy behind: `balance: none` is hdp-naive with the same
+/// offload, `groups: uniform` gives every sequence the ranks of the longest one, which is static.
 /// With expert groups over several ranks the policy's plan is brought into their waves (in_expert_waves), whichever it
 /// is; `balance: auto` is then pp, whose micro-batches stand in waves already.
 /// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result

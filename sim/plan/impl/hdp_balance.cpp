@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct Candidate {
   RankChoice choice = RankChoice::least_wait;
   double longest_seconds = 0;  // that offload may let a micro-batch take
   double share = 0;            // seconds of every rank if all work were spread evenly
+  bool rings_on_fast = false;  // ranks that are known to be slow get short sequences alone, unless a ring needs them
 };
 
 // How a way turned out, by the work model.
@@ -64,6 +66,41 @@ class BestOutcome {
   std::vector<Outcome> kept_;
 };
 
+/// How fast the planner knows ranks to be.
+class KnownSpeeds {
+ public:
+  KnownSpeeds(const PlanningContext& context, std::int64_t step)
+      : speeds_(context.rank_speeds ? context.rank_speeds(step) : std::vector<double>{}) {}
+
+  [[nodiscard]] const std::vector<double>& by_rank() const { return speeds_; }
+  [[nodiscard]] bool differ() const { return !speeds_.empty() && !slow_ranks().empty(); }
+
+  [[nodiscard]] std::vector<std::int64_t> slow_ranks() const {
+    std::vector<std::int64_t> slow;
+    const double fastest = speeds_.empty() ? 1 : *std::max_element(speeds_.begin(), speeds_.end());
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+      if (speeds_[rank] < fastest) slow.push_back(static_cast<std::int64_t>(rank));
+    }
+    return slow;
+  }
+
+  /// Ranks of nominal speed that would do the same in the same time.
+  [[nodiscard]] double sum(std::int64_t ranks) const {
+    return speeds_.empty() ? static_cast<double>(ranks) : std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+  }
+
+  /// A ring goes at the pace of its slowest rank.
+  [[nodiscard]] double slowest(const std::vector<std::int64_t>& ranks) const {
+    double slowest = speeds_.empty() ? 1 : speeds_[static_cast<std::size_t>(ranks.front())];
+    if (speeds_.empty()) return slowest;
+    for (const std::int64_t rank : ranks) slowest = std::min(slowest, speeds_[static_cast<std::size_t>(rank)]);
+    return slowest;
+  }
+
+ private:
+  std::vector<double> speeds_;  // none: all are 1
+};
+
 Outcome outcome_of(PlanBuilder& builder, const std::vector<double>& loads) {
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
   return {builder.take(), *last, *last > 0 ? 1 - *first / *last : 0};
@@ -74,15 +111,17 @@ class Balancing {
  public:
   // `order`: longest_first().
   Balancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
-            const SequenceList& order, const Candidate& candidate, std::int64_t step)
+            const SequenceList& order, const Candidate& candidate, const KnownSpeeds& speeds, std::int64_t step)
       : context_(context),
         options_(options),
         batch_(batch),
         builder_("hdp-balance", context, batch, step),
         sizing_(context, options.offload),
         candidate_(candidate),
+        speeds_(speeds),
         loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
-               candidate.share > 0 ? options.delta * candidate.share : 1),
+               candidate.share > 0 ? options.delta * candidate.share : 1,
+               candidate.rings_on_fast ? speeds.slow_ranks() : std::vector<std::int64_t>{}),
         long_(order.begin(), first_short(order, batch, context.capacity)),
         short_(batch, std::span(order).subspan(long_.size())) {}
 
@@ -111,8 +150,10 @@ class Balancing {
     RingSize size = ring.size;
     if (options_.widen) size.degree = widened(ring);
     SequenceList members{ring.sequence};
-    const double seconds = let_join(members, size);
+    const double nominal = let_join(members, size);
+    loads_.make_available(size.degree);
     const std::vector<std::int64_t> ranks = loads_.take(size.degree, candidate_.choice);
+    const double seconds = nominal / speeds_.slowest(ranks);
     double start = 0;
     for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
     std::vector<HdpRank> group;
@@ -179,7 +220,8 @@ class Balancing {
 
   Outcome place_short() {
     std::vector<double> loads = loads_.loads();
-    const std::vector<RankPacks> ranks = deal_to_least_loaded(batch_, short_.rest(), context_, loads);
+    const std::vector<RankPacks> ranks =
+        deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
     }
@@ -192,6 +234,7 @@ class Balancing {
   PlanBuilder builder_;
   RingSizing sizing_;
   Candidate candidate_;
+  const KnownSpeeds& speeds_;
   RankLoads loads_;
   SequenceList long_;
   ShortSequences short_;
@@ -201,12 +244,13 @@ class Balancing {
 class WaveBalancing {
  public:
   WaveBalancing(const PlanningContext& context, const BalanceOptions& options, const Batch& batch,
-                const SequenceList& order, const Candidate& candidate, std::int64_t step)
+                const SequenceList& order, const Candidate& candidate, const KnownSpeeds& speeds, std::int64_t step)
       : context_(context),
         batch_(batch),
         builder_("hdp-balance", context, batch, step),
         sizing_(context, options.offload),
         candidate_(candidate),
+        speeds_(speeds),
         loads_(context.ranks, options.node_first ? context.ranks_per_node : 1,
                candidate.share > 0 ? options.delta * candidate.share : 1),
         packs_(best_fit(batch, order, context.capacity)) {}
@@ -261,7 +305,8 @@ class WaveBalancing {
         group.emplace_back(static_cast<std::size_t>(rank));
         start = std::max(start, loads_.load(rank));
       }
-      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + each.seconds);
+      const double seconds = each.seconds / speeds_.slowest(ranks);
+      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + seconds);
       builder_.add(std::move(group), packs_[each.pack], each.size.offload);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
@@ -272,6 +317,7 @@ class WaveBalancing {
   PlanBuilder builder_;
   RingSizing sizing_;
   Candidate candidate_;
+  const KnownSpeeds& speeds_;
   RankLoads loads_;
   std::vector<SequenceList> packs_;
 };
@@ -286,12 +332,13 @@ class HdpBalance final : public Planner {
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const SequenceList order = longest_first(batch);
+    const KnownSpeeds speeds(context_, step);
     BestOutcome best;
-    for (const Candidate& candidate : candidates(batch)) {
+    for (const Candidate& candidate : candidates(batch, speeds)) {
       if (options_.balance == Balance::pp) {
-        best.add(WaveBalancing(context_, options_, batch, order, candidate, step).run());
+        best.add(WaveBalancing(context_, options_, batch, order, candidate, speeds, step).run());
       } else {
-        best.add(Balancing(context_, options_, batch, order, candidate, step).run());
+        best.add(Balancing(context_, options_, batch, order, candidate, speeds, step).run());
       }
     }
     return best.take();
@@ -300,8 +347,8 @@ class HdpBalance final : public Planner {
  private:
   // As many ranks a sequence as without offload. With it, a sequence may also take the whole step on few ranks, which
   // wastes nothing where such sequences fit side by side; or no longer than the mean micro-batch, which leaves more
-  // small pieces to even out with.
-  std::vector<Candidate> candidates(const Batch& batch) const {
+  // small pieces to even out with. Where ranks are known to be slow, each of these also without them in rings.
+  std::vector<Candidate> candidates(const Batch& batch, const KnownSpeeds& speeds) const {
     constexpr double as_without = 0;
     const Shares plain = balanced_shares(batch, context_, RingSizing(context_, {}));
     std::vector<Candidate> candidates{{RankChoice::least_wait, as_without, plain.step},
@@ -310,6 +357,13 @@ class HdpBalance final : public Planner {
       const Shares shares = balanced_shares(batch, context_, RingSizing(context_, options_.offload));
       candidates.push_back({RankChoice::least_wait, shares.micro_batch, shares.step});
       candidates.push_back({RankChoice::least_wait, shares.step, shares.step});
+    }
+    const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
+    for (Candidate& candidate : candidates) candidate.share *= longer;
+    if (!speeds.differ() || options_.balance == Balance::pp) return candidates;
+    for (std::size_t i = 0, count = candidates.size(); i < count; ++i) {
+      candidates.push_back(candidates[i]);
+      candidates.back().rings_on_fast = true;
     }
     return candidates;
   }

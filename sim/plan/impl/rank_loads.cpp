@@ -2,15 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
 
-RankLoads::RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta)
-    : ranks_per_node_(ranks_per_node), delta_(delta), loads_(static_cast<std::size_t>(ranks), 0.0) {
+RankLoads::RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta,
+                     const std::vector<std::int64_t>& held_back)
+    : ranks_per_node_(ranks_per_node),
+      delta_(delta),
+      loads_(static_cast<std::size_t>(ranks), 0.0),
+      held_back_(held_back) {
   HDPSIM_CHECK(delta > 0 && ranks_per_node > 0, "delta {}, ranks per node {}", delta, ranks_per_node);
-  for (std::int64_t rank = 0; rank < ranks; ++rank) put(rank, 0);
+  std::vector<bool> is_held_back(loads_.size());
+  for (const std::int64_t rank : held_back) is_held_back.at(static_cast<std::size_t>(rank)) = true;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    if (!is_held_back[static_cast<std::size_t>(rank)]) put(rank, 0);
+  }
+}
+
+void RankLoads::make_available(std::int64_t count) {
+  if (count <= ranks_in_levels_) return;
+  for (const std::int64_t rank : std::exchange(held_back_, {})) put(rank, loads_[static_cast<std::size_t>(rank)]);
 }
 
 std::int64_t RankLoads::target_count() const {

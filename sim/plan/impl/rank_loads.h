@@ -19,7 +19,12 @@ enum class RankChoice {
 class RankLoads {
  public:
   /// All ranks start at zero. `delta` > 0 seconds; `ranks_per_node` consecutive ranks form a node.
-  RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta);
+  /// Those that are held back are in no level until they are released.
+  RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta,
+            const std::vector<std::int64_t>& held_back = {});
+
+  /// Makes at least `count` ranks available, if need be those that were held back.
+  void make_available(std::int64_t count);
 
   /// Ranks more than delta below the maximum, counted in levels: those below the level of the most loaded rank.
   [[nodiscard]] std::int64_t target_count() const;
@@ -57,6 +62,7 @@ class RankLoads {
   std::int64_t ranks_per_node_;
   double delta_;
   std::vector<double> loads_;
+  std::vector<std::int64_t> held_back_;
   Levels levels_;
   std::int64_t ranks_in_levels_ = 0;
 };

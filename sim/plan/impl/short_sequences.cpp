@@ -64,7 +64,8 @@ bool RankPacks::add(std::size_t sequence, std::int64_t tokens, std::int64_t capa
 }
 
 std::vector<RankPacks> deal_to_least_loaded(const Batch& batch, const SequenceList& sequences,
-                                            const PlanningContext& context, std::vector<double>& loads) {
+                                            const PlanningContext& context, std::vector<double>& loads,
+                                            const std::vector<double>& speeds) {
   using Load = std::pair<double, std::size_t>;  // seconds and rank
   std::vector<Load> start;
   start.reserve(loads.size());
@@ -76,8 +77,9 @@ std::vector<RankPacks> deal_to_least_loaded(const Batch& batch, const SequenceLi
     auto [load, rank] = least_loaded.top();
     least_loaded.pop();
     const std::int64_t tokens = batch.sequences[sequence].tokens;
-    if (packs[rank].add(sequence, tokens, context.capacity)) load += context.work.per_micro_batch;
-    load += context.work.compute_seconds(causal_pairs(tokens), tokens);
+    double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
+    if (packs[rank].add(sequence, tokens, context.capacity)) seconds += context.work.per_micro_batch;
+    load += speeds.empty() ? seconds : seconds / speeds[rank];
     loads[rank] = load;
     least_loaded.emplace(load, rank);
   }

@@ -53,8 +53,9 @@ class RankPacks {
 /// Deals sequences shorter than C, longest first, each to the rank that is done first: longest processing time first
 /// (Graham 1969) from the loads that the ranks already have, in seconds; they are updated. A load grows by the
 /// sequence's compute and, when a micro-batch is opened for it, by the fixed time of one; that fixed time is the grain
-/// of the balance. O((n + P) log P).
+/// of the balance. `speeds` of ranks divide it; none: all are 1. O((n + P) log P).
 [[nodiscard]] std::vector<RankPacks> deal_to_least_loaded(const Batch& batch, const SequenceList& sequences,
-                                                          const PlanningContext& context, std::vector<double>& loads);
+                                                          const PlanningContext& context, std::vector<double>& loads,
+                                                          const std::vector<double>& speeds = {});
 
 }  // namespace hdpsim

@@ -231,4 +231,39 @@ TEST_CASE("hdp-balance beats hdp-naive, which beats nobody at looking at loads",
         0.8 * plan_time(plan_of("hdp-naive", context, lengths), context.work).step());
 }
 
+TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends with the others", "[plan][balance]") {
+  PlanningContext context = small_pool(4);
+  context.rank_speeds = [](std::int64_t step) { return std::vector<double>{1, step < 1 ? 1.0 : 0.5, 1, 1}; };
+  std::vector<std::int64_t> lengths(35, 10);
+  lengths.push_back(200);
+  const auto policy = planner("hdp-balance: {pack_groups: false}", context);
+  const Plan even = policy->plan(batch_of(lengths), 0);
+  const Plan aware = policy->plan(batch_of(lengths), 1);
+  const auto tokens_of = [](const Plan& plan, std::size_t rank) {
+    std::int64_t tokens = 0;
+    for (const MicroBatchId id : plan.schedule[rank]) tokens += plan.micro_batches[id.index()].tokens_per_rank();
+    return tokens;
+  };
+  for (std::size_t rank = 0; rank < 4; ++rank) CHECK(std::abs(tokens_of(even, rank) - 550 / 4) <= 10);
+  // 550 tokens over speeds that sum to 3.5: a step of 157 seconds, of which the slow rank does 79 tokens.
+  CHECK(std::abs(tokens_of(aware, 1) - 79) <= 10);
+  for (const std::size_t rank : {0, 2, 3}) CHECK(std::abs(tokens_of(aware, rank) - 157) <= 10);
+  for (const MicroBatch& micro_batch : aware.micro_batches) {
+    if (micro_batch.group.size() == 1) continue;
+    for (const std::size_t rank : ranks_of(micro_batch)) CHECK(rank != 1);
+  }
+}
+
+TEST_CASE("hdp-balance without balance is hdp-naive, and without groups by length the static mesh", "[plan][balance]") {
+  const std::vector<std::int64_t> lengths{300, 100, 50, 400, 20, 10, 250, 30};
+  const auto same = [&](const std::string& one, const std::string& other) {
+    return plan_of(one, small_pool(), lengths) == plan_of(other, small_pool(), lengths);
+  };
+  CHECK(same("hdp-balance: {balance: none}", "hdp-naive"));
+  CHECK(same("hdp-balance: {groups: uniform}", "static"));
+  CHECK(same("hdp-naive: {groups: uniform}", "static"));
+  CHECK_FALSE(same("hdp-balance", "hdp-naive"));
+  CHECK(same("hdp-balance: {groups: by_length}", "hdp-balance"));
+}
+
 }  // namespace hdpsim
