@@ -1,6 +1,7 @@
 #include "sim/cost/cost_model.h"
 
 #include "sim/cost/impl/fitted.h"
+#include "sim/cost/impl/scaled.h"
 #include "sim/cost/impl/table.h"
 #include "sim/cost/impl/unfused_attention.h"
 
@@ -28,6 +29,7 @@ std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
     model = std::make_unique<FittedCostModel>(profile);
   }
   if (profile.unfused_attention) model = std::make_unique<UnfusedAttentionCostModel>(std::move(model));
+  if (profile.factors.any()) model = std::make_unique<ScaledCostModel>(std::move(model), profile.factors);
   return model;
 }
 

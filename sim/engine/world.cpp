@@ -28,13 +28,17 @@ CollectiveEfficiency collective_efficiency(const DeviceProfile& profile,
     efficiency.links.network_latency = rate.step_latency;
     efficiency.network_start = rate.latency;
   }
+  const double factor = profile.factors[CostFamily::collectives];
+  efficiency.links = slowed(efficiency.links, factor);
+  efficiency.nvlink_start = efficiency.nvlink_start.scaled(factor);
+  efficiency.network_start = efficiency.network_start.scaled(factor);
   return efficiency;
 }
 
 // Devices behind one PCIe uplink share it when all of them copy, as they do in training.
-Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> measured) {
+Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> measured, double factor) {
   const Bandwidth uplink = cluster.pcie / std::max<std::int64_t>(1, cluster.devices_per_pcie_uplink);
-  return measured ? std::min(*measured, uplink) : uplink;
+  return measured ? std::min(measured->scaled(1 / factor), uplink) : uplink;
 }
 
 std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const ConnectionOptions& options) {
@@ -57,14 +61,20 @@ struct Site {
   std::unique_ptr<NetworkModel> network;
 };
 
-std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster) {
+// Of every worker's slowest device. `factors` as World::set_time_factors has them.
+std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster,
+                                  const std::vector<double>& factors) {
+  const auto speed = [&](HdpRank rank, std::int64_t stage, std::int64_t shard) {
+    const DeviceId device = placement.device(rank, stage, shard);
+    return cluster.speed_of(device) / (factors.empty() ? 1.0 : factors.at(device.index()));
+  };
   std::vector<double> speeds;
   speeds.reserve(static_cast<std::size_t>(mesh.hdp * mesh.pp));
   for (std::int64_t worker = 0; worker < mesh.hdp * mesh.pp; ++worker) {
     const HdpRank rank(static_cast<std::size_t>(worker / mesh.pp));
-    double slowest = cluster.speed_of(placement.device(rank, worker % mesh.pp, 0));
+    double slowest = speed(rank, worker % mesh.pp, 0);
     for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
-      slowest = std::min(slowest, cluster.speed_of(placement.device(rank, worker % mesh.pp, shard)));
+      slowest = std::min(slowest, speed(rank, worker % mesh.pp, shard));
     }
     speeds.push_back(slowest);
   }
@@ -106,6 +116,7 @@ struct World::Parts {
   ConnectionOptions connections;
   std::unique_ptr<Placement> placement;
   Machine machine;
+  bool has_time_factors = false;
   std::vector<std::unique_ptr<World>> jobs;
 };
 
@@ -155,10 +166,11 @@ std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_vi
   machine.network = parts->site->network.get();
   machine.placement = parts->placement.get();
   machine.tp = mesh.tp;
-  machine.speed = worker_speeds(mesh, *parts->placement, cluster);
+  machine.speed = worker_speeds(mesh, *parts->placement, cluster, {});
   const auto& copies = profile.host_copies;
-  machine.d2h = host_copy_rate(cluster, copies ? std::optional(copies->d2h) : std::nullopt);
-  machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt);
+  const double slower = profile.factors[CostFamily::host_copies];
+  machine.d2h = host_copy_rate(cluster, copies ? std::optional(copies->d2h) : std::nullopt, slower);
+  machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt, slower);
   machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine.step_overhead = profile.overheads.per_step.time;
   machine.set_up = set_up_costs(profile, parts->connections);
@@ -170,6 +182,27 @@ std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_vi
 
 Machine& World::machine() {
   return parts_->machine;
+}
+
+void World::set_time_factors(const std::vector<double>& factors) {
+  const bool changes = !factors.empty() || parts_->has_time_factors;
+  parts_->has_time_factors = !factors.empty();
+  if (!changes) return;
+  parts_->machine.speed = worker_speeds(parts_->mesh, *parts_->placement, parts_->site->cluster, factors);
+  for (const auto& job : parts_->jobs) job->set_time_factors(factors);
+}
+
+std::vector<DeviceId> World::devices() const {
+  const Mesh& mesh = parts_->mesh;
+  std::vector<DeviceId> devices;
+  devices.reserve(static_cast<std::size_t>(mesh.devices()));
+  for (std::int64_t rank = 0; rank < mesh.hdp; ++rank) {
+    for (std::int64_t part = 0; part < mesh.pp * mesh.tp; ++part) {
+      devices.push_back(
+          parts_->placement->device(HdpRank(static_cast<std::size_t>(rank)), part / mesh.tp, part % mesh.tp));
+    }
+  }
+  return devices;
 }
 
 const Coverage& World::coverage() const {

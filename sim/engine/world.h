@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/cluster.h"
@@ -37,6 +38,11 @@ class World {
   [[nodiscard]] World& job(std::size_t index);
 
   [[nodiscard]] Machine& machine();
+  /// By device of the cluster: how many times longer its kernels take from now on than the cluster says, for this job
+  /// and those that were added. Empty: as the cluster says. O(devices of the jobs).
+  void set_time_factors(const std::vector<double>& factors);
+  /// All devices of the job: rank by rank, within a rank stage by stage, within a stage shard by shard.
+  [[nodiscard]] std::vector<DeviceId> devices() const;
   /// What simulations asked of the profile so far, all jobs together.
   [[nodiscard]] const Coverage& coverage() const;
   /// Consecutive HDP ranks that share a node; at least 1.

@@ -1,5 +1,7 @@
 #include "sim/network/link_efficiency.h"
 
+#include <algorithm>
+
 namespace hdpsim {
 
 LinkEfficiency message_efficiency(const DeviceProfile& profile) {
@@ -12,6 +14,15 @@ LinkEfficiency message_efficiency(const DeviceProfile& profile) {
     efficiency.network = profile.network->send_recv->efficiency();
     efficiency.network_latency = profile.network->send_recv->latency;
   }
+  return slowed(efficiency, profile.factors[CostFamily::messages]);
+}
+
+LinkEfficiency slowed(LinkEfficiency efficiency, double factor) {
+  if (factor == 1) return efficiency;
+  efficiency.nvlink = std::min(1.0, efficiency.nvlink / factor);
+  efficiency.network = std::min(1.0, efficiency.network / factor);
+  efficiency.nvlink_latency = efficiency.nvlink_latency.scaled(factor);
+  efficiency.network_latency = efficiency.network_latency.scaled(factor);
   return efficiency;
 }
 

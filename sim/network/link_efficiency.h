@@ -17,4 +17,7 @@ struct LinkEfficiency {
 /// Of point-to-point messages. What the profile does not know is the bare hardware.
 [[nodiscard]] LinkEfficiency message_efficiency(const DeviceProfile& profile);
 
+/// Of messages that take `factor` times as long; none is faster than its link.
+[[nodiscard]] LinkEfficiency slowed(LinkEfficiency efficiency, double factor);
+
 }  // namespace hdpsim

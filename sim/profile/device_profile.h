@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -205,6 +207,32 @@ struct ConnectionCosts {
   friend bool operator==(const ConnectionCosts&, const ConnectionCosts&) = default;
 };
 
+/// What costs are fitted, measured and wrong together.
+enum class CostFamily {
+  attention_forward,
+  attention_backward,
+  gemm,
+  memory_bound,
+  messages,  ///< Point to point.
+  collectives,
+  host_copies,
+};
+inline constexpr std::size_t cost_families = 7;
+[[nodiscard]] std::string_view cost_family_name(CostFamily family);
+
+/// How many times longer each family takes than the rest of a profile says.
+class FamilyFactors {
+ public:
+  FamilyFactors() { factors_.fill(1); }
+  [[nodiscard]] double operator[](CostFamily family) const { return factors_[static_cast<std::size_t>(family)]; }
+  double& operator[](CostFamily family) { return factors_[static_cast<std::size_t>(family)]; }
+  [[nodiscard]] bool any() const { return *this != FamilyFactors(); }
+  friend bool operator==(const FamilyFactors&, const FamilyFactors&) = default;
+
+ private:
+  std::array<double, cost_families> factors_{};
+};
+
 /// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means
 /// that nothing is known but the data sheet.
 struct DeviceProfile {
@@ -216,6 +244,7 @@ struct DeviceProfile {
   std::optional<GemmTable> gemm_fp8;  ///< fp8 in; for studies that ask for it.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
+  FamilyFactors factors;  ///< 1, unless a study asks what another profile would have said.
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
   std::optional<LinkProfile> network;  ///< Between nodes.

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim {
+
+/// What a profile knows of how far off the fits of a family are, or what a study supposes.
+struct FamilyError {
+  /// Deciles of the held-out predicted / measured - 1 of one fit of the family.
+  struct Residuals {
+    double weight = 0;  ///< Samples that were held out.
+    std::vector<double> deciles;
+  };
+  std::vector<Residuals> residuals;
+  double cv = 0;  ///< Instead of residuals: coefficient of variation of a log-normal factor of mean 1. 0: not supposed.
+
+  [[nodiscard]] bool known() const { return cv > 0 || !residuals.empty(); }
+  /// Measured over predicted time, drawn by two numbers of [0, 1) and a standard normal one: a fit by its weight, and
+  /// of its residuals the quantile, linear between deciles; or the log-normal factor. 1 if nothing is known.
+  [[nodiscard]] double factor(double fit, double quantile, double normal) const;
+  /// Standard deviation of that factor: of residuals by a fine grid of quantiles.
+  [[nodiscard]] double deviation() const;
+};
+using FamilyErrors = std::array<FamilyError, cost_families>;
+
+/// Of every family, from the fits' held-out residuals. Attention counts the kernels of this head dimension, all of them
+/// if none has it.
+[[nodiscard]] FamilyErrors residual_errors(const DeviceProfile& profile, std::int64_t head_dim);
+
+}  // namespace hdpsim
