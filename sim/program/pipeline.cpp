@@ -144,20 +144,14 @@ bool sends_backward(PassKind kind) {
 }  // namespace
 
 std::string_view pass_kind_name(PassKind kind) {
-  constexpr std::array<std::string_view, 5> names = {"whole", "forward", "backward", "input gradient",
-                                                     "weight gradient"};
+  constexpr std::array<std::string_view, pass_kinds> names = {"whole", "forward", "backward", "input gradient",
+                                                              "weight gradient"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
 const std::vector<std::string>& pipeline_schedule_names() {
   static const std::vector<std::string> names{"1f1b", "gpipe", "interleaved", "zb-h1"};
   return names;
-}
-
-std::string_view pass_kind_name(PassKind kind) {
-  constexpr std::array<std::string_view, pass_kinds> names = {"whole", "forward", "backward", "input_gradient",
-                                                              "weight_gradient"};
-  return names.at(static_cast<std::size_t>(kind));
 }
 
 LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk) {

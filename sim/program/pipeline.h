@@ -50,8 +50,6 @@ enum class PassKind : std::uint8_t {
   weight_gradient,  ///< W: the other part, which nobody waits for before the end of the step.
 };
 inline constexpr std::size_t pass_kinds = 5;
-[[nodiscard]] std::string_view pass_kind_name(PassKind kind);
-
 /// `whole`, `forward`, `backward`, `input gradient`, `weight gradient`.
 [[nodiscard]] std::string_view pass_kind_name(PassKind kind);
 
