@@ -149,6 +149,59 @@ TEST_CASE("what ranks that share cores computed is compared as on a core of thei
   CHECK(result.core_share == 0.5);
 }
 
+// One rank of two stages. Forward on the first takes 1 s, on the second 2 s, backward there 3 s and on the first 4 s,
+// times `pace`. Block and place are the same in all passes; between the two on the second stage is its bubble.
+TimelineFile pipeline_of_two(const std::string& source, double pace) {
+  TimelineFile file;
+  file.title = {.source = source, .plan = "static", .step = 3, .stages = 2};
+  Timeline& timeline = file.timeline;
+  timeline.step_time = seconds(10 * pace);
+  timeline.ranks.resize(2);
+  timeline.ranks[0][Activity::linear] = seconds(5 * pace);
+  timeline.ranks[0][Activity::bubble] = seconds(5 * pace);
+  timeline.ranks[1][Activity::linear] = seconds(5 * pace);
+  timeline.ranks[1][Activity::bubble] = seconds(5 * pace);
+  double begin = 0;
+  const auto add = [&](std::uint32_t chunk, PassKind kind, double lasts) {
+    InstructionRecord pass = record(0, 0, Opcode::dense, pace * begin, pace * (begin + lasts));
+    pass.chunk = chunk;
+    pass.kind = kind;
+    timeline.instructions.push_back(pass);
+    begin += lasts;
+  };
+  add(0, PassKind::forward, 1);
+  add(1, PassKind::forward, 2);
+  add(1, PassKind::backward, 3);
+  add(0, PassKind::backward, 4);
+  return file;
+}
+
+TEST_CASE("the passes of a pipeline are compared each with its own, forward and backward", "[comparison][pp]") {
+  TimelineFile measured = pipeline_of_two("measured", 2);
+  std::reverse(measured.timeline.instructions.begin(), measured.timeline.instructions.end());
+  const Comparison result = compared(pipeline_of_two("predicted", 1), {measured});
+  CHECK(family_of(result, "dense forward").instructions == 2);
+  CHECK(family_of(result, "dense forward").seconds.predicted == Approx(1 + 2));
+  CHECK(family_of(result, "dense backward").seconds.predicted == Approx(3 + 4));
+  CHECK(family_of(result, "dense backward").seconds.measured == Approx(2 * (3 + 4)));
+  REQUIRE(result.ranks.size() == 2);
+  CHECK(result.ranks[1].busy_s.measured == Approx(10));
+  CHECK(worker_name(result, 1) == "0, stage 1");
+  CHECK_THAT(comparison_table({result}), Contains("0, stage 1"));
+  const auto json = nlohmann::json::parse(comparison_json({result}));
+  CHECK(json["ranks"][1]["rank"] == 0);
+  CHECK(json["ranks"][1]["stage"] == 1);
+
+  StepComparison step("p.jsonl", pipeline_of_two("predicted", 1));
+  CHECK_THROWS_WITH(step.add("m.jsonl", small("measured")),
+                    Contains("its number of stages is 1, that of the prediction 2"));
+  TimelineFile other = pipeline_of_two("measured", 1);
+  other.timeline.instructions[2].chunk = 0;
+  CHECK_THROWS_WITH(
+      step.add("m.jsonl", other),
+      Contains("were not measured; the first is dense (rank 0, micro-batch 0, chunk 1, backward, block 0"));
+}
+
 TEST_CASE("timelines that do not belong together say all that differs", "[comparison]") {
   const auto refused = [](const TimelineFile& measured, const std::string& reason) {
     StepComparison step("p.jsonl", small("predicted"));

@@ -66,6 +66,29 @@ TEST_CASE("what ranks did on their cores, and what share of one was predicted, a
   CHECK(read_timeline("x.jsonl", small_text).processor.empty());
 }
 
+TEST_CASE("of a pipeline, an instruction says which pass it belongs to", "[report]") {
+  const TimelineTitle title{.source = "measured", .plan = "p", .step = 3, .stages = 2};
+  Timeline timeline = small_timeline();
+  timeline.ranks.resize(2, timeline.ranks[0]);
+  timeline.instructions[0].chunk = 3;
+  timeline.instructions[0].kind = PassKind::backward;
+  const std::string text = timeline_text(title, timeline);
+  CHECK_THAT(text, Contains("[0, 0, 2, 11, 3, \"exchange\", \"comm\", 0.00000000001, 0.25, 3, \"backward\"]\n"));
+  const TimelineFile read = read_timeline("x.jsonl", text);
+  CHECK(read.title == title);
+  CHECK(read.timeline.instructions == timeline.instructions);
+
+  const auto broken = [&](const std::string& part, const std::string& by) {
+    std::string copy = text;
+    return copy.replace(copy.find(part), part.size(), by);
+  };
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("\"stages\": 2", "\"stages\": 0")),
+                    Contains("x.jsonl:1:1") && Contains("0 is no number of stages"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("backward", "sideways")),
+                    Contains("x.jsonl:5:1") && Contains("there is no 'sideways'"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(", \"backward\"", "")), Contains("x.jsonl:5:1"));
+}
+
 TEST_CASE("what is no timeline is told with its line", "[report]") {
   const std::string text = small_text;
   const auto broken = [&](const std::string& part, const std::string& by) {
