@@ -21,6 +21,7 @@ int run_show(const ShowOptions& options, const Session& session) {
 void add_cluster_command(CLI::App& app, Session& session) {
   CLI::App* cluster = app.add_subcommand("cluster", "Look at a cluster as it will be simulated");
   cluster->require_subcommand(1);
+  cluster->footer("Example:\n  hdpsim cluster show gb200-nvl72");
   CLI::App* show = cluster->add_subcommand("show", "Nodes, NICs, tiers, links with their rates, bisection bandwidth");
   ShowOptions& options = add_command(*show, session, run_show);
   show->add_option("CLUSTER", options.cluster, "A shipped cluster or a cluster file")

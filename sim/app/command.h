@@ -34,6 +34,9 @@ void add_comm_command(CLI::App& app, Session& session);
 void add_execute_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
+void add_explain_command(CLI::App& app, Session& session);
+void add_completion_command(CLI::App& app, Session& session);
+void add_manual_command(CLI::App& app, Session& session);
 void add_validate_command(CLI::App& app, Session& session);
 
 /// Adds a command with its own options object, which lives as long as the command; `run` gets it.

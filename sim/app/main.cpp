@@ -7,6 +7,8 @@
 
 #include "kernels/spec/error.h"
 #include "sim/app/command.h"
+#include "sim/app/data_folder.h"
+#include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 
@@ -23,7 +25,7 @@ constexpr char exit_codes[] =
     "130 and 143 stopped by Ctrl-C and by SIGTERM.";
 
 int complain(ExitCode code, const std::string& text) {
-  note(text);
+  fmt::print(stderr, "{}", has_colors() ? colored_problems(text) : text + "\n");
   return code;
 }
 
@@ -37,7 +39,7 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
   CLI::App app(overview, "hdpsim");
   Session session;
-  session.data_folder = HDPSIM_DATA_DIR;
+  session.data_folder = shipped_data_folder();
   session.command_line = fmt::format("hdpsim {}", fmt::join(argv + 1, argv + argc, " "));
   app.add_option("--data-dir", session.data_folder, "Folder with the shipped configs, calib/profiles and traces")
       ->type_name("FOLDER")
@@ -47,6 +49,7 @@ int run(int argc, char** argv) {
   app.footer(exit_codes);
   add_study_command(app, session);
   add_plan_command(app, session);
+  add_explain_command(app, session);
   add_check_command(app, session);
   add_trace_command(app, session);
   add_calibrate_command(app, session);
@@ -55,6 +58,8 @@ int run(int argc, char** argv) {
   add_compare_command(app, session);
   add_cluster_command(app, session);
   add_validate_command(app, session);
+  add_completion_command(app, session);
+  add_manual_command(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -68,7 +73,7 @@ int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const InputError& error) {
-    fmt::print(stderr, "{}", error.what());
+    fmt::print(stderr, "{}", has_colors() ? colored_problems(error.what()) : error.what());
     return wrong_input;
   } catch (const MachineError& error) {
     return complain(machine_refused, fmt::format("error: {}", error.what()));

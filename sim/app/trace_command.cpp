@@ -166,6 +166,8 @@ void add_convert(CLI::App& trace, Session& session) {
 void add_trace_command(CLI::App& app, Session& session) {
   CLI::App* trace = app.add_subcommand("trace", "Describe, generate, convert and fit sequence lengths");
   trace->require_subcommand(1);
+  trace->footer(
+      "Examples:\n  hdpsim trace describe traces/github.csv\n  hdpsim trace generate --preset byted --out byted.csv");
   CLI::App* describe_command = trace->add_subcommand("describe", "Percentiles and the shares above 4Ki ... 2Mi tokens");
   FigureOptions& description = add_command(*describe_command, session, run_describe);
   add_input(*describe_command, description.input);

@@ -9,6 +9,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/output_file.h"
+#include "sim/report/validation_page.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/validation.h"
 
@@ -69,6 +70,7 @@ int run_command(const ValidateOptions& options, const Session& session) {
     write_file(folder / "validation.json", formatted(rows, Format::json));
     write_file(folder / "validation.csv", formatted(rows, Format::csv));
     write_file(folder / "sets.csv", summaries_csv(summarize(rows)));
+    write_file(folder / "validation.html", validation_page(rows));
   }
   print(formatted(rows, options.format));
   return 0;
@@ -80,7 +82,9 @@ void add_validate_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("validate", "Lay predictions beside published measurements");
   ValidateOptions& options = add_command(*command, session, run_command);
   command->add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
-  command->add_option("--out", options.out, "Write validation.json, validation.csv and sets.csv there")
+  command
+      ->add_option("--out", options.out,
+                   "Write validation.json, validation.csv, sets.csv and a page, validation.html, there")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");

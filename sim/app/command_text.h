@@ -1,0 +1,46 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace hdpsim::app {
+
+/// An option or a positional argument as the command line defines it.
+struct OptionText {
+  std::vector<std::string> names;    ///< `-g`, `--gpus`; of a positional its one name, `STUDY`.
+  std::string value;                 ///< Placeholder: `COUNT`; empty for a flag.
+  std::vector<std::string> choices;  ///< The only values, if there are such.
+  std::string description;
+  bool positional = false;
+  bool required = false;
+
+  /// Whether its value is a file or a folder, as far as shells should know.
+  [[nodiscard]] bool takes_path() const;
+};
+
+/// A command with all that its help says: the one source of manual pages and completions.
+struct CommandText {
+  std::string name;  ///< With the commands before it: `hdpsim trace fit`.
+  std::string summary;
+  std::vector<OptionText> positionals;
+  std::vector<OptionText> options;
+  std::string notes;                  ///< What stands between the options and the examples.
+  std::vector<std::string> examples;  ///< Command lines.
+  std::vector<CommandText> commands;
+
+  /// The last word of the name.
+  [[nodiscard]] std::string word() const { return name.substr(name.rfind(' ') + 1); }
+};
+
+/// Reads a command, and those below it, from its definition. Hidden ones are left out.
+[[nodiscard]] CommandText command_text(const CLI::App& app, const std::string& before = "");
+
+/// The page of a command in Markdown; of one with commands below it theirs too, as sections.
+[[nodiscard]] std::string markdown_page(const CommandText& command);
+/// What commands there are, with links to pages named `WORD.md`.
+[[nodiscard]] std::string markdown_overview(const CommandText& program);
+/// The program with all its commands as a manual page, man(7).
+[[nodiscard]] std::string manual_page(const CommandText& program, const std::string& version);
+
+}  // namespace hdpsim::app

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/report/validation.h"
+
+namespace hdpsim {
+
+/// Predicted against published: one HTML file that opens without a network and has no script. The errors of every set,
+/// then for each set and quantity a chart of one over the other, both axes logarithmic and a diagonal where they are
+/// equal, and all of its rows. The same rows give the same bytes.
+[[nodiscard]] std::string validation_page(const std::vector<ValidationRow>& rows);
+
+}  // namespace hdpsim

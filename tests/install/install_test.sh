@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# usage: install_test.sh CMAKE BUILD_FOLDER
+#
+# Installs the program into one folder, moves it to another and runs it there, in a working folder that has nothing to do
+# with either; then makes the package and runs the program out of it.
+set -euo pipefail
+cmake=$1
+build=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  failures=$((failures + 1))
+}
+
+# check_tree FOLDER: FOLDER/bin/hdpsim with its data, manual page and completions.
+check_tree() {
+  local program=$1/bin/hdpsim share=$1/share presets
+  cd "$work"
+  [[ -z $(find "$1" -lname "$build*") ]] || fail "$1: links into the build folder"
+  "$program" check "$share/hdpsim/configs/studies/tiny.yaml" >out.txt 2>&1 || fail "$1: check: $(cat out.txt)"
+  "$program" study "$share/hdpsim/configs/studies/tiny.yaml" --set data.steps=1 --out results >out.txt 2>&1 ||
+    fail "$1: study: $(cat out.txt)"
+  "$program" cluster show h100-rail >out.txt 2>&1 || fail "$1: cluster show: $(cat out.txt)"
+  # By its own name alone, as a shell finds it.
+  PATH="$1/bin:$PATH" hdpsim trace generate --preset github --count 10 --out l.csv >out.txt 2>&1 || fail "$1: trace: $(cat out.txt)"
+  presets=$(find "$share/hdpsim/calib/profiles" -name '*.yaml' | wc -l)
+  ((presets > 0)) || fail "$1: no profiles"
+  grep -q '^\.TH HDPSIM 1' "$share/man/man1/hdpsim.1"* 2>/dev/null ||
+    zgrep -q '^\.TH HDPSIM 1' "$share/man/man1/hdpsim.1.gz" || fail "$1: no manual page"
+  grep -q 'complete .* hdpsim' "$share/bash-completion/completions/hdpsim" || fail "$1: no completion for bash"
+  grep -q '^#compdef hdpsim' "$share/zsh/vendor-completions/_hdpsim" || fail "$1: no completion for zsh"
+  grep -q '^complete -c hdpsim' "$share/fish/vendor_completions.d/hdpsim.fish" || fail "$1: no completion for fish"
+}
+
+"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/moved"
+check_tree "$work/moved"
+
+if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
+  (cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.txt" 2>&1) || fail "cpack: $(cat "$work/cpack.txt")"
+  package=$(find "$work/package" -name 'hdpsim_*.deb' | head -1)
+  [[ -n $package ]] || fail "no package"
+  dpkg-deb -f "$package" Depends | grep -q 'libc6' || fail "the package says of no library that it needs it"
+  dpkg-deb -x "$package" "$work/unpacked"
+  check_tree "$work/unpacked/usr"
+else
+  echo "NOT RUN: no package without dpkg-deb and dpkg-shlibdeps (Debian: dpkg-dev)" >&2
+fi
+
+((failures == 0)) || exit 1
+echo "installed, moved, packaged: it runs everywhere"
