@@ -86,8 +86,8 @@ open_page one
 check_charts one $all_charts
 
 # A pipeline: lanes and bars by stage, and a section of its own.
-run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set mesh.pp=4 \
-  --set output.html=true --out pipeline
+run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set data.context=32Ki \
+  --set mesh.pp=4 --set output.html=true --out pipeline
 open_page pipeline
 check_tables pipeline
 check_charts pipeline $((all_charts + 1))
