@@ -34,14 +34,12 @@ bool fills_nodes(const Mesh& mesh, std::int64_t devices, std::string_view what, 
   return false;
 }
 
-bool tp_shares_a_node(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics& diagnostics,
-                      const Position& position) {
+bool tp_fits_nodes(const Mesh& mesh, const ClusterSpec& cluster, Diagnostics& diagnostics, const Position& position) {
   const std::int64_t node = cluster.devices_per_node;
-  if (node % mesh.tp == 0) return true;
-  const std::string problem = mesh.tp > node ? fmt::format("tp {} does not fit a node of {} gpus", mesh.tp, node)
-                                             : fmt::format("tp {} does not divide a node of {} gpus", mesh.tp, node);
-  diagnostics.unsupported(position, problem,
-                          fmt::format("the shards of a stage must share a node: write a divisor of {}", node));
+  if (node % mesh.tp == 0 || mesh.tp % node == 0) return true;
+  diagnostics.unsupported(
+      position, fmt::format("tp {} is neither a part nor a multiple of a node of {} gpus", mesh.tp, node),
+      fmt::format("the shards of a stage share a node or fill several: write a divisor of {}", node));
   return false;
 }
 
@@ -72,8 +70,8 @@ std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mes
   const bool everywhere = nodes.count(cluster) == cluster.nodes();
   const char* what = everywhere ? "the cluster has" : "its nodes have";
   const bool fills = fills_nodes(mesh, nodes.devices(cluster), what, diagnostics, position);
-  const bool shares = tp_shares_a_node(mesh, cluster, diagnostics, position);
-  if (!known || !fills || !shares) return nullptr;
+  const bool fits = tp_fits_nodes(mesh, cluster, diagnostics, position);
+  if (!known || !fills || !fits) return nullptr;
   std::unique_ptr<Placement> placement;
   if (name == "strided") {
     placement = std::make_unique<Strided>(mesh);

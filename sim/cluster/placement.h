@@ -24,7 +24,7 @@ struct Mesh {
 };
 
 /// Which device runs which part of which HDP rank. A bijection: every device of the job's nodes runs exactly one part.
-/// The tp shards of a stage always share a node.
+/// The tp shards of a stage share a node, or fill several.
 class Placement {
  public:
   virtual ~Placement() = default;
@@ -37,8 +37,8 @@ class Placement {
 [[nodiscard]] std::vector<std::string> placement_names();
 
 /// On `nodes` as if they were the whole cluster. Null, with every problem reported at `position`, if there is no
-/// placement of this name, the mesh does not have as many devices as the nodes, or the tp shards of a stage cannot
-/// share a node.
+/// placement of this name, the mesh does not have as many devices as the nodes, or the tp shards of a stage neither
+/// share a node nor fill several.
 [[nodiscard]] std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh,
                                                         const ClusterSpec& cluster, Diagnostics& diagnostics,
                                                         const Position& position = {}, const NodeList& nodes = {});

@@ -21,6 +21,13 @@ std::string_view evidence_name(Evidence evidence) {
   return "";
 }
 
+std::int64_t CostModel::kernels(const Attention& op) const {
+  constexpr std::int64_t forward = 1;
+  constexpr std::int64_t backward = 3;
+  if (op.blocks.empty()) return 0;
+  return op.direction == Direction::forward ? forward : backward;
+}
+
 std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile) {
   std::unique_ptr<CostModel> model;
   if (profile.fits.empty()) {

@@ -30,6 +30,9 @@ class CostModel {
   [[nodiscard]] virtual Estimate gemm(const Gemm& op) const = 0;
   [[nodiscard]] virtual Estimate attention(const Attention& op) const = 0;
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
+  /// Kernels that a host has to issue for it. FlashAttention: one forward; backward the rows' products of output and
+  /// gradient, the gradients, and those of the queries from their fp32 sums (flash_bwd_launch_template.h).
+  [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const;
 };
 
 /// The cost model of a device: the fits of its profile where it has them, tables where it has samples, the roofline of

@@ -75,6 +75,7 @@ class WatchedCostModel final : public CostModel {
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override {
     return noted(op, model_.memory_bound(op));
   }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return model_.kernels(op); }
   [[nodiscard]] const Coverage& coverage() const { return coverage_; }
 
  private:

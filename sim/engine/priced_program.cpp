@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
+#include "sim/engine/step_ending.h"
 
 namespace hdpsim {
 namespace {
@@ -19,6 +20,8 @@ class Pricer {
       std::vector<Duration>& times = priced_.times.emplace_back();
       times.reserve(block.body.size());
       for (const Instruction& instruction : block.body) times.push_back(time(instruction));
+      overlap_collectives(block, times);
+      wait_for_host(block, times);
     }
   }
 
@@ -55,18 +58,76 @@ class Pricer {
         return {machine_.micro_batch_overhead, Evidence::formula};
       case Opcode::expert_wait:
         return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
+      case Opcode::issue:
+        return {};  // what it waits for depends on the others
+      case Opcode::gather:
+        return {machine_.pool_all_gather(program.bytes[instruction.work]), Evidence::formula};
+      case Opcode::reduce:
+        return {reduction_of(program.bytes[instruction.work], program.all_reduce, machine_), Evidence::formula};
     }
     return {};
   }
 
   [[nodiscard]] Duration collective(const TensorParallelCollective& op) const {
-    return op.kind == CollectiveKind::all_to_all ? machine_.expert_all_to_all(op.bytes)
-                                                 : machine_.tp_collective(op.bytes);
+    if (op.kind == CollectiveKind::all_to_all) return machine_.expert_all_to_all(op.bytes);
+    const bool sums = op.kind == CollectiveKind::all_reduce;
+    return sums ? machine_.tp_all_reduce(op.bytes) : machine_.tp_collective(op.bytes);
   }
 
   // Odd shapes may make an even share the slower one.
   [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
     return std::max(Duration{}, dense(wait.slowest).time - dense(wait.even).time);
+  }
+
+  // A collective C and its product G in tp chunks each, one chunk of the one beside the chunk of the other before it,
+  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023). The product is booked whole; this is what is left.
+  void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      if (block.body[i].opcode != Opcode::collective) continue;
+      const TensorParallelCollective& op = priced_.program.collectives[block.body[i].work];
+      const Gemm* product = op.overlapped ? product_of(op, block, i) : nullptr;
+      if (product == nullptr) continue;
+      const Duration alone = machine_.cost->gemm(*product).time;
+      const double chunk = 1 / static_cast<double>(machine_.tp);
+      const Duration chunked = std::max(times[i], alone) + std::min(times[i], alone).scaled(chunk);
+      times[i] = chunked - alone;
+    }
+  }
+
+  // What is gathered is the input of the next product; what is summed, the output of the last one.
+  [[nodiscard]] const Gemm* product_of(const TensorParallelCollective& op, const Block& block, std::size_t i) const {
+    const bool gathers = op.kind == CollectiveKind::all_gather;
+    if (gathers ? i + 1 == block.body.size() : i == 0) return nullptr;
+    const Instruction& other = block.body[gathers ? i + 1 : i - 1];
+    if (other.opcode != Opcode::dense) return nullptr;
+    const std::vector<Gemm>& gemms = priced_.program.dense[other.work].gemms;
+    if (gemms.empty()) return nullptr;
+    return gathers ? &gemms.front() : &gemms.back();
+  }
+
+  // The host runs ahead of the device and issues a kernel after the other: an iteration takes as long as the slower of
+  // the two. How far it is ahead when a loop begins, and while the device waits for messages, is neglected.
+  void wait_for_host(const Block& block, std::vector<Duration>& times) const {
+    Duration device;
+    std::int64_t kernels = 0;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      if (instruction.opcode == Opcode::issue) {
+        times[i] = std::max(Duration{}, kernels * machine_.issue - device);
+      } else if (instruction.stream == Stream::compute) {
+        device += times[i];
+        kernels += kernels_of(instruction);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t kernels_of(const Instruction& instruction) const {
+    const MicroBatchProgram& program = priced_.program;
+    if (instruction.opcode == Opcode::attention) return machine_.cost->kernels(program.attention[instruction.work]);
+    if (instruction.opcode == Opcode::expert_wait) return 0;
+    if (instruction.opcode != Opcode::dense) return 1;
+    const LinearPart& part = program.dense[instruction.work];
+    return std::ssize(part.gemms) + part.memory_bound.kernels;
   }
 
   // The weakest evidence of its parts: a sum is known no better than that.

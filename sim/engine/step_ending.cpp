@@ -26,19 +26,6 @@ struct StageEnd {
   }
 };
 
-// Whole experts after the rest: both go over the same links.
-Duration reduction_of(const StepEnd& end, const Machine& machine) {
-  const Duration common = machine.pool_reduce_scatter(end.gradient);
-  if (end.expert_gradient == Bytes{}) return common;
-  return common + machine.expert_reduce_scatter(end.expert_gradient);
-}
-
-Duration gather_of(const StepEnd& end, const Machine& machine) {
-  const Duration common = machine.pool_all_gather(end.parameters);
-  if (end.expert_parameters == Bytes{}) return common;
-  return common + machine.expert_all_gather(end.expert_parameters);
-}
-
 class StepEnding {
  public:
   StepEnding(const Program& program, const Machine& machine, const StepTimes& times)
@@ -99,8 +86,8 @@ class StepEnding {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       StageEnd& stage = stages_[s];
       const StepEnd end = program_.step_end(static_cast<std::int64_t>(s));
-      stage.gather = gather_of(end, machine_);
-      const Duration reduction = reduction_of(end, machine_);
+      stage.gather = parameter_gather(end, machine_);
+      const Duration reduction = gradient_reduction(end, machine_);
       stage.sync_begins = stage.last;
       stage.synced = stage.last + reduction;
       stage.sync = reduction + stage.gather;
@@ -124,6 +111,24 @@ class StepEnding {
 };
 
 }  // namespace
+
+Duration reduction_of(Bytes gradients, bool all_reduce, const Machine& machine) {
+  if (gradients == Bytes{}) return {};
+  const Duration scattered = machine.pool_reduce_scatter(gradients);
+  return all_reduce ? scattered + machine.pool_all_gather(gradients) : scattered;
+}
+
+Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
+  const Duration common = reduction_of(end.gradient, end.all_reduce, machine);
+  if (end.expert_gradient == Bytes{}) return common;
+  return common + machine.expert_reduce_scatter(end.expert_gradient);
+}
+
+Duration parameter_gather(const StepEnd& end, const Machine& machine) {
+  const Duration common = end.parameters == Bytes{} ? Duration{} : machine.pool_all_gather(end.parameters);
+  if (end.expert_parameters == Bytes{}) return common;
+  return common + machine.expert_all_gather(end.expert_parameters);
+}
 
 Duration slowest_optimizer(const Program& program, const Machine& machine) {
   const Pipeline& pipeline = program.pipeline();

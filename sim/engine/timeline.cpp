@@ -25,7 +25,11 @@ Activity activity_of(Opcode opcode) {
     case Opcode::offload:
     case Opcode::prefetch:
       return Activity::offload_stall;
+    case Opcode::gather:
+    case Opcode::reduce:
+      return Activity::grad_sync;
     case Opcode::overhead:
+    case Opcode::issue:
       return Activity::overhead;
     case Opcode::expert_wait:
       return Activity::group_wait;
@@ -35,6 +39,11 @@ Activity activity_of(Opcode opcode) {
 
 PassId pass_of(const InstructionRecord& record, const Pipeline& pipeline) {
   return pipeline.id_of({record.micro_batch, record.chunk, record.chunk % pipeline.stages(), record.kind});
+}
+
+Activity activity_of(Stream stream) {
+  if (stream == Stream::comm) return Activity::cp_comm;
+  return stream == Stream::pool ? Activity::grad_sync : Activity::offload_stall;
 }
 
 Duration Breakdown::total() const {

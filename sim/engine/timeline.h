@@ -24,15 +24,17 @@ enum class Activity : std::uint8_t {
   bubble,         ///< Waiting for another pipeline stage: for its message, or at the end of the step.
   group_wait,     ///< Waiting for a rank that is not ready, at a ring or at the end of the step, or for the device that
                   ///< has the most popular experts: imbalance.
-  grad_sync,      ///< Gradient reduce-scatter and parameter all-gather over the pool.
+  grad_sync,      ///< Gradient reduction and parameter all-gather over the pool that nothing hides.
   optimizer,
   data_wait,
-  overhead,  ///< Fixed cost of a micro-batch and of a step.
+  overhead,  ///< Fixed cost of a micro-batch and of a step; waiting for the host to issue kernels.
 };
 inline constexpr std::size_t activity_count = 11;
 [[nodiscard]] std::string_view activity_name(Activity activity);
-/// What an instruction's time is booked as.
+/// What an instruction's time is booked as, where it is not hidden.
 [[nodiscard]] Activity activity_of(Opcode opcode);
+/// What the end of a block is booked as that waits for this stream, which is not the compute stream.
+[[nodiscard]] Activity activity_of(Stream stream);
 
 /// Time by activity.
 class Breakdown {

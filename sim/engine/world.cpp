@@ -87,11 +87,15 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   const Placement& placement = *machine.placement;
   const CollectiveEfficiency gather = collective_efficiency(site.profile, &LinkProfile::all_gather);
   const CollectiveEfficiency reduction = collective_efficiency(site.profile, &LinkProfile::reduce_scatter);
-  CollectiveGroup shards = tp_group(mesh);
+  CollectiveGroup shards = tp_group(mesh, cluster.devices_per_node);
   shards.first = placement.device(HdpRank(0), 0, 0);
   shards.last = placement.device(HdpRank(0), 0, mesh.tp - 1);
   machine.tp_collective = [gathers = Collectives(cluster, gather), shards](Bytes bytes) {
     return gathers.all_gather(shards, bytes);
+  };
+  const CollectiveEfficiency all_reduction = collective_efficiency(site.profile, &LinkProfile::all_reduce);
+  machine.tp_all_reduce = [reduces = Collectives(cluster, all_reduction), shards](Bytes bytes) {
+    return reduces.all_reduce(shards, bytes);
   };
   machine.pool_reduce_scatter = PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, placement);
   machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, placement);
@@ -173,6 +177,7 @@ std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_vi
   machine.h2d = host_copy_rate(cluster, copies ? std::optional(copies->h2d) : std::nullopt, slower);
   machine.micro_batch_overhead = profile.overheads.per_micro_batch.time;
   machine.step_overhead = profile.overheads.per_step.time;
+  if (profile.overheads.host_issue) machine.issue = profile.overheads.host_issue->time;
   machine.set_up = set_up_costs(profile, parts->connections);
   machine.beside_communication = kernel_slowdown(profile);
 
@@ -242,8 +247,10 @@ double World::expert_layer_seconds(const Transformer& model, std::int64_t capaci
   return seconds;
 }
 
-WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Recompute recompute,
-                            const ExpertLayout& experts) const {
+WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
+  const Transformer& model = lowering.model;
+  const Recompute recompute = lowering.recompute;
+  const ExpertLayout& experts = lowering.experts;
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
   const std::int64_t tp = parts_->mesh.tp;
@@ -262,19 +269,24 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
     const bool is_forward = direction == Direction::forward;
     const double times = layers * (is_forward && recompute == Recompute::full ? 2 : 1);
     const double attention_times = layers * (is_forward && recompute != Recompute::none ? 2 : 1);
-    add_dense(before_attention(model, capacity, tp, direction), times);
-    add_dense(after_attention(dense_model, capacity, tp, direction), times);
+    add_dense(before_attention(model, capacity, tp, direction, lowering.dense), times);
+    add_dense(after_attention(dense_model, capacity, tp, direction, lowering.dense), times);
     if (with_experts > 0) {
       // In place of the dense MLP, with its two collectives.
       const double share = times * with_experts / layers;
-      add_dense(dense_work(dense_model, capacity, tp, {DensePart::mlp}, direction), -share);
+      add_dense(dense_work(dense_model, capacity, tp, {DensePart::mlp}, direction, lowering.dense), -share);
       if (tp > 1) dense -= 2 * share * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
       dense += share * expert_layer_seconds(model, capacity, experts, direction);
     }
-    add_dense(embedding(model, capacity, tp, direction), 1 / stages);
-    add_dense(output_head(model, capacity, tp, direction), 1 / stages);
-    // Two a layer on either side of attention; one beside the embedding and one beside the head.
-    if (tp > 1) dense += (4 * times + 2 / stages) * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+    add_dense(embedding(model, capacity, tp, direction, lowering.dense), 1 / stages);
+    add_dense(output_head(model, capacity, tp, direction, lowering.dense), 1 / stages);
+    // Two a layer on either side of attention; one beside the embedding and one beside the head. All-reduces are half
+    // as many.
+    const Bytes hidden = hidden_bytes(model, capacity);
+    const double once = tp == 1                            ? 0
+                        : lowering.dense.sequence_parallel ? machine.tp_collective(hidden).seconds()
+                                                           : machine.tp_all_reduce(hidden).seconds() / 2;
+    dense += (4 * times + 2 / stages) * once;
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
                          model.heads / tp,
@@ -299,7 +311,8 @@ WorkModel World::work_model(const Transformer& model, std::int64_t capacity, Rec
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
     work.per_ring_step = layers * (forward + 1) * route.latency.seconds();
   }
-  const ActivationRules rules = hdpsim::with_experts({.recompute = recompute}, model, experts);
+  const ActivationRules rules = hdpsim::with_experts(
+      {.recompute = recompute, .sequence_parallel = lowering.dense.sequence_parallel}, model, experts);
   const auto activations = static_cast<double>(kept_bytes(kept_tensors(model, rules), capacity, tp).count()) / tokens;
   work.offload_per_token = layers * activations / static_cast<double>(machine.d2h.bytes_per_second());
   return work;

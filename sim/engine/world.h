@@ -11,11 +11,10 @@
 #include "sim/cost/coverage.h"
 #include "sim/engine/machine.h"
 #include "sim/model/experts.h"
-#include "sim/model/recompute.h"
-#include "sim/model/transformer.h"
 #include "sim/plan/connection_table.h"
 #include "sim/plan/work_model.h"
 #include "sim/profile/device_profile.h"
+#include "sim/program/program.h"
 
 namespace hdpsim {
 
@@ -48,9 +47,8 @@ class World {
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
   /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,
-  /// at `capacity` tokens a rank. The ranks of an expert group are taken to have as many.
-  [[nodiscard]] WorkModel work_model(const Transformer& model, std::int64_t capacity,
-                                     Recompute recompute = Recompute::none, const ExpertLayout& experts = {}) const;
+  /// at `capacity` tokens a rank. Lowered for this mesh. The ranks of an expert group are taken to have as many.
+  [[nodiscard]] WorkModel work_model(const LoweringOptions& lowering, std::int64_t capacity) const;
 
  private:
   struct Parts;

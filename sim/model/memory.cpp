@@ -236,7 +236,7 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
     return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
   states_[MemoryPart::parameters] = Bytes(held_from(3) * bf16);
-  states_[MemoryPart::gradients] = Bytes(held_from(2) * fp32);
+  states_[MemoryPart::gradients] = Bytes(held_from(2) * rules.gradient_bytes);
   states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * adam_states);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights in bf16.

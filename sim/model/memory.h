@@ -52,7 +52,7 @@ struct KeptTensor {
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
   parameters,   ///< bf16.
-  gradients,    ///< fp32, accumulated over micro-batches.
+  gradients,    ///< Accumulated over micro-batches, in fp32 where the rules do not say otherwise.
   optimizer,    ///< Adam: fp32 weights, momentum and variance.
   activations,  ///< What layers keep for backward, of all micro-batches in flight.
   head,         ///< Logits, the input of the head, and its weight gradient.
@@ -84,6 +84,7 @@ struct MemoryRules {
   /// 0: nothing is sharded over the pool; 1: the optimizer; 2: gradients too; 3: parameters too (Rajbhandari et al.
   /// 2020). What is sharded beyond the optimizer exists in full for two layers: the one at work and its neighbour.
   std::int64_t zero = 1;
+  std::int64_t gradient_bytes = 4;  ///< Of an element that is accumulated.
   /// The cross-entropy turns bf16 logits into their gradient in place; otherwise it has an fp32 copy.
   bool fused_loss = true;
   /// Gaps, as a share of what is allocated. 4.7 % is the median of reserved over allocated memory of the 15 Llama runs

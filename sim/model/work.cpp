@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t bf16 = 2;
 constexpr std::int64_t fp32 = 4;
+constexpr std::int64_t fp8_by_rows_and_columns = 2;
 
 std::int64_t divided(std::int64_t count, std::int64_t by) {
   HDPSIM_CHECK(by > 0, "division by {}", by);
@@ -22,13 +23,16 @@ struct Shard {
   std::int64_t query_width;  ///< Columns of Q, and rows of the output projection.
   std::int64_t kv_width;     ///< Columns of K and of V together.
   std::int64_t ffn;
-  std::int64_t tokens;  ///< Of the sequence-parallel parts.
+  std::int64_t tokens;  ///< One device's share of them.
 };
 
 Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
   return {divided(model.heads, tp) * model.head_dim, 2 * divided(model.kv_heads, tp) * model.head_dim,
           divided(model.ffn_hidden, tp), divided(tokens, tp)};
 }
+
+/// Where a product has its input from, which is what tells whether fp8 needs a cast of it.
+enum class InputOf { norm, other, head };
 
 std::int64_t mlp_matrices(const Transformer& model) {
   return model.gated_mlp ? 3 : 2;
@@ -70,11 +74,12 @@ std::int64_t attention_extras(const Transformer& model) {
 /// Adds up the dense work of a stretch, part by part.
 class Stretch {
  public:
-  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction)
+  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const DenseRules& rules)
       : model_(model),
         tokens_(tokens),
+        rules_(rules),
         shard_(shard_of(model, tokens, tp)),
-        hidden_elements_(shard_.tokens * model.hidden),
+        hidden_elements_((rules.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
         is_forward_(direction == Direction::forward),
         work_{.gemms = {}, .parts = {}, .direction = direction} {}
@@ -88,11 +93,11 @@ class Stretch {
         // norm: x in, y out. Backward: dy and x in, dx out; joining the residual's gradient: two in, one out.
         return is_forward_ ? kernels(2 * hidden_elements_, 1) : kernels((3 + 3) * hidden_elements_, 2);
       case DensePart::qkv:
-        product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden});
+        product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden}, InputOf::norm);
         if (model_.qk_norm) kernels(query_and_key_norm(), 1);
         return kernels(2 * tokens_ * (shard_.query_width + shard_.kv_width / 2), 1);  // rope: Q and K, in place
       case DensePart::attention_output:
-        return product({tokens_, model_.hidden, shard_.query_width});
+        return product({tokens_, model_.hidden, shard_.query_width}, InputOf::other);
       case DensePart::mlp_norm:
         // residual: two in, one out; norm: one in, one out. Backward: dy and x in, dx out; residual: two in, one out.
         return kernels((is_forward_ ? 3 + 2 : 3 + 3) * hidden_elements_, 2);
@@ -106,7 +111,7 @@ class Stretch {
       case DensePart::head:
         // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
         // gradient in place.
-        product({tokens_, vocabulary_, model_.hidden});
+        product({tokens_, vocabulary_, model_.hidden}, InputOf::head);
         return kernels((is_forward_ ? 1 : 2) * tokens_ * vocabulary_, 1);
     }
   }
@@ -117,8 +122,9 @@ class Stretch {
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
   // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
   void embedding() {
-    if (is_forward_) return kernels(hidden_elements_ + tokens_ * model_.hidden, 1);
-    work_.memory_bound.traffic += Bytes(hidden_elements_ * (bf16 + 2 * fp32));
+    const std::int64_t own = shard_.tokens * model_.hidden;
+    if (is_forward_) return kernels(own + tokens_ * model_.hidden, 1);
+    work_.memory_bound.traffic += Bytes(own * (bf16 + 2 * fp32));
     ++work_.memory_bound.kernels;
   }
 
@@ -132,17 +138,28 @@ class Stretch {
     const std::int64_t inner_products = mlp_matrices(model_) - 1;  // gate and up are one product of twice the width
     const Gemm inner{tokens_, inner_products * shard_.ffn, model_.hidden};
     const Gemm down{tokens_, model_.hidden, shard_.ffn};
-    product(is_forward_ ? inner : down);
-    product(is_forward_ ? down : inner);
+    if (is_forward_) product(inner, InputOf::norm);
+    product(down, InputOf::other);
+    if (!is_forward_) product(inner, InputOf::norm);
     // activation: gate and up (or one) in, one out; backward: what it read and the gradient in, as many gradients out.
     kernels((is_forward_ ? inner_products + 1 : 2 * inner_products + 1) * tokens_ * shard_.ffn, 1);
   }
 
   /// Backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
-  void product(const Gemm& forward) {
-    if (is_forward_) return work_.gemms.push_back(forward);
-    work_.gemms.push_back({forward.m, forward.k, forward.n});
-    work_.gemms.push_back({forward.k, forward.n, forward.m});
+  void product(const Gemm& forward, InputOf input) {
+    const bool fp8 = rules_.fp8 && input != InputOf::head;
+    if (fp8 && !(is_forward_ && input == InputOf::norm)) cast(forward.m * (is_forward_ ? forward.k : forward.n));
+    if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
+    work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
+    work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
+  }
+
+  /// The input of a product, or the gradient of its output: read in bf16 and written in fp8 twice, by rows for one
+  /// product and by columns for another, since fp8 products want both sides along k (Transformer Engine, cast_transpose).
+  /// What a norm makes it writes so itself, in the bytes of bf16.
+  void cast(std::int64_t elements) {
+    work_.memory_bound.traffic += Bytes(elements * (bf16 + fp8_by_rows_and_columns));
+    ++work_.memory_bound.kernels;
   }
 
   /// Elements read and written, in bf16.
@@ -153,8 +170,9 @@ class Stretch {
 
   const Transformer& model_;
   std::int64_t tokens_;
+  DenseRules rules_;
   Shard shard_;
-  std::int64_t hidden_elements_;  // of the sequence-parallel parts
+  std::int64_t hidden_elements_;  // of norms and residuals
   std::int64_t vocabulary_;
   bool is_forward_;
   LinearPart work_;
@@ -203,34 +221,38 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
 }
 
 LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                      const std::vector<DensePart>& parts, Direction direction) {
-  Stretch stretch(model, tokens, tp, direction);
+                      const std::vector<DensePart>& parts, Direction direction, const DenseRules& rules) {
+  Stretch stretch(model, tokens, tp, direction, rules);
   for (const DensePart part : parts) stretch.add(part);
   return stretch.take();
 }
 
-LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
+LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                            const DenseRules& rules) {
   using enum DensePart;
-  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction);
-  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction);
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction, rules);
+  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction, rules);
 }
 
-LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
+LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                           const DenseRules& rules) {
   using enum DensePart;
   if (direction == Direction::backward) {
-    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction);
+    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction, rules);
   }
-  return dense_work(model, tokens, tp, {attention_output, mlp_norm, mlp, mlp_residual}, direction);
+  return dense_work(model, tokens, tp, {attention_output, mlp_norm, mlp, mlp_residual}, direction, rules);
 }
 
-LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
-  return dense_work(model, tokens, tp, {DensePart::embedding}, direction);
+LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                     const DenseRules& rules) {
+  return dense_work(model, tokens, tp, {DensePart::embedding}, direction, rules);
 }
 
-LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction) {
+LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                       const DenseRules& rules) {
   using enum DensePart;
-  if (direction == Direction::forward) return dense_work(model, tokens, tp, {final_norm, head}, direction);
-  return dense_work(model, tokens, tp, {head, final_norm}, direction);
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {final_norm, head}, direction, rules);
+  return dense_work(model, tokens, tp, {head, final_norm}, direction, rules);
 }
 
 namespace {
@@ -263,8 +285,9 @@ Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {
   return Bytes(tokens * model.hidden * bf16);
 }
 
-Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute) {
-  return kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
+Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute,
+                       bool sequence_parallel) {
+  return kept_bytes(kept_tensors(model, {.recompute = recompute, .sequence_parallel = sequence_parallel}), tokens, tp);
 }
 
 std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp) {

@@ -27,9 +27,9 @@ namespace hdpsim {
 /// the output head included, the embedding lookup not). Of a mixture of experts those that a token takes.
 [[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
 
-/// The dense work of a transformer between its attentions, cut where the devices of a tensor-parallel group meet under
-/// sequence parallelism: norms and residuals are on tokens / tp, products on all tokens with heads, inner width and
-/// vocabulary divided by tp. In the order of forward.
+/// The dense work of a transformer between its attentions, cut where the devices of a tensor-parallel group meet:
+/// norms and residuals are on tokens / tp or on all tokens (DenseRules), products on all tokens with heads, inner width
+/// and vocabulary divided by tp. In the order of forward.
 enum class DensePart : std::uint8_t {
   embedding,         ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
   attention_norm,    ///< Backward also joins the residual's gradient, as mlp_norm's does.
@@ -55,20 +55,29 @@ struct LinearPart {
   Gradients gradients = Gradients::all;  ///< Of a backward part.
 };
 
+/// How a framework computes dense work.
+struct DenseRules {
+  bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022), or on all tokens.
+  /// The products of layers in fp8, with the casts that they need; that of the head stays in bf16 (Transformer Engine).
+  bool fp8 = false;
+};
+
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                    const std::vector<DensePart>& parts, Direction direction);
+                                    const std::vector<DensePart>& parts, Direction direction,
+                                    const DenseRules& rules = {});
 
 /// One layer's dense work without the collectives inside. Before attention: input norm, QKV projection, rope. After it:
 /// output projection, residual, norm, MLP, residual.
 [[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                          Direction direction);
+                                          Direction direction, const DenseRules& rules = {});
 [[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                         Direction direction);
+                                         Direction direction, const DenseRules& rules = {});
 /// Embedding lookup (forward: read, backward: scatter-add), final norm, output projection and fused cross-entropy.
-[[nodiscard]] LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction);
+[[nodiscard]] LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
+                                   const DenseRules& rules = {});
 [[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                     Direction direction);
+                                     Direction direction, const DenseRules& rules = {});
 
 /// A backward part in two (Qi et al. 2023, section 2.1): the products for the gradients of inputs with all memory-bound
 /// kernels, and those for the gradients of weights. The embedding's scatter-add is a gradient of weights.
@@ -80,10 +89,10 @@ struct LinearPart {
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered
 /// size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
-/// Bytes of activations that one layer keeps for backward per device (flash attention, sequence parallelism, no
-/// dropout): the kept_tensors() of sim/model/memory.h.
+/// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout): the kept_tensors()
+/// of sim/model/memory.h.
 [[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                     Recompute recompute = Recompute::none);
+                                     Recompute recompute = Recompute::none, bool sequence_parallel = true);
 /// Parameters that one device holds: everything divided by tp (the norms' share is not worth a term).
 [[nodiscard]] std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp);
 

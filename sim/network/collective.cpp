@@ -19,9 +19,9 @@ double per_second(Bandwidth rate) {
 
 }  // namespace
 
-CollectiveGroup tp_group(const Mesh& mesh) {
+CollectiveGroup tp_group(const Mesh& mesh, std::int64_t devices_per_node) {
   return {.devices = mesh.tp,
-          .devices_per_node = mesh.tp,
+          .devices_per_node = std::min(mesh.tp, devices_per_node),
           .first = DeviceId(0),
           .last = DeviceId(static_cast<std::size_t>(mesh.tp - 1))};
 }

@@ -24,8 +24,8 @@ struct CollectiveEfficiency {
   Duration network_start = {};  ///< Once a collective over several nodes.
 };
 
-/// The tp shards of one stage of an HDP rank.
-[[nodiscard]] CollectiveGroup tp_group(const Mesh& mesh);
+/// The tp shards of one stage of an HDP rank: part of a node, or several whole nodes.
+[[nodiscard]] CollectiveGroup tp_group(const Mesh& mesh, std::int64_t devices_per_node);
 
 /// Durations of collectives in closed form: nothing else uses the links, except that all devices of a node take part in
 /// a collective of the same kind at the same time, so that devices behind one NIC divide it.

@@ -180,6 +180,9 @@ struct Overheads {
   Overhead per_step;
   Overhead per_micro_batch;
   Overhead kernel_launch;  ///< From the end of one kernel of a stream to the start of the next.
+  /// What a framework's host thread takes to issue one kernel: its time for the operation, autograd included. Kernels
+  /// that are shorter wait for it. Absent: the host is never late.
+  std::optional<Overhead> host_issue;
   std::optional<Slowdown> compute_beside_communication;
   friend bool operator==(const Overheads&, const Overheads&) = default;
 };
@@ -242,6 +245,9 @@ struct DeviceProfile {
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
   std::optional<GemmTable> gemm_fp8;  ///< fp8 in; for studies that ask for it.
+  /// FlashAttention as written in Triton in 2022; for studies that ask for it.
+  std::vector<AttentionCurve> attention_triton;
+  bool fp8_linear = false;  ///< Layers multiply with gemm_fp8: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
   FamilyFactors factors;  ///< 1, unless a study asks what another profile would have said.

@@ -152,6 +152,7 @@ Value to_value(const Overheads& overheads, ProfileLabel label) {
   add("per_step", overheads.per_step);
   add("per_micro_batch", overheads.per_micro_batch);
   add("kernel_launch", overheads.kernel_launch);
+  if (overheads.host_issue) map.add("host_issue", to_value(*overheads.host_issue));
   if (overheads.compute_beside_communication) {
     map.add("compute_beside_communication", to_value(*overheads.compute_beside_communication));
   }
@@ -183,6 +184,9 @@ std::string profile_text(const DeviceProfile& profile) {
       .add("datasheet", to_value(profile.datasheet));
   if (!profile.attention.empty()) {
     map.add("attention", list_of(profile.attention, [](const AttentionCurve& c) { return to_value(c); }));
+  }
+  if (!profile.attention_triton.empty()) {
+    map.add("attention_triton", list_of(profile.attention_triton, [](const AttentionCurve& c) { return to_value(c); }));
   }
   if (profile.gemm) map.add("gemm", to_value(*profile.gemm));
   if (profile.gemm_fp8) map.add("gemm_fp8", to_value(*profile.gemm_fp8));

@@ -3,13 +3,14 @@
 namespace hdpsim {
 
 std::string_view stream_name(Stream stream) {
-  constexpr std::array<std::string_view, stream_count> names = {"compute", "comm", "d2h", "h2d"};
+  constexpr std::array<std::string_view, stream_count> names = {"compute", "comm", "d2h", "h2d", "pool"};
   return names.at(static_cast<std::size_t>(stream));
 }
 
 std::string_view opcode_name(Opcode opcode) {
-  constexpr std::array<std::string_view, opcode_count> names = {
-      "dense", "attention", "merge", "exchange", "collective", "offload", "prefetch", "overhead", "expert_wait"};
+  constexpr std::array<std::string_view, opcode_count> names = {"dense",       "attention", "merge",    "exchange",
+                                                                "collective",  "offload",   "prefetch", "overhead",
+                                                                "expert_wait", "issue",     "gather",   "reduce"};
   return names.at(static_cast<std::size_t>(opcode));
 }
 

@@ -13,8 +13,8 @@
 namespace hdpsim {
 
 /// Queues of a device that run beside each other; each runs its own instructions in order.
-enum class Stream : std::uint8_t { compute, comm, d2h, h2d };
-inline constexpr std::size_t stream_count = 4;
+enum class Stream : std::uint8_t { compute, comm, d2h, h2d, pool };
+inline constexpr std::size_t stream_count = 5;
 [[nodiscard]] std::string_view stream_name(Stream stream);
 
 enum class Opcode : std::uint8_t {
@@ -27,8 +27,11 @@ enum class Opcode : std::uint8_t {
   prefetch,     ///< Copy of activations back to the device: work = index into bytes.
   overhead,     ///< Fixed host time of a micro-batch.
   expert_wait,  ///< For the device of an expert group that has most copies: work = index into expert_waits.
+  issue,        ///< Waits until the host, which issues kernels one by one, can have issued those of the iteration.
+  gather,       ///< All-gather of parameters over the pool: work = index into bytes, of all of them.
+  reduce,       ///< Reduction of gradients over the pool: work = index into bytes, of all of them.
 };
-inline constexpr std::size_t opcode_count = 9;
+inline constexpr std::size_t opcode_count = 12;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
 /// An instruction that must have ended, in this iteration of the loop or some iterations back.
@@ -69,17 +72,21 @@ struct Block {
   std::vector<Instruction> body;
 };
 
-/// A collective among the tensor-parallel devices of a rank, under sequence parallelism (Korthikanti et al. 2022).
-/// Forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
+/// A collective among the tensor-parallel devices of a rank. Under sequence parallelism (Korthikanti et al. 2022):
+/// forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
 /// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
 /// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
 /// partial sums of the gradient that it ends with. An all-to-all is one of an expert group instead: copies of tokens,
 /// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
+///
+/// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce; what
+/// came from another stage, which sends each device its share, is gathered once (Narayanan et al. 2021, section 4.1).
 struct TensorParallelCollective {
-  CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_to_all.
+  CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_reduce, all_to_all.
   Bytes bytes;                                       ///< Of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
+  bool overlapped = false;  ///< In chunks, with the product whose input it gathers or whose output it reduces.
 };
 
 /// Experts on the device of a group that has most rows, and with the rows spread evenly: what one takes longer than the
@@ -99,6 +106,7 @@ struct MicroBatchProgram {
   std::vector<TensorParallelCollective> collectives;
   std::vector<ExpertWait> expert_waits;
   std::vector<Block> blocks;  ///< Forward then backward.
+  bool all_reduce = false;    ///< `reduce` gives all ranks the whole sum; otherwise each gets its shard of it.
 };
 
 }  // namespace hdpsim

@@ -23,16 +23,37 @@ struct PassWork {
   bool head;
   bool first_of_stage;  // of the micro-batch
   PassKind kind;
+  bool gathers;  // parameters, layer by layer, in forward
+  bool reduces;  // gradients, layer by layer
 
   [[nodiscard]] bool forward() const { return kind == PassKind::whole || kind == PassKind::forward; }
   [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
 };
 
-PassWork work_of(const StagePass& pass, const LoweringOptions& options) {
+// A pass of a micro-batch that is the first or the last one of any of its ranks. The collectives of a pipeline that are
+// not needed layer by layer must not hold up its messages: they are no part of a pass.
+PassWork work_of(const StagePass& pass, bool first, bool last, const LoweringOptions& options) {
   const std::int64_t chunks = options.mesh.pp * options.pipeline.virtual_stages;
   const LayerRange range = layers_of_chunk(options.model.layers, chunks, pass.chunk);
-  return {layer_runs(options.model, range.first, range.count), pass.chunk == 0, pass.chunk + 1 == chunks,
-          pass.chunk < options.mesh.pp, pass.kind};
+  const bool pool = options.mesh.hdp > 1;
+  const PoolSharding& sharding = options.sharding;
+  const bool pipeline = options.mesh.pp > 1;
+  return {layer_runs(options.model, range.first, range.count),
+          pass.chunk == 0,
+          pass.chunk + 1 == chunks,
+          pass.chunk < options.mesh.pp,
+          pass.kind,
+          pool && (pipeline ? sharding.zero == 3 : sharding.gathers_by_layer(first)),
+          pool && (pipeline ? sharding.zero >= 2 : sharding.reduces_by_layer(last))};
+}
+
+std::int64_t divided(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+
+// The final norm, which goes with the head.
+std::int64_t norm_parameters(const Transformer& model) {
+  return parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
 }
 
 // Writes the program of one pass block by block.
@@ -51,10 +72,16 @@ class Lowering {
         element_bytes_(options.bytes_per_element),
         separate_merge_(options.separate_merge),
         recompute_(options.recompute),
+        dense_(options.dense),
+        zero_(options.sharding.zero),
+        gradient_bytes_(options.sharding.gradient_bytes),
+        overlap_tp_(options.overlap_tp),
+        host_issues_(options.host_issues),
         tokens_(micro_batch.tokens_per_rank()),
         ring_(micro_batch.group.size()) {}
 
   MicroBatchProgram run() {
+    program_.all_reduce = zero_ == 0;
     if (work_.forward()) forward();
     if (work_.backward()) backward();
     if (work_.kind == PassKind::weight_gradient) weights();
@@ -67,12 +94,16 @@ class Lowering {
 
   void forward() {
     if (work_.first_of_stage) overhead();
+    if (work_.gathers) gather_first(parameters_around() + layer_parameters());
+    if (!work_.embedding) gather_received(Direction::forward);
     if (work_.embedding && has_tokens()) embedding_forward();
     forward_layers();
     if (work_.head && has_tokens()) head_forward();
   }
 
   void backward() {
+    if (!work_.head) gather_received(Direction::backward);
+    if (!work_.head && gathers_again()) gather_first(layer_parameters());
     if (work_.head && has_tokens()) head_backward();
     backward_layers();
     if (work_.embedding && has_tokens()) embedding_backward();
@@ -80,29 +111,34 @@ class Lowering {
 
   // What was gathered for the gradients of inputs is still there.
   void weights() {
-    if (work_.head && has_tokens()) weights_of({DensePart::head}, 1);
+    if (work_.head && has_tokens()) weights_of({DensePart::head}, 1, head_parameters());
     for (const LayerRun& layers : work_.layers) {
       if (has_work(layers)) weights_of_layers(layers);
     }
-    if (work_.embedding && has_tokens()) weights_of({DensePart::embedding}, 1);
+    if (work_.embedding && has_tokens()) weights_of({DensePart::embedding}, 1, embedding_parameters());
   }
 
   void weights_of_layers(const LayerRun& layers) {
     if (!layers.has_experts) {
-      return weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, layers.count);
+      return weights_of({DensePart::mlp, DensePart::attention_output, DensePart::qkv}, layers.count,
+                        layer_parameters());
     }
     open_block(layers.count, Direction::backward);
     experts();
-    if (!has_tokens()) return;
-    run(DensePart::attention_output);
-    run(DensePart::qkv);
-    end_stretch();
+    if (has_tokens()) {
+      run(DensePart::attention_output);
+      run(DensePart::qkv);
+      end_stretch();
+    }
+    issue();
   }
 
-  void weights_of(const std::vector<DensePart>& parts, std::int64_t iterations) {
+  void weights_of(const std::vector<DensePart>& parts, std::int64_t iterations, std::int64_t parameters) {
     open_block(iterations, Direction::backward);
     for (const DensePart part : parts) run(part);
     end_stretch();
+    issue();
+    reduce(parameters);
   }
 
   // Without tokens a rank computes experts for others, and nothing else.
@@ -119,6 +155,7 @@ class Lowering {
     run(DensePart::embedding);
     reduce_scatter(DensePart::embedding);
     end_stretch();
+    issue();
   }
 
   void embedding_backward() {
@@ -126,6 +163,8 @@ class Lowering {
     all_gather(DensePart::embedding);
     run(DensePart::embedding);
     end_stretch();
+    issue();
+    reduce(embedding_parameters());
   }
 
   void head_forward() {
@@ -135,21 +174,28 @@ class Lowering {
     run(DensePart::head);
     all_gather(DensePart::head);
     end_stretch();
+    issue();
   }
 
   void head_backward() {
     open_block(1, Direction::backward);
+    if (gathers_again()) add(Opcode::gather, Stream::pool, parameters(layer_parameters()));
     run(DensePart::head);
     reduce_scatter(DensePart::head);
     run(DensePart::final_norm);
     end_stretch();
+    issue();
+    reduce(head_parameters());
   }
 
   void forward_layers() {
     for (const LayerRun& layers : work_.layers) {
       if (!has_work(layers)) continue;
       open_block(layers.count, Direction::forward);
+      if (work_.gathers) gather_next();
       layer_forward(layers);
+      issue();
+      if (work_.gathers) wait_for_gather();
       if (micro_batch_.offload > 0) offload(last(), layers);
     }
   }
@@ -186,10 +232,11 @@ class Lowering {
   void layer_backward(const LayerRun& of) {
     const bool prefetched = micro_batch_.offload > 0;
     if (prefetched) prefetch(of);
+    if (gathers_again()) gather_next();
     compute_again(of);
     if (of.has_experts) {
       experts();
-      if (!has_tokens()) return;
+      if (!has_tokens()) return issue();
     } else {
       all_gather(DensePart::mlp);
       run(DensePart::mlp);
@@ -205,13 +252,16 @@ class Lowering {
     reduce_scatter(DensePart::qkv);
     run(DensePart::attention_norm);
     end_stretch();
+    issue();
     if (ring_ > 1) body()[behind_ring].after(last_exchange_);
+    if (gathers_again()) wait_for_gather();
     if (prefetched) wait_for_prefetch();
     // A ring that is run again begins when the layer before it has ended.
-    const Index first = prefetched ? 1 : 0;
-    if (body()[first].opcode == Opcode::exchange) body()[first].after(last(), 1);
+    Instruction& first = *first_of_layer();
+    if (first.opcode == Opcode::exchange) first.after(last(), 1);
     // The memory of a layer is free once its backward has ended; the layer two further on may then come back.
     if (prefetched) body()[0].after(last(), resident_layers);
+    reduce(layer_parameters());
   }
 
   // What backward needs and was not kept.
@@ -303,7 +353,7 @@ class Lowering {
     const Index copy = add(Opcode::offload, Stream::d2h, bytes(offloaded_bytes(of)));
     body()[copy].last_skipped = resident_layers;
     body()[copy].after(last);
-    body()[0].after(copy, resident_layers);
+    first_of_layer()->after(copy, resident_layers);
   }
 
   void prefetch(const LayerRun& of) {
@@ -313,13 +363,69 @@ class Lowering {
 
   // Whatever begins the iteration does, on every stream.
   void wait_for_prefetch() {
+    first_kernel()->after(0);
+    if (first_of_layer()->stream == Stream::comm) first_of_layer()->after(0);
+  }
+
+  std::vector<Instruction>::iterator first_kernel() {
     const auto is_compute = [](const Instruction& i) { return i.stream == Stream::compute; };
-    std::find_if(body().begin(), body().end(), is_compute)->after(0);
-    if (body()[1].stream == Stream::comm) body()[1].after(0);
+    return std::find_if(body().begin(), body().end(), is_compute);
+  }
+
+  // Behind what is fetched beside the layer before.
+  std::vector<Instruction>::iterator first_of_layer() {
+    const auto is_fetched = [](const Instruction& i) { return i.stream == Stream::h2d || i.stream == Stream::pool; };
+    return std::find_if_not(body().begin(), body().end(), is_fetched);
+  }
+
+  // ---- Parameters and gradients over the pool. Those of a layer are gathered while the layer before computes, as soon
+  // as the one before that is done with its own; one after the other with the reductions, which take the same links
+
+  [[nodiscard]] bool gathers_again() const { return work_.gathers && zero_ == 3; }
+
+  void gather_first(std::int64_t count) {
+    open_block(1, Direction::forward);
+    add(Opcode::gather, Stream::pool, parameters(count));
+  }
+
+  void gather_next() {
+    const Index gather = add(Opcode::gather, Stream::pool, parameters(layer_parameters()));
+    body()[gather].last_skipped = 1;
+  }
+
+  void wait_for_gather() {
+    const auto is_gather = [](const Instruction& i) { return i.opcode == Opcode::gather; };
+    const auto gather = std::find_if(body().begin(), body().end(), is_gather);
+    gather->after(last(), 1);
+    first_kernel()->after(static_cast<Index>(gather - body().begin()), 1);
+  }
+
+  void reduce(std::int64_t count) {
+    if (!work_.reduces || count == 0 || work_.kind == PassKind::input_gradient) return;
+    const Index computed = last();
+    const std::int64_t width = zero_ >= 2 ? element_bytes_ : gradient_bytes_;
+    const Index reduction = add(Opcode::reduce, Stream::pool, bytes(Bytes(count * width)));
+    body()[reduction].after(computed);
+  }
+
+  Index parameters(std::int64_t count) { return bytes(Bytes(count * element_bytes_)); }
+
+  // Of one device.
+  [[nodiscard]] std::int64_t layer_parameters() const { return divided(layer_parameter_count(model_), tp_); }
+  [[nodiscard]] std::int64_t embedding_parameters() const {
+    return divided((model_.vocabulary + model_.learned_positions) * model_.hidden, tp_);
+  }
+  [[nodiscard]] std::int64_t head_parameters() const {
+    const bool has_table = work_.embedding && model_.tied_embeddings;
+    return divided((has_table ? 0 : model_.vocabulary * model_.hidden) + norm_parameters(model_), tp_);
+  }
+  [[nodiscard]] std::int64_t parameters_around() const {
+    return (work_.embedding ? embedding_parameters() : 0) + (work_.head ? head_parameters() : 0);
   }
 
   [[nodiscard]] Bytes offloaded_bytes(const LayerRun& of) const {
-    const ActivationRules rules = with_experts({.recompute = recompute_}, model_, experts_);
+    const ActivationRules rules =
+        with_experts({.recompute = recompute_, .sequence_parallel = dense_.sequence_parallel}, model_, experts_);
     const std::vector<KeptTensor> kept = kept_tensors(of.has_experts ? model_ : dense_model_, rules);
     const std::int64_t group_tokens = (expert_tokens_.all + experts_.ep - 1) / experts_.ep;
     return as_elements(kept_bytes(kept, tokens_, tp_, 0, group_tokens)).scaled(micro_batch_.offload);
@@ -335,7 +441,7 @@ class Lowering {
 
   void end_stretch() {
     if (stretch_.empty()) return;
-    program_.dense.push_back(of_this_pass(dense_work(dense_model_, tokens_, tp_, stretch_, direction_)));
+    program_.dense.push_back(of_this_pass(dense_work(dense_model_, tokens_, tp_, stretch_, direction_, dense_)));
     stretch_.clear();
     add(Opcode::dense, Stream::compute, static_cast<Index>(program_.dense.size()) - 1);
   }
@@ -369,15 +475,31 @@ class Lowering {
     return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
   }
 
-  void all_gather(DensePart part) { collective(CollectiveKind::all_gather, part); }
-  void reduce_scatter(DensePart part) { collective(CollectiveKind::reduce_scatter, part); }
+  // Without sequence parallelism all devices have all tokens: there is nothing to gather, and sums are wanted whole.
+  void all_gather(DensePart part) {
+    if (dense_.sequence_parallel || part == DensePart::head) collective(CollectiveKind::all_gather, part);
+  }
+  void reduce_scatter(DensePart part) {
+    collective(dense_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part);
+  }
+
+  void gather_received(Direction direction) {
+    if (dense_.sequence_parallel || tp_ == 1) return;
+    open_block(1, direction);
+    collective(CollectiveKind::all_gather, DensePart::mlp_residual);
+  }
+
+  void issue() {
+    if (host_issues_) add(Opcode::issue, Stream::compute, 0);
+  }
 
   void collective(CollectiveKind kind, DensePart part) {
     if (tp_ == 1) return;
     end_stretch();
     const bool is_loss = part == DensePart::head && kind == CollectiveKind::all_gather;
     const Bytes amount = is_loss ? Bytes(tokens_ * tp_ * fp32_bytes) : as_elements(hidden_bytes(model_, tokens_));
-    program_.collectives.push_back({kind, amount, part, direction_});
+    const bool overlapped = overlap_tp_ && dense_.sequence_parallel && part != DensePart::head;
+    program_.collectives.push_back({kind, amount, part, direction_, overlapped});
     add(Opcode::collective, Stream::compute, static_cast<Index>(program_.collectives.size()) - 1);
   }
 
@@ -420,6 +542,11 @@ class Lowering {
   std::int64_t element_bytes_;
   bool separate_merge_;
   Recompute recompute_;
+  DenseRules dense_;
+  std::int64_t zero_;
+  std::int64_t gradient_bytes_;
+  bool overlap_tp_;
+  bool host_issues_;
   std::int64_t tokens_;
   std::size_t ring_;
   Direction direction_ = Direction::forward;  // of what is written
@@ -429,12 +556,7 @@ class Lowering {
 };
 
 std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
-  return (model.vocabulary * model.hidden + tp - 1) / tp;
-}
-
-// The final norm, which goes with the head.
-std::int64_t norm_parameters(const Transformer& model) {
-  return parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
+  return divided(model.vocabulary * model.hidden, tp);
 }
 
 /// Parameters of one device of a stage: what all ranks of the pool have, and whole experts.
@@ -461,7 +583,7 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
     if (stage == 0) others += table + model.learned_positions * model.hidden;
     if (stage + 1 == mesh.pp) others += table + norm_parameters(model);
   }
-  return {(layers - experts + others + mesh.tp - 1) / mesh.tp, experts / mesh.ep};
+  return {divided(layers - experts + others, mesh.tp), experts / mesh.ep};
 }
 
 }  // namespace
@@ -481,13 +603,55 @@ Program::Program(const Plan& plan, const LoweringOptions& options)
   HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
+  const bool plain = options.dense.sequence_parallel && !options.dense.fp8 && options.sharding == PoolSharding{};
+  HDPSIM_CHECK(!options.model.moe || plain, "experts of {} under rules that are not known for them",
+               options.model.name);
   if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
+  if (options.sharding.overlap_grad_reduce || options.sharding.overlap_param_gather) mark_first_and_last();
+}
+
+void Program::mark_first_and_last() {
+  first_.resize(plan_.micro_batches.size());
+  last_.resize(plan_.micro_batches.size());
+  for (const auto& of_rank : plan_.schedule) {
+    if (of_rank.empty()) continue;
+    first_[of_rank.front().index()] = true;
+    last_[of_rank.back().index()] = true;
+  }
 }
 
 MicroBatchProgram Program::pass(PassId id) const {
+  const PassWork work = work_of(pipeline_.pass(id), is_first(id), is_last(id), options_);
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
-  return Lowering(work_of(pipeline_.pass(id), options_), pipeline_.micro_batch(id), options_, group).run();
+  return Lowering(work, pipeline_.micro_batch(id), options_, group).run();
+}
+
+bool Program::is_first(PassId id) const {
+  return !first_.empty() && first_[pipeline_.micro_batch_id(id).index()];
+}
+
+bool Program::is_last(PassId id) const {
+  return !last_.empty() && last_[pipeline_.micro_batch_id(id).index()];
+}
+
+PoolWork Program::pool_work(PassId id) const {
+  const PoolSharding& sharding = options_.sharding;
+  if (pipeline_.stages() == 1 || options_.mesh.hdp == 1 || sharding.zero >= 2) return {};
+  const StagePass pass = pipeline_.pass(id);
+  const bool forward = pass.kind == PassKind::forward;
+  const bool gathers = forward && sharding.gathers_by_layer(is_first(id));
+  const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
+  const bool reduces = sums && sharding.reduces_by_layer(is_last(id));
+  const std::int64_t chunks = pipeline_.chunks();
+  const Transformer& model = options_.model;
+  const std::int64_t layers = layers_of_chunk(model.layers, chunks, pass.chunk).count;
+  std::int64_t parameters = layers * layer_parameter_count(model);
+  if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
+  if (pass.chunk + 1 == chunks) parameters += model.vocabulary * model.hidden + norm_parameters(model);
+  parameters = divided(parameters, options_.mesh.tp);
+  return {Bytes(gathers ? parameters * options_.bytes_per_element : 0),
+          Bytes(reduces ? parameters * sharding.gradient_bytes : 0)};
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
@@ -505,15 +669,23 @@ Bytes Program::message(PassId id) const {
 StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
   const Mesh& mesh = options_.mesh;
+  const PoolSharding& sharding = options_.sharding;
   const StageParameters parameters = stage_parameters(model, mesh, options_.pipeline, stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
-  const std::int64_t shard =
-      (parameters.common + mesh.hdp - 1) / mesh.hdp + (parameters.experts + expert_pool - 1) / expert_pool;
-  // Adam reads gradient, master weight and both moments in fp32 and writes the last three and the parameter.
-  const std::int64_t optimizer_bytes = (4 + 3) * fp32_bytes + options_.bytes_per_element;
-  StepEnd end{Bytes(parameters.common * fp32_bytes),
-              {Bytes(shard * optimizer_bytes), 1},
-              Bytes(parameters.common * options_.bytes_per_element)};
+  const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
+  const std::int64_t updated = sharding.zero == 0 ? parameters.common : shard;
+  // Adam reads the gradient, and master weight and both moments in fp32, and writes these three and the parameter.
+  const std::int64_t optimizer_bytes = sharding.gradient_bytes + (3 + 3) * fp32_bytes + options_.bytes_per_element;
+  StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1}, .parameters = {}};
+  end.all_reduce = sharding.zero == 0;
+  if (!sharding.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * sharding.gradient_bytes);
+  if (!end.all_reduce && !sharding.gathers_by_layer(true)) {
+    end.parameters = Bytes(parameters.common * options_.bytes_per_element);
+  }
+  if (options_.dense.fp8) {  // all parameters once a step, by rows and by columns
+    end.optimizer.traffic += Bytes(parameters.common * (bf16_bytes + 2));
+    ++end.optimizer.kernels;
+  }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * options_.bytes_per_element);
   const std::int64_t pp = options_.mesh.pp;

@@ -7,11 +7,33 @@
 #include "sim/model/experts.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
+#include "sim/model/work.h"
 #include "sim/plan/plan.h"
 #include "sim/program/instruction.h"
 #include "sim/program/pipeline.h"
 
 namespace hdpsim {
+
+/// What of the model is sharded over the pool, and when it is gathered and reduced.
+struct PoolSharding {
+  /// 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters too (Rajbhandari et al. 2020). From 2 on
+  /// every micro-batch reduces the gradients of each layer behind its backward, and with 3 it gathers the parameters of
+  /// each layer while the layer before computes, forward and backward (FSDP, Zhao et al. 2023): both in elements, not
+  /// in fp32. Below, the pool reduces and gathers once a step.
+  std::int64_t zero = 1;
+  std::int64_t gradient_bytes = 4;  ///< Of an element where gradients are summed over micro-batches and ranks.
+  /// The gradients of a layer, in a pipeline those of a chunk, are reduced beside a rank's last passes, not behind them
+  /// (below level 2).
+  bool overlap_grad_reduce = false;
+  /// The parameters of a layer, or a chunk, are gathered beside a rank's first passes, not before them (level 1 and 2).
+  bool overlap_param_gather = false;
+
+  friend bool operator==(const PoolSharding&, const PoolSharding&) = default;
+  [[nodiscard]] bool reduces_by_layer(bool last) const { return zero >= 2 || (overlap_grad_reduce && last); }
+  [[nodiscard]] bool gathers_by_layer(bool first) const {
+    return zero == 3 || (overlap_param_gather && zero > 0 && first);
+  }
+};
 
 /// What lowering needs beside the plan.
 struct LoweringOptions {
@@ -26,6 +48,10 @@ struct LoweringOptions {
   Recompute recompute = Recompute::none;
   PipelineOptions pipeline = {};
   ExpertLayout experts = {};  ///< Of a model with experts; its ep is that of the mesh (checked).
+  DenseRules dense = {};
+  PoolSharding sharding = {};
+  bool overlap_tp = false;   ///< Tensor-parallel collectives run in chunks beside their products.
+  bool host_issues = false;  ///< The host issues kernels one by one, in time or not.
 };
 
 /// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A
@@ -33,12 +59,20 @@ struct LoweringOptions {
 [[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh,
                                                const PipelineOptions& pipeline, std::int64_t stage);
 
-/// What the workers of a stage do after their last pass: the gradient of the pool, the optimizer shard (ZeRO-1), the
-/// parameters. Whole experts have a pool of their own.
+/// What a pass of a pipeline leaves to collectives beside all passes: parameters that must be there before it, gradients
+/// that can be reduced once it has ended. Per device, of all layers of the pass and its tables.
+struct PoolWork {
+  Bytes gather;
+  Bytes reduction;
+};
+
+/// What the workers of a stage do after their last pass. What was reduced or gathered beside passes is not in it. Whole
+/// experts have a pool of their own.
 struct StepEnd {
-  Bytes gradient;         ///< Reduce-scattered over the pool, per device: fp32 gradients of all its parameters.
-  MemoryBound optimizer;  ///< Adam on the device's shard, of whole experts too.
-  Bytes parameters;       ///< All-gathered over the pool, per device: its parameters, as elements.
+  Bytes gradient;           ///< Reduced over the pool, per device: gradients of all its parameters.
+  MemoryBound optimizer;    ///< Adam on the device's shard, of whole experts too, or on all its parameters.
+  Bytes parameters;         ///< All-gathered over the pool, per device: its parameters, as elements.
+  bool all_reduce = false;  ///< Of the gradient, as no optimizer has a shard; otherwise a reduce-scatter.
   /// Of whole experts, over the devices that hold the same ones: every ep-th of the stage.
   Bytes expert_gradient = {};
   Bytes expert_parameters = {};
@@ -65,11 +99,19 @@ class Program {
   /// What every device sends to that of the pass's target: its share of the hidden states or of their gradients.
   [[nodiscard]] Bytes message(PassId id) const;
   [[nodiscard]] StepEnd step_end(std::int64_t stage = 0) const;
+  /// Where a pipeline overlaps them: without stages, and from level 2 of sharding on, they are instructions of the pass.
+  [[nodiscard]] PoolWork pool_work(PassId id) const;
 
  private:
+  void mark_first_and_last();
+  [[nodiscard]] bool is_first(PassId id) const;
+  [[nodiscard]] bool is_last(PassId id) const;
+
   const Plan& plan_;
   const LoweringOptions& options_;
   Pipeline pipeline_;
+  std::vector<bool> first_;  ///< By micro-batch: of any of its ranks; empty where nobody asks.
+  std::vector<bool> last_;
   std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; of a model with experts
 };
 

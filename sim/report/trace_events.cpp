@@ -389,10 +389,13 @@ class StepEvents {
       case Opcode::exchange:
       case Opcode::offload:
       case Opcode::prefetch:
+      case Opcode::gather:
+      case Opcode::reduce:
         return fmt::format(R"(,"bytes":{})", program.bytes.at(instruction.work).count());
       case Opcode::dense:
       case Opcode::overhead:
       case Opcode::expert_wait:
+      case Opcode::issue:
         return {};
     }
     return {};

@@ -2,30 +2,50 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include "sim/document/reader.h"
 
 namespace hdpsim {
+
+namespace {
+
+// Which of the words; the first one where the study says nothing.
+std::size_t choice(const Value* value, std::string_view what, const std::vector<std::string>& words,
+                   Diagnostics& diagnostics) {
+  return value == nullptr ? 0 : read_choice(*value, what, words, diagnostics).value_or(0);
+}
+
+void need(bool has, std::string_view part, const Value& asked_by, const DeviceProfile& profile,
+          std::string_view otherwise, Diagnostics& diagnostics) {
+  if (has) return;
+  diagnostics.error(asked_by.position, fmt::format("the profile {} has no '{}'", profile.name, part),
+                    fmt::format("choose a profile that has it, or write {}", otherwise));
+}
+
+}  // namespace
 
 std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DeviceProfile> profile, const Value& kernels,
                                                   Diagnostics& diagnostics) {
   MapReader map(kernels, "the kernels", diagnostics);
   const Value* attention = map.find("attention");
   const Value* linear = map.find("linear");
+  const Value* launch = map.find("launch");
   map.finish();
-  const bool unfused =
-      attention != nullptr && read_choice(*attention, "attention", {"flash", "unfused"}, diagnostics) == 1;
-  const bool fp8 = linear != nullptr && read_choice(*linear, "linear", {"bf16", "fp8"}, diagnostics) == 1;
-  if (profile == nullptr || (!unfused && !fp8)) return profile;
+  const std::size_t attends = choice(attention, "attention", {"flash", "unfused", "triton"}, diagnostics);
+  const bool fp8 = choice(linear, "linear", {"bf16", "fp8"}, diagnostics) == 1;
+  const bool graphs = choice(launch, "launch", {"eager", "graphs"}, diagnostics) == 1;
+  if (profile == nullptr) return profile;
   auto chosen = std::make_shared<DeviceProfile>(*profile);
-  chosen->unfused_attention = unfused;
-  if (!fp8) return chosen;
-  if (!chosen->gemm_fp8) {
-    diagnostics.error(linear->position, fmt::format("the profile {} has no 'gemm_fp8'", profile->name),
-                      "choose a profile that has it, or write bf16");
+  chosen->unfused_attention = attends == 1;
+  if (attends == 2) {
+    need(!profile->attention_triton.empty(), "attention_triton", *attention, *profile, "flash", diagnostics);
+    chosen->attention = profile->attention_triton;
   }
-  chosen->gemm = std::exchange(chosen->gemm_fp8, std::nullopt);
+  chosen->fp8_linear = fp8;
+  if (fp8) need(profile->gemm_fp8.has_value(), "gemm_fp8", *linear, *profile, "bf16", diagnostics);
+  if (graphs) chosen->overheads.host_issue.reset();
   return chosen;
 }
 

@@ -26,7 +26,6 @@ std::vector<std::string> unknown_set_up(const PointSpec& point) {
 
 std::vector<std::string> not_modelled(const PointSpec& point) {
   std::vector<std::string> unknown = unknown_set_up(point);
-  if (point.memory.zero != 1) unknown.emplace_back("mesh.zero");
   if (point.mesh.hdp == 1) return unknown;
   const auto& connections = point.profile->connections;
   if (!connections || !connections->memory_per_peer) unknown.emplace_back("memory_per_peer");

@@ -8,8 +8,7 @@
 namespace hdpsim {
 
 /// What costs something in reality and nothing in this point, because its profile does not know it, by the profile's
-/// keys: `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`. And
-/// `mesh.zero` for levels other than 1: their memory is known, but collectives and optimizer take the time of level 1.
+/// keys: `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`.
 [[nodiscard]] std::vector<std::string> not_modelled(const PointSpec& point);
 
 /// Lines for the user where a study asks for cold steps and a profile does not say what they cost; one a profile and

@@ -128,7 +128,8 @@ class PointReader {
     point_.mesh.ep = mesh.optional_in<std::int64_t>("ep", degree).value_or(1);
     const Value* nodes = mesh.find("nodes");
     read_capacity(mesh);
-    point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);
+    read_framework(mesh);
+    if (point_.model.moe) check_rules_of_experts(value);
     if (const Value* placement = mesh.find("placement")) {
       if (read_choice(*placement, "placement", placement_names(), diagnostics_)) point_.placement = placement->text;
     }
@@ -146,6 +147,32 @@ class PointReader {
     if (point_.model.heads > 0) check_split(*value.find("tp"), *tp);
     const bool hdp_is_wrong = mesh.find("hdp") != nullptr && !hdp;
     if (point_.cluster.devices > 0 && !hdp_is_wrong) fit_mesh(value, *tp, *pp, hdp);
+  }
+
+  // How the training framework shards, sums and overlaps.
+  void read_framework(MapReader& mesh) {
+    point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);
+    point_.memory.activations.sequence_parallel = mesh.optional<bool>("sequence_parallel", true);
+    if (const Value* gradients = mesh.find("gradients")) {
+      const bool halves = read_choice(*gradients, "type of gradients", {"fp32", "bf16"}, diagnostics_) == 1;
+      point_.memory.gradient_bytes = halves ? 2 : 4;
+    }
+    point_.sharding = {.zero = point_.memory.zero,
+                       .gradient_bytes = point_.memory.gradient_bytes,
+                       .overlap_grad_reduce = mesh.optional<bool>("overlap_grad_reduce", false),
+                       .overlap_param_gather = mesh.optional<bool>("overlap_param_gather", false)};
+    point_.overlap_tp = mesh.optional<bool>("tp_comm_overlap", false);
+  }
+
+  void check_rules_of_experts(const Value& mesh) {
+    const bool fp8 = point_.profile != nullptr && point_.profile->fp8_linear;
+    const bool plain = point_.memory.activations.sequence_parallel && point_.sharding == PoolSharding{} && !fp8;
+    if (plain) return;
+    diagnostics_.unsupported(mesh.position,
+                             fmt::format("{} has experts, which are known in bf16, with sequence parallelism and fp32 "
+                                         "gradients that ZeRO-1 reduces once a step",
+                                         point_.model.name),
+                             "leave these keys of 'mesh', and 'kernels.linear', as they are by default");
   }
 
   void read_capacity(MapReader& mesh) {
@@ -396,7 +423,11 @@ LoweringOptions lowering_of(const PointSpec& spec) {
           .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
           .recompute = spec.recompute,
           .pipeline = spec.pipeline,
-          .experts = spec.experts.layout};
+          .experts = spec.experts.layout,
+          .dense = {.sequence_parallel = spec.memory.activations.sequence_parallel, .fp8 = spec.profile->fp8_linear},
+          .sharding = spec.sharding,
+          .overlap_tp = spec.overlap_tp,
+          .host_issues = spec.profile->overheads.host_issue.has_value()};
 }
 
 MemoryRules memory_rules_of(const PointSpec& spec) {

@@ -57,6 +57,8 @@ struct PointSpec {
   std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
+  PoolSharding sharding;            ///< Of the same level as `memory`.
+  bool overlap_tp = false;          ///< See LoweringOptions.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;

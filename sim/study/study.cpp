@@ -94,7 +94,7 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .context = spec.batch.context,
           .layers = spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages),
           .stages = spec.mesh.pp,
-          .work = world.work_model(spec.model, spec.capacity, spec.recompute, spec.experts.layout),
+          .work = world.work_model(lowering_of(spec), spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(spec)};

@@ -20,8 +20,8 @@ namespace {
 constexpr Range positive{1, 1e12};
 
 /// How a plan spreads a job; everything else of a case says what the job is.
-constexpr std::array<std::string_view, 8> plan_columns = {
-    "tp", "pp", "dp", "cp", "micro_batch", "virtual_stages", "recompute", "gpus_per_node"};
+constexpr std::array<std::string_view, 9> plan_columns = {
+    "tp", "pp", "dp", "cp", "micro_batch", "virtual_stages", "recompute", "sequence_parallel", "gpus_per_node"};
 constexpr std::array<std::string_view, 3> job_columns = {"model", "sequence", "global_batch"};
 
 bool is_one_of(std::string_view word, const auto& words) {
@@ -95,6 +95,8 @@ class CaseReader {
       put_at(case_.study, "model.preset", cell, diagnostics_);
     } else if (column.name == "recompute") {
       if (cell.text != "none") put_at(case_.study, "mesh.recompute", cell, diagnostics_);
+    } else if (column.name == "sequence_parallel") {
+      put_at(case_.study, "mesh.sequence_parallel", cell, diagnostics_);
     }
     if (!is_one_of(column.name, plan_columns)) job_.push_back(word(column.name, cell));
   }

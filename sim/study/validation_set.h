@@ -44,8 +44,8 @@ struct ValidationCase {
 /// * a figure: `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`; where the study has several plans followed
 ///   by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both needed),
-///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `gpus_per_node`, from which cluster.gpus, mesh
-///   and data of the study follow;
+///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `sequence_parallel`, `gpus_per_node`, from
+///   which cluster.gpus, mesh and data of the study follow;
 /// * any value of the study by its dotted path: `data.context`.
 /// An empty cell (~) says nothing: a default, or a figure that was not published.
 struct ValidationSet {

@@ -58,7 +58,7 @@ struct Workload {
                                    .capacity = 8192,
                                    .context = context,
                                    .layers = options.model.layers,
-                                   .work = world->work_model(options.model, 8192),
+                                   .work = world->work_model(options, 8192),
                                    .host_tokens = {}};
     plan = make_planner(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
   }

@@ -154,13 +154,14 @@ Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& mode
   const std::int64_t fits = std::min(context, capacity.tokens * ranks);
   const auto lengths = make_distribution(Lognormal{.mu = std::log(3000.0), .sigma = 0.8 + random.uniform()});
   job.batches = make_batches(lengths, {.context = fits, .tokens_per_step = 4 * ranks * capacity.tokens, .seed = seed});
+  const LoweringOptions lowering{.model = model, .mesh = job.mesh, .experts = experts};
   const PlanningContext planning{.ranks = ranks,
                                  .ranks_per_node = world.ranks_per_node(),
                                  .capacity = capacity.tokens,
                                  .context = fits,
                                  .layers = model.layers / job.mesh.pp,
                                  .stages = job.mesh.pp,
-                                 .work = world.work_model(model, capacity.tokens, Recompute::none, experts),
+                                 .work = world.work_model(lowering, capacity.tokens),
                                  .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
                                  .expert_padding = padding,
                                  .host_tokens = 1 << 30};

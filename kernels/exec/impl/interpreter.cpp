@@ -199,6 +199,9 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::offload:
     case Opcode::prefetch:
     case Opcode::expert_wait:
+    case Opcode::issue:
+    case Opcode::gather:
+    case Opcode::reduce:
       break;
   }
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);

@@ -45,7 +45,7 @@ FittedCostModel::FittedCostModel(const DeviceProfile& profile) : tables_(profile
 }
 
 Estimate FittedCostModel::gemm(const Gemm& op) const {
-  if (!gemm_) return tables_.gemm(op);
+  if (!gemm_ || op.fp8) return tables_.gemm(op);
   const FittedGemm::Cost cost = gemm_->cost(op);
   const Evidence ground = cost.sampled   ? Evidence::measured
                           : cost.outside ? Evidence::extrapolated

@@ -5,6 +5,7 @@
 namespace hdpsim {
 namespace {
 constexpr double bf16 = 2;
+constexpr double fp8 = 1;
 }  // namespace
 
 FormulaCostModel::FormulaCostModel(const Datasheet& datasheet, Duration launch)
@@ -53,7 +54,7 @@ double gemm_bytes(const Gemm& op) {
   const auto m = static_cast<double>(op.m);
   const auto n = static_cast<double>(op.n);
   const auto k = static_cast<double>(op.k);
-  return bf16 * (m * k + k * n + m * n);
+  return (op.fp8 ? fp8 : bf16) * (m * k + k * n) + bf16 * m * n;
 }
 
 }  // namespace hdpsim

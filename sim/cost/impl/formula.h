@@ -21,7 +21,7 @@ class FormulaCostModel final : public CostModel {
   Duration launch_;
 };
 
-/// Bytes that a product reads and writes at least: m k + k n + m n elements of bf16.
+/// Bytes that a product reads and writes at least: m k + k n elements of its type, and m n of bf16.
 [[nodiscard]] double gemm_bytes(const Gemm& op);
 
 }  // namespace hdpsim

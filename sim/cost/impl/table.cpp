@@ -19,11 +19,13 @@ TableCostModel::TableCostModel(const DeviceProfile& profile)
     if (!curve.samples.empty()) attention_.emplace_back(curve, profile.datasheet.multiprocessors);
   }
   if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet);
+  if (profile.gemm_fp8) gemm_fp8_.emplace(*profile.gemm_fp8, profile.datasheet);
 }
 
 Estimate TableCostModel::gemm(const Gemm& op) const {
-  if (!gemm_) return formula_.gemm(op);
-  const GemmKernel::Cost cost = gemm_->cost(op);
+  const std::optional<GemmKernel>& kernel = op.fp8 ? gemm_fp8_ : gemm_;
+  if (!kernel) return formula_.gemm(op);
+  const GemmKernel::Cost cost = kernel->cost(op);
   const Evidence ground = cost.extrapolated           ? Evidence::extrapolated
                           : cost.sampled && measured_ ? Evidence::measured
                                                       : Evidence::interpolated;

@@ -37,6 +37,7 @@ class TableCostModel final : public CostModel {
   FormulaCostModel formula_;
   std::vector<AttentionKernel> attention_;
   std::optional<GemmKernel> gemm_;
+  std::optional<GemmKernel> gemm_fp8_;
   std::optional<MemoryBoundRate> memory_bound_;
 };
 

@@ -7,6 +7,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t forward_bytes_per_score = (2 + 2) + (2 + 2 + 1);
+constexpr std::int64_t kernels_between = 2;  // of softmax and of dropout
 constexpr std::int64_t backward_bytes_per_score = (2 + 1 + 2) + (2 + 2 + 2);
 
 // The products of all heads and equal blocks as one: what is cut into tiles is the same. The short side, the head, is
@@ -39,9 +40,15 @@ Estimate UnfusedAttentionCostModel::attention(const Attention& op) const {
     add(model_->gemm(products.scores), 1);
     add(model_->gemm(products.queries), 1);
     if (!forward) add(model_->gemm(products.keys), 2);
-    add(model_->memory_bound({Bytes(scores * (forward ? forward_bytes_per_score : backward_bytes_per_score)), 2}), 1);
+    const std::int64_t bytes_per_score = forward ? forward_bytes_per_score : backward_bytes_per_score;
+    add(model_->memory_bound({Bytes(scores * bytes_per_score), kernels_between}), 1);
   }
   return sum;
+}
+
+std::int64_t UnfusedAttentionCostModel::kernels(const Attention& op) const {
+  const std::int64_t products = op.direction == Direction::forward ? 2 : 4;
+  return std::ssize(op.blocks) * (products + kernels_between);
 }
 
 }  // namespace hdpsim

@@ -20,6 +20,8 @@ class UnfusedAttentionCostModel final : public CostModel {
   [[nodiscard]] Estimate gemm(const Gemm& op) const override { return model_->gemm(op); }
   [[nodiscard]] Estimate attention(const Attention& op) const override;
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override { return model_->memory_bound(op); }
+  /// The products and the kernels between them, for each kind of block.
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override;
 
  private:
   std::unique_ptr<CostModel> model_;

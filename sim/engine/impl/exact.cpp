@@ -248,8 +248,8 @@ class ExactStep final : public StepRun {
     Breakdown& booked = timeline_.ranks[worker];
     Activity waited_for = Activity::cp_comm;
     for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-      const Opcode opcode = block_of(state).body[instruction.dependencies[d].instruction].opcode;
-      if (opcode == Opcode::offload || opcode == Opcode::prefetch) waited_for = Activity::offload_stall;
+      const Stream stream = block_of(state).body[instruction.dependencies[d].instruction].stream;
+      if (stream != Stream::compute && stream != Stream::comm) waited_for = activity_of(stream);
     }
     booked[Activity::group_wait] += state.peer_wait;
     booked[waited_for] += idle - state.peer_wait;
@@ -308,12 +308,19 @@ class ExactStep final : public StepRun {
     advance(worker.index());
   }
 
+  // The one that ends the block, of those beside compute.
+  Stream last_stream(const WorkerState& state) const {
+    for (const Stream stream : {Stream::comm, Stream::d2h, Stream::h2d}) {
+      if (state.streams[static_cast<std::size_t>(stream)].free_since == queue_.now()) return stream;
+    }
+    return Stream::pool;
+  }
+
   void end_block(std::size_t worker) {
     WorkerState& state = workers_[worker];
     const Duration drained = queue_.now() - state.streams[compute].free_since;
     if (drained > Duration{}) {
-      const bool copies = state.streams[static_cast<std::size_t>(Stream::comm)].free_since < queue_.now();
-      timeline_.ranks[worker][copies ? Activity::offload_stall : Activity::cp_comm] += drained - state.peer_wait;
+      timeline_.ranks[worker][activity_of(last_stream(state))] += drained - state.peer_wait;
       timeline_.ranks[worker][Activity::group_wait] += state.peer_wait;
       state.peer_wait = Duration{};
     }

@@ -1,6 +1,7 @@
 #include "sim/engine/impl/group_run.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "sim/base/check.h"
@@ -29,14 +30,24 @@ BodyRange next_ring(const std::vector<Instruction>& body, std::size_t begin) {
   return {static_cast<std::size_t>(first - body.begin()), static_cast<std::size_t>(needs_last - body.begin())};
 }
 
+// Of the stream that has most of it.
 Duration copy_of_layer(const PricedProgram& priced, std::size_t block) {
-  Duration copy;
+  std::array<Duration, stream_count> copies{};
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    const bool copies = body[i].opcode == Opcode::offload || body[i].opcode == Opcode::prefetch;
-    if (copies) copy = priced.time(block, i, 1);
+    const bool copies_it = body[i].stream != Stream::compute && body[i].stream != Stream::comm;
+    if (copies_it) copies[static_cast<std::size_t>(body[i].stream)] += priced.time(block, i, 1);
   }
-  return copy;
+  return *std::max_element(copies.begin(), copies.end());
+}
+
+Duration tail_of_block(const PricedProgram& priced, std::size_t block) {
+  Duration tail;
+  const std::vector<Instruction>& body = priced.program.blocks[block].body;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (body[i].opcode == Opcode::reduce) tail += priced.time(block, i, 1);
+  }
+  return tail;
 }
 
 bool is_slower(const Hop& a, const Hop& b) {
@@ -130,11 +141,12 @@ LoopTime micro_batch_time(const PricedProgram& priced, double speed, const Trans
 std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
   BodyRange ring = next_ring(body, 0);
-  if (ring.last == 0) return {{{0, body.size()}, {}, {}, {}}};
   const Duration copy = copy_of_layer(priced, block);
+  const Duration tail = tail_of_block(priced, block);
+  if (ring.last == 0) return {{{0, body.size()}, {}, {}, copy, tail}};
   std::vector<Pass> legs;
   for (std::size_t begin = 0; ring.last > 0; begin = ring.last, ring = next_ring(body, begin)) {
-    legs.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy});
+    legs.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy, tail});
   }
   legs.back().behind.last = body.size();
   return legs;

@@ -61,7 +61,8 @@ struct Pass {
   BodyRange before;
   BodyRange ring;
   BodyRange behind;
-  Duration copy;  ///< To or from host memory, one layer's.
+  Duration copy;  ///< To or from host memory or over the pool, one layer's.
+  Duration tail;  ///< What is left of it when the last layer has ended.
   [[nodiscard]] bool has_ring() const { return ring.first < ring.last; }
 };
 

@@ -37,8 +37,8 @@ class LoopSchedule {
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
 
   [[nodiscard]] bool repeats_are_independent() const {
-    return std::none_of(block_.body.begin(), block_.body.end(), [](const Instruction& instruction) {
-      return instruction.opcode == Opcode::offload || instruction.opcode == Opcode::prefetch;
+    return std::all_of(block_.body.begin(), block_.body.end(), [](const Instruction& instruction) {
+      return instruction.stream == Stream::compute || instruction.stream == Stream::comm;
     });
   }
 
@@ -83,8 +83,7 @@ class LoopSchedule {
   void drain() {
     for (std::size_t stream = 0; stream < stream_count; ++stream) {
       if (free_[stream] <= free_[compute]) continue;
-      const bool ring = stream == static_cast<std::size_t>(Stream::comm);
-      breakdown_[ring ? Activity::cp_comm : Activity::offload_stall] += free_[stream] - free_[compute];
+      breakdown_[activity_of(static_cast<Stream>(stream))] += free_[stream] - free_[compute];
       free_[compute] = free_[stream];
     }
   }

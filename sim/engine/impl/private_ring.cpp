@@ -17,14 +17,11 @@ std::int64_t iterations_to_keep(const Block& block) {
   return std::int64_t{farthest} + 1;
 }
 
-bool is_copy(Opcode opcode) {
-  return opcode == Opcode::offload || opcode == Opcode::prefetch;
-}
-
 // What a kernel that starts late has waited for.
 Activity waited_for(const Instruction& instruction, const Block& block) {
   for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    if (is_copy(block.body[instruction.dependencies[d].instruction].opcode)) return Activity::offload_stall;
+    const Stream stream = block.body[instruction.dependencies[d].instruction].stream;
+    if (stream != Stream::compute && stream != Stream::comm) return activity_of(stream);
   }
   return Activity::cp_comm;
 }
@@ -151,12 +148,13 @@ void PrivateRing::run_on_device(std::size_t index, Row& ended) {
 }
 
 void PrivateRing::end_block() {
-  const Row& messages = free_[static_cast<std::size_t>(Stream::comm)];
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    Instant end = free_[compute][rank];
-    for (const Row& free : free_) end = std::max(end, free[rank]);
-    const bool copies = messages[rank] < end;
-    if (end > free_[compute][rank]) book_wait(rank, end, copies ? Activity::offload_stall : Activity::cp_comm);
+    std::size_t last = static_cast<std::size_t>(Stream::comm);
+    for (std::size_t stream = last + 1; stream < stream_count; ++stream) {
+      if (free_[stream][rank] > free_[last][rank]) last = stream;
+    }
+    const Instant end = std::max(free_[compute][rank], free_[last][rank]);
+    if (end > free_[compute][rank]) book_wait(rank, end, activity_of(static_cast<Stream>(last)));
     for (Row& free : free_) free[rank] = end;
   }
 }

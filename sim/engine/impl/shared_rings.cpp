@@ -34,7 +34,7 @@ struct Leg {
 Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed) {
   const Duration before = kernel_time(priced, block, pass.before, speed);
   const Duration behind = kernel_time(priced, block, pass.behind, speed);
-  if (!pass.has_ring()) return {pass, before, behind, {}, {}};
+  if (!pass.has_ring()) return {pass, std::max(before + pass.tail, pass.copy), behind, {}, {}};
   return {pass, before, behind, ring_time(priced, block, pass.ring, speed, no_transfer),
           ring_demand(priced, block, pass.ring, speed)};
 }
@@ -160,8 +160,9 @@ void SharedRings::leave_ring(PassId id) {
   const Leg& last = run.legs.back();
   // A layer's copy hides behind the whole pass of another layer; two layers have none to wait for.
   const Duration pass = queue_.now() + last.behind - run.pass_began;
-  const bool waits = run.iteration > 0 && run.iteration + 1 < run.iterations();
-  const Duration stall = waits ? std::max(Duration{}, last.pass.copy - pass) : Duration{};
+  const bool is_last = run.iteration + 1 == run.iterations();
+  const bool waits = run.iteration > 0 && !is_last;
+  const Duration stall = waits ? std::max(Duration{}, last.pass.copy - pass) : is_last ? last.pass.tail : Duration{};
   schedule(id, last.behind + stall, pass_ended);
 }
 

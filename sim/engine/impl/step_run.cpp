@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/impl/ring_traffic.h"
+#include "sim/engine/step_ending.h"
 
 namespace hdpsim {
 
@@ -16,6 +17,8 @@ StepRun::StepRun(const StepSetting& setting, bool contention)
       progress_(pipeline_),
       free_since_(pipeline_.workers(), queue_.now()),
       intervals_(pipeline_.passes()),
+      pool_free_(pipeline_.workers(), queue_.now()),
+      gathered_for_(pipeline_.workers()),
       messages_(program_, machine_, setting.port, link_bytes_, contention),
       inbox_(pipeline_.workers()),
       waits_(pipeline_.workers()) {
@@ -27,6 +30,7 @@ void StepRun::begin() {
 }
 
 void StepRun::handle(const Event& event) {
+  if (event.tag == parameters_came) return parameters_arrived(WorkerId(event.actor));
   if (event.tag < StageMessages::first_tag) return handle_pass(event);
   const auto arrival = messages_.handle(event);
   if (!arrival) return;
@@ -42,12 +46,13 @@ void StepRun::rate_changed(std::uint32_t key) {
 void StepRun::end_pass(WorkerId worker) {
   free_since_[worker.index()] = queue_.now();
   messages_.send(worker, *progress_.current(worker));
+  reduce_gradients(worker, *progress_.current(worker));
   progress_.advance(worker);
 }
 
 void StepRun::go_on(WorkerId worker) {
   const auto pass = progress_.current(worker);
-  if (!pass) return;
+  if (!pass || !parameters_are_there(worker, *pass)) return;
   if (pipeline_.source(*pass)) {
     const bool is_there = std::erase(inbox_[worker.index()], *pass) > 0;
     waits_[worker.index()] = !is_there;
@@ -59,8 +64,45 @@ void StepRun::go_on(WorkerId worker) {
   arrive(worker, *pass, all_are_here);
 }
 
+void StepRun::parameters_arrived(WorkerId worker) {
+  Instant& free_since = free_since_[worker.index()];
+  timeline_.ranks[worker.index()][Activity::grad_sync] += queue_.now() - free_since;
+  free_since = queue_.now();
+  go_on(worker);
+}
+
+bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
+  const std::size_t w = worker.index();
+  if (gathered_for_[w] == pass) return true;
+  gathered_for_[w] = pass;
+  const Bytes parameters = program_.pool_work(pass).gather;
+  if (parameters == Bytes{}) return true;
+  Instant& there = pool_free_[w];
+  there += machine_.pool_all_gather(parameters);
+  if (there <= queue_.now()) return true;
+  queue_.schedule_after(there - queue_.now(), static_cast<std::uint32_t>(w), parameters_came);
+  return false;
+}
+
+void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
+  const Bytes gradients = program_.pool_work(pass).reduction;
+  if (gradients == Bytes{}) return;
+  Instant& free = pool_free_[worker.index()];
+  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().sharding.zero == 0, machine_);
+}
+
+// What is still under way when a worker has ended its last pass.
+void StepRun::end_pool_streams() {
+  for (std::size_t w = 0; w < pool_free_.size(); ++w) {
+    if (pool_free_[w] <= free_since_[w]) continue;
+    timeline_.ranks[w][Activity::grad_sync] += pool_free_[w] - free_since_[w];
+    free_since_[w] = pool_free_[w];
+  }
+}
+
 // A micro-batch runs from the begin of its first pass to the end of its last.
 Timeline StepRun::take_timeline() {
+  end_pool_streams();
   const std::size_t micro_batches = program_.plan().micro_batches.size();
   const std::size_t passes = micro_batches == 0 ? 0 : intervals_.size() / micro_batches;
   timeline_.micro_batches.reserve(micro_batches);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/event_queue.h"
@@ -71,6 +72,17 @@ class StepRun {
   Timeline timeline_;
 
  private:
+  /// The parameters of the worker's pass come on a stream of their own, which began with the step.
+  [[nodiscard]] bool parameters_are_there(WorkerId worker, PassId pass);
+  void parameters_arrived(WorkerId worker);
+  /// The gradients that a pass has summed are reduced on that stream, beside what follows.
+  void reduce_gradients(WorkerId worker, PassId pass);
+  void end_pool_streams();
+
+  static constexpr std::uint32_t parameters_came = ~0U;  ///< A tag: go on with the pass.
+
+  std::vector<Instant> pool_free_;                   ///< By worker: of the collectives beside its passes.
+  std::vector<std::optional<PassId>> gathered_for_;  ///< By worker: the last pass whose parameters were asked for.
   StageMessages messages_;
   /// By worker: passes whose message has come and that it has not begun.
   std::vector<std::vector<PassId>> inbox_;

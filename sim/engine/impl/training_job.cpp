@@ -14,7 +14,7 @@ StepEnd largest_end(const Program& program) {
   StepEnd largest = program.step_end();
   for (std::int64_t stage = 1; stage < program.pipeline().stages(); ++stage) {
     const StepEnd end = program.step_end(stage);
-    if (end.parameters > largest.parameters) largest = end;
+    if (end.gradient + end.parameters > largest.gradient + largest.parameters) largest = end;
   }
   return largest;
 }
@@ -30,8 +30,9 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   const auto collective = [&](Duration alone, Bytes bytes) {
     return std::make_unique<PoolTraffic>(alone, bytes, pool_plan_, port_);
   };
-  reduce_scatter_ = collective(machine.pool_reduce_scatter(end.gradient), end.gradient);
-  all_gather_ = collective(machine.pool_all_gather(end.parameters), end.parameters);
+  // An all-reduce is a reduce-scatter and an all-gather of what came out.
+  reduction_ = collective(gradient_reduction(end, machine), end.gradient * (end.all_reduce ? 2 : 1));
+  all_gather_ = collective(parameter_gather(end, machine), end.parameters);
   collective_bytes_.resize(links);
 }
 
@@ -74,10 +75,10 @@ void TrainingJob::run_out() {
 void TrainingJob::next_phase() {
   switch (phase_) {
     case Phase::micro_batches:
-      phase_ = Phase::reduce_scatter;
-      return begin_collective(*reduce_scatter_);
-    case Phase::reduce_scatter:
-      end_collective(*reduce_scatter_);
+      phase_ = Phase::reduction;
+      return begin_collective(*reduction_);
+    case Phase::reduction:
+      end_collective(*reduction_);
       phase_ = Phase::optimizer;
       sync_ += tied_sum(micro_batches_->program(), setting_.machine);
       return wait(tied_sum(micro_batches_->program(), setting_.machine) +
@@ -118,7 +119,7 @@ void TrainingJob::end_step(std::optional<Duration> sync) {
 }
 
 PoolTraffic* TrainingJob::running_collective() {
-  if (phase_ == Phase::reduce_scatter) return reduce_scatter_.get();
+  if (phase_ == Phase::reduction) return reduction_.get();
   return phase_ == Phase::all_gather ? all_gather_.get() : nullptr;
 }
 

@@ -43,7 +43,7 @@ class TrainingJob {
   [[nodiscard]] std::vector<Bytes> all_bytes();
 
  private:
-  enum class Phase { micro_batches, reduce_scatter, optimizer, all_gather, overhead, ended };
+  enum class Phase { micro_batches, reduction, optimizer, all_gather, overhead, ended };
   static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Of the end of the step.
   static constexpr std::uint32_t phase_ended = 0;
 
@@ -57,7 +57,7 @@ class TrainingJob {
   Setting setting_;
   JobPort& port_;
   CollectivePlan pool_plan_;
-  std::unique_ptr<PoolTraffic> reduce_scatter_;  ///< Nothing if alone.
+  std::unique_ptr<PoolTraffic> reduction_;  ///< Of gradients; nothing if alone.
   std::unique_ptr<PoolTraffic> all_gather_;
   std::vector<Bytes> ring_bytes_;        ///< By LinkId.
   std::vector<Bytes> collective_bytes_;  ///< By LinkId; nothing if alone.

@@ -25,6 +25,7 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   if (const Value* value = map.require("datasheet")) profile.datasheet = datasheet(*value);
   peak_ = profile.datasheet.peak;
   if (const Value* value = map.find("attention")) profile.attention = attention(*value);
+  if (const Value* value = map.find("attention_triton")) profile.attention_triton = attention(*value);
   if (const Value* value = map.find("gemm")) profile.gemm = gemm(*value, peak_);
   if (const Value* value = map.find("gemm_fp8"))
     profile.gemm_fp8 = gemm(*value, FlopRate(fp8_speed * peak_.per_second()));
@@ -165,6 +166,7 @@ Overheads ProfileReader::overheads(const Value& value) {
   if (const Value* launch = part(map, "kernel_launch")) {
     overheads.kernel_launch = overhead(*launch, "'kernel_launch'");
   }
+  if (const Value* issue = map.find("host_issue")) overheads.host_issue = overhead(*issue, "'host_issue'");
   if (const Value* beside = map.find("compute_beside_communication")) {
     overheads.compute_beside_communication = slowdown(*beside);
   }

@@ -93,13 +93,17 @@ TEST_CASE("a mesh that does not fill the cluster is refused with all numbers", "
         std::string::npos);
 }
 
-TEST_CASE("tp groups that would leave a node are refused", "[placement]") {
-  CHECK(refusal("contiguous", {.hdp = 2, .tp = 16, .pp = 1}, 32) ==
-        "study.yaml:7:7: error: tp 16 does not fit a node of 8 gpus\n"
-        "        the shards of a stage must share a node: write a divisor of 8\n");
+TEST_CASE("tp groups that would leave a node half are refused", "[placement]") {
+  CHECK(refusal("contiguous", {.hdp = 2, .tp = 12, .pp = 1}, 24) ==
+        "study.yaml:7:7: error: tp 12 is neither a part nor a multiple of a node of 8 gpus\n"
+        "        the shards of a stage share a node or fill several: write a divisor of 8\n");
   CHECK(refusal("contiguous", {.hdp = 8, .tp = 3, .pp = 1}, 24) ==
-        "study.yaml:7:7: error: tp 3 does not divide a node of 8 gpus\n"
-        "        the shards of a stage must share a node: write a divisor of 8\n");
+        "study.yaml:7:7: error: tp 3 is neither a part nor a multiple of a node of 8 gpus\n"
+        "        the shards of a stage share a node or fill several: write a divisor of 8\n");
+}
+
+TEST_CASE("tp groups of several nodes have no rank beside them", "[placement]") {
+  CHECK(ranks_per_node("contiguous", {.hdp = 2, .tp = 16, .pp = 1}) == 1);
 }
 
 TEST_CASE("empty axes and unknown placements are refused", "[placement]") {

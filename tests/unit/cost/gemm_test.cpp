@@ -44,6 +44,16 @@ TEST_CASE("a product's efficiency grows with its work", "[cost]") {
   CHECK(cost->gemm({10000, 10000, 5000}).evidence == Evidence::extrapolated);
 }
 
+TEST_CASE("a product in fp8 is priced by its own table", "[cost]") {
+  DeviceProfile profile = device_with_products();
+  profile.gemm_fp8 = profile.gemm;
+  profile.gemm_fp8->full_rate = 200_TFLOPs;
+  const auto cost = make_cost_model(profile);
+  const Duration bf16 = cost->gemm({1000, 1000, 5000}).time - 10_us;
+  const Duration fp8 = cost->gemm({1000, 1000, 5000, true}).time - 10_us;
+  CHECK(2 * fp8 == bf16);
+}
+
 TEST_CASE("a last wave of few tiles lasts as long as a full one", "[cost]") {
   const auto cost = make_cost_model(device_with_products());
   const Duration one_wave = cost->gemm({1000, 1000, 50000}).time;

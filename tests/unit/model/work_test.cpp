@@ -170,6 +170,42 @@ TEST_CASE("memory-bound kernels move each tensor as often as they touch it", "[m
   CHECK(output_head(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (3 * h + 2 * words)));
 }
 
+TEST_CASE("without sequence parallelism every device has the norms and residuals of all tokens", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t t = 1024;
+  const std::int64_t h = 4096;
+  const DenseRules whole{.sequence_parallel = false};
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    const LinearPart cut = after_attention(model, t, 8, direction);
+    const LinearPart all = after_attention(model, t, 8, direction, whole);
+    CHECK(all.gemms == cut.gemms);
+    // Residual, norm and residual forward touch 8 h a token, norm and residual backward 6 h; of each 7/8 more.
+    const std::int64_t touched = direction == Direction::forward ? 8 : 6;
+    CHECK(all.memory_bound.traffic - cut.memory_bound.traffic == Bytes(2 * touched * h * t * 7 / 8));
+  }
+}
+
+TEST_CASE("products in fp8 cast what no norm has written for them, and gradients; the head stays in bf16", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t t = 1024;
+  const std::int64_t h = 4096;
+  const std::int64_t f = 11008;
+  const std::int64_t qkv = 4096 + 2 * 1024;
+  const DenseRules fp8{.fp8 = true};
+  const auto casts = [&](const auto& part, Direction direction) {
+    return part(model, t, 1, direction, fp8).memory_bound.traffic -
+           part(model, t, 1, direction, {}).memory_bound.traffic;
+  };
+  // An element is read in two bytes and written in one, twice.
+  CHECK(casts(before_attention, Direction::forward) == Bytes{});
+  CHECK(casts(after_attention, Direction::forward) == Bytes(4 * t * (h + f)));  // attention's output, activation's
+  CHECK(casts(before_attention, Direction::backward) == Bytes(4 * t * qkv));
+  CHECK(casts(after_attention, Direction::backward) == Bytes(4 * t * (h + 2 * f + h)));
+  CHECK(casts(output_head, Direction::forward) == Bytes{});
+  CHECK(before_attention(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
+  CHECK_FALSE(output_head(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
+}
+
 TEST_CASE("GPT keeps 32 bytes a hidden element and token, Korthikanti's 34 without dropout masks", "[model]") {
   const Transformer model = preset("gpt-22b");
   const std::int64_t log_sum_exp = 4 * model.heads;

@@ -9,7 +9,7 @@ using namespace hdpsim;
 namespace {
 
 CollectiveGroup in_node(std::int64_t devices) {
-  return tp_group({.hdp = 1, .tp = devices, .pp = 1});
+  return tp_group({.hdp = 1, .tp = devices, .pp = 1}, devices);
 }
 
 /// `inside` devices in each of the first `nodes` nodes.
@@ -27,6 +27,13 @@ ClusterSpec without_latency(ClusterSpec spec) {
 }
 
 }  // namespace
+
+TEST_CASE("a tensor-parallel group of several nodes is hierarchical", "[collective]") {
+  const CollectiveGroup group = tp_group({.hdp = 1, .tp = 16, .pp = 1}, 8);
+  CHECK(group.devices == 16);
+  CHECK(group.devices_per_node == 8);
+  CHECK(tp_group({.hdp = 1, .tp = 4, .pp = 1}, 8).devices_per_node == 4);
+}
 
 TEST_CASE("a ring of n ranks moves (n-1)/n of the data over every link", "[collective]") {
   const Collectives collectives(without_latency(rail_cluster(1)));

@@ -149,6 +149,24 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
         Approx(end_of(one).optimizer.traffic.gigabytes() / 4).epsilon(1e-4));
 }
 
+TEST_CASE("without sequence parallelism a stage gathers what the stage before has cut", "[program][tp]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 64}});
+  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2, .pp = 2}};
+  options.dense.sequence_parallel = false;
+  const Program program(plan, options);
+  const auto gathers = [&](std::size_t pass) {
+    const MicroBatchProgram lowered = program.pass(PassId(pass));
+    return std::count_if(lowered.collectives.begin(), lowered.collectives.end(), [](const auto& op) {
+      return op.kind == CollectiveKind::all_gather && op.part != DensePart::head;  // which is the loss
+    });
+  };
+  // Forward and backward of the first stage, then of the second.
+  CHECK(gathers(0) == 0);
+  CHECK(gathers(1) == 1);
+  CHECK(gathers(2) == 1);
+  CHECK(gathers(3) == 0);
+}
+
 TEST_CASE("an instruction of a ring says its step", "[program]") {
   const MicroBatchProgram program = lowered(plan_of(3, 2, {{{0, 1, 2}, 3000}}), 2);
   const auto steps = [](const Block& block, Opcode opcode) {

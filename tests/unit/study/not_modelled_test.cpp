@@ -56,14 +56,13 @@ TEST_CASE("a single rank talks to nobody and leaves nothing out", "[connections]
   CHECK(not_modelled(study.points[0].spec).empty());
 }
 
-TEST_CASE("levels of ZeRO other than 1 change the memory, and are said not to change the time", "[connections]") {
-  CHECK(not_modelled(tiny({"mesh.zero=3"}).points[0].spec) ==
-        Keys{"mesh.zero", "memory_per_peer", "compute_beside_communication"});
+TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
+  CHECK(not_modelled(tiny({"mesh.zero=3"}).points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
   const auto sharded = runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
   const auto whole = runs_of(tiny({"mesh.zero=0", "data.steps=1", "sweep=null"}));
   for (std::size_t run = 0; run < whole.size(); ++run) {
     CHECK(sharded[run].metrics.memory.device < whole[run].metrics.memory.device);
-    CHECK(sharded[run].metrics.step_time_s.mean == whole[run].metrics.step_time_s.mean);
+    CHECK(sharded[run].metrics.step_time_s.mean != whole[run].metrics.step_time_s.mean);
   }
 }
 

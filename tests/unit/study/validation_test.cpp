@@ -149,8 +149,40 @@ TEST_CASE("kernels are chosen by the study: fp8 products where the profile has t
   const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
   const Study read = with.load();
   const DeviceProfile& profile = *read.points[0].spec.profile;
-  CHECK(profile.gemm->full_rate == FlopRate(1560e12));
+  CHECK(profile.fp8_linear);
   CHECK_FALSE(profile.unfused_attention);
+  CHECK(lowering_of(read.points[0].spec).dense.fp8);
+}
+
+TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
+  const std::string published = changed(test::good_study, "a100-published", "a100-sxm-published");
+  const auto spec_of = [&](const std::string& kernels) {
+    const StudyFile file(changed(published, "mesh:", "kernels: " + kernels + "\nmesh:"));
+    return file.load().points[0].spec;
+  };
+  const PointSpec eager = spec_of("{attention: flash}");
+  const PointSpec chosen = spec_of("{attention: triton, launch: graphs}");
+  CHECK(chosen.profile->attention == eager.profile->attention_triton);
+  CHECK(lowering_of(eager).host_issues);
+  CHECK_FALSE(lowering_of(chosen).host_issues);
+  const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
+  CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
+}
+
+TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
+  const StudyFile file(changed(test::good_study, "mesh: {",
+                               "mesh: {sequence_parallel: false, zero: 0, gradients: bf16, overlap_grad_reduce: true, "
+                               "overlap_param_gather: true, tp_comm_overlap: true, "));
+  const PointSpec spec = file.load().points[0].spec;
+  const LoweringOptions lowering = lowering_of(spec);
+  CHECK_FALSE(lowering.dense.sequence_parallel);
+  CHECK_FALSE(memory_rules_of(spec).activations.sequence_parallel);
+  CHECK(lowering.sharding.zero == 0);
+  CHECK(lowering.sharding.gradient_bytes == 2);
+  CHECK(memory_rules_of(spec).gradient_bytes == 2);
+  CHECK(lowering.sharding.overlap_grad_reduce);
+  CHECK(lowering.sharding.overlap_param_gather);
+  CHECK(lowering.overlap_tp);
 }
 
 TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {

@@ -1,0 +1,243 @@
+// What a training framework adds to the kernels: a host that issues them, and collectives beside them.
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/step_ending.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+using test::HandCosts;
+using test::HandMachine;
+using test::one_device_nodes;
+using test::one_head_model;
+using test::plan_of;
+
+constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
+constexpr std::int64_t layers = 5;
+
+// Two ranks, so many micro-batches of one token each: attention takes one picosecond forward and two backward.
+Plan two_ranks(std::size_t micro_batches) {
+  std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> each;
+  for (std::size_t i = 0; i < micro_batches; ++i) {
+    each.push_back({{0}, 1});
+    each.push_back({{1}, 1});
+  }
+  return plan_of(2, layers, each);
+}
+
+struct Pool {
+  Duration gather;
+  Duration reduction;
+};
+
+// A product takes one microsecond, every collective over the pool what `pool` says.
+Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_batches, Grain grain) {
+  HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+  world.machine.pool_all_gather = [=](Bytes) { return pool.gather; };
+  world.machine.pool_reduce_scatter = [=](Bytes) { return pool.reduction; };
+  const Plan plan = two_ranks(micro_batches);
+  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = sharding};
+  return simulate(Program(plan, options), world.machine, grain);
+}
+
+// Of one micro-batch: per layer 4 products forward and 8 backward, the head's one and two; and attention.
+Duration forward_layer() {
+  return 4_us + Duration::picoseconds(1);
+}
+Duration backward_layer() {
+  return 8_us + Duration::picoseconds(2);
+}
+Duration kernels() {
+  return layers * (forward_layer() + backward_layer()) + 3_us;
+}
+
+// A byte a nanosecond.
+Machine bytewise_pool() {
+  Machine machine;
+  machine.pool_all_gather = [](Bytes bytes) { return bytes / 1_GBps; };
+  machine.pool_reduce_scatter = machine.pool_all_gather;
+  return machine;
+}
+
+std::int64_t kernels_of(const MicroBatchProgram& program) {
+  std::int64_t sum = 0;
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) {
+      if (i.opcode == Opcode::attention) {
+        const bool forward = program.attention[i.work].direction == Direction::forward;
+        sum += block.iterations * (forward ? 1 : 3);
+      } else if (i.opcode == Opcode::dense) {
+        const LinearPart& part = program.dense[i.work];
+        sum += block.iterations * (std::ssize(part.gemms) + part.memory_bound.kernels);
+      }
+    }
+  }
+  return sum;
+}
+
+struct Issued {
+  Timeline timeline;
+  std::int64_t kernels;
+};
+
+Issued issued(Duration issue, Duration product, Grain grain) {
+  HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(product));
+  world.machine.issue = issue;
+  const Plan plan = plan_of(1, layers, {{{0}, 1}});
+  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1}, .host_issues = true};
+  const Program program(plan, options);
+  return {simulate(program, world.machine, grain), kernels_of(program.micro_batch(MicroBatchId(0)))};
+}
+
+TEST_CASE("a micro-batch whose kernels are shorter than their issue takes as long as the host", "[engine][host]") {
+  for (const Grain grain : all_grains) {
+    const auto [timeline, kernels] = issued(1_us, 10_ns, grain);
+    CHECK(timeline.step_time == kernels * 1_us);
+    CHECK(timeline.ranks[0].total() == timeline.step_time);
+  }
+}
+
+TEST_CASE("a host that is fast enough costs nothing where products are", "[engine][host]") {
+  for (const Grain grain : all_grains) {
+    // The embedding has no product, and its memory-bound kernels take no time here: one forward, one backward.
+    const Timeline timeline = issued(1_us, 100_us, grain).timeline;
+    CHECK(timeline.ranks[0][Activity::overhead] == 2 * 1_us);
+    CHECK(timeline.ranks[0][Activity::linear] == (layers * 12 + 3) * 100_us);
+  }
+}
+
+TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", "[engine][zero]") {
+  const Plan plan = two_ranks(1);
+  const auto end_of = [&](std::int64_t zero) {
+    const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = {.zero = zero}};
+    return Program(plan, options).step_end();
+  };
+  // fp32 gradients are twice as many bytes as bf16 parameters, and an all-reduce passes them around twice.
+  const Duration gradients = end_of(1).gradient / 1_GBps;
+  CHECK(gradient_reduction(end_of(0), bytewise_pool()) == 2 * gradients);
+  CHECK(gradient_reduction(end_of(1), bytewise_pool()) == gradients);
+  CHECK(parameter_gather(end_of(0), bytewise_pool()) == Duration{});
+  CHECK(2 * parameter_gather(end_of(1), bytewise_pool()) == gradients);
+  CHECK(end_of(0).optimizer.traffic == end_of(1).optimizer.traffic * 2);
+  CHECK(end_of(0).all_reduce);
+  CHECK(end_of(0).parameters == Bytes{});
+  CHECK(end_of(3).gradient == Bytes{});
+  CHECK(end_of(3).parameters == Bytes{});
+  CHECK(end_of(3).optimizer.traffic == end_of(1).optimizer.traffic);
+}
+
+TEST_CASE("parameters that are gathered faster than layers compute cost the first gathers and the last reductions",
+          "[engine][zero]") {
+  // Before the first layer; behind the head's, the first layer's and the embedding's backward.
+  for (const Grain grain : all_grains) {
+    for (const std::size_t micro_batches : {1, 3}) {
+      const Timeline timeline = run({.zero = 3}, {.gather = 1_us, .reduction = 1_us}, micro_batches, grain);
+      const auto count = static_cast<std::int64_t>(micro_batches);
+      CHECK(timeline.step_time == count * (kernels() + 4 * 1_us));
+      CHECK(timeline.ranks[0][Activity::grad_sync] == count * 4 * 1_us);
+    }
+  }
+}
+
+TEST_CASE("layers that compute faster than their parameters arrive go at the pace of the pool", "[engine][zero]") {
+  // Forward: a gather before the first layer, one beside each but the last, which then computes. Backward: the first
+  // gather beside the head and its reduction behind; each layer's reduction, and each other layer's gather before it;
+  // the embedding's reduction.
+  for (const Grain grain : all_grains) {
+    const Timeline timeline = run({.zero = 3}, {.gather = 10_us, .reduction = 10_us}, 1, grain);
+    const std::int64_t in_forward = 1 + (layers - 1);
+    const std::int64_t in_backward = 2 + layers + (layers - 1) + 1;
+    CHECK(timeline.step_time == (in_forward + in_backward) * 10_us + forward_layer() + 1_us);
+    CHECK(timeline.ranks[0].total() == timeline.step_time);
+  }
+}
+
+TEST_CASE("gradients that are reduced beside the last backward leave those of its first layer and of the tables",
+          "[engine][zero]") {
+  for (const Grain grain : all_grains) {
+    const Pool pool{.gather = 1_us, .reduction = 1_us};
+    const PoolSharding beside{.zero = 1, .overlap_grad_reduce = true};
+    // The head's, the first layer's and the embedding's; then the gather of the parameters.
+    CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 3 * 1_us + 1_us);
+  }
+}
+
+TEST_CASE("parameters that are gathered beside the first forward leave those of the tables and the first layer",
+          "[engine][zero]") {
+  for (const Grain grain : all_grains) {
+    const Pool pool{.gather = 1_us, .reduction = 2_us};
+    const PoolSharding beside{.zero = 1, .overlap_param_gather = true};
+    CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 1_us + 2_us);
+  }
+}
+
+TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with the gradients of it",
+          "[engine][zero][pipeline]") {
+  const Plan plan = plan_of(2, 4, {{{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}});
+  for (const Grain grain : all_grains) {
+    // Fast enough for all other chunks to have theirs in time.
+    const auto step_time = [&](const PoolSharding& sharding, Bandwidth rate) {
+      HandMachine world(one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
+      world.machine.pool_all_gather = [=](Bytes bytes) { return bytes / rate; };
+      world.machine.pool_reduce_scatter = world.machine.pool_all_gather;
+      const LoweringOptions options{.model = one_head_model(4),
+                                    .mesh = {.hdp = 2, .pp = 2},
+                                    .pipeline = {PipelineSchedule::interleaved, 2},
+                                    .sharding = sharding};
+      return simulate(Program(plan, options), world.machine, grain).step_time;
+    };
+    const Bandwidth rate = 1000_GBps;
+    const PoolSharding beside{.overlap_grad_reduce = true, .overlap_param_gather = true};
+    // The first of four chunks: a layer and the embedding. Gradients are fp32, parameters bf16.
+    const std::int64_t first_chunk = layer_parameter_count(one_head_model(4)) + 1000 * 64;
+    const Duration exposed = Bytes(first_chunk * 2) / rate + Bytes(first_chunk * 4) / rate;
+    const Duration kernels = step_time(beside, 1000000_GBps);
+    CHECK(step_time(beside, rate).seconds() == Approx((kernels + exposed).seconds()).epsilon(1e-3));
+    // A stage has two layers and one table.
+    const Duration whole = Bytes(2 * first_chunk * 2) / rate + Bytes(2 * first_chunk * 4) / rate;
+    CHECK(step_time({}, rate) > kernels + exposed);
+    CHECK(step_time({}, rate) < kernels + whole);
+  }
+}
+
+// ---- Tensor parallelism
+
+struct TensorParallel {
+  bool sequence_parallel = true;
+  bool overlap = false;
+};
+
+Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
+  HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(8_us));
+  world.machine.tp = 4;
+  world.machine.tp_collective = [=](Bytes) { return collective; };
+  world.machine.tp_all_reduce = [=](Bytes) { return 3 * collective; };
+  const Plan plan = plan_of(1, layers, {{{0}, 1000}});
+  LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
+  options.dense.sequence_parallel = way.sequence_parallel;
+  options.overlap_tp = way.overlap;
+  return simulate(Program(plan, options), world.machine, grain).ranks[0];
+}
+
+TEST_CASE("without sequence parallelism a layer has two all-reduces forward and two backward", "[engine][tp]") {
+  for (const Grain grain : all_grains) {
+    // One behind the embedding, one behind the head's backward, and the gather of the loss.
+    CHECK(run({.sequence_parallel = false}, 1_us, grain)[Activity::tp_comm] == (4 * layers + 2) * 3_us + 1_us);
+  }
+}
+
+TEST_CASE("a collective beside its product leaves a chunk, or what is longer than the product", "[engine][tp]") {
+  for (const Grain grain : all_grains) {
+    // Eight a layer have a product, and the final norm's the head's product; the embedding has none, and the head's
+    // stay beside nothing.
+    const std::int64_t beside = 8 * layers + 1;
+    const std::int64_t alone = 2 + 2;
+    CHECK(run({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
+    CHECK(run({.overlap = true}, 20_us, grain)[Activity::tp_comm] == beside * (20_us - 8_us + 2_us) + alone * 20_us);
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim
