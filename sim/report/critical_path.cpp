@@ -111,7 +111,8 @@ class PathWalk {
     double speed = machine_.speed[group.front().index()];
     for (const WorkerId worker : group) speed = std::min(speed, machine_.speed[worker.index()]);
     Breakdown time = kernels_of(price(program_, link.pass, machine_), speed);
-    const Activity waiting = group.size() > 1 ? Activity::cp_comm : Activity::offload_stall;
+    const Activity of_its_own = group.size() > 1 ? Activity::cp_comm : Activity::offload_stall;
+    const Activity waiting = pipeline_.wave_size(link.pass) > 1 ? Activity::group_wait : of_its_own;
     time[waiting] += std::max(Duration{}, (link.end - link.begin) - time.total());
     return time;
   }

@@ -20,7 +20,7 @@ struct CriticalPass {
   Instant end;
   Duration message;  ///< Before `begin`: on the way from another stage.
   /// Of end - begin: the kernels of the slowest device of the group; what is left is waiting for messages of the ring
-  /// (cp_comm) or, without a ring, for copies (offload_stall).
+  /// (cp_comm) or, without a ring, for copies (offload_stall); in a wave of several, for each other (group_wait).
   Breakdown time;
 };
 

@@ -35,7 +35,7 @@ READERS = {
                             "sim/cluster/impl/fabric_reader.cpp", "sim/cluster/impl/expansion.cpp"],
     "study.schema.json": ["sim/study/study.cpp", "sim/study/point.cpp", "sim/study/lengths.cpp", "sim/study/background.cpp",
                           "sim/study/output_options.cpp", "sim/study/kernel_choice.cpp", "sim/study/catalog.cpp",
-                          "sim/plan/planner.cpp"],
+                          "sim/study/expert_options.cpp", "sim/plan/planner.cpp"],
     "plan.schema.json": ["sim/plan/plan_file.cpp"],
     "profile.schema.json": ["sim/profile/impl"],
 }
