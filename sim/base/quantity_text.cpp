@@ -26,6 +26,15 @@ constexpr std::array<Unit, 8> count_units{{{"Ki", 1024.0},
                                            {"G", 1e9}}};
 constexpr std::array<Unit, 8> time_units{
     {{"ps", 1.0}, {"ns", 1e3}, {"us", 1e6}, {"µs", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}, {"h", 3600e12}}};
+constexpr std::array<Unit, 9> long_time_units{{{"us", 1e-6},
+                                               {"ms", 1e-3},
+                                               {"s", 1.0},
+                                               {"min", 60.0},
+                                               {"h", 3600.0},
+                                               {"d", 86400.0},
+                                               {"days", 86400.0},
+                                               {"year", 365 * 86400.0},
+                                               {"years", 365 * 86400.0}}};
 constexpr std::array<Unit, 9> byte_units{{{"B", 1.0},
                                           {"kB", 1e3},
                                           {"MB", 1e6},
@@ -138,6 +147,10 @@ Parsed<std::int64_t> parse_count(std::string_view text) {
 Parsed<Duration> parse_duration(std::string_view text) {
   return converted<Duration>(text, {"a time", "{0} us, {0} ms or {0} s", time_units},
                              [](double ps) { return Duration::picoseconds(std::llround(ps)); });
+}
+
+Parsed<double> parse_seconds(std::string_view text) {
+  return parse_scaled(text, {"a time", "{0} s, {0} h, {0} d or {0} years", long_time_units});
 }
 
 Parsed<Bytes> parse_bytes(std::string_view text) {

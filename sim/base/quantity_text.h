@@ -22,6 +22,8 @@ struct Parsed {
 [[nodiscard]] Parsed<std::int64_t> parse_count(std::string_view text);
 /// A time with its unit: `5 us`, `1.5ms`, `2 s`, `300 ns`, `10 min`, `2 h`.
 [[nodiscard]] Parsed<Duration> parse_duration(std::string_view text);
+/// The same in seconds, also what a Duration cannot hold, with days and years of 365 of them: `90 d`, `3 years`.
+[[nodiscard]] Parsed<double> parse_seconds(std::string_view text);
 /// An amount of data with its unit: `80 GB` (1e9), `64 MiB` (2^20), `512 B`.
 [[nodiscard]] Parsed<Bytes> parse_bytes(std::string_view text);
 /// A data rate with its unit: `50 GB/s` (bytes) or `400 Gbit/s` (bits).

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <iterator>
 #include <utility>
@@ -95,6 +97,59 @@ Table& connections(Table& table, const ConnectionUse& use, const MemoryUse& memo
   return memory.connections ? table.number(memory.connections->gigabytes()) : table.empty();
 }
 
+bool any_has(const std::vector<Run>& runs, bool (*has)(const RunMetrics&)) {
+  return std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return has(run.metrics); });
+}
+
+// Columns of what only some studies ask for: empty for runs without it.
+class AskedFor {
+ public:
+  explicit AskedFor(const std::vector<Run>& runs)
+      : goodput_(any_has(runs, [](const RunMetrics& metrics) { return metrics.goodput.has_value(); })),
+        uncertainty_(any_has(runs, [](const RunMetrics& metrics) { return metrics.uncertainty.has_value(); })) {}
+
+  void names(Table& table) const {
+    if (goodput_) table.texts({"checkpoint_every_steps", "goodput", "goodput_simulated", "goodput_simulated_error"});
+    if (!uncertainty_) return;
+    for (const char* figure : figures_) {
+      for (const char* percent : {"p5", "p50", "p95"}) table.text(fmt::format("{}_{}_resampled", figure, percent));
+    }
+  }
+
+  void values(Table& table, const RunMetrics& metrics) const {
+    if (goodput_) goodput(table, metrics.goodput);
+    if (!uncertainty_) return;
+    const std::optional<Uncertainty>& found = metrics.uncertainty;
+    interval(table, found ? std::optional(found->step_time_s) : std::nullopt);
+    interval(table, found ? std::optional(found->tokens_per_s) : std::nullopt);
+    interval(table, found ? std::optional(found->tokens_per_s_per_gpu) : std::nullopt);
+    interval(table, found ? std::optional(found->mfu) : std::nullopt);
+    interval(table, found ? found->speedup : std::nullopt);
+  }
+
+ private:
+  static constexpr std::array figures_ = {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "speedup"};
+
+  static void goodput(Table& table, const std::optional<Goodput>& found) {
+    if (!found) {
+      table.empty().empty().empty().empty();
+      return;
+    }
+    table.number(found->every_steps).number(found->share).number(found->simulated).number(found->simulated_error);
+  }
+
+  static void interval(Table& table, const std::optional<Percentiles>& found) {
+    if (!found) {
+      table.empty().empty().empty();
+      return;
+    }
+    table.number(found->p5).number(found->p50).number(found->p95);
+  }
+
+  bool goodput_;
+  bool uncertainty_;
+};
+
 }  // namespace
 
 std::string csv_field(std::string_view text) {
@@ -106,14 +161,16 @@ std::string csv_field(std::string_view text) {
 
 std::string runs_csv(const std::vector<Run>& runs) {
   Table table;
+  const AskedFor asked_for(runs);
   key_names(table, runs)
       .texts({"gpus", "steps", "step_time_mean_s", "step_time_p5_s", "step_time_p50_s", "step_time_p95_s",
               "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "versus", "speedup_mean", "speedup_p5", "speedup_p95"})
       .breakdown_names()
       .busy_names()
       .texts({"device_peak_gb", "host_peak_gb", "fits", "measured_share", "interpolated_share", "extrapolated_share",
-              "formula_share", "events", "peers", "groups", "connections_gb"})
-      .end_row();
+              "formula_share", "events", "peers", "groups", "connections_gb"});
+  asked_for.names(table);
+  table.end_row();
   for (const Run& run : runs) {
     const RunMetrics& metrics = run.metrics;
     percentiles(key(table, run.info).number(run.info.gpus).number(metrics.steps), metrics.step_time_s)
@@ -123,7 +180,9 @@ std::string runs_csv(const std::vector<Run>& runs) {
     busy(speedup(table, metrics.speedup).breakdown(metrics.breakdown), metrics.busy);
     memory(table, metrics.memory).number(metrics.fits);
     for (const double share : metrics.evidence) table.number(share);
-    connections(table.number(metrics.events), metrics.connections, metrics.memory).end_row();
+    connections(table.number(metrics.events), metrics.connections, metrics.memory);
+    asked_for.values(table, metrics);
+    table.end_row();
   }
   return table.take();
 }

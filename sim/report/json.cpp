@@ -54,6 +54,36 @@ Json memory_json(const Run& run) {
           {"fits", run.metrics.fits}};
 }
 
+Json goodput_json(const Goodput& goodput) {
+  return {{"mtbf_s", goodput.mtbf_s},
+          {"young_s", goodput.young_s},
+          {"daly_s", goodput.daly_s},
+          {"checkpoint_every_steps", goodput.every_steps},
+          {"share", goodput.share},
+          {"simulated", goodput.simulated},
+          {"simulated_error", goodput.simulated_error}};
+}
+
+Json percentiles_json(const Percentiles& values) {
+  return {{"mean", values.mean}, {"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
+}
+
+Json uncertainty_json(const Uncertainty& uncertainty) {
+  Json shares = Json::array();
+  for (const VarianceShare& each : uncertainty.shares) {
+    shares.push_back({{"source", each.source}, {"share", each.share}, {"deviation", each.deviation}});
+  }
+  return {{"samples", uncertainty.samples},
+          {"step_time_s", percentiles_json(uncertainty.step_time_s)},
+          {"tokens_per_s", percentiles_json(uncertainty.tokens_per_s)},
+          {"tokens_per_s_per_gpu", percentiles_json(uncertainty.tokens_per_s_per_gpu)},
+          {"mfu", percentiles_json(uncertainty.mfu)},
+          {"speedup", uncertainty.speedup ? percentiles_json(*uncertainty.speedup) : Json()},
+          {"variance", shares},
+          {"unknown", uncertainty.unknown},
+          {"advice", uncertainty.advice}};
+}
+
 Json run_json(const Run& run) {
   const RunMetrics& metrics = run.metrics;
   Json point = Json::object();
@@ -69,29 +99,32 @@ Json run_json(const Run& run) {
   }
   const Percentiles& time = metrics.step_time_s;
   const BusyTimes& busy = metrics.busy;
-  return Json{{"point", point},
-              {"plan", run.info.plan},
-              {"profile", run.info.profile},
-              {"gpus", run.info.gpus},
-              {"background", background},
-              {"steps", metrics.steps},
-              {"step_time_s", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
-              {"tokens_per_s", metrics.tokens_per_s},
-              {"tokens_per_s_per_gpu", metrics.tokens_per_s_per_gpu},
-              {"mfu", metrics.mfu},
-              {"speedup", speedup},
-              {"breakdown_s", breakdown_json(metrics.breakdown)},
-              {"rank_busy_s",
-               {{"min", seconds_of(busy.min)},
-                {"mean", seconds_of(busy.mean)},
-                {"max", seconds_of(busy.max)},
-                {"std", seconds_of(busy.deviation)}}},
-              {"capacity", run.info.capacity},
-              {"memory_gb", memory_json(run)},
-              {"connections", {{"peers", metrics.connections.peers}, {"groups", metrics.connections.groups}}},
-              {"not_modelled", run.info.not_modelled},
-              {"evidence", evidence_json(metrics.evidence)},
-              {"events", metrics.events}};
+  Json json{{"point", point},
+            {"plan", run.info.plan},
+            {"profile", run.info.profile},
+            {"gpus", run.info.gpus},
+            {"background", background},
+            {"steps", metrics.steps},
+            {"step_time_s", percentiles_json(time)},
+            {"tokens_per_s", metrics.tokens_per_s},
+            {"tokens_per_s_per_gpu", metrics.tokens_per_s_per_gpu},
+            {"mfu", metrics.mfu},
+            {"speedup", speedup},
+            {"breakdown_s", breakdown_json(metrics.breakdown)},
+            {"rank_busy_s",
+             {{"min", seconds_of(busy.min)},
+              {"mean", seconds_of(busy.mean)},
+              {"max", seconds_of(busy.max)},
+              {"std", seconds_of(busy.deviation)}}},
+            {"capacity", run.info.capacity},
+            {"memory_gb", memory_json(run)},
+            {"connections", {{"peers", metrics.connections.peers}, {"groups", metrics.connections.groups}}},
+            {"not_modelled", run.info.not_modelled},
+            {"evidence", evidence_json(metrics.evidence)},
+            {"events", metrics.events}};
+  if (metrics.goodput) json["goodput"] = goodput_json(*metrics.goodput);
+  if (metrics.uncertainty) json["uncertainty"] = uncertainty_json(*metrics.uncertainty);
+  return json;
 }
 
 }  // namespace

@@ -12,10 +12,6 @@
 namespace hdpsim {
 namespace {
 
-Percentiles percentiles_of(const std::vector<double>& values, double mean) {
-  return {mean, percentile(values, 0.05), percentile(values, 0.5), percentile(values, 0.95)};
-}
-
 std::vector<double> step_seconds(const RunResult& result) {
   std::vector<double> seconds;
   seconds.reserve(result.steps.size());
@@ -79,22 +75,14 @@ Flops model_flops(const Transformer& model, const Batch& batch) {
   return layer * static_cast<double>(model.layers) + training_linear_flops(model, batch.tokens());
 }
 
-double percentile(std::vector<double> values, double p) {
-  HDPSIM_CHECK(!values.empty() && p >= 0 && p <= 1, "percentile {} of {} values", p, values.size());
-  std::sort(values.begin(), values.end());
-  const double place = p * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   HDPSIM_CHECK(!result.steps.empty(), "a run of '{}' without a step", info.plan);
   RunMetrics metrics;
   metrics.steps = static_cast<std::int64_t>(result.steps.size());
   metrics.breakdown = mean_breakdown(result);
   const std::vector<double> seconds = step_seconds(result);
-  metrics.step_time_s = percentiles_of(seconds, seconds_of(metrics.breakdown.total()));
+  metrics.step_time_s = percentiles_of(seconds);
+  metrics.step_time_s.mean = seconds_of(metrics.breakdown.total());  // as the breakdown rounds it
 
   const double total_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   double tokens = 0;
@@ -112,6 +100,7 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   metrics.evidence = evidence_shares(result, total_s * static_cast<double>(result.ranks.size()));
   add_totals(result, metrics);
   metrics.fits = metrics.memory.device <= info.device_memory && metrics.memory.host <= info.host_memory;
+  if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
   return metrics;
 }
 
@@ -133,8 +122,13 @@ void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus) 
     run.metrics = metrics_of(run.info, run.result);
     if (run.info.plan == versus) baselines[run.info.point] = &run.result;
   }
-  if (!versus) return;
-  for (Run& run : runs) run.metrics.speedup = speedup_over(*versus, *baselines.at(run.info.point), run.result);
+  for (Run& run : runs) {
+    const RunResult* baseline = versus ? baselines.at(run.info.point) : nullptr;
+    if (baseline != nullptr) run.metrics.speedup = speedup_over(*versus, *baseline, run.result);
+    if (!run.info.uncertainty) continue;
+    const double peak = run.info.peak.per_second() * static_cast<double>(run.info.gpus);
+    run.metrics.uncertainty = uncertainty_of(*run.info.uncertainty, run.result, baseline, run.info.gpus, peak);
+  }
 }
 
 }  // namespace hdpsim

@@ -8,7 +8,9 @@
 
 #include "sim/document/document.h"
 #include "sim/model/transformer.h"
+#include "sim/report/goodput.h"
 #include "sim/report/step_result.h"
+#include "sim/report/uncertainty.h"
 #include "sim/trace/sequence.h"
 
 namespace hdpsim {
@@ -17,17 +19,6 @@ namespace hdpsim {
 /// sequence, forward and backward in all layers, and the linear work of every token. What a plan computes twice or
 /// throws away does not count.
 [[nodiscard]] Flops model_flops(const Transformer& model, const Batch& batch);
-
-/// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: place p (n
-/// - 1) of the sorted values. Requires at least one value (checked).
-[[nodiscard]] double percentile(std::vector<double> values, double p);
-
-struct Percentiles {
-  double mean = 0;
-  double p5 = 0;
-  double p50 = 0;
-  double p95 = 0;
-};
 
 /// What stands still during a run: who ran what on which cluster.
 struct RunInfo {
@@ -55,6 +46,9 @@ struct RunInfo {
   Bytes host_memory;                        ///< One device's share.
   std::int64_t capacity = 0;                ///< Tokens that a rank holds per micro-batch.
   std::vector<std::string> not_modelled{};  ///< Keys that the profile would need.
+  std::int64_t nodes = 1;                   ///< That fail, if any do:
+  std::optional<FailureModel> failures{};
+  std::optional<UncertaintyModel> uncertainty{};
 };
 
 struct Speedup {
@@ -81,6 +75,8 @@ struct RunMetrics {
       evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.
   std::uint64_t events = 0;
   PhaseTimes phases;
+  std::optional<Goodput> goodput;          ///< At the mean step time; nothing if nodes do not fail.
+  std::optional<Uncertainty> uncertainty;  ///< Nothing if it was not asked for.
 };
 
 [[nodiscard]] RunMetrics metrics_of(const RunInfo& info, const RunResult& result);

@@ -36,6 +36,13 @@ PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
   return *this;
 }
 
+void add_data_wait(Duration wait, StepResult& step) {
+  step.time += wait;
+  step.mean[Activity::data_wait] += wait;
+  step.memory.at += wait;
+  for (Duration* busy : {&step.busy.min, &step.busy.mean, &step.busy.max}) *busy += wait;
+}
+
 void BreakdownMean::add(const Breakdown& breakdown) {
   for (std::size_t i = 0; i < activity_count; ++i) sums_[i] += breakdown[static_cast<Activity>(i)].picoseconds();
   ++count_;

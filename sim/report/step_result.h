@@ -51,7 +51,13 @@ struct StepResult {
   MemoryUse memory;
   std::uint64_t events = 0;
   PhaseTimes phases;
+  /// By CostFamily: change of the step's time per relative change of the family's costs. Empty unless it was asked for.
+  std::vector<Duration> slopes{};
+  std::vector<Duration> loading{};  ///< What each stage of loading its batch takes; empty if that is not modelled.
 };
+
+/// The step waits for its data before it begins, and with it all of its ranks.
+void add_data_wait(Duration wait, StepResult& step);
 
 /// The fullest ranks of one step.
 struct StepMemory {
@@ -72,6 +78,8 @@ struct RunResult {
 class BreakdownMean {
  public:
   void add(const Breakdown& breakdown);
+  /// Time that comes on top of what was added, in all.
+  void extend(Activity activity, Duration time) { sums_[static_cast<std::size_t>(activity)] += time.picoseconds(); }
   /// In whole picoseconds; what rounding loses goes to the largest activity, so that the parts sum to the mean of the
   /// totals.
   [[nodiscard]] Breakdown mean() const;

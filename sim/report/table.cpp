@@ -126,14 +126,70 @@ std::string memory_advice(const Run& run) {
   return "use a larger mesh.tp or a smaller mesh.capacity";
 }
 
+std::string name_of(const Run& run) {
+  const std::string point = point_title(run.info, false);
+  return point.empty() ? run.info.plan : fmt::format("{} at {}", run.info.plan, point);
+}
+
 // One line a run that does not fit: what fills the device, and what would help.
 std::string memory_lines(const std::vector<Run>& runs) {
   std::string text;
   for (const Run& run : runs) {
     if (run.metrics.fits || run.metrics.memory.parts.total() == Bytes{}) continue;
-    const std::string point = point_title(run.info, false);
-    text += fmt::format("{}{} does not fit: {}; {}\n", run.info.plan, point.empty() ? "" : fmt::format(" at {}", point),
-                        largest_parts(run.metrics.memory.parts), memory_advice(run));
+    text += fmt::format("{} does not fit: {}; {}\n", name_of(run), largest_parts(run.metrics.memory.parts),
+                        memory_advice(run));
+  }
+  return text;
+}
+
+std::string hours(double seconds) {
+  return seconds < 3600 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string goodput_lines(const std::vector<Run>& runs) {
+  std::string text;
+  for (const Run& run : runs) {
+    if (!run.metrics.goodput) continue;
+    const Goodput& goodput = *run.metrics.goodput;
+    text += fmt::format(
+        "{}: goodput {:.1f}% (simulated {:.1f} +- {:.1f}%), a failure every {}, a checkpoint every {} {} "
+        "(Daly {}, Young {})\n",
+        name_of(run), 100 * goodput.share, 100 * goodput.simulated, 100 * goodput.simulated_error,
+        hours(goodput.mtbf_s), goodput.every_steps, goodput.every_steps == 1 ? "step" : "steps", hours(goodput.daly_s),
+        hours(goodput.young_s));
+  }
+  return text;
+}
+
+// "attention_backward 61%, batches 30%": of the variance.
+std::string variance_text(const Uncertainty& uncertainty) {
+  std::vector<std::string> parts;
+  for (const VarianceShare& each : uncertainty.shares) {
+    if (each.share < share_worth_naming || parts.size() == most_shares) break;
+    parts.push_back(fmt::format("{} {:.0f}%", each.source, 100 * each.share));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string uncertainty_line(const Run& run) {
+  const Uncertainty& found = *run.metrics.uncertainty;
+  const auto seconds = [](double value) { return duration_text(Duration::seconds(value)); };
+  std::string text = fmt::format("{}: step time {} to {}", name_of(run), seconds(found.step_time_s.p5),
+                                 seconds(found.step_time_s.p95));
+  if (found.speedup) text += fmt::format(", speed-up {:.2f} to {:.2f}x", found.speedup->p5, found.speedup->p95);
+  const std::string variance = variance_text(found);
+  if (!variance.empty()) text += fmt::format("; of the variance: {}", variance);
+  if (!found.unknown.empty()) text += fmt::format("; taken as exact: {}", fmt::join(found.unknown, ", "));
+  if (!found.advice.empty()) text += fmt::format("; to narrow it: {}", found.advice);
+  return text + "\n";
+}
+
+std::string uncertainty_lines(const std::vector<Run>& runs) {
+  std::string text;
+  for (const Run& run : runs) {
+    if (!run.metrics.uncertainty) continue;
+    if (text.empty()) text = fmt::format("p5 to p95 of {} samples:\n", run.metrics.uncertainty->samples);
+    text += uncertainty_line(run);
   }
   return text;
 }
@@ -141,7 +197,7 @@ std::string memory_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) +
+  return memory_lines(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 
