@@ -1,6 +1,7 @@
 #include "sim/app/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
+#include "sim/study/without.h"
 
 namespace hdpsim::app {
 
@@ -30,6 +32,15 @@ CLI::Option* add_format(CLI::App& command, Format& format) {
   return command.add_option_function<std::string>("--format", read, "What to print: table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->type_name("FORMAT");
+}
+
+void add_without(CLI::App& command, std::vector<std::string>& names) {
+  command
+      .add_option("--without", names,
+                  fmt::format("Turn a mechanism off, as --set could; may be given several times: {}",
+                              fmt::join(mechanism_names(), ", ")))
+      ->type_name("MECHANISM")
+      ->allow_extra_args(false);
 }
 
 void print(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/report/format.h"
 
@@ -53,6 +54,9 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t&
                        std::int64_t least = 1);
 /// `--format table|csv|json`.
 CLI::Option* add_format(CLI::App& command, Format& format);
+
+/// `--without MECHANISM`, which may be given several times.
+void add_without(CLI::App& command, std::vector<std::string>& names);
 
 /// Writes to standard output; MachineError if it does not take it.
 void print(const std::string& text);

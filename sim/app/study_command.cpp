@@ -19,6 +19,7 @@ namespace {
 struct StudyOptions {
   std::string file;
   std::vector<std::string> overrides;
+  std::vector<std::string> without;
   std::string out;
   Format format = Format::table;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -35,7 +36,7 @@ int run_command(const StudyOptions& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where runs are kept");
   Catalog catalog(session.data_folder);
-  const Study study = load_study(options.file, options.overrides, catalog);
+  const Study study = load_study(options.file, options.overrides, catalog, options.without);
   std::optional<RunStore> store;
   if (!options.out.empty()) {
     prepare_folder(options.out);
@@ -80,6 +81,7 @@ void add_study_command(CLI::App& app, Session& session) {
   command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  add_without(*command, options.without);
   command
       ->add_option(
           "--out", options.out,

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct ValidateOptions {
   std::vector<std::string> sets;
+  std::vector<std::string> without;
   std::string out;
   Format format = Format::table;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -52,7 +53,9 @@ std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog&
 int run_command(const ValidateOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   std::vector<ValidationStudy> sets;
-  for (const fs::path& path : chosen_sets(options, catalog)) sets.push_back(load_validation(path.string(), catalog));
+  for (const fs::path& path : chosen_sets(options, catalog)) {
+    sets.push_back(load_validation(path.string(), catalog, options.without));
+  }
   if (!options.out.empty()) prepare_folder(options.out);
 
   catch_stop_signals();
@@ -82,6 +85,7 @@ void add_validate_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("validate", "Lay predictions beside published measurements");
   ValidateOptions& options = add_command(*command, session, run_command);
   command->add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
+  add_without(*command, options.without);
   command
       ->add_option("--out", options.out,
                    "Write validation.json, validation.csv, sets.csv and a page, validation.html, there")

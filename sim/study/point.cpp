@@ -11,6 +11,7 @@
 #include "sim/report/values.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
+#include "sim/study/failures.h"
 #include "sim/study/fingerprint.h"
 #include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
@@ -70,6 +71,16 @@ class PointReader {
       const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
       point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
     }
+    if (const Value* noise = study.find("noise")) point_.conditions.noise = read_noise(*noise, diagnostics_);
+    if (const Value* faults = study.find("faults")) {
+      point_.conditions.faults = read_faults(*faults, point_.cluster, point_.steps, diagnostics_);
+    }
+    if (const Value* failures = study.find("failures")) point_.failures = read_failures(*failures, diagnostics_);
+    if (const Value* uncertainty = study.find("uncertainty")) {
+      point_.uncertainty = read_uncertainty(*uncertainty, diagnostics_);
+    }
+    if (const Value* loading = study.find("loading")) point_.loading = read_loading(*loading, diagnostics_);
+    if (const Value* planner = study.find("planner")) read_planner(*planner);
     for (const std::string_view key : whole_study_keys) (void)study.find(key);
     for (const std::string_view key : {"sweep", "background"}) (void)study.find(key);
     study.finish();
@@ -195,6 +206,21 @@ class PointReader {
     const Value* reserve = memory.find("reserve");
     if (reserve != nullptr && reserve->text != "auto") rules.reserve = hdpsim::read<Bytes>(*reserve, diagnostics_);
     memory.finish();
+  }
+
+  void read_planner(const Value& value) {
+    MapReader planner(value, "the planner", diagnostics_);
+    const Value* knows = planner.find("knows");
+    planner.finish();
+    if (knows == nullptr) return;
+    if (!knows->is_sequence()) {
+      diagnostics_.error(knows->position, "what planners know must be a list", "write knows: [speeds, faults]");
+    }
+    for (const Value& item : knows->items) {
+      const auto choice = read_choice(item, "thing to know", {"speeds", "faults"}, diagnostics_);
+      if (choice == 0) point_.knows.speeds = true;
+      if (choice == 1) point_.knows.faults = true;
+    }
   }
 
   void read_connections(MapReader& mesh) {

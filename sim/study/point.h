@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/device_conditions.h"
 #include "sim/cluster/node_list.h"
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
@@ -20,8 +21,11 @@
 #include "sim/plan/connection_table.h"
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
+#include "sim/report/goodput.h"
 #include "sim/study/catalog.h"
 #include "sim/study/expert_options.h"
+#include "sim/study/loading.h"
+#include "sim/study/uncertainty_options.h"
 #include "sim/trace/batch_source.h"
 #include "sim/trace/trace_file.h"
 
@@ -40,6 +44,13 @@ struct BackgroundSpec {
   [[nodiscard]] std::int64_t gpus(const ClusterSpec& cluster) const { return nodes.devices(cluster); }
   /// "llama-7b with static", "permutation".
   [[nodiscard]] std::string what() const;
+};
+
+/// `planner: {knows: [speeds, faults]}`: what planners are told of devices that differ. By default nothing: a plan is
+/// made for devices that are all alike.
+struct PlannerKnowledge {
+  bool speeds = false;  ///< Those of the cluster.
+  bool faults = false;  ///< Those of the step that is planned.
 };
 
 /// The checked values of one point of a study.
@@ -63,6 +74,11 @@ struct PointSpec {
   BatchOptions batch;
   std::int64_t steps = 0;
   Grain grain = Grain::fluid;
+  DeviceConditions conditions;  ///< Of all devices, also those of other jobs.
+  PlannerKnowledge knows;
+  std::optional<FailureModel> failures;
+  std::optional<UncertaintyOptions> uncertainty;
+  std::optional<LoadingSpec> loading;  ///< Nothing: data is always there.
   std::vector<BackgroundSpec> background;
   std::uint64_t fingerprint = 0;  ///< Of the profile, the models and the lengths.
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sim/document/document.h"
-#include "sim/study/override.h"
 
 namespace hdpsim {
 
@@ -17,10 +16,10 @@ void Problems::add(const Diagnostics& found, const Position& where) {
   }
 }
 
-void Problems::throw_if_any(const std::string& overrides) const {
+void Problems::throw_if_any(const std::map<std::string, std::string>& texts) const {
   if (empty()) return;
   Diagnostics complete = diagnostics_;
-  complete.add_source(override_source, overrides);
+  for (const auto& [name, text] : texts) complete.add_source(name, text);
   std::set<std::string> files;
   for (const auto& [file, line, column, message] : seen_) {
     if (line > 0) files.insert(file);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -15,9 +16,9 @@ class Problems {
   /// Problems without a place get `where`.
   void add(const Diagnostics& found, const Position& where);
   [[nodiscard]] bool empty() const { return diagnostics_.empty(); }
-  /// Throws InputError with the lines of all files that the problems name; `overrides` is the text of the `--set`
-  /// options.
-  void throw_if_any(const std::string& overrides) const;
+  /// Throws InputError with the lines of all files that the problems name; `texts` are by name those that are no files,
+  /// as the `--set` options.
+  void throw_if_any(const std::map<std::string, std::string>& texts) const;
 
  private:
   Diagnostics diagnostics_;

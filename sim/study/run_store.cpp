@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/4";
+constexpr std::string_view schema = "hdpsim.run/5";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -29,6 +29,12 @@ std::array<Duration, count> durations_of(const Json& json) {
   std::array<Duration, count> times{};
   for (std::size_t i = 0; i < count; ++i) times[i] = Duration::picoseconds(json.at(i).get<std::int64_t>());
   return times;
+}
+
+Json slopes_json(const std::vector<Duration>& slopes) {
+  Json json = Json::array();
+  for (const Duration slope : slopes) json.push_back(slope.picoseconds());
+  return json;
 }
 
 Json breakdown_json(const Breakdown& breakdown) {
@@ -127,6 +133,7 @@ Json step_json(const StepResult& step) {
           {"connections", {step.connections.peers, step.connections.groups}},
           {"memory", memory_json(step.memory)},
           {"events", step.events},
+          {"slopes_ps", slopes_json(step.slopes)},
           {"phases_s",
            {step.phases.batch_s, step.phases.planner_s, step.phases.check_s, step.phases.simulation_s,
             step.phases.summary_s}}};
@@ -147,6 +154,8 @@ StepResult step_of(const Json& json) {
   step.connections = {json.at("connections").at(0), json.at("connections").at(1)};
   step.memory = memory_of(json.at("memory"));
   step.events = json.at("events");
+  for (const Json& slope : json.at("slopes_ps"))
+    step.slopes.push_back(Duration::picoseconds(slope.get<std::int64_t>()));
   const Json& phases = json.at("phases_s");
   step.phases = {phases.at(0), phases.at(1), phases.at(2), phases.at(3), phases.at(4)};
   return step;

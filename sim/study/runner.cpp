@@ -56,7 +56,7 @@ class RunInProgress {
   [[nodiscard]] std::size_t plan() const { return plan_; }
 
   /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(SimulatedStep& step, const NetworkModel& network) {
+  bool add(SimulatedStep& step, const PointSpec& spec, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
     add_bytes(step.links.main, links_.main);
@@ -66,6 +66,7 @@ class RunInProgress {
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
     if (--left_ > 0) return false;
+    if (spec.loading) wait_for_data(*spec.loading);
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     ranks_ = {};
@@ -80,6 +81,19 @@ class RunInProgress {
 
  private:
   static constexpr std::size_t reported_links = 64;
+
+  // Only here all steps are known: how long one waits depends on those before it.
+  void wait_for_data(const LoadingSpec& loading) {
+    std::vector<LoadedStep> steps;
+    steps.reserve(result_.steps.size());
+    for (const StepResult& step : result_.steps) steps.push_back({step.loading, step.time});
+    const std::vector<Duration> waits = data_waits(loading, steps);
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      add_data_wait(waits[i], result_.steps[i]);
+      time_ += waits[i];
+      for (BreakdownMean& rank : ranks_) rank.extend(Activity::data_wait, waits[i]);
+    }
+  }
 
   // Of the first step among several that are as full, in whatever order they come.
   void keep_fullest(SimulatedStep& step) {
@@ -173,7 +187,7 @@ class Runner {
     World& simulated = world.at(point);
     SimulatedStep step = simulate_step(point, run.plan(), task.step, simulated, study_.output.memory_ranks);
     const std::lock_guard lock(mutex_);
-    const bool finished = run.add(step, *simulated.machine().network);
+    const bool finished = run.add(step, point.spec, *simulated.machine().network);
     if (finished && options_.store != nullptr) options_.store->save(identity_of(run), run.result());
     ++progress_.steps_done;
     progress_.runs_done += finished ? 1 : 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <optional>
@@ -71,6 +72,48 @@ void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timel
     step.memory.push_back(memory.over_time(rank, timeline, point.work));
 }
 
+std::int64_t largest_share(const Plan& plan) {
+  std::int64_t largest = 0;
+  for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
+    std::int64_t tokens = 0;
+    for (const MicroBatchId id : schedule) tokens += plan.micro_batches[id.index()].tokens_per_rank();
+    largest = std::max(largest, tokens);
+  }
+  return largest;
+}
+
+// What loading the step's batch takes, and what its loaders hold in host memory all the time.
+void add_loading(const Plan& plan, const PointSpec& spec, SimulatedStep& step) {
+  const LoadingJob job{.ranks = spec.mesh.hdp,
+                       .devices_per_rank = spec.mesh.tp * spec.mesh.pp,
+                       .nodes = spec.nodes.count(spec.cluster),
+                       .tokens = step.result.tokens,
+                       .largest_share = largest_share(plan)};
+  step.result.loading = loading_stages(*spec.loading, job);
+  const Bytes held = loading_memory(*spec.loading, job);
+  step.result.memory.host += held;
+  for (RankMemory& rank : step.memory) {
+    for (MemorySample& sample : rank.samples) sample.host += held;
+  }
+}
+
+// By how much the step changes with each family's costs, the plan being the same: the difference quotient over one
+// standard deviation either way. Two simulations a family.
+std::vector<Duration> slopes_of(const StudyPoint& point, const Program& program) {
+  const PointSpec& spec = point.spec;
+  const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, spec.model.head_dim);
+  std::vector<Duration> slopes;
+  for (std::size_t i = 0; i < cost_families; ++i) {
+    const auto family = static_cast<CostFamily>(i);
+    const double change = std::min(0.5, nudge(errors[i]));
+    const auto time = [&](double factor) {
+      return simulate_plan(point, program, *point.make_world(family, factor)).step_time;
+    };
+    slopes.push_back((time(1 + change) - time(1 - change)).scaled(1 / (2 * change)));
+  }
+  return slopes;
+}
+
 // What runs beside a step of the main job: each job from its own step of the same number on.
 Background background_of(const StudyPoint& point, std::int64_t step, World& world) {
   Background background;
@@ -115,7 +158,11 @@ PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const Connection
 }
 
 Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {
-  return simulate(program, world.machine(), point.spec.grain, background_of(point, program.plan().step, world));
+  const PointSpec& spec = point.spec;
+  world.set_time_factors(spec.conditions.any()
+                             ? time_factors(spec.conditions, spec.cluster.devices, program.plan().step)
+                             : std::vector<double>{});
+  return simulate(program, world.machine(), spec.grain, background_of(point, program.plan().step, world));
 }
 
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
@@ -131,11 +178,16 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   phases.check_s = watch.lap();
 
   const LoweringOptions lowering = lowering_of(spec);
-  Timeline timeline = simulate_plan(point, Program(made, lowering), world);
+  const Program program(made, lowering);
+  Timeline timeline = simulate_plan(point, program, world);
   phases.simulation_s = watch.lap();
 
   SimulatedStep simulated{summary(made, batch, spec, timeline), {}, {}, {}};
+  if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
+    simulated.result.slopes = slopes_of(point, program);
+  }
   add_memory(made, point, timeline, memory_ranks, simulated);
+  if (spec.loading) add_loading(made, spec, simulated);
   phases.summary_s = watch.lap();
   simulated.result.phases = phases;
   simulated.ranks = std::move(timeline.ranks);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -19,6 +21,7 @@
 #include "sim/study/problems.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/sweep.h"
+#include "sim/study/without.h"
 
 namespace hdpsim {
 namespace {
@@ -87,6 +90,25 @@ std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
 }
 
+// Of every rank its slowest device, by the speeds and the faults that planners know of. Nothing if they know none.
+std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const World& world) {
+  if (!spec.knows.speeds && !spec.knows.faults) return {};
+  const std::vector<DeviceId> devices = world.devices();
+  const std::size_t per_rank = devices.size() / static_cast<std::size_t>(spec.mesh.hdp);
+  std::vector<double> of_cluster;
+  of_cluster.reserve(devices.size());
+  for (const DeviceId device : devices) of_cluster.push_back(spec.knows.speeds ? spec.cluster.speed_of(device) : 1.0);
+  const DeviceConditions conditions{{}, spec.knows.faults ? spec.conditions.faults : std::vector<Fault>{}};
+  return [=, count = spec.cluster.devices](std::int64_t step) {
+    const std::vector<double> factors = fault_factors(conditions, count, step);
+    std::vector<double> speeds(devices.size() / per_rank, std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      speeds[i / per_rank] = std::min(speeds[i / per_rank], of_cluster[i] / factors[devices[i].index()]);
+    }
+    return speeds;
+  };
+}
+
 PlanningContext planning_context(const PointSpec& spec, const World& world) {
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = world.ranks_per_node(),
@@ -97,13 +119,13 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .work = world.work_model(lowering_of(spec), spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
-          .host_tokens = host_tokens(spec)};
+          .host_tokens = host_tokens(spec),
+          .rank_speeds = known_speeds(spec, world)};
 }
 
 // The cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
-std::unique_ptr<World> world_of(const PointSpec& spec, Diagnostics& diagnostics) {
-  auto world =
-      World::make(spec.cluster, *spec.profile, spec.mesh, spec.placement, diagnostics, spec.connections, spec.nodes);
+std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& profile, Diagnostics& diagnostics) {
+  auto world = World::make(spec.cluster, profile, spec.mesh, spec.placement, diagnostics, spec.connections, spec.nodes);
   if (world == nullptr) return nullptr;
   for (const BackgroundSpec& other : spec.background) {
     if (other.job == nullptr) continue;
@@ -213,7 +235,7 @@ class PointMaker {
     point.world = number;
     if (is_new) {
       Diagnostics found;
-      world = world_of(point.spec, found);
+      world = world_of(point.spec, *point.spec.profile, found);
       problems_.add(found, where);
     }
     return world.get();
@@ -229,17 +251,62 @@ class PointMaker {
 
 }  // namespace
 
+namespace {
+
+std::unique_ptr<World> accepted_world(const PointSpec& spec, const DeviceProfile& profile) {
+  Diagnostics found;
+  std::unique_ptr<World> made = world_of(spec, profile, found);
+  HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
+  return made;
+}
+
+// What to measure to know a family better: the shapes that a full micro-batch has most of.
+std::array<std::string, cost_families> advice_for(const PointSpec& spec) {
+  const Transformer& model = spec.model;
+  const std::int64_t tp = spec.mesh.tp;
+  const std::string heads = fmt::format("{} heads of {} and {} key-value heads", model.heads / tp, model.head_dim,
+                                        std::max<std::int64_t>(1, model.kv_heads / tp));
+  const auto attention = [&](std::string_view direction) {
+    return fmt::format("calibrate attention {} at blocks of {} x {} and up to {} tokens, {}", direction,
+                       count_text(spec.capacity), count_text((spec.capacity + 1) / 2), count_text(spec.capacity),
+                       heads);
+  };
+  const Bytes keys_and_values = kv_bytes(model, spec.capacity, tp);
+  const Bytes hidden = hidden_bytes(model, spec.capacity);
+  return {attention("forward"),
+          attention("backward"),
+          fmt::format("calibrate matrix products of {} rows, {} wide", count_text(spec.capacity), model.hidden),
+          fmt::format("calibrate memory-bound kernels of {}", bytes_text(hidden / tp)),
+          fmt::format("calibrate messages of {}", bytes_text(keys_and_values)),
+          fmt::format("calibrate all-gathers of {} among {} GPUs", bytes_text(hidden), tp),
+          fmt::format("calibrate host copies of {}",
+                      bytes_text(activation_bytes(model, spec.capacity, tp, spec.recompute)))};
+}
+
+std::optional<UncertaintyModel> uncertainty_model(const PointSpec& spec) {
+  if (!spec.uncertainty) return std::nullopt;
+  return UncertaintyModel{.samples = spec.uncertainty->samples,
+                          .seed = spec.uncertainty->seed,
+                          .errors = errors_of(*spec.uncertainty, *spec.profile, spec.model.head_dim),
+                          .advice = advice_for(spec)};
+}
+
+}  // namespace
+
 std::unique_ptr<World> StudyPoint::make_world() const {
-  return make_world(spec.cluster);
+  return accepted_world(spec, *spec.profile);
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const {
-  Diagnostics found;
   PointSpec changed = spec;
   changed.cluster = cluster;
-  std::unique_ptr<World> made = world_of(changed, found);
-  HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
-  return made;
+  return accepted_world(changed, *spec.profile);
+}
+
+std::unique_ptr<World> StudyPoint::make_world(CostFamily family, double factor) const {
+  DeviceProfile profile = *spec.profile;
+  profile.factors[family] = factor;
+  return accepted_world(spec, profile);
 }
 
 RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
@@ -261,12 +328,21 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
           .capacity = spec.capacity,
-          .not_modelled = not_modelled(spec)};
+          .not_modelled = not_modelled(spec),
+          .nodes = spec.nodes.count(spec.cluster),
+          .failures = spec.failures,
+          .uncertainty = uncertainty_model(spec)};
 }
 
 namespace {
 
-Study study_of(Value root, const std::vector<std::string>& overrides, Catalog& catalog, Diagnostics diagnostics) {
+/// What the command line says of a study, for messages.
+struct CommandLine {
+  std::vector<std::string> overrides;
+  std::vector<std::string> without;
+};
+
+Study study_of(Value root, const CommandLine& command_line, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
   read_whole(root, study, diagnostics);
   const Value complete = with_defaults(std::move(root));
@@ -277,23 +353,26 @@ Study study_of(Value root, const std::vector<std::string>& overrides, Catalog& c
   PointMaker maker(study, catalog, problems);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
   read_output_of(complete, study, problems);
-  problems.throw_if_any(override_text(overrides));
+  problems.throw_if_any({{override_source, override_text(command_line.overrides)},
+                         {without_source, override_text(command_line.without)}});
   study.resolved = resolved(complete, catalog);
   return study;
 }
 
 }  // namespace
 
-Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog) {
+Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog,
+                 const std::vector<std::string>& without) {
   Diagnostics diagnostics;
   Value root = load_document(path, diagnostics);
   if (root.is_null()) diagnostics.throw_if_any();
   apply_overrides(root, overrides, diagnostics);
-  return study_of(std::move(root), overrides, catalog, std::move(diagnostics));
+  apply_without(root, without, diagnostics);
+  return study_of(std::move(root), {overrides, without}, catalog, std::move(diagnostics));
 }
 
 Study read_study(Value root, Catalog& catalog) {
-  return study_of(std::move(root), {}, catalog, {});
+  return study_of(std::move(root), {{}, {}}, catalog, {});
 }
 
 }  // namespace hdpsim

@@ -41,6 +41,8 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world() const;
   /// The same with another cluster of the same nodes.
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
+  /// The same where a family's costs are this many times what the profile says.
+  [[nodiscard]] std::unique_ptr<World> make_world(CostFamily family, double factor) const;
 };
 
 /// One policy of a study with its options.
@@ -65,8 +67,10 @@ struct Study {
 };
 
 /// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with
-/// every problem of the file, of what it names, and of every point of its sweep.
-[[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog);
+/// every problem of the file, of what it names, and of every point of its sweep. `without`: see apply_without(), after
+/// the overrides.
+[[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog,
+                               const std::vector<std::string>& without = {});
 /// The same for a study that stands in no file of its own; its paths are relative to the files of their positions.
 [[nodiscard]] Study read_study(Value root, Catalog& catalog);
 

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/study/override.h"
 #include "sim/study/problems.h"
+#include "sim/study/without.h"
 
 namespace hdpsim {
 namespace {
@@ -74,14 +76,17 @@ double predicted(const Run& run, Quantity quantity) {
 
 }  // namespace
 
-ValidationStudy load_validation(const std::string& path, Catalog& catalog) {
+ValidationStudy load_validation(const std::string& path, Catalog& catalog, const std::vector<std::string>& without) {
   Diagnostics diagnostics;
   auto set = load_validation_set(path, diagnostics);
   diagnostics.throw_if_any();
   ValidationStudy validation;
   validation.set = std::move(*set);
   Problems problems(diagnostics);
-  for (const ValidationCase& one : validation.set.cases) {
+  for (ValidationCase& one : validation.set.cases) {
+    Diagnostics of_options;
+    apply_without(one.study, without, of_options);
+    problems.add(of_options, {});
     validation.points.emplace_back();
     validation.reasons.emplace_back();
     try {
@@ -94,7 +99,7 @@ ValidationStudy load_validation(const std::string& path, Catalog& catalog) {
       if (validation.reasons.back().empty()) problems.add(error.diagnostics(), {path, 0, 0});
     }
   }
-  problems.throw_if_any({});
+  problems.throw_if_any({{without_source, override_text(without)}});
   return validation;
 }
 

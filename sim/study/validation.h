@@ -20,8 +20,9 @@ struct ValidationStudy {
 };
 
 /// InputError with every problem of the file and of every case of it, but for those that this program cannot simulate
-/// yet: these are kept with their reason.
-[[nodiscard]] ValidationStudy load_validation(const std::string& path, Catalog& catalog);
+/// yet: these are kept with their reason. `without`: see apply_without(), in every case.
+[[nodiscard]] ValidationStudy load_validation(const std::string& path, Catalog& catalog,
+                                              const std::vector<std::string>& without = {});
 
 /// Simulates every case that can be, on as many threads as wanted, and lays the published figures beside. Nothing if it
 /// was stopped.

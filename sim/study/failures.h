@@ -1,0 +1,12 @@
+#pragma once
+
+#include "sim/document/document.h"
+#include "sim/report/goodput.h"
+
+namespace hdpsim {
+
+/// Reads `{node_mtbf: 5 years, checkpoint: 60 s, restart: 10 min, interval: 30 min, seed: 1}`, of which `restart`
+/// (0 s), `interval` (auto: Daly's optimum) and `seed` may be left out. All problems are reported.
+[[nodiscard]] FailureModel read_failures(const Value& value, Diagnostics& diagnostics);
+
+}  // namespace hdpsim

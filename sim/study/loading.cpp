@@ -1,0 +1,136 @@
+#include "sim/study/loading.h"
+
+#include <algorithm>
+
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double most_processes = 1e7;
+constexpr double most_prefetch = 1000;
+constexpr double most_bytes_per_token = 1e9;
+
+Duration transfer(Bytes bytes, const std::optional<Bandwidth>& rate) {
+  return rate ? bytes / *rate : Duration{};
+}
+
+Duration preparation(const LoadingSpec& spec, std::int64_t tokens) {
+  if (!spec.tokens_per_s) return {};
+  return Duration::seconds(static_cast<double>(tokens) / (*spec.tokens_per_s * static_cast<double>(spec.processes)));
+}
+
+Duration planning_ahead(const LoadingSpec& spec) {
+  return spec.plan_ahead ? spec.planner : Duration{};
+}
+
+std::vector<Duration> spmd_stages(const LoadingSpec& spec, const LoadingJob& job) {
+  const Bytes batch = spec.bytes_per_token * job.tokens;
+  const Duration read =
+      std::max(transfer(batch * job.ranks, spec.storage), transfer(batch * job.ranks_per_node(), spec.network));
+  return {read + preparation(spec, job.tokens) + planning_ahead(spec)};
+}
+
+std::vector<Duration> remote_stages(const LoadingSpec& spec, const LoadingJob& job) {
+  const Bytes batch = spec.bytes_per_token * job.tokens;
+  const Bytes of_a_node = Bytes((batch.count() - 1) / job.nodes + 1);
+  const Duration read = std::max(transfer(batch, spec.storage), transfer(of_a_node, spec.network));
+  const Bytes slices = spec.bytes_per_token * job.largest_share * job.ranks_per_node();
+  return {read + preparation(spec, job.tokens), planning_ahead(spec), transfer(slices, spec.network)};
+}
+
+/// A run in which every step waits for its batch.
+class LoadedRun {
+ public:
+  LoadedRun(const LoadingSpec& spec, const std::vector<LoadedStep>& steps)
+      : spec_(spec), steps_(steps), free_(steps.front().stages.size()) {}
+
+  /// How long the next step waits.
+  Duration next() {
+    const LoadedStep& step = steps_[begins_.size() % steps_.size()];
+    Instant loaded = loading_begins();
+    for (std::size_t stage = 0; stage < free_.size(); ++stage) {
+      loaded = std::max(loaded, free_[stage]) + step.stages[stage];
+      free_[stage] = loaded;
+    }
+    const Instant due = ended_;
+    const Instant planned = spec_.plan_ahead ? due : due + spec_.planner;
+    const Instant begin = std::max(planned, loaded);
+    begins_.push_back(begin);
+    ended_ = begin + step.time;
+    return begin - due;
+  }
+
+ private:
+  [[nodiscard]] Instant loading_begins() const {
+    if (spec_.prefetch == 0) return ended_;
+    const auto ahead = static_cast<std::size_t>(spec_.prefetch);
+    return begins_.size() < ahead ? Instant{} : begins_[begins_.size() - ahead];
+  }
+
+  const LoadingSpec& spec_;
+  const std::vector<LoadedStep>& steps_;
+  std::vector<Instant> free_;    // by stage
+  std::vector<Instant> begins_;  // of the steps so far
+  Instant ended_;                // the last one
+};
+
+}  // namespace
+
+LoadingSpec read_loading(const Value& value, Diagnostics& diagnostics) {
+  MapReader map(value, "the loading", diagnostics);
+  LoadingSpec spec;
+  if (const Value* style = map.require("style")) {
+    const auto choice = read_choice(*style, "style of loading", {"spmd", "remote"}, diagnostics);
+    spec.style = choice == 0 ? LoaderStyle::spmd : LoaderStyle::remote;
+  }
+  spec.bytes_per_token = map.required<Bytes>("bytes_per_token").value_or(Bytes(1));
+  const auto count = static_cast<double>(spec.bytes_per_token.count());
+  if (count < 1 || count > most_bytes_per_token) {
+    diagnostics.error(value.find("bytes_per_token")->position, "a token takes from 1 B to 1 GB",
+                      "write bytes_per_token: 4 B");
+    spec.bytes_per_token = Bytes(1);
+  }
+  spec.storage = map.optional<Bandwidth>("storage");
+  spec.network = map.optional<Bandwidth>("network");
+  for (const char* key : {"storage", "network"}) {
+    const auto& rate = key == std::string_view("storage") ? spec.storage : spec.network;
+    if (rate && *rate <= Bandwidth{}) {
+      diagnostics.error(value.find(key)->position, "a rate must be above zero", "leave it out if it never binds");
+    }
+  }
+  const auto rate = map.optional_in<std::int64_t>("tokens_per_s", {1, 1e15});
+  if (rate) spec.tokens_per_s = static_cast<double>(*rate);
+  spec.processes = map.optional_in<std::int64_t>("processes", {1, most_processes}).value_or(1);
+  spec.prefetch = map.optional_in<std::int64_t>("prefetch", {0, most_prefetch}).value_or(2);
+  spec.planner = map.optional<Duration>("planner", Duration{});
+  if (spec.planner < Duration{}) {
+    diagnostics.error(value.find("planner")->position, "no plan is made in less than no time", "write planner: 0 s");
+  }
+  spec.plan_ahead = map.optional<bool>("plan_ahead", true);
+  map.finish();
+  return spec;
+}
+
+std::vector<Duration> loading_stages(const LoadingSpec& spec, const LoadingJob& job) {
+  return spec.style == LoaderStyle::spmd ? spmd_stages(spec, job) : remote_stages(spec, job);
+}
+
+Bytes loading_memory(const LoadingSpec& spec, const LoadingJob& job) {
+  const Bytes batch = spec.bytes_per_token * job.tokens * (spec.prefetch + 1);
+  if (spec.style == LoaderStyle::spmd) return batch / job.devices_per_rank;
+  const Bytes slice = spec.bytes_per_token * job.largest_share * (spec.prefetch + 1);
+  return slice / job.devices_per_rank + batch / (job.ranks * job.devices_per_rank);
+}
+
+std::vector<Duration> data_waits(const LoadingSpec& spec, const std::vector<LoadedStep>& steps) {
+  std::vector<Duration> waits;
+  if (steps.empty()) return waits;
+  LoadedRun run(spec, steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) (void)run.next();
+  waits.reserve(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) waits.push_back(run.next());
+  return waits;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,115 @@
+#include "sim/study/loading.h"
+
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+// 1,024 GPUs in nodes of 8, two a rank; 32 million tokens of 4 bytes: 128 MB.
+constexpr LoadingJob job{
+    .ranks = 512, .devices_per_rank = 2, .nodes = 128, .tokens = 32'000'000, .largest_share = 100'000};
+
+LoadingSpec loading(LoaderStyle style) {
+  LoadingSpec spec;
+  spec.style = style;
+  spec.bytes_per_token = Bytes(4);
+  return spec;
+}
+
+TEST_CASE("SPMD loaders read the whole batch once a rank, remote ones once", "[loading]") {
+  LoadingSpec spmd = loading(LoaderStyle::spmd);
+  spmd.storage = 64_GBps;
+  CHECK(loading_stages(spmd, job) == std::vector<Duration>{1024_ms});  // 512 x 128 MB at 64 GB/s
+  LoadingSpec remote = loading(LoaderStyle::remote);
+  remote.storage = 64_GBps;
+  CHECK(loading_stages(remote, job) == std::vector<Duration>{2_ms, 0_s, 0_s});
+}
+
+TEST_CASE("the four ranks of a node share its network", "[loading]") {
+  LoadingSpec spmd = loading(LoaderStyle::spmd);
+  spmd.network = 1_GBps;
+  CHECK(loading_stages(spmd, job) == std::vector<Duration>{512_ms});  // 4 x 128 MB
+  LoadingSpec remote = loading(LoaderStyle::remote);
+  remote.network = 1_GBps;
+  // A node's part of the reading is 1 MB, and its four clients fetch 400 kB each.
+  CHECK(loading_stages(remote, job) == std::vector<Duration>{1_ms, 0_s, 1600_us});
+}
+
+TEST_CASE("every SPMD loader prepares every document; sources divide them", "[loading]") {
+  for (const LoaderStyle style : {LoaderStyle::spmd, LoaderStyle::remote}) {
+    LoadingSpec spec = loading(style);
+    spec.tokens_per_s = 1e6;
+    spec.processes = 8;
+    CHECK(loading_stages(spec, job).front() == 4_s);
+  }
+}
+
+TEST_CASE("host memory holds the batch in use and those loaded ahead", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::spmd);
+  spec.prefetch = 3;
+  CHECK(loading_memory(spec, job) == Bytes(4 * 128'000'000 / 2));
+  spec.style = LoaderStyle::remote;
+  CHECK(loading_memory(spec, job) == Bytes(4 * 400'000 / 2 + 4 * 128'000'000 / 1024));
+}
+
+std::vector<LoadedStep> alike(std::size_t steps, Duration load, Duration time) {
+  return {steps, LoadedStep{{load}, time}};
+}
+
+TEST_CASE("loading behind a longer step costs nothing, once something is loaded ahead", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::remote);
+  spec.prefetch = 1;
+  CHECK(data_waits(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 0_s));
+  spec.prefetch = 0;
+  CHECK(data_waits(spec, alike(3, 4_s, 5_s)) == std::vector<Duration>(3, 4_s));
+}
+
+TEST_CASE("a loader that is slower than the steps sets their pace", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::remote);
+  for (const std::int64_t prefetch : {1, 2, 5}) {
+    spec.prefetch = prefetch;
+    CHECK(data_waits(spec, alike(8, 7_s, 5_s)) == std::vector<Duration>(8, 2_s));
+  }
+}
+
+TEST_CASE("a deeper prefetch evens out what the mean can hide", "[loading]") {
+  // Loading takes 4 s, steps 1 s and 8 s in turn: with one batch ahead the short step waits 3 s.
+  std::vector<LoadedStep> steps;
+  for (int i = 0; i < 6; ++i) steps.push_back({{4_s}, i % 2 == 0 ? 1_s : 8_s});
+  LoadingSpec spec = loading(LoaderStyle::remote);
+  spec.prefetch = 1;
+  // The batch behind a short step is loaded while it runs, so the long one that follows waits for the rest.
+  CHECK(data_waits(spec, steps) == std::vector<Duration>{0_s, 3_s, 0_s, 3_s, 0_s, 3_s});
+  spec.prefetch = 3;
+  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 0_s));
+}
+
+TEST_CASE("stages work on different batches at the same time", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::remote);
+  spec.prefetch = 4;
+  const std::vector<LoadedStep> steps(6, LoadedStep{{3_s, 3_s, 3_s}, 3_s});
+  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 0_s));
+  spec.prefetch = 1;  // one batch at a time: 9 s, of which a step of 3 s hides 3
+  CHECK(data_waits(spec, steps) == std::vector<Duration>(6, 6_s));
+}
+
+TEST_CASE("a planner that does not work ahead is waited for in every step", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::remote);
+  spec.planner = 200_ms;
+  CHECK(loading_stages(spec, job)[1] == 200_ms);
+  spec.plan_ahead = false;
+  CHECK(loading_stages(spec, job)[1] == 0_s);
+  CHECK(data_waits(spec, alike(3, 1_s, 5_s)) == std::vector<Duration>(3, 200_ms));
+}
+
+TEST_CASE("everything that is wrong with a loader is told", "[loading]") {
+  Diagnostics diagnostics;
+  const Value value = parse_document(
+      "loading.yaml", "{style: lazy, bytes_per_token: 0 B, storage: 0 GB/s, planner: -1 s, prefetch: -1, depth: 2}",
+      diagnostics);
+  (void)read_loading(value, diagnostics);
+  CHECK(diagnostics.sorted().size() == 6);
+}
+
+}  // namespace
+}  // namespace hdpsim
