@@ -27,7 +27,7 @@ struct Fault {
   std::int64_t last_device = 0;
   std::int64_t from_step = 0;
   std::int64_t to_step = 0;  ///< The last one.
-  double slowdown = 1;       ///< How many times longer; above 1.
+  double slowdown = 1;       ///< How many times longer; at least 1.
 };
 
 /// What devices are like in each step of a run, beside what the cluster says of them.

@@ -116,6 +116,46 @@ TEST_CASE("a degraded link slows the step, and links.csv names it first", "[stud
   CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
 }
 
+TEST_CASE("with noise, failures, loading and intervals results have the same bytes too, also when resumed", "[study]") {
+  const Workplace here;
+  const std::string study = fmt::format(
+      "{} --set 'noise={{device: {{cv: 0.02}}, step: {{cv: 0.02}}}}' --set 'uncertainty={{samples: 50}}' "
+      "--set 'failures={{node_mtbf: 1000 h, checkpoint: 60 s}}' "
+      "--set 'loading={{style: spmd, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 0}}'",
+      tiny);
+  REQUIRE(here.hdpsim(study + " --jobs 1 --out one").code == 0);
+  REQUIRE(here.hdpsim(study + " --jobs 4 --out four").code == 0);
+  check_same_results(here, "one", "four");
+  fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
+  CHECK(lines_of(here.hdpsim(study + " --out four --resume").err) == 1);
+  check_same_results(here, "one", "four");
+  REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
+  check_same_results(here, "one", "again");
+  for (const auto& run : nlohmann::json::parse(here.read("one/result.json")).at("runs")) {
+    // 1Mi tokens at a token a microsecond.
+    CHECK(run.at("breakdown_s").at("data_wait").get<double>() == Approx(1.048576));
+    CHECK(run.at("goodput").at("share") < 1);
+    const auto& interval = run.at("uncertainty").at("step_time_s");
+    CHECK(interval.at("p5") < run.at("step_time_s").at("mean"));
+    CHECK(interval.at("p95") > run.at("step_time_s").at("mean"));
+  }
+}
+
+TEST_CASE("what a study is told to do without, its resolved form is without", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --set 'noise={{step: {{cv: 0.1}}}}' --without noise --without balance --out "
+                                  "without",
+                                  tiny))
+              .code == 0);
+  REQUIRE(here.hdpsim(fmt::format("{} --set plans.2.hdp-balance.balance=none --out set", tiny)).code == 0);
+  check_same_results(here, "without", "set");
+  const Outcome unknown = here.hdpsim(fmt::format("{} --without magic --without ofload --out results", tiny));
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, Catch::Contains("there is no mechanism 'magic'"));
+  CHECK_THAT(unknown.err, Catch::Contains("did you mean 'offload'?"));
+  CHECK_FALSE(fs::exists(here.folder() / "results"));
+}
+
 constexpr char two_jobs[] = "study configs/studies/two-jobs.yaml --set data.steps=2";
 
 TEST_CASE("beside other jobs results have the same bytes too, whatever the number of jobs, and when resumed",

@@ -55,5 +55,15 @@ TEST_CASE("validate refuses sets that are not there and tells what is wrong with
   CHECK_FALSE(fs::exists(here.folder() / "results"));
 }
 
+TEST_CASE("validate can leave a mechanism out of every case", "[validate]") {
+  const Workplace here;
+  here.write("small.yaml", small_set);
+  const Outcome with = here.hdpsim("validate ./small.yaml --format csv");
+  CHECK(here.hdpsim("validate ./small.yaml --format csv --without noise").out == with.out);  // has none
+  const Outcome unknown = here.hdpsim("validate ./small.yaml --without magic");
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, Catch::Contains("--without:1:1: error: there is no mechanism 'magic'"));
+}
+
 }  // namespace
 }  // namespace hdpsim::spec
