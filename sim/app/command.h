@@ -39,6 +39,8 @@ void add_explain_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 void add_manual_command(CLI::App& app, Session& session);
 void add_validate_command(CLI::App& app, Session& session);
+void add_replay_command(CLI::App& app, Session& session);
+void add_tune_command(CLI::App& app, Session& session);
 
 /// Adds a command with its own options object, which lives as long as the command; `run` gets it.
 template <class Options>

@@ -48,6 +48,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(exit_codes);
   add_study_command(app, session);
+  add_replay_command(app, session);
+  add_tune_command(app, session);
   add_plan_command(app, session);
   add_explain_command(app, session);
   add_check_command(app, session);

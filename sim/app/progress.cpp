@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -43,15 +44,41 @@ void ProgressDisplay::show(const Progress& progress) {
 
 void ProgressDisplay::show(const calib::Progress& progress) {
   const std::string left = fmt::format("about {:.0f} s left", std::ceil(progress.left_s));
+  const auto done = static_cast<std::int64_t>(progress.done);
+  const auto total = static_cast<std::int64_t>(progress.total);
+  draw_or_tell(done, total,
+               on_terminal_ ? fmt::format("{}/{} {}: {}", done, total, left, calib::label_of(*progress.subject))
+                            : fmt::format("{}/{} measurements, {}", done, total, left));
+}
+
+void ProgressDisplay::show(const ReplayProgress& progress) {
+  const std::string left = time_left(progress.done - progress.first, progress.steps - progress.done);
+  draw_or_tell(progress.done, progress.steps, fmt::format("{}/{} steps{}", progress.done, progress.steps, left));
+}
+
+void ProgressDisplay::show(const TuneProgress& progress) {
+  draw_or_tell(
+      progress.done, progress.most,
+      fmt::format("{}: {} of {} candidates left, {} steps simulated{}", progress.stage, progress.left,
+                  progress.candidates, progress.steps, time_left(progress.done, progress.most - progress.done)));
+}
+
+void ProgressDisplay::draw_or_tell(std::int64_t done, std::int64_t all, const std::string& text) {
   if (on_terminal_) {
-    draw(share_of(progress.done, progress.total),
-         fmt::format("{}/{} {}: {}", progress.done, progress.total, left, calib::label_of(*progress.subject)));
+    draw(share_of(static_cast<std::size_t>(done), static_cast<std::size_t>(all)), text);
     return;
   }
-  const std::size_t tenths = 10 * progress.done / progress.total;
+  const auto tenths = static_cast<std::size_t>(10 * done / std::max<std::int64_t>(1, all));
   if (tenths <= tenths_told_) return;
   tenths_told_ = tenths;
-  fmt::print(stderr, "{}/{} measurements, {}\n", progress.done, progress.total, left);
+  fmt::print(stderr, "{}\n", text);
+}
+
+std::string ProgressDisplay::time_left(std::int64_t done, std::int64_t left) const {
+  if (done == 0) return "";
+  const double elapsed_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return fmt::format(", about {:.0f} s left",
+                     std::ceil(elapsed_s * static_cast<double>(left) / static_cast<double>(done)));
 }
 
 void ProgressDisplay::draw(double share, const std::string& text) {

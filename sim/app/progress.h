@@ -4,7 +4,9 @@
 #include <string>
 
 #include "calib/measure/session.h"
+#include "sim/replay/replay.h"
 #include "sim/study/runner.h"
+#include "sim/tune/tune.h"
 
 namespace hdpsim::app {
 
@@ -20,11 +22,20 @@ class ProgressDisplay {
   void show(const Progress& progress);
   /// Of a calibration: without a terminal a line for every tenth of the measurements.
   void show(const calib::Progress& progress);
+  /// Of a replay: without a terminal a line for every tenth of the steps.
+  void show(const ReplayProgress& progress);
+  /// Of a tuning: without a terminal a line for every tenth of what is to be simulated at most.
+  void show(const TuneProgress& progress);
 
  private:
   using Clock = std::chrono::steady_clock;
   void draw(double share, const std::string& text);
+  /// On a terminal a bar, otherwise a line whenever another tenth is done.
+  void draw_or_tell(std::int64_t done, std::int64_t all, const std::string& text);
+  /// "about 12 s left", by what was done since the begin; nothing before anything was.
+  [[nodiscard]] std::string time_left(std::int64_t done, std::int64_t left) const;
 
+  const Clock::time_point begin_ = Clock::now();
   bool on_terminal_;
   bool drawn_ = false;
   Clock::time_point last_;

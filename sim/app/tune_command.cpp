@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "sim/app/command.h"
+#include "sim/app/progress.h"
+#include "sim/app/signals.h"
+#include "sim/report/output_file.h"
+#include "sim/study/override.h"
+#include "sim/study/study_paths.h"
+#include "sim/tune/tune_report.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string out;
+  Format format = Format::table;
+  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+};
+
+// The study as it was written, which candidates are made of; it has been read without a problem.
+Value root_of(const Options& options) {
+  Diagnostics none;
+  Value root = load_document(options.file, none);
+  apply_overrides(root, options.overrides, none);
+  make_paths_absolute(root);
+  return root;
+}
+
+std::string formatted(const TuneResult& result, const Study& study, Format format) {
+  switch (format) {
+    case Format::table:
+      break;
+    case Format::csv:
+      return tune_csv(result, study.tune.price);
+    case Format::json:
+      return tune_json(result, study.tune.price, study.resolved, version);
+  }
+  return tune_table(result, study.tune.price);
+}
+
+void write_result(const std::filesystem::path& folder, const TuneResult& result, const Study& study) {
+  write_file(folder / "study.yaml", to_yaml(study.resolved));
+  write_file(folder / "best.yaml", to_yaml(result.winner));
+  write_file(folder / "candidates.csv", formatted(result, study, Format::csv));
+  write_file(folder / "tune.json", formatted(result, study, Format::json));
+}
+
+int run_command(const Options& options, const Session& session) {
+  Catalog catalog(session.data_folder);
+  const Study study = load_study(options.file, options.overrides, catalog);
+  if (!options.out.empty()) prepare_folder(options.out);
+  catch_stop_signals();
+  std::optional<TuneResult> result;
+  {
+    ProgressDisplay display;
+    result = tune(study, root_of(options), catalog,
+                  {.jobs = static_cast<std::size_t>(options.jobs),
+                   .stop = [] { return stop_signal() != 0; },
+                   .report = [&](const TuneProgress& progress) { display.show(progress); }});
+  }
+  if (!result) {
+    note(fmt::format("{}: stopped before the best candidate was found", study.name));
+    return exit_by_signal + stop_signal();
+  }
+  if (!options.out.empty()) write_result(options.out, *result, study);
+  print(formatted(*result, study, options.format));
+  return 0;
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("tune", "Find the mesh and the plan that run the work of a study best");
+  Options& options = add_command(*command, session, run_command);
+  command
+      ->add_option("STUDY", options.file,
+                   "The study, a YAML file; `tune` in it names the space, the objective, a price")
+      ->required();
+  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--out", options.out,
+          "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json and study.yaml")
+      ->type_name("FOLDER");
+  add_format(*command, options.format);
+  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command->footer(
+      "Without `tune.space` it chooses tp, pp, schedule, placement, capacity, recomputation, and the plans of the "
+      "study\n"
+      "with and without offload.\n"
+      "Examples:\n"
+      "  hdpsim tune configs/studies/tune.yaml --out tuned\n"
+      "  hdpsim study tuned/best.yaml\n"
+      "  hdpsim tune configs/studies/tune.yaml --set 'tune.space={cluster.gpus: [32, 64]}' --set tune.objective=cost");
+}
+
+}  // namespace hdpsim::app

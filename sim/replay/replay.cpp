@@ -1,0 +1,171 @@
+#include "sim/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/replay/journal.h"
+#include "sim/report/csv.h"
+#include "sim/study/ordered_work.h"
+#include "sim/study/step.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t usual_windows = 50;
+constexpr std::int64_t least_window = 10;
+
+std::vector<std::string> names_of(const Study& study) {
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  return names;
+}
+
+// The steps do not depend on how many there are, so that a replay may be made longer.
+std::string without_steps(const std::string& identity) {
+  Diagnostics none;
+  Value values = parse_document("identity", identity, none);
+  if (Value* data = values.find("data")) {
+    std::erase_if(data->entries, [](const Value::Entry& entry) { return entry.key == "steps"; });
+  }
+  return to_yaml(values);
+}
+
+std::string identity_of(const Study& study, const StudyPoint& point, const std::string& version) {
+  std::string identity = fmt::format("hdpsim: {}\n{}plans:\n", version, without_steps(point.identity));
+  for (const StudyPlan& plan : study.plans) identity += to_yaml(plan.entry);
+  return identity;
+}
+
+ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t steps) {
+  const std::vector<std::string> names = names_of(study);
+  const auto baseline = study.compare_to ? std::find(names.begin(), names.end(), *study.compare_to) : names.begin();
+  const ClusterSpec& cluster = point.spec.cluster;
+  return {.steps = steps,
+          .plans = names.size(),
+          .baseline = static_cast<std::size_t>(baseline - names.begin()),
+          .window = study.replay.window.value_or(std::max(least_window, steps / usual_windows)),
+          .threshold = study.replay.threshold,
+          .worst = static_cast<std::size_t>(study.replay.worst),
+          .device_gb = cluster.least_device_memory().gigabytes(),
+          .host_gb = (cluster.least_host_memory() / cluster.devices_per_node).gigabytes()};
+}
+
+constexpr char windows_header[] =
+    "first_step,last_step,plan,step_time_mean_s,step_time_max_s,speedup,group_wait_share,mean_length,weighted_length,"
+    "longest\n";
+
+std::string line_of_window(const WindowRow& row, const std::string& plan) {
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.first, row.last, csv_field(plan), row.mean_s, row.max_s,
+                     row.speedup, row.group_wait_share, row.mean_length, row.weighted_length, row.longest);
+}
+
+/// A replay under way: takes steps in their order, wherever they come from.
+class Replay {
+ public:
+  Replay(const Study& study, const StudyPoint& point, const ReplayRun& run)
+      : study_(study),
+        point_(point),
+        run_(run),
+        names_(names_of(study)),
+        table_(names_),
+        fold_(rules_of(study, point, run.steps), [this](const WindowRow& row) {
+          if (windows_) windows_->append(line_of_window(row, names_[row.plan]));
+        }) {}
+
+  std::optional<ReplayResult> result() {
+    open_files();
+    if (!run_steps()) return std::nullopt;
+    ReplaySummary summary = fold_.finish();
+    if (windows_) windows_->finish();
+    if (journal_) journal_->finish();
+    auto worst = explained(summary);
+    if (!worst) return std::nullopt;
+    const RunInfo info = study_.run_info(static_cast<std::size_t>(&point_ - study_.points.data()), 0);
+    return ReplayResult{study_.name, info.setting, info.profile, names_, std::move(summary), std::move(*worst)};
+  }
+
+ private:
+  void open_files() {
+    const std::string identity = identity_of(study_, point_, run_.version);
+    if (run_.resume) Journal::require_resumable(run_.folder, identity, names_.size(), run_.steps);
+    run_.rows(StepTable::header());
+    if (run_.folder.empty()) return;
+    windows_.emplace(run_.folder / "windows.csv", 0);
+    windows_->append(windows_header);
+    if (run_.resume) {
+      const auto take_kept = [this](const std::vector<StepRow>& rows) { take(rows); };
+      journal_.emplace(Journal::resume(run_.folder, names_, take_kept));
+    } else {
+      journal_.emplace(Journal::begin(run_.folder, identity, names_));
+    }
+  }
+
+  bool run_steps() {
+    const auto plans = static_cast<std::int64_t>(names_.size());
+    const std::int64_t first = fold_.steps();
+    const auto make_worker = [this] {
+      return [this, world = std::shared_ptr<World>(point_.make_world())](std::int64_t number) {
+        return simulated(number, *world);
+      };
+    };
+    std::vector<StepRow> rows;
+    const auto take_row = [&](std::int64_t, StepRow&& row) {
+      rows.push_back(row);
+      if (std::ssize(rows) < plans) return;
+      if (journal_) journal_->append(rows);
+      take(rows);
+      rows.clear();
+      run_.report({first, fold_.steps(), run_.steps});
+    };
+    return run_in_order({first * plans, run_.steps * plans, run_.jobs, run_.stop}, make_worker, take_row);
+  }
+
+  // All plans of a step, then those of the next one.
+  [[nodiscard]] StepRow simulated(std::int64_t number, World& world) const {
+    const auto plans = static_cast<std::int64_t>(names_.size());
+    const std::int64_t step = number / plans;
+    const auto plan = static_cast<std::size_t>(number % plans);
+    return row_of(simulate_step(point_, plan, step, world).result, figures_of(point_.batches->step(step)), plan);
+  }
+
+  void take(const std::vector<StepRow>& rows) {
+    for (const StepRow& row : rows) run_.rows(table_.line(row));
+    fold_.add(rows);
+  }
+
+  std::optional<std::vector<std::vector<StepCause>>> explained(const ReplaySummary& summary) const {
+    std::vector<StepRow> rows;
+    for (const PlanSummary& plan : summary.plans) rows.insert(rows.end(), plan.worst.begin(), plan.worst.end());
+    std::vector<std::vector<StepCause>> causes(summary.plans.size());
+    const auto make_worker = [&] {
+      return [&, world = std::shared_ptr<World>(point_.make_world())](std::int64_t number) {
+        return explain_step(point_, rows[static_cast<std::size_t>(number)], *world);
+      };
+    };
+    const auto take_cause = [&](std::int64_t, StepCause&& cause) {
+      causes[cause.row.plan].push_back(std::move(cause));
+    };
+    if (!run_in_order({0, std::ssize(rows), run_.jobs, run_.stop}, make_worker, take_cause)) return std::nullopt;
+    return causes;
+  }
+
+  const Study& study_;
+  const StudyPoint& point_;
+  const ReplayRun& run_;
+  std::vector<std::string> names_;
+  StepTable table_;
+  ReplayFold fold_;
+  std::optional<GrowingFile> windows_;
+  std::optional<Journal> journal_;
+};
+
+}  // namespace
+
+std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run) {
+  return Replay(study, point, run).result();
+}
+
+}  // namespace hdpsim

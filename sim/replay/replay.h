@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/replay/replay_summary.h"
+#include "sim/replay/step_cause.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// How far a replay is.
+struct ReplayProgress {
+  std::int64_t first = 0;  ///< Steps that were there before.
+  std::int64_t done = 0;   ///< With those.
+  std::int64_t steps = 0;
+};
+
+/// How a replay runs and where its parts go.
+struct ReplayRun {
+  std::int64_t steps = 0;
+  std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
+  std::filesystem::path folder{};                     ///< Where steps.csv and windows.csv grow; empty: nowhere.
+  bool resume = false;                                ///< Go on with the steps in the folder.
+  std::string version{};                              ///< Steps of another version are refused.
+  std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
+  std::function<void(const ReplayProgress&)> report = [](const ReplayProgress&) {};
+  std::function<void(const std::string&)> rows = [](const std::string&) {};  ///< Gets the lines of steps.csv.
+};
+
+/// What a replay came to.
+struct ReplayResult {
+  std::string study;
+  std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
+  std::string profile;
+  std::vector<std::string> plans;
+  ReplaySummary summary;
+  std::vector<std::vector<StepCause>> worst;  ///< Of each plan, slowest first.
+};
+
+/// Runs `run.steps` steps of one point of a study with all of its plans. Step times are in the order of the steps;
+/// results do not depend on the number of threads, nor on how often the replay was interrupted. Memory does not grow
+/// with the number of steps. Nothing if it was stopped: what was finished is in the folder. InputError as
+/// Journal::resume(), MachineError if a file cannot be written.
+[[nodiscard]] std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run);
+
+}  // namespace hdpsim

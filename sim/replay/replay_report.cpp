@@ -1,0 +1,211 @@
+#include "sim/replay/replay_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/quantity_text.h"
+#include "sim/replay/replay_text.h"
+#include "sim/report/table.h"
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::array<std::string, 9>;
+
+std::string time_text(double seconds) {
+  return duration_text(Duration::seconds(seconds));
+}
+
+std::string shares_text(const PlanSummary& plan) {
+  Breakdown breakdown;
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    breakdown[static_cast<Activity>(i)] = Duration::seconds(plan.breakdown_s[i]);
+  }
+  return largest_shares(breakdown);
+}
+
+std::string memory_text(const ReplayResult& result, const PlanSummary& plan) {
+  if (plan.does_not_fit == 0) return "";
+  const ReplayRules& rules = result.summary.rules;
+  return fmt::format(
+      "; does not fit in {} of {} steps: up to {:.1f} of {:.1f} GB on a device, {:.1f} of {:.1f} GB of "
+      "the host",
+      plan.does_not_fit, rules.steps, plan.device_gb, rules.device_gb, plan.host_gb, rules.host_gb);
+}
+
+Row row_of(const ReplayResult& result, std::size_t index) {
+  const PlanSummary& plan = result.summary.plans[index];
+  const auto time = [&](double p) { return time_text(plan.time_s.quantile(p)); };
+  return {
+      result.plans[index],
+      time_text(plan.mean_s),
+      time(0.05),
+      time(0.5),
+      time(0.95),
+      time(1),
+      fmt::format("{:.2f}x ({:.2f}-{:.2f})", plan.speedup, plan.speedups.quantile(0.05), plan.speedups.quantile(0.95)),
+      fmt::format("{:.1f}%", 100 * static_cast<double>(plan.fastest) / static_cast<double>(result.summary.rules.steps)),
+      shares_text(plan) + memory_text(result, plan)};
+}
+
+std::string plans_table(const ReplayResult& result) {
+  std::vector<Row> rows = {
+      {"plan", "mean", "p5", "p50", "p95", "slowest", "speed-up (p5-p95)", "fastest in", "where the time goes"}};
+  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) rows.push_back(row_of(result, plan));
+  std::array<std::size_t, 9> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("  {:<{}}", row[0], widths[0]);
+    for (std::size_t i = 1; i + 1 < row.size(); ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
+    text += fmt::format("  {}\n", row.back());
+  }
+  return text;
+}
+
+// A sentence in lines of a terminal's width, the first of which is indented by two, the others by four.
+std::string wrapped(std::string_view sentence) {
+  constexpr std::size_t width = 118;
+  std::string text;
+  std::string line = " ";
+  for (std::size_t at = 0; at < sentence.size();) {
+    const std::size_t blank = std::min(sentence.find(' ', at), sentence.size());
+    const std::string_view word = sentence.substr(at, blank - at);
+    if (line.size() + 1 + word.size() > width) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += fmt::format(" {}", word);
+    at = blank + 1;
+  }
+  return text + line + "\n";
+}
+
+std::string leads(const ReplayResult& result) {
+  std::string text;
+  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
+    if (plan == result.summary.rules.baseline) continue;
+    text += lead_sentence(result, plan) + "\n";
+    for (const Stretch& stretch : result.summary.plans[plan].lowest) {
+      text += wrapped(stretch_sentence(result, stretch));
+    }
+  }
+  return text;
+}
+
+std::string worst_steps(const ReplayResult& result) {
+  std::string text;
+  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) {
+    if (result.worst[plan].empty()) continue;
+    text += fmt::format("\nThe slowest steps of {}:\n", result.plans[plan]);
+    for (const StepCause& cause : result.worst[plan]) text += wrapped(step_sentence(result, cause));
+  }
+  return text;
+}
+
+Json quantiles_json(const QuantileSketch& sketch) {
+  return {{"min", sketch.quantile(0)},    {"p5", sketch.quantile(0.05)},  {"p50", sketch.quantile(0.5)},
+          {"p95", sketch.quantile(0.95)}, {"p99", sketch.quantile(0.99)}, {"max", sketch.quantile(1)}};
+}
+
+Json breakdown_json(const std::array<double, activity_count>& seconds) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    json[std::string(activity_name(static_cast<Activity>(i)))] = seconds[i];
+  }
+  return json;
+}
+
+Json window_json(const WindowRow& row) {
+  return {{"first_step", row.first},        {"last_step", row.last},
+          {"step_time_mean_s", row.mean_s}, {"step_time_max_s", row.max_s},
+          {"speedup", row.speedup},         {"group_wait_share", row.group_wait_share},
+          {"mean_length", row.mean_length}, {"weighted_length", row.weighted_length},
+          {"longest", row.longest}};
+}
+
+Json cause_json(const ReplayResult& result, const StepCause& cause) {
+  Json sequences = Json::array();
+  for (const SequenceShare& share : cause.sequences) {
+    sequences.push_back({{"sequence", share.sequence},
+                         {"document", share.document},
+                         {"tokens", share.tokens},
+                         {"share_of_tokens", share.of_tokens},
+                         {"share_of_attention", share.of_attention},
+                         {"share_of_chain", share.of_chain},
+                         {"group", share.group}});
+  }
+  const StepRow& row = cause.row;
+  return {{"step", row.step},
+          {"step_time_s", row.time_s},
+          {"breakdown_s", breakdown_json(row.breakdown_s)},
+          {"busy_mean_s", row.busy_mean_s},
+          {"busy_max_s", row.busy_max_s},
+          {"chain", {{"micro_batches", cause.chain}, {"sequences", cause.chain_sequences}}},
+          {"groups", {{"least", cause.least_group}, {"most", cause.most_group}}},
+          {"sequences", sequences},
+          {"text", step_sentence(result, cause)}};
+}
+
+Json plan_json(const ReplayResult& result, std::size_t index) {
+  const PlanSummary& plan = result.summary.plans[index];
+  Json stretches = Json::array();
+  for (const Stretch& stretch : plan.lowest) {
+    stretches.push_back({{"all", window_json(stretch.all)}, {"lowest", window_json(stretch.lowest)}});
+  }
+  Json worst = Json::array();
+  for (const StepCause& cause : result.worst[index]) worst.push_back(cause_json(result, cause));
+  Json times = quantiles_json(plan.time_s);
+  times["mean"] = plan.mean_s;
+  Json speedups = quantiles_json(plan.speedups);
+  speedups["mean"] = plan.speedup;
+  return {{"plan", result.plans[index]},
+          {"step_time_s", times},
+          {"speedup", speedups},
+          {"breakdown_s", breakdown_json(plan.breakdown_s)},
+          {"fastest_steps", plan.fastest},
+          {"memory_gb", {{"device_peak", plan.device_gb}, {"host_peak", plan.host_gb}}},
+          {"steps_that_do_not_fit", plan.does_not_fit},
+          {"lead_lost", {{"stretches", plan.stretches}, {"steps", plan.steps_in_them}, {"lowest", stretches}}},
+          {"worst", worst}};
+}
+
+}  // namespace
+
+std::string replay_table(const ReplayResult& result) {
+  return fmt::format("{}: {}\n\n{}\n{}\n\nLengths:\n{}\n{}{}\ncosts: {}\n", result.study, result.setting,
+                     plans_table(result), best_sentence(result), wrapped(lengths_sentence(result)), leads(result),
+                     worst_steps(result), result.profile);
+}
+
+std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version) {
+  const ReplaySummary& summary = result.summary;
+  const ReplayRules& rules = summary.rules;
+  Json json = {{"schema", "hdpsim.replay/1"},
+               {"hdpsim", version},
+               {"study", json_of(study)},
+               {"steps", rules.steps},
+               {"window", rules.window},
+               {"threshold", rules.threshold},
+               {"baseline", baseline_of(result)},
+               {"fastest_plan_each_step_s", summary.best_mean_s},
+               {"lengths",
+                {{"sequences", summary.lengths.sequences},
+                 {"tokens", summary.lengths.tokens},
+                 {"longest", summary.lengths.longest},
+                 {"weighted_length", summary.lengths.weighted_length},
+                 {"shortest_window", window_json(summary.shortest)},
+                 {"longest_window", window_json(summary.longest)}}},
+               {"plans", Json::array()}};
+  for (std::size_t plan = 0; plan < result.plans.size(); ++plan) json["plans"].push_back(plan_json(result, plan));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/document/document.h"
+#include "sim/replay/replay.h"
+
+namespace hdpsim {
+
+/// For a person at a terminal: a row a plan, how lengths drift, where plans lose their lead, and why the slowest steps
+/// are slow.
+[[nodiscard]] std::string replay_table(const ReplayResult& result);
+
+/// Schema `hdpsim.replay/1`: `study` is the resolved study, `version` that of the program. Times in seconds, lengths in
+/// tokens, memory in GB.
+[[nodiscard]] std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version);
+
+/// The same as one HTML page that opens without a network: step times and lengths over the steps as charts.
+[[nodiscard]] std::string replay_page(const ReplayResult& result);
+
+}  // namespace hdpsim

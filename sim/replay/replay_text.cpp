@@ -1,0 +1,76 @@
+#include "sim/replay/replay_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/table.h"
+
+namespace hdpsim {
+namespace {
+
+std::string window_lengths(const ReplayResult& result, const WindowRow& window) {
+  return fmt::format("{} ({:.2f} times that of all steps) in {}", short_number(window.weighted_length),
+                     window.weighted_length / result.summary.lengths.weighted_length, steps_text(window));
+}
+
+}  // namespace
+
+const std::string& baseline_of(const ReplayResult& result) {
+  return result.plans[result.summary.rules.baseline];
+}
+
+std::string steps_text(const WindowRow& window) {
+  return window.first == window.last ? fmt::format("step {}", window.first)
+                                     : fmt::format("steps {} to {}", window.first, window.last);
+}
+
+std::string lengths_sentence(const ReplayResult& result) {
+  const ReplaySummary& summary = result.summary;
+  const BatchFigures& all = summary.lengths;
+  return fmt::format(
+      "{} sequences, {} tokens on average, the longest {}. The sequence of a token has {} tokens on average; over {} "
+      "steps between {} and {}.",
+      all.sequences, short_number(static_cast<double>(all.tokens) / static_cast<double>(all.sequences)),
+      count_text(all.longest), short_number(all.weighted_length), summary.rules.window,
+      window_lengths(result, summary.shortest), window_lengths(result, summary.longest));
+}
+
+std::string lead_sentence(const ReplayResult& result, std::size_t plan) {
+  const ReplayRules& rules = result.summary.rules;
+  const PlanSummary& summary = result.summary.plans[plan];
+  const std::string what =
+      fmt::format("{} times as fast as {}, over {} steps", rules.threshold, baseline_of(result), rules.window);
+  if (summary.stretches == 0) return fmt::format("{} is at least {}, everywhere.", result.plans[plan], what);
+  return fmt::format("{} is less than {}, in {} stretch{} of {} of the {} steps:", result.plans[plan], what,
+                     summary.stretches, summary.stretches == 1 ? "" : "es", summary.steps_in_them, rules.steps);
+}
+
+std::string stretch_sentence(const ReplayResult& result, const Stretch& stretch) {
+  const WindowRow& all = stretch.all;
+  return fmt::format(
+      "{}: {:.2f} times as fast, {:.2f} in {}; the sequence of a token has {} tokens, {:.2f} times that of all steps, "
+      "the longest {}; {:.0f}% of the time is group wait",
+      steps_text(all), all.speedup, stretch.lowest.speedup, steps_text(stretch.lowest),
+      short_number(all.weighted_length), all.weighted_length / result.summary.lengths.weighted_length,
+      count_text(all.longest), 100 * all.group_wait_share);
+}
+
+std::string step_sentence(const ReplayResult& result, const StepCause& cause) {
+  const ReplaySummary& summary = result.summary;
+  return text_of(cause, summary.plans[cause.row.plan].mean_s,
+                 summary.lengths.squares() / static_cast<double>(summary.rules.steps));
+}
+
+std::string best_sentence(const ReplayResult& result) {
+  const auto& plans = result.summary.plans;
+  const auto slower = [](const PlanSummary& a, const PlanSummary& b) { return a.mean_s < b.mean_s; };
+  const auto best = std::min_element(plans.begin(), plans.end(), slower);
+  return fmt::format("The fastest plan of every step would take {} a step, {:.1f}% less than {} everywhere.",
+                     duration_text(Duration::seconds(result.summary.best_mean_s)),
+                     100 * (1 - result.summary.best_mean_s / best->mean_s),
+                     result.plans[static_cast<std::size_t>(best - plans.begin())]);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,174 @@
+#include "sim/replay/step_cause.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sim/base/quantity_text.h"
+#include "sim/program/program.h"
+#include "sim/study/step.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::size_t most_sequences = 3;
+constexpr double share_of_a_cause = 0.1;  // of the chain; below it a sequence is one among many
+
+using Before = std::vector<std::optional<MicroBatchId>>;
+
+// Of each micro-batch the one that its group waited for longest.
+Before waited_for(const Plan& plan, const Timeline& timeline) {
+  Before before(plan.micro_batches.size());
+  const auto end = [&](MicroBatchId id) { return timeline.micro_batches[id.index()].end; };
+  for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
+    for (std::size_t i = 1; i < schedule.size(); ++i) {
+      std::optional<MicroBatchId>& last = before[schedule[i].index()];
+      if (!last || end(schedule[i - 1]) > end(*last)) last = schedule[i - 1];
+    }
+  }
+  return before;
+}
+
+std::vector<MicroBatchId> chain_of(const Plan& plan, const Timeline& timeline) {
+  if (plan.micro_batches.empty()) return {};
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < timeline.micro_batches.size(); ++i) {
+    if (timeline.micro_batches[i].end > timeline.micro_batches[last].end) last = i;
+  }
+  const Before before = waited_for(plan, timeline);
+  std::vector<MicroBatchId> chain;
+  for (std::optional<MicroBatchId> at = MicroBatchId(last); at; at = before[at->index()]) chain.push_back(*at);
+  return chain;
+}
+
+double pairs_of(const Span& span) {
+  return causal_pairs(span.begin + span.tokens) - causal_pairs(span.begin);
+}
+
+/// What a sequence does on the chain.
+struct OnChain {
+  double seconds = 0;
+  std::int64_t group = 1;
+};
+
+std::map<std::size_t, OnChain> sequences_on(const std::vector<MicroBatchId>& chain, const Plan& plan,
+                                            const Timeline& timeline, const WorkModel& work) {
+  std::map<std::size_t, OnChain> found;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const MicroBatch& micro_batch = plan.micro_batches[chain[i].index()];
+    const Instant end = timeline.micro_batches[chain[i].index()].end;
+    const Instant begin = i + 1 < chain.size() ? timeline.micro_batches[chain[i + 1].index()].end : Instant{};
+    const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
+    for (const Span& span : micro_batch.spans) {
+      OnChain& sequence = found[span.sequence.index()];
+      sequence.seconds += (end - begin).seconds() * work.compute_seconds(pairs_of(span), span.tokens) / all;
+      sequence.group = std::max(sequence.group, std::ssize(micro_batch.group));
+    }
+  }
+  return found;
+}
+
+std::vector<SequenceShare> largest_shares_of(const std::map<std::size_t, OnChain>& on_chain, const Batch& batch) {
+  double seconds = 0;
+  for (const auto& [index, sequence] : on_chain) seconds += sequence.seconds;
+  double pairs = 0;
+  for (const Sequence& sequence : batch.sequences) pairs += causal_pairs(sequence.tokens);
+  std::vector<SequenceShare> shares;
+  for (const auto& [index, on] : on_chain) {
+    const Sequence& sequence = batch.sequences[index];
+    shares.push_back({.sequence = static_cast<std::int64_t>(index),
+                      .document = sequence.document,
+                      .tokens = sequence.tokens,
+                      .of_tokens = static_cast<double>(sequence.tokens) / static_cast<double>(batch.tokens()),
+                      .of_attention = causal_pairs(sequence.tokens) / pairs,
+                      .of_chain = seconds > 0 ? on.seconds / seconds : 0,
+                      .group = on.group});
+  }
+  const auto larger = [](const SequenceShare& a, const SequenceShare& b) { return a.of_chain > b.of_chain; };
+  std::stable_sort(shares.begin(), shares.end(), larger);
+  if (shares.size() > most_sequences) shares.resize(most_sequences);
+  return shares;
+}
+
+std::string time_text(double seconds) {
+  return duration_text(Duration::seconds(seconds));
+}
+
+std::string plural(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('h') ? "es" : "s");
+}
+
+std::string sequence_text(const SequenceShare& share, std::int64_t sequences) {
+  return fmt::format(
+      "sequence {} of {} ({} tokens of document {}: {:.0f}% of the step's tokens, {:.0f}% of its "
+      "attention) on {}",
+      share.sequence, sequences, count_text(share.tokens), share.document, 100 * share.of_tokens,
+      100 * share.of_attention, plural(share.group, "rank"));
+}
+
+std::string chain_text(const StepCause& cause) {
+  if (cause.sequences.empty()) return "";
+  const SequenceShare& first = cause.sequences.front();
+  const std::string chain = fmt::format("the chain of micro-batches that ends last ({} with {})",
+                                        plural(cause.chain, "micro-batch"), plural(cause.chain_sequences, "sequence"));
+  const std::string share = fmt::format("{:.0f}%", 100 * first.of_chain);
+  const std::string sequence = sequence_text(first, cause.row.batch.sequences);
+  if (first.of_chain < share_of_a_cause) {
+    return fmt::format("No sequence has more than {} of {}; the largest share has {}.", share, chain, sequence);
+  }
+  std::string text = fmt::format("{} of {} is {}", share, chain, sequence);
+  for (std::size_t i = 1; i < cause.sequences.size(); ++i) {
+    const SequenceShare& next = cause.sequences[i];
+    if (next.of_chain < share_of_a_cause) break;
+    text +=
+        fmt::format(", {:.0f}% sequence {} ({} tokens)", 100 * next.of_chain, next.sequence, count_text(next.tokens));
+  }
+  return text + ".";
+}
+
+std::string groups_text(const StepCause& cause) {
+  if (cause.most_group == 1) return "All groups have one rank.";
+  if (cause.least_group == cause.most_group) return fmt::format("All groups have {} ranks.", cause.most_group);
+  return fmt::format("Groups have {} to {} ranks.", cause.least_group, cause.most_group);
+}
+
+}  // namespace
+
+StepCause cause_of(const Plan& plan, const Timeline& timeline, const WorkModel& work, const Batch& batch,
+                   const StepRow& row) {
+  const std::vector<MicroBatchId> chain = chain_of(plan, timeline);
+  const auto on_chain = sequences_on(chain, plan, timeline, work);
+  StepCause cause{.row = row,
+                  .chain = std::ssize(chain),
+                  .chain_sequences = std::ssize(on_chain),
+                  .sequences = largest_shares_of(on_chain, batch)};
+  const auto smaller = [](const MicroBatch& a, const MicroBatch& b) { return a.group.size() < b.group.size(); };
+  const auto [least, most] = std::minmax_element(plan.micro_batches.begin(), plan.micro_batches.end(), smaller);
+  if (most != plan.micro_batches.end()) {
+    cause.least_group = std::ssize(least->group);
+    cause.most_group = std::ssize(most->group);
+  }
+  return cause;
+}
+
+StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world) {
+  const Batch batch = point.batches->step(row.step);
+  const Plan plan = make_plan(point, row.plan, row.step, batch);
+  const LoweringOptions lowering = lowering_of(point.spec);
+  const Timeline timeline = simulate_plan(point, Program(plan, lowering), world);
+  return cause_of(plan, timeline, point.work, batch, row);
+}
+
+std::string text_of(const StepCause& cause, double mean_s, double mean_squares) {
+  const StepRow& row = cause.row;
+  const double waiting = row.breakdown_s[static_cast<std::size_t>(Activity::group_wait)] / row.time_s;
+  return fmt::format(
+      "step {}: {}, {:.2f} times the mean step; sum of squared lengths {:.2f} times the mean step's. Ranks work {} on "
+      "average, the busiest {}; {:.0f}% of their time is group wait. {} {}",
+      row.step, time_text(row.time_s), row.time_s / mean_s, row.batch.squares() / mean_squares,
+      time_text(row.busy_mean_s), time_text(row.busy_max_s), 100 * waiting, chain_text(cause), groups_text(cause));
+}
+
+}  // namespace hdpsim

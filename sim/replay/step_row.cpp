@@ -1,0 +1,111 @@
+#include "sim/replay/step_row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "sim/report/csv.h"
+#include "sim/report/metrics.h"
+
+namespace hdpsim {
+namespace {
+
+// All numbers of a row in the order of the file, behind its step and plan: the one place that knows this order.
+template <class Row, class Visit>
+void visit_numbers(Row& row, const Visit& visit) {
+  visit(row.batch.sequences);
+  visit(row.batch.tokens);
+  visit(row.batch.longest);
+  visit(row.batch.weighted_length);
+  visit(row.micro_batches);
+  visit(row.time_s);
+  for (auto& seconds : row.breakdown_s) visit(seconds);
+  visit(row.busy_min_s);
+  visit(row.busy_mean_s);
+  visit(row.busy_max_s);
+  visit(row.device_gb);
+  visit(row.host_gb);
+}
+
+std::string key_of(std::int64_t step, const std::string& plan) {
+  return fmt::format("{},{}", step, plan);
+}
+
+template <class Number>
+bool take_number(std::string_view& text, Number& number) {
+  if (!text.starts_with(',')) return false;
+  text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return error == std::errc{};
+}
+
+}  // namespace
+
+BatchFigures figures_of(const Batch& batch) {
+  BatchFigures figures;
+  double squares = 0;
+  for (const Sequence& sequence : batch.sequences) {
+    const auto tokens = static_cast<double>(sequence.tokens);
+    figures.tokens += sequence.tokens;
+    figures.longest = std::max(figures.longest, sequence.tokens);
+    squares += tokens * tokens;
+  }
+  figures.sequences = std::ssize(batch.sequences);
+  if (figures.tokens > 0) figures.weighted_length = squares / static_cast<double>(figures.tokens);
+  return figures;
+}
+
+StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t plan) {
+  StepRow row;
+  row.step = result.step;
+  row.plan = plan;
+  row.batch = batch;
+  row.micro_batches = result.micro_batches;
+  row.time_s = seconds_of(result.time);
+  row.busy_min_s = seconds_of(result.busy.min);
+  row.busy_mean_s = seconds_of(result.busy.mean);
+  row.busy_max_s = seconds_of(result.busy.max);
+  row.device_gb = result.memory.device.gigabytes();
+  row.host_gb = result.memory.host.gigabytes();
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    row.breakdown_s[i] = seconds_of(result.mean[static_cast<Activity>(i)]);
+  }
+  return row;
+}
+
+StepTable::StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {
+  for (std::string& plan : plans_) plan = csv_field(plan);
+}
+
+std::string StepTable::header() {
+  std::string text = "step,plan,sequences,tokens,longest,weighted_length,micro_batches,step_time_s";
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    text += fmt::format(",{}_s", activity_name(static_cast<Activity>(i)));
+  }
+  return text + ",busy_min_s,busy_mean_s,busy_max_s,device_peak_gb,host_peak_gb\n";
+}
+
+std::string StepTable::line(const StepRow& row) const {
+  std::string text = key_of(row.step, plans_.at(row.plan));
+  visit_numbers(row, [&](const auto& number) { fmt::format_to(std::back_inserter(text), ",{}", number); });
+  return text + '\n';
+}
+
+std::optional<StepRow> StepTable::parse(std::string_view line, std::int64_t step, std::size_t plan) const {
+  const std::string key = key_of(step, plans_.at(plan));
+  if (!line.starts_with(key)) return std::nullopt;
+  line.remove_prefix(key.size());
+  StepRow row;
+  row.step = step;
+  row.plan = plan;
+  bool good = true;
+  visit_numbers(row, [&](auto& number) { good = good && take_number(line, number); });
+  if (!good || !line.empty()) return std::nullopt;
+  return row;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/engine/timeline.h"
+#include "sim/report/step_result.h"
+#include "sim/trace/sequence.h"
+
+namespace hdpsim {
+
+/// What the lengths of a batch come to.
+struct BatchFigures {
+  std::int64_t sequences = 0;
+  std::int64_t tokens = 0;
+  std::int64_t longest = 0;
+  double weighted_length = 0;  ///< Sum of s^2 over sum of s: how long the sequence of a token is, on average.
+
+  [[nodiscard]] double squares() const { return weighted_length * static_cast<double>(tokens); }
+  friend bool operator==(const BatchFigures&, const BatchFigures&) = default;
+};
+[[nodiscard]] BatchFigures figures_of(const Batch& batch);
+
+/// One plan in one step of a replay: all that the replay keeps of it. Times in seconds, memory in GB (1e9), each the
+/// number that stands in the file, so that a row that is read again is the row that was written.
+struct StepRow {
+  std::int64_t step = 0;
+  std::size_t plan = 0;  ///< Index into the plans of the study.
+  BatchFigures batch;
+  std::int64_t micro_batches = 0;
+  double time_s = 0;
+  std::array<double, activity_count> breakdown_s{};  ///< Mean over ranks, by Activity.
+  double busy_min_s = 0;                             ///< Of a rank, without waiting for others.
+  double busy_mean_s = 0;
+  double busy_max_s = 0;
+  double device_gb = 0;  ///< At the fullest moment of the fullest device.
+  double host_gb = 0;
+
+  friend bool operator==(const StepRow&, const StepRow&) = default;
+};
+[[nodiscard]] StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t plan);
+
+/// Rows of a CSV file and back. `plans` are the names that stand in the rows.
+class StepTable {
+ public:
+  explicit StepTable(std::vector<std::string> plans);
+
+  [[nodiscard]] static std::string header();
+  /// With its line end; numbers are the shortest that read back as themselves.
+  [[nodiscard]] std::string line(const StepRow& row) const;
+  /// Nothing if the line, without its end, is not that of this step and plan.
+  [[nodiscard]] std::optional<StepRow> parse(std::string_view line, std::int64_t step, std::size_t plan) const;
+
+ private:
+  std::vector<std::string> plans_;  ///< As fields of CSV.
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,85 @@
+#include "sim/tune/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/quantity_text.h"
+#include "sim/study/step.h"
+
+namespace hdpsim {
+namespace {
+
+// "activations": what fills most of a device.
+std::string_view largest_part(const MemoryParts& parts) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < memory_parts; ++i) {
+    if (parts[static_cast<MemoryPart>(i)] > parts[static_cast<MemoryPart>(largest)]) largest = i;
+  }
+  return memory_part_name(static_cast<MemoryPart>(largest));
+}
+
+// What stays on the fullest stage's devices whatever the micro-batches are; nothing to plan if that is too much.
+std::string states_problem(const PointSpec& spec) {
+  const DeviceShape shape{.tp = spec.mesh.tp, .pp = spec.mesh.pp, .pool = spec.mesh.hdp};
+  Bytes most;
+  for (std::int64_t stage = 0; stage < spec.mesh.pp; ++stage) {
+    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, stage), memory_rules_of(spec));
+    most = std::max(most, device.states().total());
+  }
+  const Bytes memory = spec.cluster.least_device_memory();
+  if (most <= memory) return "";
+  return fmt::format("does not fit: {} of {} on a device before the first token", bytes_text(most), bytes_text(memory));
+}
+
+// The first problem stands for all: a candidate is one of many.
+std::string first_problem(const InputError& error) {
+  const std::vector<Diagnostic> problems = error.diagnostics().sorted();
+  return problems.empty() ? error.what() : problems.front().message;
+}
+
+}  // namespace
+
+std::string memory_problem(const MemoryUse& memory, const PointSpec& spec) {
+  const Bytes device = spec.cluster.least_device_memory();
+  const Bytes host = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
+  if (memory.device > device) {
+    return fmt::format("does not fit: {} of {} on a device, most of it {}", bytes_text(memory.device),
+                       bytes_text(device), largest_part(memory.parts));
+  }
+  if (memory.host > host) {
+    return fmt::format("does not fit: {} of {} of the host", bytes_text(memory.host), bytes_text(host));
+  }
+  return "";
+}
+
+Study Evaluator::study_of(std::size_t candidate) {
+  const std::lock_guard lock(reading_);
+  return read_study(candidates_[candidate].study, catalog_);
+}
+
+Evaluation Evaluator::evaluate(Evaluation evaluation) {
+  try {
+    Study study = study_of(evaluation.candidate);
+    StudyPoint& point = study.points.at(0);
+    evaluation.gpus = point.spec.mesh.devices();
+    evaluation.capacity = point.spec.capacity;
+    evaluation.peak = point.spec.profile->datasheet.peak;
+    evaluation.problem = states_problem(point.spec);
+    if (!evaluation.problem.empty()) return evaluation;
+    // The closed form knows no neighbours.
+    if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
+    const auto world = point.make_world();
+    for (const std::int64_t step : evaluation.steps) {
+      evaluation.results.push_back(simulate_step(point, 0, step, *world).result);
+      evaluation.problem = memory_problem(evaluation.results.back().memory, point.spec);
+      if (!evaluation.problem.empty()) break;
+    }
+  } catch (const InputError& error) {
+    evaluation.problem = first_problem(error);
+  }
+  return evaluation;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,321 @@
+#include "sim/tune/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/quantity_text.h"
+#include "sim/plan/work_model.h"
+#include "sim/report/metrics.h"
+#include "sim/study/ordered_work.h"
+#include "sim/tune/evaluation.h"
+#include "sim/tune/front.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double slack = 0.1;
+// Simulated between two looks at the bound; a fixed number, so that results do not depend on the number of threads.
+constexpr std::size_t chunk = 4;
+constexpr double memory_levels = 20;
+
+using Fate = TunedCandidate::Fate;
+
+// The step whose sum of squared lengths is the median.
+std::int64_t median_step(const StudyPoint& point) {
+  std::vector<std::pair<double, std::int64_t>> work;
+  for (std::int64_t step = 0; step < point.spec.steps; ++step) {
+    double squares = 0;
+    for (const Sequence& sequence : point.batches->step(step).sequences) squares += causal_pairs(sequence.tokens);
+    work.emplace_back(squares, step);
+  }
+  std::sort(work.begin(), work.end());
+  return work[(work.size() - 1) / 2].second;
+}
+
+/// What the search knows of a candidate.
+struct Contender {
+  TunedCandidate told;
+  std::vector<double> times_s{};  ///< Of the first steps of the order, in the grain of the study.
+  double flops = 0;               ///< Useful work of these steps.
+  FlopRate peak{};
+
+  [[nodiscard]] double sum_s(std::size_t steps) const {
+    return std::accumulate(times_s.begin(), times_s.begin() + static_cast<std::ptrdiff_t>(steps), 0.0);
+  }
+};
+
+class Search {
+ public:
+  Search(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run)
+      : study_(study),
+        run_(run),
+        space_(candidates_of(study, root)),
+        evaluator_(space_, catalog),
+        steps_(study.points.at(0).spec.steps) {
+    result_.probe = median_step(study.points[0]);
+    order_.push_back(result_.probe);
+    for (std::int64_t step = 0; step < steps_; ++step) {
+      if (step != result_.probe) order_.push_back(step);
+    }
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+      contenders_.push_back({});
+      contenders_.back().told.number = i;
+      contenders_.back().told.text = space_[i].text;
+    }
+  }
+
+  std::optional<TuneResult> run() {
+    if (!bound_all()) return std::nullopt;
+    do {  // again if those that were best turn out not to fit
+      require_any();
+      if (!branch_and_bound() || !halve()) return std::nullopt;
+    } while (running_.empty());
+    if (!simulate_front()) return std::nullopt;
+    return conclusion();
+  }
+
+ private:
+  [[nodiscard]] std::size_t keep() const { return static_cast<std::size_t>(study_.tune.keep); }
+
+  // What candidates are compared by: seconds, or GPU-seconds.
+  [[nodiscard]] double score(const Contender& contender, double seconds) const {
+    return study_.tune.objective == TuneObjective::cost ? seconds * static_cast<double>(contender.told.gpus) : seconds;
+  }
+  [[nodiscard]] double bound(std::size_t candidate) const {
+    return score(contenders_[candidate], contenders_[candidate].told.bound_s);
+  }
+  /// Over the first steps of the order.
+  [[nodiscard]] double full(std::size_t candidate, std::size_t steps) const {
+    return score(contenders_[candidate], contenders_[candidate].sum_s(steps));
+  }
+
+  bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
+    const auto make_worker = [&] {
+      return [&](std::int64_t number) {
+        return evaluator_.evaluate(std::move(evaluations[static_cast<std::size_t>(number)]));
+      };
+    };
+    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
+      take(evaluation);
+      ++done_;
+      run_.report({stage, std::ssize(space_), left, result_.closed_form_steps + result_.full_steps, done_,
+                   std::max(done_, most_evaluations())});
+    };
+    return run_in_order({0, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
+  }
+
+  // Each candidate in closed form, and a few rounds of the best.
+  [[nodiscard]] std::int64_t most_evaluations() const { return std::ssize(space_) + 16 * study_.tune.keep; }
+
+  void take(const Evaluation& evaluation) {
+    Contender& contender = contenders_[evaluation.candidate];
+    TunedCandidate& told = contender.told;
+    told.gpus = evaluation.gpus;
+    told.capacity = evaluation.capacity;
+    contender.peak = evaluation.peak;
+    for (const StepResult& step : evaluation.results) {
+      told.device_gb = std::max(told.device_gb, step.memory.device.gigabytes());
+      if (evaluation.closed_form) {
+        told.bound_s = seconds_of(step.time);
+      } else {
+        contender.times_s.push_back(seconds_of(step.time));
+        contender.flops += step.model_flops;
+      }
+    }
+    (evaluation.closed_form ? result_.closed_form_steps : result_.full_steps) += std::ssize(evaluation.results);
+    told.reason = evaluation.problem;
+    told.fate = told.reason.empty() ? Fate::bounded : Fate::infeasible;
+  }
+
+  bool bound_all() {
+    std::vector<Evaluation> all;
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+      all.push_back({.candidate = i, .closed_form = true, .steps = {result_.probe}});
+    }
+    return evaluate(std::move(all), "closed form", std::ssize(space_));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> feasible() const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < contenders_.size(); ++i) {
+      if (contenders_[i].told.fate != Fate::infeasible) found.push_back(i);
+    }
+    return found;
+  }
+
+  void require_any() const {
+    if (!feasible().empty()) return;
+    std::map<std::string, std::int64_t> reasons;
+    for (const Contender& contender : contenders_) ++reasons[contender.told.reason];
+    Diagnostics problems;
+    problems.error({}, fmt::format("none of the {} candidates can run", contenders_.size()));
+    for (const auto& [reason, count] : reasons) problems.error({}, fmt::format("{} of them: {}", count, reason));
+    problems.throw_if_any();
+  }
+
+  template <class Figure>
+  static void sort_by(std::vector<std::size_t>& candidates, const Figure& figure) {
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](std::size_t a, std::size_t b) { return figure(a) < figure(b); });
+  }
+
+  bool simulate_to(const std::vector<std::size_t>& candidates, std::size_t steps, const std::string& stage,
+                   std::size_t left) {
+    std::vector<Evaluation> evaluations;
+    for (const std::size_t candidate : candidates) {
+      const std::size_t done = contenders_[candidate].times_s.size();
+      if (done >= steps) continue;
+      const auto begin = order_.begin();
+      evaluations.push_back(
+          {.candidate = candidate,
+           .steps = {begin + static_cast<std::ptrdiff_t>(done), begin + static_cast<std::ptrdiff_t>(steps)}});
+    }
+    return evaluate(std::move(evaluations), stage, static_cast<std::int64_t>(left));
+  }
+
+  // Those of `candidates` that can still run, the best on the first steps first.
+  [[nodiscard]] std::vector<std::size_t> ranked(std::vector<std::size_t> candidates, std::size_t steps) const {
+    std::erase_if(candidates, [&](std::size_t i) { return contenders_[i].told.fate == Fate::infeasible; });
+    sort_by(candidates, [&](std::size_t i) { return full(i, steps); });
+    return candidates;
+  }
+
+  // No bound beyond this one can belong to one of the best.
+  [[nodiscard]] double limit() const {
+    if (running_.size() < keep()) return std::numeric_limits<double>::infinity();
+    return (1 + slack) * full(running_[keep() - 1], 1);
+  }
+
+  bool branch_and_bound() {
+    running_.clear();
+    std::vector<std::size_t> waiting = feasible();
+    sort_by(waiting, [&](std::size_t i) { return bound(i); });
+    for (std::size_t at = 0; at < waiting.size() && bound(waiting[at]) <= limit(); at += chunk) {
+      const auto begin = waiting.begin() + static_cast<std::ptrdiff_t>(at);
+      const std::vector<std::size_t> next(begin,
+                                          begin + static_cast<std::ptrdiff_t>(std::min(chunk, waiting.size() - at)));
+      if (!simulate_to(next, 1, "branch and bound", waiting.size() - at)) return false;
+      running_.insert(running_.end(), next.begin(), next.end());
+      running_ = ranked(std::move(running_), 1);
+    }
+    const double last = limit();
+    std::erase_if(running_, [&](std::size_t i) { return full(i, 1) > last; });
+    return true;
+  }
+
+  bool halve() {
+    for (std::size_t steps = 1; steps < order_.size();) {
+      steps = std::min(2 * steps, order_.size());
+      if (!simulate_to(running_, steps, "successive halving", running_.size())) return false;
+      running_ = ranked(std::move(running_), steps);
+      const std::size_t half = steps == order_.size() ? running_.size() : (running_.size() + 1) / 2;
+      running_.resize(std::min(running_.size(), std::max(keep(), half)));
+    }
+    return true;
+  }
+
+  [[nodiscard]] FrontPoint front_point(std::size_t candidate) const {
+    const TunedCandidate& told = contenders_[candidate].told;
+    const double device_gb = study_.points[0].spec.cluster.least_device_memory().gigabytes();
+    return {told.time_s, std::ceil(memory_levels * told.device_gb / device_gb), static_cast<double>(told.gpus)};
+  }
+
+  [[nodiscard]] std::vector<std::size_t> front() const {
+    const std::vector<std::size_t> candidates = feasible();
+    std::vector<FrontPoint> points;
+    for (const std::size_t candidate : candidates) points.push_back(front_point(candidate));
+    std::vector<std::size_t> found;
+    for (const std::size_t i : pareto_front(points)) found.push_back(candidates[i]);
+    return found;
+  }
+
+  // A bound that is on the front is simulated, which may take it off again and let others in.
+  bool simulate_front() {
+    while (true) {
+      estimate();
+      std::vector<std::size_t> next = front();
+      std::erase_if(next, [&](std::size_t i) { return !contenders_[i].times_s.empty(); });
+      if (next.empty()) return true;
+      if (!simulate_to(next, 1, "front", next.size())) return false;
+    }
+  }
+
+  // Everything in terms of the winner: on the steps that both were simulated on, or on the probe step.
+  void estimate() {
+    const Contender& winner = contenders_[running_.front()];
+    const double winner_s = winner.sum_s(winner.times_s.size()) / static_cast<double>(winner.times_s.size());
+    for (Contender& contender : contenders_) {
+      TunedCandidate& told = contender.told;
+      if (told.fate == Fate::infeasible) continue;
+      told.steps = std::ssize(contender.times_s);
+      if (told.steps == 0) {
+        told.ratio = told.ratio_p5 = told.ratio_p95 = told.bound_s / winner.times_s.front();
+        told.fate = Fate::bounded;
+      } else {
+        std::vector<double> ratios;
+        for (std::size_t i = 0; i < contender.times_s.size(); ++i) {
+          ratios.push_back(contender.times_s[i] / winner.times_s[i]);
+        }
+        told.ratio = contender.sum_s(ratios.size()) / winner.sum_s(ratios.size());
+        told.ratio_p5 = percentile(ratios, 0.05);
+        told.ratio_p95 = percentile(ratios, 0.95);
+        told.fate = ratios.size() == order_.size() ? Fate::finished : Fate::slower;
+      }
+      told.time_s = told.ratio * winner_s;
+      const auto gpus = static_cast<double>(told.gpus);
+      const double steps = static_cast<double>(winner.times_s.size());
+      told.mfu = winner.flops / (contender.peak.per_second() * gpus * steps * told.time_s);
+      const double tokens = static_cast<double>(study_.points[0].spec.batch.tokens_per_step);
+      told.gpu_hours_per_gigatoken = gpus * told.time_s / 3600 / tokens * 1e9;
+    }
+  }
+
+  TuneResult conclusion() {
+    for (const std::size_t candidate : front()) contenders_[candidate].told.on_front = true;
+    std::vector<std::size_t> order(contenders_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto is_behind = [](Fate fate) { return fate == Fate::finished ? 0 : fate == Fate::infeasible ? 2 : 1; };
+    sort_by(order, [&](std::size_t i) {
+      const TunedCandidate& told = contenders_[i].told;
+      return std::pair(is_behind(told.fate), score(contenders_[i], told.time_s));
+    });
+    for (const std::size_t i : order) result_.candidates.push_back(std::move(contenders_[i].told));
+    const Study winner = evaluator_.study_of(result_.candidates.front().number);
+    const PointSpec& spec = study_.points[0].spec;
+    result_.study = study_.name;
+    result_.setting = fmt::format("{} on {} x {}, {} steps of {} tokens", spec.model.name, spec.mesh.devices(),
+                                  spec.cluster.device, steps_, count_text(spec.batch.tokens_per_step));
+    result_.profile = study_.run_info(0, 0).profile;
+    result_.steps = steps_;
+    result_.feasible = std::ssize(feasible());
+    result_.device_memory_gb = study_.points[0].spec.cluster.least_device_memory().gigabytes();
+    result_.winner = winner.resolved;
+    result_.winner.set("name", Value::scalar(study_.name + "-tuned"));
+    return std::move(result_);
+  }
+
+  const Study& study_;
+  const TuneRun& run_;
+  const std::vector<Candidate> space_;
+  Evaluator evaluator_;
+  const std::int64_t steps_;
+  std::vector<std::int64_t> order_;  // of steps: the probe first
+  std::vector<Contender> contenders_;
+  std::vector<std::size_t> running_;  // the best first
+  std::int64_t done_ = 0;
+  TuneResult result_;
+};
+
+}  // namespace
+
+std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run) {
+  return Search(study, root, catalog, run).run();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,194 @@
+#include "sim/tune/tune_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/csv.h"
+#include "sim/report/values.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+using Fate = TunedCandidate::Fate;
+
+constexpr std::size_t most_ranked = 10;
+constexpr std::size_t most_reasons = 8;
+
+std::string_view name_of(Fate fate) {
+  switch (fate) {
+    case Fate::finished:
+      return "finished";
+    case Fate::slower:
+      return "slower";
+    case Fate::bounded:
+      return "bounded";
+    case Fate::infeasible:
+      return "infeasible";
+  }
+  return "";
+}
+
+std::string steps_text(const TuneResult& result, const TunedCandidate& candidate) {
+  return candidate.steps == result.steps ? "all" : fmt::format("{}", candidate.steps);
+}
+
+// A bound is what the time is at least.
+std::string ratio_text(const TunedCandidate& candidate) {
+  if (candidate.steps == 0) return fmt::format(">= {:.2f}x", candidate.ratio);
+  if (candidate.steps == 1) return fmt::format("{:.2f}x", candidate.ratio);
+  return fmt::format("{:.2f}x ({:.2f}-{:.2f})", candidate.ratio, candidate.ratio_p5, candidate.ratio_p95);
+}
+
+Row titles(const std::optional<Price>& price) {
+  Row row = {"step time", "to the best (p5-p95)", "MFU", "device GB", "GPUs", "GPU-h/Gtoken", "steps", "choices"};
+  if (price) row.insert(row.end() - 2, fmt::format("{}/Gtoken", price->currency));
+  return row;
+}
+
+Row row_of(const TuneResult& result, const TunedCandidate& candidate, const std::optional<Price>& price) {
+  Row row = {duration_text(Duration::seconds(candidate.time_s)),
+             ratio_text(candidate),
+             fmt::format("{:.1f}%", 100 * candidate.mfu),
+             fmt::format("{:.1f}", candidate.device_gb),
+             fmt::format("{}", candidate.gpus),
+             fmt::format("{:.1f}", candidate.gpu_hours_per_gigatoken),
+             steps_text(result, candidate),
+             candidate.text};
+  if (price) row.insert(row.end() - 2, fmt::format("{:.2f}", price->amount * candidate.gpu_hours_per_gigatoken));
+  return row;
+}
+
+// The last column is text, the others are numbers.
+std::string table_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
+    text += fmt::format("  {}\n", row.back());
+  }
+  return text;
+}
+
+template <class Belongs>
+std::string table_of_those(const TuneResult& result, const std::optional<Price>& price, std::size_t most,
+                           const Belongs& belongs) {
+  std::vector<Row> rows = {titles(price)};
+  for (const TunedCandidate& candidate : result.candidates) {
+    if (rows.size() <= most && belongs(candidate)) rows.push_back(row_of(result, candidate, price));
+  }
+  return table_of(rows);
+}
+
+std::string infeasible_text(const TuneResult& result) {
+  std::map<std::string, std::pair<std::int64_t, std::string>> reasons;  // how often, and an example
+  for (const TunedCandidate& candidate : result.candidates) {
+    if (candidate.fate != Fate::infeasible) continue;
+    auto& [count, example] = reasons.try_emplace(candidate.reason, 0, candidate.text).first->second;
+    ++count;
+  }
+  if (reasons.empty()) return "";
+  std::vector<std::pair<std::string, std::pair<std::int64_t, std::string>>> sorted(reasons.begin(), reasons.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  std::string text = fmt::format("\n{} candidates cannot run:\n", std::ssize(result.candidates) - result.feasible);
+  for (std::size_t i = 0; i < std::min(most_reasons, sorted.size()); ++i) {
+    const auto& [reason, uses] = sorted[i];
+    text += fmt::format("  {} x {} ({})\n", uses.first, reason, uses.second);
+  }
+  if (sorted.size() > most_reasons) {
+    text += fmt::format("  and {} other reasons; --format csv names each\n", sorted.size() - most_reasons);
+  }
+  return text;
+}
+
+std::string effort_text(const TuneResult& result) {
+  const std::int64_t exhaustive = result.feasible * result.steps;
+  return fmt::format(
+      "{} candidates, {} of which can run. Simulated {} steps in closed form and {} in full: {:.1f}% of the {} of an "
+      "exhaustive search.",
+      result.candidates.size(), result.feasible, result.closed_form_steps, result.full_steps,
+      100 * static_cast<double>(result.closed_form_steps + result.full_steps) / static_cast<double>(exhaustive),
+      exhaustive);
+}
+
+Json candidate_json(const TunedCandidate& candidate, const std::optional<Price>& price) {
+  Json json = {{"choices", candidate.text}, {"fate", name_of(candidate.fate)}};
+  if (candidate.fate == Fate::infeasible) {
+    json["reason"] = candidate.reason;
+    return json;
+  }
+  json.update({{"gpus", candidate.gpus},
+               {"capacity", candidate.capacity},
+               {"steps", candidate.steps},
+               {"step_time_s", candidate.time_s},
+               {"closed_form_s", candidate.bound_s},
+               {"ratio", {{"mean", candidate.ratio}, {"p5", candidate.ratio_p5}, {"p95", candidate.ratio_p95}}},
+               {"mfu", candidate.mfu},
+               {"device_peak_gb", candidate.device_gb},
+               {"gpu_hours_per_gigatoken", candidate.gpu_hours_per_gigatoken},
+               {"on_front", candidate.on_front}});
+  if (price) json["cost_per_gigatoken"] = price->amount * candidate.gpu_hours_per_gigatoken;
+  return json;
+}
+
+}  // namespace
+
+std::string tune_table(const TuneResult& result, const std::optional<Price>& price) {
+  const auto may_run = [](const TunedCandidate& candidate) { return candidate.fate != Fate::infeasible; };
+  const auto is_on_front = [](const TunedCandidate& candidate) { return candidate.on_front; };
+  return fmt::format(
+      "{}: {}\n{}\n\nThe best, by the time of all steps; others by that of the steps they were simulated on:\n{}\n"
+      "What no other candidate beats in time, memory (in twentieths of a device) and GPUs together:\n{}{}\ncosts: {}\n",
+      result.study, result.setting, effort_text(result), table_of_those(result, price, most_ranked, may_run),
+      table_of_those(result, price, result.candidates.size(), is_on_front), infeasible_text(result), result.profile);
+}
+
+std::string tune_csv(const TuneResult& result, const std::optional<Price>& price) {
+  std::string text =
+      "rank,choices,fate,reason,gpus,capacity,steps,step_time_s,closed_form_s,ratio,ratio_p5,ratio_p95,mfu,"
+      "device_peak_gb,gpu_hours_per_gigatoken,cost_per_gigatoken,on_front\n";
+  for (std::size_t rank = 0; rank < result.candidates.size(); ++rank) {
+    const TunedCandidate& candidate = result.candidates[rank];
+    text += fmt::format("{},{},{},{}", rank + 1, csv_field(candidate.text), name_of(candidate.fate),
+                        csv_field(candidate.reason));
+    if (candidate.fate == Fate::infeasible) {
+      text += ",,,,,,,,,,,,,\n";
+      continue;
+    }
+    text += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{}\n", candidate.gpus, candidate.capacity,
+                        candidate.steps, candidate.time_s, candidate.bound_s, candidate.ratio, candidate.ratio_p5,
+                        candidate.ratio_p95, candidate.mfu, candidate.device_gb, candidate.gpu_hours_per_gigatoken,
+                        price ? fmt::format("{}", price->amount * candidate.gpu_hours_per_gigatoken) : "",
+                        candidate.on_front);
+  }
+  return text;
+}
+
+std::string tune_json(const TuneResult& result, const std::optional<Price>& price, const Value& study,
+                      std::string_view version) {
+  Json json = {{"schema", "hdpsim.tuning/1"},
+               {"hdpsim", version},
+               {"study", json_of(study)},
+               {"steps", result.steps},
+               {"probe_step", result.probe},
+               {"closed_form_steps", result.closed_form_steps},
+               {"full_steps", result.full_steps},
+               {"feasible", result.feasible},
+               {"price", price ? Json{{"amount", price->amount}, {"currency", price->currency}} : Json()},
+               {"winner", json_of(result.winner)},
+               {"candidates", Json::array()}};
+  for (const TunedCandidate& candidate : result.candidates)
+    json["candidates"].push_back(candidate_json(candidate, price));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hdpsim

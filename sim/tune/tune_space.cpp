@@ -1,0 +1,278 @@
+#include "sim/tune/tune_space.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "sim/base/check.h"
+#include "sim/base/quantity_text.h"
+#include "sim/report/values.h"
+#include "sim/study/override.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t deepest_usual_pipeline = 16;
+
+/// Paths and values that are chosen together.
+using Choice = std::vector<RunInfo::Coordinate>;
+
+struct Dimension {
+  std::vector<Choice> choices;
+  bool of_pipelines = false;  ///< Means nothing without one.
+};
+
+Dimension dimension_of(const std::string& path, const std::vector<std::string>& values) {
+  Dimension dimension;
+  for (const std::string& value : values) dimension.choices.push_back({{path, Value::scalar(value)}});
+  return dimension;
+}
+
+bool only_pipelines_know(std::string_view path) {
+  return path == "mesh.schedule" || path == "mesh.virtual_stages" || path == "mesh.placement";
+}
+
+std::vector<std::string> tensor_degrees(const PointSpec& spec) {
+  const Transformer& model = spec.model;
+  std::vector<std::string> degrees;
+  for (std::int64_t tp = 1; tp <= spec.cluster.devices_per_node; ++tp) {
+    const std::array cut = {spec.cluster.devices_per_node, model.heads, model.kv_heads, model.ffn_hidden};
+    const bool even = std::all_of(cut.begin(), cut.end(), [&](std::int64_t whole) { return whole % tp == 0; });
+    if (even) degrees.push_back(fmt::format("{}", tp));
+  }
+  return degrees;
+}
+
+std::vector<std::string> pipeline_degrees(const PointSpec& spec) {
+  std::vector<std::string> degrees;
+  for (std::int64_t pp = 1; pp <= std::min(spec.model.layers, deepest_usual_pipeline); pp *= 2) {
+    if (spec.cluster.devices % pp == 0) degrees.push_back(fmt::format("{}", pp));
+  }
+  return degrees;
+}
+
+Dimension schedules() {
+  const auto chosen = [](const char* schedule, const char* virtual_stages) {
+    return Choice{{"mesh.schedule", Value::scalar(schedule)}, {"mesh.virtual_stages", Value::scalar(virtual_stages)}};
+  };
+  return {{chosen("1f1b", "1"), chosen("interleaved", "2"), chosen("zb-h1", "1")}, true};
+}
+
+// The text of a value of the mesh, which has all of its defaults.
+std::string mesh_text(const Study& study, std::string_view key) {
+  return study.resolved.find("mesh")->find(key)->text;
+}
+
+std::vector<std::string> with_own(const std::string& own, std::initializer_list<const char*> others) {
+  std::vector<std::string> values = {own};
+  for (const char* other : others) {
+    if (other != own) values.emplace_back(other);
+  }
+  return values;
+}
+
+std::vector<std::string> capacities(const Study& study) {
+  std::vector<std::string> values = with_own(mesh_text(study, "capacity"), {"8Ki", "16Ki", "32Ki", "auto"});
+  const std::int64_t context = study.points[0].spec.batch.context;
+  const auto is_longer = [&](const std::string& text) { return parse_count(text).value.value_or(0) > context; };
+  values.erase(std::remove_if(values.begin() + 1, values.end(), is_longer), values.end());
+  return values;
+}
+
+bool leaves_offload_open(const Value& plan) {
+  const std::string& policy = plan.is_map() ? plan.entries.front().key : plan.text;
+  return policy.starts_with("hdp-") && (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
+}
+
+Value with_offload(const Value& plan, const char* offload) {
+  Value entry = plan.is_map() ? plan : Value::map(plan.position);
+  if (!plan.is_map()) entry.set(plan.text, Value::map(plan.position));
+  Value& options = entry.entries.front().value;
+  if (!options.is_map()) options = Value::map(plan.position);
+  options.set("offload", Value::scalar(offload, plan.position));
+  return entry;
+}
+
+Choice plan_choice(const Value& plan) {
+  Value plans = Value::sequence(plan.position);
+  plans.items.push_back(plan);
+  return {{"plans", plans}};
+}
+
+Dimension plans_of(const Study& study) {
+  Dimension dimension;
+  for (const StudyPlan& plan : study.plans) {
+    if (!leaves_offload_open(plan.entry)) {
+      dimension.choices.push_back(plan_choice(plan.entry));
+      continue;
+    }
+    for (const char* offload : {"none", "auto"})
+      dimension.choices.push_back(plan_choice(with_offload(plan.entry, offload)));
+  }
+  return dimension;
+}
+
+Dimension given_dimension(const TuneOptions::Dimension& given) {
+  Dimension dimension;
+  dimension.of_pipelines = only_pipelines_know(given.path);
+  for (const Value& value : given.values) {
+    dimension.choices.push_back(given.path == "plans" ? plan_choice(value) : Choice{{given.path, value}});
+  }
+  return dimension;
+}
+
+std::vector<Dimension> dimensions_of(const Study& study) {
+  std::set<std::string, std::less<>> given;
+  std::vector<Dimension> dimensions;
+  for (const auto& dimension : study.tune.space) {
+    given.insert(dimension.path);
+    dimensions.push_back(given_dimension(dimension));
+  }
+  const PointSpec& spec = study.points[0].spec;
+  const auto add = [&](std::string_view path, Dimension dimension) {
+    if (!given.contains(path)) dimensions.push_back(std::move(dimension));
+  };
+  add("mesh.tp", dimension_of("mesh.tp", tensor_degrees(spec)));
+  add("mesh.pp", dimension_of("mesh.pp", pipeline_degrees(spec)));
+  if (!given.contains("mesh.virtual_stages")) add("mesh.schedule", schedules());
+  Dimension placements = dimension_of("mesh.placement", placement_names());
+  placements.of_pipelines = true;
+  add("mesh.placement", std::move(placements));
+  add("mesh.capacity", dimension_of("mesh.capacity", capacities(study)));
+  add("mesh.recompute", dimension_of("mesh.recompute", with_own(mesh_text(study, "recompute"), {"full"})));
+  add("plans", plans_of(study));
+  return dimensions;
+}
+
+/// A number with one digit for each dimension, the last of which counts fastest.
+class Odometer {
+ public:
+  explicit Odometer(const std::vector<Dimension>& dimensions) : dimensions_(dimensions), digits_(dimensions.size()) {}
+  [[nodiscard]] std::size_t digit(std::size_t place) const { return digits_[place]; }
+  bool advance() {
+    for (std::size_t place = digits_.size(); place-- > 0;) {
+      if (++digits_[place] < dimensions_[place].choices.size()) return true;
+      digits_[place] = 0;
+    }
+    return false;
+  }
+
+ private:
+  const std::vector<Dimension>& dimensions_;
+  std::vector<std::size_t> digits_;
+};
+
+// What all candidates share: the study without what belongs to a comparison of its own plans and mesh.
+Value common_study(const Value& root) {
+  Value study = root;
+  std::erase_if(study.entries, [](const Value::Entry& entry) {
+    return entry.key == "tune" || entry.key == "replay" || entry.key == "compare_to" || entry.key == "output";
+  });
+  if (Value* mesh = study.find("mesh")) {
+    std::erase_if(mesh->entries, [](const Value::Entry& entry) { return entry.key == "hdp"; });
+  }
+  return study;
+}
+
+// "tp 2" of mesh.tp, "hdp-balance {offload: auto}" of plans.
+std::string text_of(const RunInfo::Coordinate& choice) {
+  if (choice.path != "plans") {
+    const std::size_t dot = choice.path.rfind('.');
+    return fmt::format("{} {}", choice.path.substr(dot + 1), line_of(choice.value));
+  }
+  const Value& plan = choice.value.items.front();
+  if (!plan.is_map()) return line_of(plan);
+  const std::string options = line_of(plan.entries.front().value);
+  return options == "{}" ? plan.entries.front().key : fmt::format("{} {}", plan.entries.front().key, options);
+}
+
+/// Puts candidates together.
+class CandidateMaker {
+ public:
+  CandidateMaker(const std::vector<Dimension>& dimensions, const Value& root)
+      : dimensions_(dimensions), common_(common_study(root)) {}
+
+  // Nothing for one that differs from another only in what means nothing.
+  std::optional<Candidate> make(const Odometer& odometer) const {
+    Candidate candidate{{}, {}, common_};
+    for (std::size_t place = 0; place < dimensions_.size(); ++place) {
+      put(dimensions_[place].choices[odometer.digit(place)], candidate);
+    }
+    const Value* mesh = candidate.study.find("mesh");
+    const Value* pp = mesh == nullptr ? nullptr : mesh->find("pp");
+    const bool pipeline = pp != nullptr && pp->text != "1";
+    std::vector<std::string> texts;
+    for (std::size_t place = 0; place < dimensions_.size(); ++place) {
+      const Dimension& dimension = dimensions_[place];
+      if (dimension.of_pipelines && !pipeline) {
+        if (odometer.digit(place) > 0) return std::nullopt;
+        continue;
+      }
+      for (const auto& choice : dimension.choices[odometer.digit(place)]) describe(choice, dimension, candidate, texts);
+    }
+    candidate.text = fmt::format("{}", fmt::join(texts, ", "));
+    if (!pipeline) remove_schedule(candidate.study);
+    return candidate;
+  }
+
+ private:
+  static void put(const Choice& choice, Candidate& candidate) {
+    for (const auto& [path, value] : choice) {
+      Diagnostics found;
+      put_at(candidate.study, path, value, found);
+      found.throw_if_any();
+    }
+  }
+
+  static void describe(const RunInfo::Coordinate& choice, const Dimension& dimension, Candidate& candidate,
+                       std::vector<std::string>& texts) {
+    candidate.choices.push_back(choice);
+    const bool one_chunk = choice.path == "mesh.virtual_stages" && choice.value.text == "1";
+    if (!one_chunk && (dimension.choices.size() > 1 || choice.path == "plans")) texts.push_back(text_of(choice));
+  }
+
+  static void remove_schedule(Value& study) {
+    Value* mesh = study.find("mesh");
+    if (mesh == nullptr) return;
+    std::erase_if(mesh->entries,
+                  [](const Value::Entry& entry) { return entry.key == "schedule" || entry.key == "virtual_stages"; });
+  }
+
+  const std::vector<Dimension>& dimensions_;
+  Value common_;
+};
+
+void refuse_too_many(const std::vector<Dimension>& dimensions) {
+  std::size_t count = 1;
+  for (const Dimension& dimension : dimensions) {
+    if (count > most_candidates / dimension.choices.size()) {
+      throw InputError(fmt::format("the space has more than {} candidates", most_candidates),
+                       "give fewer values below tune.space");
+    }
+    count *= dimension.choices.size();
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates_of(const Study& study, const Value& root) {
+  if (const Value* sweep = root.find("sweep"); sweep != nullptr && !sweep->is_null() && !sweep->entries.empty()) {
+    throw InputError(sweep->position, "a study with a sweep cannot be tuned",
+                     "leave the sweep out with --set sweep={}: the space of a tuning is tune.space");
+  }
+  const std::vector<Dimension> dimensions = dimensions_of(study);
+  refuse_too_many(dimensions);
+  const CandidateMaker maker(dimensions, root);
+  std::vector<Candidate> candidates;
+  Odometer odometer(dimensions);
+  do {
+    if (auto candidate = maker.make(odometer)) candidates.push_back(std::move(*candidate));
+  } while (odometer.advance());
+  return candidates;
+}
+
+}  // namespace hdpsim

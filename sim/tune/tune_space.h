@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// One combination of a tuning's space.
+struct Candidate {
+  std::vector<RunInfo::Coordinate> choices;  ///< The value of every path that the space has more than one of.
+  std::string text;                          ///< "tp 2, pp 4, schedule zb-h1, capacity auto, hdp-balance".
+  Value study;                               ///< Complete, with one plan.
+};
+
+/// No space has more candidates than this.
+inline constexpr std::size_t most_candidates = 20'000;
+
+/// What a tuning chooses from: the dimensions of `study.tune`, and for each of these that is not among them
+///   mesh.tp           degrees within a node that cut the model's heads and MLP evenly
+///   mesh.pp           powers of two up to 16 with a layer for each stage, which divide the GPUs
+///   mesh.schedule     (with mesh.virtual_stages) 1f1b, interleaved with two virtual stages, zb-h1
+///   mesh.placement    all that there are
+///   mesh.capacity     that of the study, 8Ki, 16Ki, 32Ki, as long as a sequence needs, and auto
+///   mesh.recompute    that of the study, and full
+///   plans             those of the study; HDP policies that leave `offload` out with none and with auto
+/// Without a pipeline, schedule and placement mean nothing and stand once. `root` is the study as it was written, with
+/// all paths absolute. InputError if there are too many, or if the study has a sweep.
+[[nodiscard]] std::vector<Candidate> candidates_of(const Study& study, const Value& root);
+
+}  // namespace hdpsim

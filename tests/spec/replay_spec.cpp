@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "sim/base/random.h"
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+constexpr char short_replay[] = "replay configs/studies/tiny.yaml --point 1 --steps 24 --set replay.window=5";
+constexpr const char* files[] = {"steps.csv", "windows.csv", "replay.json", "replay.html", "study.yaml"};
+
+void check_same_files(const Workplace& here, const std::string& folder, const std::string& other) {
+  for (const char* name : files) {
+    CAPTURE(name);
+    const std::string text = here.read(folder + "/" + name);
+    CHECK_FALSE(text.empty());
+    CHECK((text == here.read(other + "/" + name)));  // not printed: they are long
+  }
+}
+
+std::int64_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("a replay has the same bytes whatever the number of jobs, and a row a plan and step", "[replay]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", short_replay)).code == 0);
+  const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format csv", short_replay));
+  REQUIRE(three.code == 0);
+  check_same_files(here, "one", "three");
+  CHECK((three.out == here.read("one/steps.csv")));
+  CHECK(lines_of(three.out) == 1 + 24 * 3);
+  CHECK(lines_of(here.read("one/windows.csv")) == 1 + 5 * 3);  // of steps 0-4, 5-9, 10-14, 15-19, 20-23
+}
+
+TEST_CASE("the step times of a replay are those of the study", "[replay]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim("study configs/studies/tiny.yaml --out study").code == 0);
+  REQUIRE(here.hdpsim("replay configs/studies/tiny.yaml --point 1 --out replay").code == 0);
+  const auto study = nlohmann::json::parse(here.read("study/result.json")).at("runs");
+  const auto replay = nlohmann::json::parse(here.read("replay/replay.json"));
+  CHECK(replay.at("steps") == 4);
+  for (std::size_t plan = 0; plan < 3; ++plan) {
+    const auto& run = study.at(3 + plan);  // the second point
+    const auto& replayed = replay.at("plans").at(plan);
+    CHECK(replayed.at("plan") == run.at("plan"));
+    CHECK(replayed.at("step_time_s").at("mean").get<double>() ==
+          Approx(run.at("step_time_s").at("mean").get<double>()).epsilon(1e-9));
+    CHECK(replayed.at("speedup").at("mean").get<double>() ==
+          Approx(run.at("speedup").at("mean").get<double>()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[replay]") {
+  const Workplace here;
+  const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
+  REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
+  const std::uint64_t seed = 20260102;
+  CAPTURE(seed);
+  RandomStream random(seed, "kills");
+  int killed = 0;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    std::vector<std::string> arguments = {
+        "replay", "configs/studies/tiny.yaml", "--point", "1",     "--steps", "150",
+        "--set",  "replay.window=20",          "--out",   "parts", "--jobs",  attempt % 2 == 0 ? "1" : "3"};
+    if (fs::exists(here.folder() / "parts/identity")) arguments.emplace_back("--resume");
+    Background replay(here, arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.below(150)));
+    replay.send(SIGKILL);
+    killed += replay.wait() == 128 + SIGKILL ? 1 : 0;
+  }
+  CHECK(killed > 0);
+  const bool begun = fs::exists(here.folder() / "parts/identity");
+  REQUIRE(here.hdpsim(longer + (begun ? " --out parts --resume" : " --out parts")).code == 0);
+  check_same_files(here, "whole", "parts");
+  CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
+}
+
+TEST_CASE("a replay may be made longer, and is then that of so many steps from the start", "[replay]") {
+  const Workplace here;
+  const std::string study = "replay configs/studies/tiny.yaml --point 1 ";
+  REQUIRE(here.hdpsim(study + "--steps 10 --out longer").code == 0);
+  REQUIRE(here.hdpsim(study + "--steps 16 --resume --out longer").code == 0);
+  REQUIRE(here.hdpsim(study + "--steps 16 --out whole").code == 0);
+  check_same_files(here, "whole", "longer");
+  const Outcome shorter = here.hdpsim(study + "--steps 9 --resume --out longer");
+  CHECK(shorter.code == 2);
+  CHECK_THAT(shorter.err, Catch::Contains("longer holds more than 9 steps"));
+  const Outcome other = here.hdpsim(study + "--steps 16 --set data.seed=2 --resume --out longer");
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Catch::Contains("holds the replay of another study"));
+  check_same_files(here, "whole", "longer");
+}
+
+// A step of long documents among steps of short ones: 12 steps of 1Mi tokens.
+std::string trace_with_a_long_step() {
+  std::string text = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  for (int step = 0; step < 12; ++step) {
+    const int documents = step == 7 ? 16 : 512;
+    const int tokens = (1 << 20) / documents;
+    for (int i = 0; i < documents; ++i) text += fmt::format("2024-05-10,{},{}\n", tokens - 100, 100);
+  }
+  return text;
+}
+
+TEST_CASE("a trace is used once, and its slowest step is named with what makes it slow", "[replay]") {
+  const Workplace here;
+  here.write("azure.csv", trace_with_a_long_step());
+  const Outcome outcome = here.hdpsim(
+      "replay configs/studies/tiny.yaml --point 1 --trace azure.csv --plan hdp-balance --plan static --out out");
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto replay = nlohmann::json::parse(here.read("out/replay.json"));
+  CHECK(replay.at("steps") == 12);
+  CHECK(replay.at("lengths").at("tokens") == 12 << 20);
+  CHECK(replay.at("lengths").at("longest") == (1 << 20) / 16);
+  REQUIRE(replay.at("plans").size() == 2);
+  const auto& worst = replay.at("plans").at(1).at("worst").at(0);
+  CHECK(worst.at("step") == 7);
+  CHECK(worst.at("sequences").at(0).at("tokens") == (1 << 20) / 16);
+  CHECK(worst.at("sequences").at(0).at("share_of_tokens") == 1.0 / 16);
+  CHECK_THAT(outcome.out, Catch::Contains("step 7: "));
+  CHECK_THAT(outcome.out, Catch::Contains("(64Ki tokens of document"));
+}
+
+TEST_CASE("where a plan loses its lead is told as a stretch of steps", "[replay]") {
+  const Workplace here;
+  here.write("lengths.csv", trace_with_a_long_step());
+  const Outcome outcome = here.hdpsim(
+      "replay configs/studies/tiny.yaml --point 1 --trace lengths.csv --column ContextTokens+GeneratedTokens "
+      "--set replay.window=1 --set replay.threshold=1000 --out out");
+  REQUIRE(outcome.code == 0);
+  const auto plans = nlohmann::json::parse(here.read("out/replay.json")).at("plans");
+  CHECK(plans.at(0).at("lead_lost").at("steps") == 0);  // the baseline
+  for (const std::size_t plan : {1, 2}) {
+    const auto& lost = plans.at(plan).at("lead_lost");
+    CHECK(lost.at("stretches") == 1);  // nobody is a thousand times as fast, ever
+    CHECK(lost.at("steps") == 12);
+    CHECK(lost.at("lowest").at(0).at("all").at("last_step") == 11);
+  }
+  CHECK_THAT(outcome.out, Catch::Contains("hdp-balance is less than 1000 times as fast as static, over 1 steps"));
+}
+
+TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
+  const Workplace here;
+  const auto said = [&](const std::string& arguments) {
+    const Outcome outcome = here.hdpsim("replay " + arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK_THAT(said("configs/studies/tiny.yaml"), Catch::Contains("a replay has one point, the study has 2"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --resume"),
+             Catch::Contains("--resume needs the folder of --out"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --column a"), Catch::Contains("--column needs a trace"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --trace none.csv"),
+             Catch::Contains("there is no file none.csv"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --plan best"), Catch::Contains("the study has no plan 'best'"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --set replay.windows=3"),
+             Catch::Contains("the replay has no key 'windows'") && Catch::Contains("did you mean 'window'?"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --out new --resume"),
+             Catch::Contains("new holds no replay to go on with"));
+}
+
+TEST_CASE("Ctrl-C ends a replay, which then goes on", "[replay]") {
+  const Workplace here;
+  Background replay(here, {"replay", "configs/studies/replay.yaml", "--out", "out", "--jobs", "2"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  replay.send(SIGINT);
+  CHECK(replay.wait() == 128 + SIGINT);
+  CHECK_FALSE(fs::exists(here.folder() / "out/replay.json"));
+  CHECK_FALSE(fs::exists(here.folder() / "out/steps.csv"));
+  CHECK(lines_of(here.read("out/steps.csv.part")) % 3 == 1);  // the header and whole steps
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,175 @@
+#include "sim/tune/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "sim/study/override.h"
+#include "sim/study/runner.h"
+#include "sim/study/study_paths.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+using Overrides = std::vector<std::string>;
+using Fate = TunedCandidate::Fate;
+
+/// A shipped study with its space.
+struct Tuning {
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  Study study;
+  Value root;
+
+  explicit Tuning(const Overrides& overrides = {}) {
+    const std::string path = HDPSIM_SOURCE_DIR "/configs/studies/tune.yaml";
+    study = load_study(path, overrides, catalog);
+    Diagnostics none;
+    root = load_document(path, none);
+    apply_overrides(root, overrides, none);
+    make_paths_absolute(root);
+  }
+  TuneResult result(std::size_t jobs = 2) {
+    auto found = tune(study, root, catalog, {.jobs = jobs});
+    REQUIRE(found);
+    return *found;
+  }
+};
+
+/// What every candidate that can run takes, by its text, when all of its steps are simulated in full.
+std::map<std::string, RunMetrics> exhaustive(Tuning& tuning) {
+  std::map<std::string, RunMetrics> found;
+  for (const Candidate& candidate : candidates_of(tuning.study, tuning.root)) {
+    try {
+      const Study study = read_study(candidate.study, tuning.catalog);
+      const auto runs = run_study(study, {.jobs = 2});
+      REQUIRE(runs);
+      if (runs->front().metrics.fits) found[candidate.text] = runs->front().metrics;
+    } catch (const InputError&) {
+    }
+  }
+  return found;
+}
+
+double least_time(const std::map<std::string, RunMetrics>& runs) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [text, metrics] : runs) least = std::min(least, metrics.step_time_s.mean);
+  return least;
+}
+
+TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulations", "[tune]") {
+  Tuning tuning;
+  const TuneResult result = tuning.result();
+  const auto all = exhaustive(tuning);
+  const TunedCandidate& best = result.candidates.front();
+  CHECK(best.fate == Fate::finished);
+  CHECK(best.time_s == Approx(all.at(best.text).step_time_s.mean).epsilon(1e-9));
+  CHECK(best.time_s <= least_time(all) * (1 + 1e-9));
+  CHECK(result.feasible >= std::ssize(all));  // memory of steps that were not looked at may be too small
+  const std::int64_t exhaustive_steps = std::ssize(all) * result.steps;
+  INFO(result.closed_form_steps << " + " << result.full_steps << " of " << exhaustive_steps);
+  CHECK(10 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
+}
+
+TEST_CASE("the closed form of a step is never above its full simulation", "[tune]") {
+  Tuning tuning({"data.steps=1"});
+  const std::vector<Candidate> space = candidates_of(tuning.study, tuning.root);
+  std::int64_t compared = 0;
+  for (const TunedCandidate& candidate : tuning.result().candidates) {
+    if (candidate.fate == Fate::infeasible) continue;
+    const Study study = read_study(space[candidate.number].study, tuning.catalog);
+    const auto runs = run_study(study, {});
+    CAPTURE(candidate.text);
+    CHECK(candidate.bound_s <= runs->front().metrics.step_time_s.mean * (1 + 1e-12));
+    ++compared;
+  }
+  CHECK(compared > 100);
+}
+
+TEST_CASE("the ranking does not depend on the number of threads", "[tune]") {
+  const Overrides shorter = {"data.steps=4"};
+  const TuneResult one = Tuning(shorter).result(1);
+  const TuneResult three = Tuning(shorter).result(3);
+  REQUIRE(one.candidates.size() == three.candidates.size());
+  CHECK(one.full_steps == three.full_steps);
+  for (std::size_t i = 0; i < one.candidates.size(); ++i) {
+    CHECK(one.candidates[i].number == three.candidates[i].number);
+    CHECK(one.candidates[i].time_s == three.candidates[i].time_s);
+  }
+}
+
+TEST_CASE("every candidate that cannot run says why, and none that can", "[tune]") {
+  const TuneResult result = Tuning({"data.steps=2"}).result();
+  std::int64_t feasible = 0;
+  for (const TunedCandidate& candidate : result.candidates) {
+    CAPTURE(candidate.text, candidate.reason);
+    CHECK((candidate.fate == Fate::infeasible) == !candidate.reason.empty());
+    if (candidate.fate != Fate::infeasible) {
+      ++feasible;
+      CHECK(candidate.device_gb <= result.device_memory_gb);
+    }
+  }
+  CHECK(feasible == result.feasible);
+  CHECK(feasible < std::ssize(result.candidates));
+}
+
+TEST_CASE("no ranked candidate beats one on the front, and the best is on it", "[tune]") {
+  const TuneResult result = Tuning({"data.steps=2"}).result();
+  CHECK(result.candidates.front().on_front);
+  const auto level = [&](const TunedCandidate& c) { return std::ceil(20 * c.device_gb / result.device_memory_gb); };
+  for (const TunedCandidate& member : result.candidates) {
+    if (!member.on_front) continue;
+    CHECK(member.steps >= 1);  // a bound alone is no member
+    for (const TunedCandidate& other : result.candidates) {
+      if (other.fate == Fate::infeasible) continue;
+      CHECK_FALSE((other.time_s < member.time_s && level(other) <= level(member) && other.gpus <= member.gpus));
+    }
+  }
+}
+
+TEST_CASE("the objective `cost` prefers fewer GPUs where they are used better", "[tune]") {
+  const Overrides two_sizes = {"data.steps=2", "plans=[static, hdp-balance]",
+                               "tune.space={cluster.gpus: [16, 32], mesh.tp: [2], mesh.pp: [1], mesh.capacity: [8Ki]}"};
+  const TuneResult fast = Tuning(two_sizes).result();
+  CHECK(fast.candidates.front().gpus == 32);
+  Overrides cheap = two_sizes;
+  cheap.emplace_back("tune.objective=cost");
+  const TuneResult thrifty = Tuning(cheap).result();
+  const auto fewest = [](const TuneResult& result) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const TunedCandidate& c : result.candidates) {
+      if (c.fate == Fate::finished) least = std::min(least, c.gpu_hours_per_gigatoken);
+    }
+    return least;
+  };
+  CHECK(thrifty.candidates.front().gpu_hours_per_gigatoken == fewest(thrifty));
+  CHECK(thrifty.candidates.front().gpu_hours_per_gigatoken <= fast.candidates.front().gpu_hours_per_gigatoken);
+  const TunedCandidate& best = fast.candidates.front();
+  // GPU-hours of a billion tokens: a step has 2^20 of them.
+  CHECK(best.gpu_hours_per_gigatoken == Approx(32 * best.time_s / 3600 * 1e9 / (1 << 20)));
+}
+
+TEST_CASE("the winner is a complete study that takes as long as the tuning says", "[tune]") {
+  Tuning tuning({"data.steps=3"});
+  const TuneResult result = tuning.result();
+  const Study winner = read_study(result.winner, tuning.catalog);
+  CHECK(winner.name == "tune-tuned");
+  CHECK(winner.plans.size() == 1);
+  const auto runs = run_study(winner, {});
+  CHECK(runs->front().metrics.step_time_s.mean == Approx(result.candidates.front().time_s).epsilon(1e-9));
+}
+
+TEST_CASE("a space in which nothing can run is wrong input that says why", "[tune]") {
+  Tuning tuning({"data.steps=1", "tune.space={mesh.tp: [1], mesh.pp: [1], mesh.capacity: [128Ki], plans: [static]}"});
+  try {
+    (void)tune(tuning.study, tuning.root, tuning.catalog, {});
+    FAIL("it found one");
+  } catch (const InputError& error) {
+    CHECK_THAT(error.what(), Catch::Contains("none of the 2 candidates can run"));
+    CHECK_THAT(error.what(), Catch::Contains("does not fit"));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim
