@@ -67,10 +67,11 @@ std::string best_sentence(const ReplayResult& result) {
   const auto& plans = result.summary.plans;
   const auto slower = [](const PlanSummary& a, const PlanSummary& b) { return a.mean_s < b.mean_s; };
   const auto best = std::min_element(plans.begin(), plans.end(), slower);
+  const std::string& name = result.plans[static_cast<std::size_t>(best - plans.begin())];
+  if (best->fastest == result.summary.rules.steps) return fmt::format("{} is the fastest plan of every step.", name);
   return fmt::format("The fastest plan of every step would take {} a step, {:.1f}% less than {} everywhere.",
                      duration_text(Duration::seconds(result.summary.best_mean_s)),
-                     100 * (1 - result.summary.best_mean_s / best->mean_s),
-                     result.plans[static_cast<std::size_t>(best - plans.begin())]);
+                     100 * (1 - result.summary.best_mean_s / best->mean_s), name);
 }
 
 }  // namespace hdpsim
