@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -110,6 +111,7 @@ class CpuBackend final : public Backend {
     kernels_.cross_entropy(op);
   }
   void run(const LogSumExp& op) override { kernels_.log_sum_exp(op); }
+  void run(const JoinLogSumExp& op) override;
   void run(const Adam& op) override {
     require(op.step >= 1, "adam: steps are counted from 1");
     kernels_.adam(op);
@@ -152,6 +154,17 @@ void CpuBackend::run(const MatrixProduct& op) {
   cblas_sgemm(CblasRowMajor, op.a_transposed ? CblasTrans : CblasNoTrans, op.b_transposed ? CblasTrans : CblasNoTrans,
               m, n, k, 1, static_cast<const float*>(op.a), row_of_a, static_cast<const float*>(op.b), row_of_b, op.beta,
               static_cast<float*>(op.c), n);
+}
+
+void CpuBackend::run(const JoinLogSumExp& op) {
+  for (std::int64_t token = 0; token < op.tokens; ++token) {
+    const auto part = [&](std::int64_t p) { return op.partial[p * op.tokens + token]; };
+    float largest = part(0);
+    for (std::int64_t p = 1; p < op.parts; ++p) largest = std::max(largest, part(p));
+    float sum = 0;
+    for (std::int64_t p = 0; p < op.parts; ++p) sum += std::exp(part(p) - largest);
+    op.result[token] = largest + std::log(sum);
+  }
 }
 
 void CpuBackend::empty_caches() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cuda/impl/device_clock.h"
 #include "kernels/cuda/impl/gated_timer.h"
 #include "kernels/cuda/impl/management.h"
 #include "kernels/cuda/impl/matrix_product.h"
@@ -91,7 +92,18 @@ class CudaBackend final : public Backend, public cuda::Launch {
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
+  void upload_queued(void* device, const void* host, std::size_t bytes) override {
+    if (bytes > 0) copy(device, stage(host, bytes), bytes);
+  }
   void synchronize() override;
+  [[nodiscard]] bool runs_ahead() const override { return true; }
+  [[nodiscard]] Mark mark() override {
+    cuda::use_device(device_);
+    return clock_.mark(stream_.get());
+  }
+  [[nodiscard]] std::chrono::steady_clock::time_point time_of(const Mark& mark) override {
+    return cuda::DeviceClock::time_of(mark);
+  }
 
   void run(const AttentionForward& op) override;
   void run(const AttentionDelta& op) override { run_layer(op); }
@@ -105,6 +117,8 @@ class CudaBackend final : public Backend, public cuda::Launch {
   void run(const EmbeddingForward& op) override { run_layer(op); }
   void run(const EmbeddingBackward& op) override { run_layer(op); }
   void run(const CrossEntropy& op) override { run_layer(op); }
+  void run(const LogSumExp& op) override { run_layer(op); }
+  void run(const JoinLogSumExp& op) override { run_layer(op); }
   void run(const Adam& op) override { run_layer(op); }
   void run(const Cast& op) override { run_layer(op); }
   void run(const MatrixProduct& op) override {
@@ -121,6 +135,7 @@ class CudaBackend final : public Backend, public cuda::Launch {
   [[nodiscard]] cudaStream_t stream() const override { return stream_.get(); }
   [[nodiscard]] int multiprocessors() const override { return multiprocessors_ - margin_; }
   [[nodiscard]] int compute_capability() const override { return capability_; }
+  [[nodiscard]] const cuda::DeviceClock& clock() const override { return clock_; }
   [[nodiscard]] const void* stage(const void* host, std::size_t bytes) override { return staging_.stage(host, bytes); }
   [[nodiscard]] void* scratch(std::size_t bytes) override { return staging_.scratch(bytes); }
 
@@ -143,6 +158,7 @@ class CudaBackend final : public Backend, public cuda::Launch {
   int margin_ = 0;
   cuda::Management management_;
   cuda::StreamHandle stream_ = cuda::make_stream();
+  cuda::DeviceClock clock_{stream_.get()};
   cuda::GatedTimer timer_{stream_.get()};
   cuda::Staging staging_{stream_.get(), [this] { timer_.open(); }};
   cuda::MatrixProducts matrix_products_;
@@ -202,6 +218,7 @@ void CudaBackend::synchronize() {
   cuda::use_device(device_);
   timer_.open();
   check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize, after all that was queued before");
+  clock_.keep_right();
 }
 
 void CudaBackend::run(const AttentionForward& op) {

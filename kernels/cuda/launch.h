@@ -8,6 +8,8 @@
 
 namespace hdpsim::kernels::cuda {
 
+class DeviceClock;
+
 /// Where kernels are queued, and the memory that their launches need.
 class Launch {
  public:
@@ -20,6 +22,8 @@ class Launch {
   [[nodiscard]] virtual cudaStream_t stream() const = 0;
   [[nodiscard]] virtual int multiprocessors() const = 0;     ///< Of the device, less those left to communication.
   [[nodiscard]] virtual int compute_capability() const = 0;  ///< 80, 90, 100.
+
+  [[nodiscard]] virtual const DeviceClock& clock() const = 0;
 
   /// Copies a table from the host to the device, behind what is queued and ahead of what will be. The host memory may
   /// be reused at once; the device memory is good for the kernels queued up to the next call that stages. Every call

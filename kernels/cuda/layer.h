@@ -21,6 +21,8 @@ void run(Launch& launch, const Add& op);
 void run(Launch& launch, const EmbeddingForward& op);
 void run(Launch& launch, const EmbeddingBackward& op);  ///< Atomics: the last bits depend on the order of tokens.
 void run(Launch& launch, const CrossEntropy& op);
+void run(Launch& launch, const LogSumExp& op);
+void run(Launch& launch, const JoinLogSumExp& op);
 void run(Launch& launch, const Adam& op);
 void run(Launch& launch, const Cast& op);
 

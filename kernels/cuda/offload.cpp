@@ -1,9 +1,11 @@
 #include "kernels/cuda/offload.h"
 
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/impl/offload_stack.h"
+#include "kernels/cuda/impl/queue_copies.h"
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/cuda/impl/stream_queues.h"
 #include "kernels/spec/error.h"
@@ -34,6 +36,29 @@ HostActivations::~HostActivations() = default;
 
 std::size_t HostActivations::free_bytes() const {
   return state_->slabs.free() * state_->slabs.slab_bytes();
+}
+
+namespace {
+
+class StreamCopies final : public HostCopies {
+ public:
+  explicit StreamCopies(Backend& backend) : queues_(launch_of(backend)) {}
+
+  [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override { return copies_.allocate(bytes); }
+  [[nodiscard]] Ticket start(std::vector<Copy> batch, Way way) override { return copies_.start(std::move(batch), way); }
+  Interval wait(Ticket ticket) override { return copies_.wait(ticket); }
+
+ private:
+  static DeviceMemory pinned(std::size_t bytes) { return {cuda::allocate_pinned(bytes).release(), cuda::FreePinned()}; }
+
+  cuda::StreamQueues queues_;
+  cuda::QueueCopies copies_{queues_, pinned};
+};
+
+}  // namespace
+
+std::unique_ptr<HostCopies> make_host_copies(Backend& backend) {
+  return std::make_unique<StreamCopies>(backend);
 }
 
 struct ActivationOffload::State {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kernels/spec/backend.h"
+#include "kernels/spec/host_copies.h"
 
 namespace hdpsim::kernels {
 
@@ -26,6 +27,10 @@ class HostActivations {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Copies on streams of their own, one a direction, from and to pinned memory, which is allocated when it is asked for.
+/// backend: one of make_cuda_backend(), which outlives this.
+[[nodiscard]] std::unique_ptr<HostCopies> make_host_copies(Backend& backend);
 
 /// Keeps the activations of a stack of layers on the host between forward and backward, first in, last out:
 ///

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,12 @@ struct DeviceState {
 /// Device memory that frees itself, aligned to 256 bytes.
 using DeviceMemory = std::unique_ptr<void, std::function<void(void*)>>;
 
+/// A point in a queue of a device.
+struct Mark {
+  std::chrono::steady_clock::time_point time;  ///< When it was reached, where that is known at once.
+  std::shared_ptr<const void> event;           ///< Else what its backend knows it by.
+};
+
 /// One device and a queue of work on it: all that a transformer layer needs, for one kind of device.
 ///
 /// Calls are queued in order and may return before the work is done (on a GPU they do; on a CPU they compute at once,
@@ -62,8 +69,17 @@ class Backend {
   virtual void fill_bytes(void* data, int value, std::size_t bytes) = 0;
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;    ///< Waits.
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;  ///< Waits.
-  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;          ///< Within the device, queued.
+  /// upload() that does not wait: the host's memory may be used again at once.
+  virtual void upload_queued(void* device, const void* host, std::size_t bytes) { upload(device, host, bytes); }
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  ///< Within the device, queued.
   virtual void synchronize() = 0;
+
+  /// Whether calls return before the work is done.
+  [[nodiscard]] virtual bool runs_ahead() const { return false; }
+  /// The end of what has been queued so far.
+  [[nodiscard]] virtual Mark mark() { return {std::chrono::steady_clock::now(), nullptr}; }
+  /// When a mark of this device was reached, which it waits for; to a few microseconds.
+  [[nodiscard]] virtual std::chrono::steady_clock::time_point time_of(const Mark& mark) { return mark.time; }
 
   virtual void run(const AttentionForward& op) = 0;
   virtual void run(const AttentionDelta& op) = 0;
@@ -78,6 +94,7 @@ class Backend {
   virtual void run(const EmbeddingBackward& op) = 0;
   virtual void run(const CrossEntropy& op) = 0;
   virtual void run(const LogSumExp&) { throw UnsupportedInput("this device computes no part of a vocabulary"); }
+  virtual void run(const JoinLogSumExp&) { throw UnsupportedInput("this device computes no part of a vocabulary"); }
   virtual void run(const Adam& op) = 0;
   virtual void run(const Cast& op) = 0;
   virtual void run(const MatrixProduct& op) = 0;

@@ -123,6 +123,16 @@ struct LogSumExp {
   float* result = nullptr;
 };
 
+/// result[t] = log sum over p of exp(partial[p, t]): of the log-sum-exps of some parts of a vocabulary, that of the
+/// whole. partial: fp32 [parts, tokens], some but not all of a token -inf; result: fp32 [tokens], which may be the first
+/// part.
+struct JoinLogSumExp {
+  std::int64_t tokens = 0;
+  std::int64_t parts = 0;
+  const float* partial = nullptr;
+  float* result = nullptr;
+};
+
 /// One AdamW step (Loshchilov and Hutter 2019), t = step counted from 1:
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
 /// p -= rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay p).

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "kernels/transport/backend_sums.h"
 #include "kernels/transport/message_transport.h"
 
 namespace hdpsim::kernels {
@@ -9,11 +11,11 @@ namespace hdpsim::kernels {
 /// Some of the ranks of a transport as one of its own, with messages alone: no communicator is made, so that a rank may
 /// have any number of groups. Rank i of the group is rank members[i] of the transport, which must outlive the group and
 /// may be used beside it; messages between two ranks match in the order in which both started them, whatever group they
-/// belong to. Buffers are in host memory.
+/// belong to. Buffers are in host memory or, where a backend is given, in its memory.
 class GroupTransport final : public MessageTransport {
  public:
   /// UnsupportedInput if this rank is no member, or a member is no rank of the transport.
-  GroupTransport(Transport& transport, std::vector<int> members);
+  GroupTransport(Transport& transport, std::vector<int> members, Backend* backend = nullptr);
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
@@ -21,11 +23,17 @@ class GroupTransport final : public MessageTransport {
   void wait(Ticket ticket) override { transport_.wait(ticket); }
   void progress() override { transport_.progress(); }
 
+ protected:
+  [[nodiscard]] float* reserve_parts(std::size_t count) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void add(float* sum, const float* part, std::size_t count) override;
+
  private:
   [[nodiscard]] int member(int rank) const { return members_.at(static_cast<std::size_t>(rank)); }
 
   Transport& transport_;
   std::vector<int> members_;
+  std::optional<BackendSums> sums_;
   int rank_ = 0;
 };
 

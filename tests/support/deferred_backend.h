@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstring>
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -34,6 +35,12 @@ class DeferredBackend final : public Backend {
     synchronize();
     backend_->upload(device, host, bytes);
   }
+  void upload_queued(void* device, const void* host, std::size_t bytes) override {
+    const auto* const data = static_cast<const std::byte*>(host);
+    queue([this, device, copy = std::vector<std::byte>(data, data + bytes)] {
+      backend_->upload(device, copy.data(), copy.size());
+    });
+  }
   void download(void* host, const void* device, std::size_t bytes) override {
     synchronize();
     backend_->download(host, device, bytes);
@@ -42,6 +49,11 @@ class DeferredBackend final : public Backend {
     queue([=, this] { backend_->copy(to, from, bytes); });
   }
   void synchronize() override { device_.finish(queue_); }
+  [[nodiscard]] bool runs_ahead() const override { return true; }
+  [[nodiscard]] Mark mark() override { return device_.mark(queue_); }
+  [[nodiscard]] std::chrono::steady_clock::time_point time_of(const Mark& mark) override {
+    return device_.time_of(mark);
+  }
 
   void run(const AttentionForward& op) override { queue_with_blocks(op); }
   void run(const AttentionDelta& op) override { queue_copy(op); }
@@ -55,6 +67,8 @@ class DeferredBackend final : public Backend {
   void run(const EmbeddingForward& op) override { queue_copy(op); }
   void run(const EmbeddingBackward& op) override { queue_copy(op); }
   void run(const CrossEntropy& op) override { queue_copy(op); }
+  void run(const LogSumExp& op) override { queue_copy(op); }
+  void run(const JoinLogSumExp& op) override { queue_copy(op); }
   void run(const Adam& op) override { queue_copy(op); }
   void run(const Cast& op) override { queue_copy(op); }
   void run(const MatrixProduct& op) override { queue_copy(op); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/impl/local_transport.h"
+#include "kernels/cuda/impl/queue_copies.h"
 #include "tests/support/deferred_backend.h"
 #include "tests/support/fake_queues.h"
 #include "tests/support/reference_backend.h"
@@ -18,10 +19,15 @@ namespace hdpsim::kernels::cuda {
 
 /// What one virtual rank of a job on a fake device has.
 struct FakeRank {
-  FakeRank(FakeDevice& device, std::size_t rank, Element element)
-      : backend(device, rank, std::make_unique<ReferenceBackend>(element)), queues(device, rank) {}
+  FakeRank(FakeDevice& device, std::size_t rank, std::size_t ranks, Element element)
+      : backend(device, rank, std::make_unique<ReferenceBackend>(element)),
+        queues(device, rank),
+        copy_queues(device, rank, ranks + rank),
+        copies(copy_queues, [element](std::size_t bytes) { return ReferenceBackend(element).allocate(bytes); }) {}
   DeferredBackend backend;
   FakeQueues queues;
+  FakeQueues copy_queues;
+  QueueCopies copies;  ///< To and from the host.
   std::unique_ptr<LocalTransport> transport;
 };
 
@@ -34,11 +40,11 @@ struct FakeJob {
 
 /// Runs `work` on a thread a rank, on one device; what each rank throws, "" where it does not.
 inline std::vector<std::string> run(const FakeJob& job, const std::function<void(FakeRank&)>& work) {
-  FakeDevice device(job.ranks * 3, job.seed);
+  FakeDevice device(job.ranks * 6, job.seed);
   std::vector<std::unique_ptr<FakeRank>> all;
   std::vector<Queues*> queues;
   for (std::size_t rank = 0; rank < job.ranks; ++rank) {
-    queues.push_back(&all.emplace_back(std::make_unique<FakeRank>(device, rank, job.element))->queues);
+    queues.push_back(&all.emplace_back(std::make_unique<FakeRank>(device, rank, job.ranks, job.element))->queues);
   }
   const auto world = std::make_shared<LocalWorld>(queues, job.limit);
   std::vector<std::string> errors(job.ranks);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -31,6 +33,17 @@ class FakeDevice {
     push(queue, [happened] { *happened = true; });
     return happened;
   }
+  [[nodiscard]] Mark mark(std::size_t queue) {
+    auto reached = std::make_shared<Reached>();
+    push(queue, [reached] { *reached = std::chrono::steady_clock::now(); });
+    return {{}, reached};
+  }
+  [[nodiscard]] std::chrono::steady_clock::time_point time_of(const Mark& mark) {
+    const std::lock_guard lock(mutex_);
+    const auto reached = std::static_pointer_cast<const Reached>(mark.event);
+    while (!*reached) require_one();
+    return **reached;
+  }
   void wait(std::size_t queue, const Event& event) {
     const std::lock_guard lock(mutex_);
     if (event) queues_[queue].push_back({.work = [] {}, .after = std::static_pointer_cast<const bool>(event)});
@@ -44,9 +57,7 @@ class FakeDevice {
   /// Runs work, of any queue, until `queue` is empty.
   void finish(std::size_t queue) {
     const std::lock_guard lock(mutex_);
-    while (!queues_[queue].empty()) {
-      if (!run_one()) throw std::logic_error("every queue waits for an event that nobody will record");
-    }
+    while (!queues_[queue].empty()) require_one();
   }
   void finish() {
     for (std::size_t queue = 0; queue < queues_.size(); ++queue) finish(queue);
@@ -59,11 +70,15 @@ class FakeDevice {
   }
 
  private:
+  using Reached = std::optional<std::chrono::steady_clock::time_point>;
   struct Operation {
     std::function<void()> work;
     std::shared_ptr<const bool> after;
   };
 
+  void require_one() {
+    if (!run_one()) throw std::logic_error("every queue waits for an event that nobody will record");
+  }
   // False where nothing can run.
   bool run_one() {
     std::vector<std::size_t> ready;
@@ -89,12 +104,16 @@ class FakeDevice {
   std::size_t last_ = 0;
 };
 
-/// The queues of one rank on a fake device that `ranks` ranks share, three each.
+/// The queues of one rank on a fake device that ranks share, three each. Beside these, copies may have queues of their own:
+/// those of a rank that there is not.
 class FakeQueues final : public Queues {
  public:
-  explicit FakeQueues(FakeDevice& device, std::size_t rank = 0) : device_(device), first_(rank * 3) {}
+  explicit FakeQueues(FakeDevice& device, std::size_t rank = 0) : FakeQueues(device, rank, rank) {}
+  FakeQueues(FakeDevice& device, std::size_t rank, std::size_t copies)
+      : device_(device), compute_(rank * 3), copies_(copies * 3) {}
 
   [[nodiscard]] Event record(Queue queue) override { return device_.record(index(queue)); }
+  [[nodiscard]] Mark mark(Queue queue) override { return device_.mark(index(queue)); }
   void wait(Queue queue, const Event& event) override { device_.wait(index(queue), event); }
   [[nodiscard]] bool happened(const Event& event) override { return device_.happened(event); }
   void copy(Queue queue, void* to, const void* from, std::size_t bytes) override {
@@ -102,13 +121,16 @@ class FakeQueues final : public Queues {
     device_.push(index(queue), [=] { std::memcpy(to, from, bytes); });
   }
 
-  [[nodiscard]] std::size_t index(Queue queue) const { return first_ + static_cast<std::size_t>(queue); }
+  [[nodiscard]] std::size_t index(Queue queue) const {
+    return queue == Queue::compute ? compute_ : copies_ + static_cast<std::size_t>(queue);
+  }
 
   std::size_t copied_bytes[3] = {};
 
  private:
   FakeDevice& device_;
-  std::size_t first_;
+  std::size_t compute_;
+  std::size_t copies_;
 };
 
 }  // namespace hdpsim::kernels::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -11,13 +12,14 @@
 
 #include "kernels/cuda/bf16.h"
 #include "kernels/reference/attention.h"
+#include "kernels/reference/layer.h"
 #include "kernels/spec/backend.h"
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels {
 
-/// A device that computes attention in fp64, as plain as the formulas, between memory of its element type. New memory
-/// is full of NaN, so that whatever is read before it is written shows. Other kernels than attention's are refused.
+/// A device that computes in fp64, as plain as the formulas, between memory of its element type. New memory is full of
+/// NaN, so that whatever is read before it is written shows.
 class ReferenceBackend : public Backend {
  public:
   explicit ReferenceBackend(Element element = Element::fp32) : element_(element) {}
@@ -127,21 +129,109 @@ class ReferenceBackend : public Backend {
     }
   }
 
-  void run(const RmsNormForward&) override { refuse(); }
-  void run(const RmsNormBackward&) override { refuse(); }
-  void run(const Rope&) override { refuse(); }
-  void run(const SwigluForward&) override { refuse(); }
-  void run(const SwigluBackward&) override { refuse(); }
-  void run(const EmbeddingForward&) override { refuse(); }
-  void run(const EmbeddingBackward&) override { refuse(); }
-  void run(const CrossEntropy&) override { refuse(); }
-  void run(const Adam&) override { refuse(); }
-  void run(const MatrixProduct&) override { refuse(); }
+  void run(const RmsNormForward& op) override {
+    const std::int64_t count = op.tokens * op.width;
+    const auto result = reference::rms_norm_forward(numbers(op.x, count), numbers(op.weight, op.width), op.epsilon);
+    store(op.y, result.y);
+    std::copy(result.inverse_rms.begin(), result.inverse_rms.end(), op.inverse_rms);
+  }
+  void run(const RmsNormBackward& op) override {
+    const std::int64_t count = op.tokens * op.width;
+    const std::vector<double> inverse_rms(op.inverse_rms, op.inverse_rms + op.tokens);
+    const auto found = reference::rms_norm_backward(numbers(op.x, count), numbers(op.weight, op.width), inverse_rms,
+                                                    numbers(op.d_y, count));
+    store(op.d_x, found.d_x);
+    add(found.d_weight, op.d_weight);
+  }
+  void run(const Rope& op) override {
+    const std::span positions(op.positions, static_cast<std::size_t>(op.tokens));
+    const std::int64_t width = op.heads * op.dim;
+    std::vector<double> x = gather(op.tokens, width, {op.x, op.stride});
+    reference::rope(x, positions, op.dim, op.base, op.inverse);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      store(op.x, at / width * op.stride + at % width, x[i]);
+    }
+  }
+  void run(const SwigluForward& op) override {
+    store(op.y, reference::swiglu_forward(numbers(op.gate_up, 2 * op.tokens * op.width), op.width));
+  }
+  void run(const SwigluBackward& op) override {
+    const std::int64_t count = op.tokens * op.width;
+    store(op.d_gate_up, reference::swiglu_backward(numbers(op.gate_up, 2 * count), numbers(op.d_y, count), op.width));
+  }
+  void run(const EmbeddingForward& op) override {
+    for (std::int64_t i = 0; i < op.tokens * op.width; ++i) {
+      const std::int64_t id = op.ids[i / op.width];
+      store(op.y, i, id < 0 ? 0 : load(op.table, id * op.width + i % op.width));
+    }
+  }
+  void run(const EmbeddingBackward& op) override {
+    for (std::int64_t i = 0; i < op.tokens * op.width; ++i) {
+      const std::int64_t id = op.ids[i / op.width];
+      if (id >= 0) op.d_table[id * op.width + i % op.width] += static_cast<float>(load(op.d_y, i));
+    }
+  }
+  void run(const CrossEntropy& op) override {
+    for (std::int64_t token = 0; token < op.tokens; ++token) {
+      const std::int64_t row = token * op.vocabulary;
+      const double log_sum =
+          op.log_sum_exp != nullptr ? op.log_sum_exp[token] : log_sum_exp(op.logits, row, op.vocabulary);
+      const std::int64_t target = op.targets[token];
+      const bool is_here = target >= 0 && target < op.vocabulary;
+      op.loss[token] = is_here ? static_cast<float>(log_sum - load(op.logits, row + target)) : 0;
+      for (std::int64_t i = 0; i < op.vocabulary; ++i) {
+        const double gradient = std::exp(load(op.logits, row + i) - log_sum) - (i == target ? 1 : 0);
+        store(op.logits, row + i, target < 0 ? 0 : gradient * op.scale);
+      }
+    }
+  }
+  void run(const LogSumExp& op) override {
+    for (std::int64_t token = 0; token < op.tokens; ++token) {
+      op.result[token] = static_cast<float>(log_sum_exp(op.logits, token * op.vocabulary, op.vocabulary));
+    }
+  }
+  void run(const JoinLogSumExp& op) override {
+    for (std::int64_t token = 0; token < op.tokens; ++token) {
+      double sum = 0;
+      for (std::int64_t part = 0; part < op.parts; ++part)
+        sum += std::exp(double{op.partial[part * op.tokens + token]});
+      op.result[token] = static_cast<float>(std::log(sum));
+    }
+  }
+  void run(const Adam& op) override {
+    const auto count = static_cast<std::size_t>(op.count);
+    const auto fp64 = [count](const float* from) { return std::vector<double>(from, from + count); };
+    std::vector<double> master = fp64(op.master);
+    std::vector<double> m = fp64(op.m);
+    std::vector<double> v = fp64(op.v);
+    reference::adam(op, master, m, v, fp64(op.gradient));
+    std::copy(master.begin(), master.end(), op.master);
+    std::copy(m.begin(), m.end(), op.m);
+    std::copy(v.begin(), v.end(), op.v);
+    if (op.parameter == nullptr) return;
+    for (std::int64_t i = 0; i < op.count; ++i) store(op.parameter, i, op.master[i]);
+  }
+  void run(const MatrixProduct& op) override {
+    const auto product = reference::matrix_product(op, numbers(op.a, op.m * op.k), numbers(op.b, op.k * op.n));
+    auto* const fp32 = static_cast<float*>(op.c);
+    for (std::int64_t i = 0; i < op.m * op.n; ++i) {
+      double value = product[static_cast<std::size_t>(i)];
+      if (op.beta != 0) value += op.beta * (op.fp32_result ? fp32[i] : load(op.c, i));
+      if (op.fp32_result) {
+        fp32[i] = static_cast<float>(value);
+      } else {
+        store(op.c, i, value);
+      }
+    }
+  }
 
   void set_progress_hook(std::function<void()> hook) override { hook_ = std::move(hook); }
   [[nodiscard]] bool has_progress_hook() const { return hook_ != nullptr; }
   void set_sm_margin(int) override {}
-  [[nodiscard]] std::vector<double> time(int, bool, const std::function<void()>&) override { refuse(); }
+  [[nodiscard]] std::vector<double> time(int, bool, const std::function<void()>&) override {
+    throw UnsupportedInput("the reference backend has no speed");
+  }
 
  private:
   // The tensors of one launch in fp64, dense, from the first row to the last that a block reads.
@@ -202,7 +292,21 @@ class ReferenceBackend : public Backend {
     }
   }
 
-  [[noreturn]] static void refuse() { throw UnsupportedInput("the reference backend computes attention only"); }
+  static void add(std::span<const double> gradient, float* to) {
+    for (std::size_t i = 0; i < gradient.size(); ++i) to[i] = static_cast<float>(to[i] + gradient[i]);
+  }
+  [[nodiscard]] std::vector<double> numbers(const void* data, std::int64_t count) const {
+    return gather(1, count, {data, count});
+  }
+  void store(void* data, std::span<const double> values) const {
+    for (std::size_t i = 0; i < values.size(); ++i) store(data, static_cast<std::int64_t>(i), values[i]);
+  }
+  [[nodiscard]] double log_sum_exp(const void* logits, std::int64_t begin, std::int64_t count) const {
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += std::exp(load(logits, begin + i));
+    return std::log(sum);
+  }
+
   void call_hook() const {
     if (hook_) hook_();
   }

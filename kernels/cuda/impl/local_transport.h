@@ -6,6 +6,7 @@
 #include "kernels/cuda/impl/local_world.h"
 #include "kernels/cuda/impl/queues.h"
 #include "kernels/spec/backend.h"
+#include "kernels/transport/backend_sums.h"
 #include "kernels/transport/message_transport.h"
 
 namespace hdpsim::kernels::cuda {
@@ -26,17 +27,16 @@ class LocalTransport : public MessageTransport {
   void progress() override {}
 
  protected:
-  [[nodiscard]] float* reserve_parts(std::size_t count) override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void add(float* sum, const float* part, std::size_t count) override;
+  [[nodiscard]] float* reserve_parts(std::size_t count) override { return sums_.reserve_parts(count); }
+  void copy(void* to, const void* from, std::size_t bytes) override { sums_.copy(to, from, bytes); }
+  void add(float* sum, const float* part, std::size_t count) override { sums_.add(sum, part, count); }
 
  private:
   std::shared_ptr<LocalWorld> world_;
   int rank_;
   Backend& backend_;
   Queues& queues_;
-  DeviceMemory parts_;
-  std::size_t parts_count_ = 0;
+  BackendSums sums_;
 };
 
 }  // namespace hdpsim::kernels::cuda

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/spec/backend.h"
+
 namespace hdpsim::kernels::cuda {
 
 /// The queues of one device that a program works with. Each does its work in order; between them only events give
@@ -23,6 +25,8 @@ class Queues {
 
   /// Everything queued on `queue` so far.
   [[nodiscard]] virtual Event record(Queue queue) = 0;
+  /// The same, good for asking the backend of the device when it was.
+  [[nodiscard]] virtual Mark mark(Queue queue) = 0;
   /// What is queued on `queue` from now on starts after the event. A null event is the beginning of time.
   virtual void wait(Queue queue, const Event& event) = 0;
   [[nodiscard]] virtual bool happened(const Event& event) = 0;

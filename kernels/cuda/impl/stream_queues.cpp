@@ -27,7 +27,10 @@ class StreamQueues::EventPool {
 };
 
 StreamQueues::StreamQueues(const Launch& launch)
-    : device_(launch.device()), compute_(launch.stream()), events_(std::make_shared<EventPool>()) {
+    : device_(launch.device()),
+      clock_(launch.clock()),
+      compute_(launch.stream()),
+      events_(std::make_shared<EventPool>()) {
   use_device(device_);
   out_ = make_stream();
   in_ = make_stream();
@@ -65,6 +68,11 @@ Event StreamQueues::record(Queue queue) {
   const cudaEvent_t handle = event.release();
   return {static_cast<const void*>(handle),
           [pool = events_, handle](const void*) { pool->give_back(EventHandle(handle)); }};
+}
+
+Mark StreamQueues::mark(Queue queue) {
+  use_device(device_);
+  return clock_.mark(stream(queue));
 }
 
 void StreamQueues::wait(Queue queue, const Event& event) {

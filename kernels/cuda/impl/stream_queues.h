@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/cuda/impl/device_clock.h"
 #include "kernels/cuda/impl/queues.h"
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/cuda/launch.h"
@@ -17,6 +18,7 @@ class StreamQueues final : public Queues {
   ~StreamQueues() override { finish(); }
 
   [[nodiscard]] Event record(Queue queue) override;
+  [[nodiscard]] Mark mark(Queue queue) override;
   void wait(Queue queue, const Event& event) override;
   [[nodiscard]] bool happened(const Event& event) override;
   void copy(Queue queue, void* to, const void* from, std::size_t bytes) override;
@@ -32,6 +34,7 @@ class StreamQueues final : public Queues {
   class EventPool;
 
   int device_;
+  const DeviceClock& clock_;
   cudaStream_t compute_;
   StreamHandle out_;
   StreamHandle in_;

@@ -63,6 +63,46 @@ __device__ __forceinline__ void for_row(const bf16* row, std::int64_t width, Vis
   }
 }
 
+/// Of one row, over the block; `partial` as for block_merged().
+template <int count>
+__device__ __forceinline__ OnlineSum row_sum(const bf16* row, std::int64_t width, OnlineSum* partial) {
+  OnlineSum mine = {no_number, 0};
+  for_row<count>(row, width, [&](std::int64_t, const Chunk<count>& chunk) {
+    OnlineSum of_chunk = {no_number, 0};
+    for (const float value : chunk.value) of_chunk.largest = value > of_chunk.largest ? value : of_chunk.largest;
+    for (const float value : chunk.value) of_chunk.sum += ptx::exp2((value - of_chunk.largest) * log2_e);
+    mine = merged(mine, of_chunk);
+  });
+  return block_merged(mine, partial);
+}
+
+/// LogSumExp, a block a row; deterministic as CrossEntropy is. No column: the logarithm of 0.
+template <int count>
+__global__ void __launch_bounds__(cross_entropy_threads) log_sum_exp(const LogSumExp op) {
+  auto* const partial = reinterpret_cast<OnlineSum*>(ptx::dynamic_shared());
+  int turn = 0;
+  for (std::int64_t token = blockIdx.x; token < op.tokens; token += gridDim.x) {
+    const bf16* const row = static_cast<const bf16*>(op.logits) + token * op.vocabulary;
+    const OnlineSum all = row_sum<count>(row, op.vocabulary, partial + turn * (cross_entropy_threads / warp_lanes));
+    turn ^= 1;
+    if (threadIdx.x == 0) op.result[token] = all.largest + ptx::log2(all.sum) * ln_2;
+  }
+}
+
+/// JoinLogSumExp, a thread a token.
+inline __global__ void __launch_bounds__(cross_entropy_threads) join_log_sum_exp(const JoinLogSumExp op) {
+  const auto threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t token = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; token < op.tokens;
+       token += threads) {
+    OnlineSum all = {no_number, 0};
+    for (std::int64_t part = 0; part < op.parts; ++part) {
+      const float value = op.partial[part * op.tokens + token];
+      if (!(value < no_number)) all = merged(all, {value, 1});  // -inf adds nothing, NaN stays
+    }
+    op.result[token] = all.largest + ptx::log2(all.sum) * ln_2;
+  }
+}
+
 /// CrossEntropy. A block a row: it reads the row, and again when it writes the gradient in its place. A number is
 /// rounded once, the loss is fp32 throughout; the order of additions is fixed: bitwise deterministic.
 template <int count>
@@ -80,26 +120,28 @@ __global__ void __launch_bounds__(cross_entropy_threads) cross_entropy(const Cro
       if (threadIdx.x == 0) op.loss[token] = 0;
       continue;
     }
-    const float logit = to_float(row[target]);
-    OnlineSum mine = {no_number, 0};
-    for_row<count>(row, op.vocabulary, [&](std::int64_t, const Chunk<count>& chunk) {
-      OnlineSum of_chunk = {no_number, 0};
-      for (const float value : chunk.value) of_chunk.largest = value > of_chunk.largest ? value : of_chunk.largest;
-      for (const float value : chunk.value) of_chunk.sum += ptx::exp2((value - of_chunk.largest) * log2_e);
-      mine = merged(mine, of_chunk);
-    });
-    const OnlineSum all = block_merged(mine, partial + turn * (cross_entropy_threads / warp_lanes));
-    turn ^= 1;
-    const float log_sum = ptx::log2(all.sum) * ln_2;
+    const bool is_here = target < op.vocabulary;
+    const float logit = is_here ? to_float(row[target]) : 0;
+    float largest = 0;  // The sum of all columns is exp(largest + log_sum).
+    float log_sum = 0;
+    if (op.log_sum_exp != nullptr) {
+      largest = op.log_sum_exp[token];
+      __syncthreads();  // nobody writes a gradient before all have read the logit
+    } else {
+      const OnlineSum all = row_sum<count>(row, op.vocabulary, partial + turn * (cross_entropy_threads / warp_lanes));
+      turn ^= 1;
+      largest = all.largest;
+      log_sum = ptx::log2(all.sum) * ln_2;
+    }
     for_row<count>(row, op.vocabulary, [&](std::int64_t i, const Chunk<count>& chunk) {
       Chunk<count> gradient;
       for (int k = 0; k < count; ++k) {
-        const float probability = ptx::exp2((chunk.value[k] - all.largest - log_sum) * log2_e);
+        const float probability = ptx::exp2((chunk.value[k] - largest - log_sum) * log2_e);
         gradient.value[k] = (probability - (i + k == target ? 1.0F : 0.0F)) * op.scale;
       }
       store_chunk(row + i, gradient);
     });
-    if (threadIdx.x == 0) op.loss[token] = all.largest + log_sum - logit;
+    if (threadIdx.x == 0) op.loss[token] = is_here ? largest + log_sum - logit : 0;
   }
 }
 

@@ -8,13 +8,28 @@
 namespace hdpsim::kernels::cuda::layer {
 
 void run(Launch& launch, const CrossEntropy& op) {
-  if (op.log_sum_exp != nullptr) throw UnsupportedInput("this device computes no part of a vocabulary");
-  if (op.tokens == 0 || op.vocabulary == 0) return;
+  if (op.tokens == 0) return;
   const unsigned blocks = cross_entropy_blocks(op.tokens, launch.multiprocessors());
   with_chunk(takes_chunks_of_8({op.logits}, {op.vocabulary}), [&](auto count) {
     cross_entropy<count()><<<blocks, cross_entropy_threads, cross_entropy_shared_bytes, launch.stream()>>>(op);
   });
   check_launch("cross_entropy");
+}
+
+void run(Launch& launch, const LogSumExp& op) {
+  if (op.tokens == 0) return;
+  const unsigned blocks = cross_entropy_blocks(op.tokens, launch.multiprocessors());
+  with_chunk(takes_chunks_of_8({op.logits}, {op.vocabulary}), [&](auto count) {
+    log_sum_exp<count()><<<blocks, cross_entropy_threads, cross_entropy_shared_bytes, launch.stream()>>>(op);
+  });
+  check_launch("log_sum_exp");
+}
+
+void run(Launch& launch, const JoinLogSumExp& op) {
+  if (op.tokens == 0) return;
+  const auto blocks = static_cast<unsigned>((op.tokens + cross_entropy_threads - 1) / cross_entropy_threads);
+  join_log_sum_exp<<<blocks, cross_entropy_threads, 0, launch.stream()>>>(op);
+  check_launch("join_log_sum_exp");
 }
 
 void run(Launch& launch, const AttentionDelta& op) {

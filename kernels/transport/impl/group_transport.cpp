@@ -7,7 +7,7 @@
 
 namespace hdpsim::kernels {
 
-GroupTransport::GroupTransport(Transport& transport, std::vector<int> members)
+GroupTransport::GroupTransport(Transport& transport, std::vector<int> members, Backend* backend)
     : transport_(transport), members_(std::move(members)) {
   for (const int member : members_) {
     if (member >= 0 && member < transport.size()) continue;
@@ -16,6 +16,19 @@ GroupTransport::GroupTransport(Transport& transport, std::vector<int> members)
   const auto self = std::find(members_.begin(), members_.end(), transport.rank());
   if (self == members_.end()) throw UnsupportedInput(fmt::format("rank {} is not in its group", transport.rank()));
   rank_ = static_cast<int>(self - members_.begin());
+  if (backend != nullptr) sums_.emplace(*backend);
+}
+
+float* GroupTransport::reserve_parts(std::size_t count) {
+  return sums_ ? sums_->reserve_parts(count) : MessageTransport::reserve_parts(count);
+}
+
+void GroupTransport::copy(void* to, const void* from, std::size_t bytes) {
+  sums_ ? sums_->copy(to, from, bytes) : MessageTransport::copy(to, from, bytes);
+}
+
+void GroupTransport::add(float* sum, const float* part, std::size_t count) {
+  sums_ ? sums_->add(sum, part, count) : MessageTransport::add(sum, part, count);
 }
 
 Ticket GroupTransport::start(std::span<const Send> sends, std::span<const Receive> receives) {

@@ -214,9 +214,23 @@ TEST_CASE("columns of a vocabulary that is cut have the loss and the gradient of
     std::vector<float> whole(tokens, NAN);
     backend.run(LogSumExp{.tokens = tokens, .vocabulary = vocabulary, .logits = logits.data(), .result = whole.data()});
 
+    const std::int64_t cut = vocabulary / 3;
+    std::vector<float> parts(2 * tokens, NAN);
+    for (const auto& [begin, end] : {std::pair(std::int64_t{0}, cut), std::pair(cut, vocabulary)}) {
+      std::vector<float> part;
+      for (std::int64_t token = 0; token < tokens; ++token) {
+        part.insert(part.end(), logits.begin() + token * vocabulary + begin, logits.begin() + token * vocabulary + end);
+      }
+      backend.run(LogSumExp{.tokens = tokens,
+                            .vocabulary = end - begin,
+                            .logits = part.data(),
+                            .result = parts.data() + (begin == 0 ? 0 : tokens)});
+    }
+    backend.run(JoinLogSumExp{.tokens = tokens, .parts = 2, .partial = parts.data(), .result = parts.data()});
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(parts[i] == Approx(whole[i]).epsilon(1e-6));
+
     std::vector<double> loss(tokens, 0);
     std::vector<float> gradient(logits.size(), NAN);
-    const std::int64_t cut = vocabulary / 3;
     for (const auto& [begin, end] : {std::pair(std::int64_t{0}, cut), std::pair(cut, vocabulary)}) {
       const std::int64_t count = end - begin;
       std::vector<float> part;

@@ -165,6 +165,81 @@ TEST_CASE("cross-entropy and its gradient in place: vocabularies below and above
   check_cross_entropy<8>(2, 800, 20000, 5);  // differences beyond what exp can hold
 }
 
+// The columns of a vocabulary on two devices, the second of which may have none.
+template <int count>
+void check_cut_vocabulary(std::int64_t vocabulary, std::int64_t cut, double spread, unsigned seed) {
+  CAPTURE(count, vocabulary, cut, spread, seed);
+  constexpr std::int64_t tokens = 5;
+  std::mt19937 random(seed);
+  const auto logits = random_values<bf16>(random, static_cast<std::size_t>(tokens * vocabulary), spread);
+  std::vector<std::int32_t> targets;
+  for (std::int64_t token = 0; token < tokens; ++token) {
+    targets.push_back(token == 2 ? -1 : static_cast<std::int32_t>(random() % static_cast<unsigned>(vocabulary)));
+  }
+  const auto expected = reference::cross_entropy(logits, targets, 0.125);
+  struct Part {
+    std::int64_t begin;
+    std::int64_t columns;
+  };
+  const Part parts[] = {{0, cut}, {cut, vocabulary - cut}};
+  std::vector<Guarded<bf16>> columns;
+  Guarded<float> sums(2 * tokens);
+  for (const auto& [begin, width] : parts) {
+    std::vector<double> own;
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      const auto row = logits.begin() + token * vocabulary + begin;
+      own.insert(own.end(), row, row + width);
+    }
+    Guarded<bf16>& device = columns.emplace_back(own, count == 8 ? 0 : 1);
+    const LogSumExp op{.tokens = tokens,
+                       .vocabulary = width,
+                       .logits = device.data(),
+                       .result = sums.data() + (begin == 0 ? 0 : tokens)};
+    emulator::launch(
+        {2}, cross_entropy_threads, cross_entropy_shared_bytes, [&] { log_sum_exp<count>(op); }, seed);
+  }
+  const JoinLogSumExp join{.tokens = tokens, .parts = 2, .partial = sums.data(), .result = sums.data()};
+  emulator::launch(
+      {1}, cross_entropy_threads, 0, [&] { join_log_sum_exp(join); }, seed);
+
+  std::vector<double> loss(tokens, 0);
+  for (std::size_t part = 0; part < 2; ++part) {
+    const auto& [begin, width] = parts[part];
+    std::vector<std::int32_t> here;
+    for (const std::int32_t target : targets) {
+      const bool is_here = target >= begin && target < begin + width;
+      here.push_back(static_cast<std::int32_t>(target < 0 ? -1 : is_here ? target - begin : width));
+    }
+    Guarded<float> own_loss(tokens);
+    const CrossEntropy op{.tokens = tokens,
+                          .vocabulary = width,
+                          .scale = 0.125F,
+                          .logits = columns[part].data(),
+                          .targets = here.data(),
+                          .loss = own_loss.data(),
+                          .log_sum_exp = sums.data()};
+    emulator::launch(
+        {2}, cross_entropy_threads, cross_entropy_shared_bytes, [&] { cross_entropy<count>(op); }, seed);
+    std::vector<double> gradient;
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      loss[static_cast<std::size_t>(token)] += own_loss.data()[token];
+      const auto row = expected.d_logits.begin() + token * vocabulary + begin;
+      gradient.insert(gradient.end(), row, row + width);
+    }
+    // A logarithm of the size of `spread` is known to 2^-24 of that.
+    REQUIRE(worst(columns[part], gradient, 1e-6 + spread * 1e-7) <= 1);
+  }
+  for (std::size_t token = 0; token < loss.size(); ++token) {
+    REQUIRE(loss[token] == Approx(expected.loss[token]).margin(1e-5 + spread * 1e-6));
+  }
+}
+
+TEST_CASE("columns of a vocabulary that is cut have the loss and the gradient of the whole", "[layer]") {
+  check_cut_vocabulary<8>(1024, 512, 4, 1);
+  check_cut_vocabulary<1>(1001, 333, 30, 2);
+  check_cut_vocabulary<1>(3, 3, 4, 3);
+}
+
 template <int count>
 void check_delta(std::int64_t rows, std::int64_t heads, std::int64_t dim, std::int64_t gap) {
   CAPTURE(count, rows, heads, dim, gap);
