@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "kernels/exec/checkpoint.h"
+#include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/gather.h"
 #include "kernels/exec/impl/in_flight.h"
@@ -21,6 +22,7 @@
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/sharded_adam.h"
+#include "kernels/exec/impl/step_losses.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/ring/message_driver.h"
@@ -109,26 +111,31 @@ Word summed(Transport& transport, const Word& word) {
 }  // namespace
 
 struct Executor::Parts {
-  Parts(Backend& device, Transport& everybody, const Transformer& shape, const TrainingOptions& options)
-      : backend(device),
-        transport(everybody),
-        place(everybody, {.tp = options.tp, .pp = options.pp}),
+  Parts(const JobDevice& device, const Transformer& shape, const TrainingOptions& options)
+      : backend(device.backend),
+        transport(device.transport),
+        host(device.host),
+        place(transport, {.tp = options.tp, .pp = options.pp}, &backend),
+        host_place(host, place.sizes()),
         shard{place.shard(), options.tp},
         stage{place.stage(), options.pp, options.virtual_stages},
         model(shape),
         layout(model, shard, stage),
-        adam(device, place.pool(), layout, options),
-        parameters(device.allocate(bytes_of(adam.padded()))),
-        gradients(device.allocate(bytes_of(adam.padded()))),
-        dense(device, place.devices(), model, layout, floats(parameters), floats(gradients)),
-        ring(device, place.pool(), heads_of(shard_of(model, shard))),
-        in_flight(device, model, shard),
-        messages(device, place.stages()),
-        interpreter({device, dense, ring, in_flight, messages, recorder, copies}) {
+        adam(backend, place.pool(), layout, options),
+        parameters(backend.allocate(static_cast<std::size_t>(adam.padded()) * element_bytes(backend.element()))),
+        gradients(backend.allocate(bytes_of(adam.padded()))),
+        copies(device.copies != nullptr ? *device.copies : copy_thread),
+        dense(backend, place.devices(), model, layout, parameters.get(), floats(gradients)),
+        ring(backend, place.pool(), heads_of(shard_of(model, shard))),
+        in_flight(backend, copies, model, shard),
+        messages(backend, host_place.stages()),
+        losses(backend),
+        recorder(backend),
+        interpreter({backend, dense, ring, in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
     if (!model.tied_embeddings || options.pp == 1 || !(stage.has_embedding() || stage.has_head())) return;
     const auto holder = [&](int of_stage) { return place.sizes().device(place.rank(), of_stage, place.shard()); };
-    table_holders.emplace(everybody, std::vector<int>{holder(0), holder(options.pp - 1)});
+    table_holders.emplace(transport, std::vector<int>{holder(0), holder(options.pp - 1)}, &backend);
   }
 
   static float* floats(const DeviceMemory& memory) { return static_cast<float*>(memory.get()); }
@@ -136,11 +143,16 @@ struct Executor::Parts {
   void fill_parameters(std::uint64_t seed) {
     constexpr std::int64_t at_once = 1 << 20;
     std::vector<float> values(static_cast<std::size_t>(std::min(at_once, adam.padded())));
+    const DeviceMemory staged = backend.allocate(values.size() * sizeof(float));
     for (std::int64_t begin = 0; begin < adam.padded(); begin += at_once) {
-      const auto count = static_cast<std::size_t>(std::min(at_once, adam.padded() - begin));
-      layout.initial_values(seed, begin, {values.data(), count});
-      backend.upload(floats(parameters) + begin, values.data(), count * sizeof(float));
+      const std::int64_t count = std::min(at_once, adam.padded() - begin);
+      layout.initial_values(seed, begin, {values.data(), static_cast<std::size_t>(count)});
+      backend.upload(staged.get(), values.data(), bytes_of(count));
+      std::byte* const place_of_them = static_cast<std::byte*>(parameters.get()) +
+                                       static_cast<std::size_t>(begin) * element_bytes(backend.element());
+      backend.run(Cast{.count = count, .from = staged.get(), .to = place_of_them});
     }
+    backend.synchronize();
   }
 
   const Program& taken(const ProgramSource& source) {
@@ -149,6 +161,15 @@ struct Executor::Parts {
     return *program;
   }
 
+  /// Rows whose losses this device knows, of its schedule.
+  [[nodiscard]] std::int64_t rows_with_loss(const Plan& plan, HdpRank rank) const {
+    std::int64_t rows = 0;
+    if (!stage.has_head()) return rows;
+    for (const MicroBatchId id : plan.schedule[rank.index()]) rows += rows_of(plan.micro_batches[id.index()], rank);
+    return rows;
+  }
+
+  /// Returns the sum of the losses.
   double run_passes(const Program& program, const TokenSource& tokens, std::int64_t targets) {
     (void)recorder.timed(Activity::overhead,
                          [&] { backend.fill_bytes(floats(gradients), 0, bytes_of(adam.padded())); });
@@ -156,17 +177,18 @@ struct Executor::Parts {
     const HdpRank rank(static_cast<std::size_t>(place.rank()));
     const Pipeline& pipeline = program.pipeline();
     messages.begin_step(program, rank, shard);
-    double loss = 0;
+    losses.begin(rows_with_loss(program.plan(), rank));
     for (const PassId pass : pipeline.schedule()[pipeline.worker(rank, stage.index).index()]) {
-      loss += interpreter.run(program, pass, rank, batch);
+      interpreter.run(program, pass, rank, batch);
     }
-    return loss;
+    return losses.sum();
   }
 
   /// Adds up gradients and words. A stage does so as soon as its own workers are done; then all stages wait for each
   /// other, so that no parameter changes before the loss is known.
   Word reduce(Word word) {
-    (void)recorder.timed(Activity::group_wait, [&] { word = summed(place.pool(), summed(place.devices(), word)); });
+    (void)recorder.timed(Activity::group_wait,
+                         [&] { word = summed(host_place.pool(), summed(host_place.devices(), word)); });
     if (table_holders) {
       (void)recorder.timed(Activity::bubble, [&] { table_holders->barrier(); });
     }
@@ -178,17 +200,14 @@ struct Executor::Parts {
     if (stage.stages == 1) return word;
     (void)recorder.timed(Activity::bubble, [&] {
       messages.end_step();
-      word = summed(place.stages(), word);
+      word = summed(host_place.stages(), word);
     });
     return word;
   }
 
   void update() {
-    (void)recorder.timed(Activity::optimizer, [&] {
-      adam.update(floats(parameters));
-      backend.synchronize();
-    });
-    (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(floats(parameters)); });
+    (void)recorder.timed(Activity::optimizer, [&] { adam.update(parameters.get()); });
+    (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(parameters.get()); });
   }
 
   /// A tied table has a gradient as embedding on the first stage, and one as head on the last.
@@ -208,36 +227,34 @@ struct Executor::Parts {
     }
     std::erase_if(norms, [](const Tensor& norm) { return norm.count == 0; });  // of other stages
     const std::size_t width = static_cast<std::size_t>(model.hidden);
-    std::vector<float> sums(norms.size() * width);
-    const auto at = [&](const Tensor& norm) { return floats(gradients) + norm.begin; };
-    for (std::size_t i = 0; i < norms.size(); ++i) {
-      backend.download(&sums[i * width], at(norms[i]), width * sizeof(float));
-    }
-    place.devices().all_reduce(sums.data(), sums.size());
-    for (std::size_t i = 0; i < norms.size(); ++i) {
-      backend.upload(at(norms[i]), &sums[i * width], width * sizeof(float));
-    }
+    const DeviceMemory together = backend.allocate(norms.size() * width * sizeof(float));
+    const auto here = [&](std::size_t i) { return floats(together) + i * width; };
+    const auto there = [&](std::size_t i) { return floats(gradients) + norms[i].begin; };
+    for (std::size_t i = 0; i < norms.size(); ++i) backend.copy(here(i), there(i), width * sizeof(float));
+    place.devices().all_reduce(floats(together), norms.size() * width);
+    for (std::size_t i = 0; i < norms.size(); ++i) backend.copy(there(i), here(i), width * sizeof(float));
+    backend.synchronize();
   }
 
   /// On rank 0: a tensor of the whole model, of which every device has `share`, in the order of the whole model.
   std::vector<float> collect(const float* share) {
     std::vector<float> own(static_cast<std::size_t>(adam.share()));
     backend.download(own.data(), share, bytes_of(adam.share()));
-    if (transport.rank() != 0) {
+    if (host.rank() != 0) {
       const Send send{0, own.data(), bytes_of(adam.share())};
-      transport.wait(transport.start({&send, 1}, {}));
+      host.wait(host.start({&send, 1}, {}));
       return {};
     }
     std::vector<float> whole(static_cast<std::size_t>(layout.whole_count()));
     const MeshSizes& sizes = place.sizes();
-    for (int device = 0; device < transport.size(); ++device) {
+    for (int device = 0; device < host.size(); ++device) {
       const ParameterLayout theirs(model, {sizes.shard(device), sizes.tp},
                                    {sizes.stage(device), stage.stages, stage.chunks});
       const std::int64_t count = ShardedAdam::share_of(theirs, place.pool());
       if (device > 0) {
         own.resize(static_cast<std::size_t>(count));
         const Receive receive{device, own.data(), bytes_of(count)};
-        transport.wait(transport.start({}, {&receive, 1}));
+        host.wait(host.start({}, {&receive, 1}));
       }
       const std::int64_t begin = count * sizes.rank(device);
       for (const ParameterLayout::Stretch& stretch : theirs.stretches(begin, count)) {
@@ -253,48 +270,53 @@ struct Executor::Parts {
     whole.resize(static_cast<std::size_t>(layout.whole_count()));
     std::vector<Send> sends;
     std::vector<Receive> receives;
-    for (int rank = 1; rank < transport.size() && transport.rank() == 0; ++rank) {
+    for (int rank = 1; rank < host.size() && host.rank() == 0; ++rank) {
       sends.push_back({rank, whole.data(), bytes_of(layout.whole_count())});
     }
-    if (transport.rank() != 0) receives.push_back({0, whole.data(), bytes_of(layout.whole_count())});
-    transport.wait(transport.start(sends, receives));
+    if (host.rank() != 0) receives.push_back({0, whole.data(), bytes_of(layout.whole_count())});
+    host.wait(host.start(sends, receives));
     return whole;
   }
 
   /// Rank 0 looks and tells all.
   void require_loadable(const std::filesystem::path& path) {
     std::array<char, 512> problem{};
-    if (transport.rank() == 0) {
+    if (host.rank() == 0) {
       const std::string text = checkpoint_problem(path, model);
       std::copy_n(text.begin(), std::min(text.size(), problem.size() - 1), problem.begin());
     }
-    std::vector<char> problems(problem.size() * static_cast<std::size_t>(transport.size()));
-    transport.all_gather(problem.data(), problems.data(), problem.size());
+    std::vector<char> problems(problem.size() * static_cast<std::size_t>(host.size()));
+    host.all_gather(problem.data(), problems.data(), problem.size());
     if (problems[0] != '\0') throw UnsupportedInput(problems.data());
   }
 
   Backend& backend;
   Transport& transport;  ///< Of all devices.
+  Transport& host;       ///< Of all devices' hosts.
   MeshPlace place;
+  MeshPlace host_place;
   TensorShard shard;
   PipelineStage stage;
   Transformer model;
   ParameterLayout layout;  ///< Of the shard of the stage.
   ShardedAdam adam;
   std::optional<GroupTransport> table_holders;  ///< Two stages that share a table, if this is one of them.
-  DeviceMemory parameters, gradients;           ///< fp32 [adam.padded()]
+  DeviceMemory parameters;                      ///< Element [adam.padded()]
+  DeviceMemory gradients;                       ///< fp32 [adam.padded()]
+  CopyThread copy_thread;
+  HostCopies& copies;
   Dense dense;
   RingSteps ring;
   InFlight in_flight;
   PassMessages messages;
+  StepLosses losses;
   Recorder recorder;
-  CopyThread copies;  ///< Of memory of the activations, which it must leave first.
   Interpreter interpreter;
 };
 
-LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh, Recompute recompute,
+LoweringOptions lowering_for(Element kind, const Transformer& model, const Mesh& mesh, Recompute recompute,
                              const PipelineOptions& pipeline) {
-  const auto element = static_cast<std::int64_t>(element_bytes(backend.element()));
+  const auto element = static_cast<std::int64_t>(element_bytes(kind));
   return {.model = model,
           .mesh = mesh,
           .dkv_bytes_per_element = sizeof(float),
@@ -304,9 +326,10 @@ LoweringOptions lowering_for(const Backend& backend, const Transformer& model, c
           .pipeline = pipeline};
 }
 
-Executor::Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options) {
-  if (backend.element() != Element::fp32) {
-    throw UnsupportedInput("only fp32 can be executed yet, and this device computes in bf16");
+Executor::Executor(const JobDevice& device, const Transformer& model, const TrainingOptions& options) {
+  const Transport& transport = device.transport;
+  if (options.pp > 1 && (device.backend.runs_ahead() || device.backend.element() != Element::fp32)) {
+    throw UnsupportedInput("pipelines are executed on CPUs alone: use pp 1 on GPUs");
   }
   const int devices = options.tp * options.pp;
   if (transport.size() % devices != 0) {
@@ -314,7 +337,7 @@ Executor::Executor(Backend& backend, Transport& transport, const Transformer& mo
         fmt::format("{} ranks are no whole number of HDP ranks of {} devices", transport.size(), devices));
   }
   require_executable(model, {.tp = options.tp, .pp = options.pp}, {.virtual_stages = options.virtual_stages});
-  parts_ = std::make_unique<Parts>(backend, transport, model, options);
+  parts_ = std::make_unique<Parts>(device, model, options);
 }
 
 Executor::~Executor() = default;
@@ -326,7 +349,7 @@ StepOutcome Executor::run_step(const Program& program, const TokenSource& tokens
 StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& tokens, bool stop) {
   Parts& parts = *parts_;
   const MessageDriver progress(parts.backend, parts.transport);
-  parts.recorder.begin_step(agreed_start(parts.transport));
+  parts.recorder.begin_step(agreed_start(parts.host));
   const Program& program = parts.taken(source);
   const std::int64_t chunks = std::int64_t{parts.stage.stages} * parts.stage.chunks;
   require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), chunks);
@@ -342,8 +365,9 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   }
   parts.update();
   const RankLog own_log = parts.recorder.end_step();
+  parts.transport.progress();  // throws if something has failed behind the program's back
   if (parts.shard.index > 0) return outcome;
-  const std::vector<RankLog> logs = gather_logs(parts.place.workers(), own_log);
+  const std::vector<RankLog> logs = gather_logs(parts.host_place.workers(), own_log);
   if (!logs.empty()) outcome.timeline = assemble(program, logs);
   for (const RankLog& log : logs) outcome.processor.push_back(log.processor);
   return outcome;
@@ -352,7 +376,7 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
 void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
   Parts& parts = *parts_;
   std::optional<CheckpointWriter> writer;
-  if (parts.transport.rank() == 0) {
+  if (parts.host.rank() == 0) {
     writer.emplace(path, CheckpointTitle{parts.model, parts.layout.whole_count(), parts.adam.updates(), next_step});
   }
   for (const float* const share : parts.adam.state()) {
@@ -360,14 +384,14 @@ void Executor::save(const std::filesystem::path& path, std::int64_t next_step) {
     if (writer) writer->write(whole);
   }
   if (writer) writer->finish();
-  parts.transport.barrier();
+  parts.host.barrier();
 }
 
 std::int64_t Executor::load(const std::filesystem::path& path) {
   Parts& parts = *parts_;
   parts.require_loadable(path);
   CheckpointReader reader(path);
-  parts.adam.load(reader, Parts::floats(parts.parameters));
+  parts.adam.load(reader, parts.parameters.get());
   return reader.title().next_step;
 }
 
@@ -384,7 +408,11 @@ std::vector<float> Executor::gradients() {
 }
 
 std::vector<float> Executor::parameters() {
-  return parts_->collect_everywhere(parts_->adam.own_share(Parts::floats(parts_->parameters)));
+  const ShardedAdam& adam = parts_->adam;
+  const DeviceMemory share = parts_->backend.allocate(bytes_of(adam.share()));
+  parts_->backend.run(Cast{
+      .count = adam.share(), .from = adam.own_share(parts_->parameters.get()), .to = share.get(), .to_fp32 = true});
+  return parts_->collect_everywhere(Parts::floats(share));
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -9,6 +9,7 @@
 
 #include "kernels/exec/tokens.h"
 #include "kernels/spec/backend.h"
+#include "kernels/spec/host_copies.h"
 #include "kernels/transport/transport.h"
 #include "sim/engine/timeline.h"
 #include "sim/model/transformer.h"
@@ -46,9 +47,23 @@ struct StepOutcome {
   std::vector<Breakdown> processor;
 };
 
-/// How programs for an executor on this backend are lowered: its element sizes, and attention that adds up by itself.
-[[nodiscard]] LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
+/// What a device of a job computes with and reaches the others by. All of it outlives an executor.
+struct JobDevice {
+  Backend& backend;
+  Transport& transport;  ///< Between memory of the backends.
+  Transport& host;       ///< Between memory of the hosts, of the same ranks. On CPUs the two may be one.
+  /// Between the two kinds of memory; none on a CPU, where a thread copies.
+  HostCopies* copies = nullptr;
+};
+
+/// How programs for an executor on such a backend are lowered: its element sizes, and attention that adds up by itself.
+[[nodiscard]] LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh,
                                            Recompute recompute = Recompute::none, const PipelineOptions& pipeline = {});
+[[nodiscard]] inline LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
+                                                  Recompute recompute = Recompute::none,
+                                                  const PipelineOptions& pipeline = {}) {
+  return lowering_for(backend.element(), model, mesh, recompute, pipeline);
+}
 
 /// Where the program of a step comes from. It may block until there is one, which stays as long as the step lasts.
 using ProgramSource = std::function<const Program&()>;
@@ -57,11 +72,15 @@ using ProgramSource = std::function<const Program&()>;
 /// stage s of HDP rank r is rank (r pp + s) tp + t of the transport. Runs the very programs that the simulator prices
 /// (sim/program), pass by pass in the order of the pipeline's schedule, with the ZeRO-1 step end of StepEnd over the
 /// devices that hold the same shard of the same stage, before which those of a worker add up the gradients of their
-/// norms, and the first and the last stage those of a table that they share; fp32.
+/// norms, and the first and the last stage those of a table that they share. Tensors are elements of the backend, fp32 or
+/// bf16; master weights, moments, gradients of parameters and what is summed over ranks or ring steps are fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
 /// so that all plans of a batch give the same gradients but for rounding, and every tp and pp as well. Sums are added
-/// in one order: the same plan gives the same bits.
+/// in one order: the same plan gives the same bits, unless the backend itself adds in none (kernels/cuda/layer.h).
+///
+/// On a backend that runs ahead a step waits for the device when the loss is needed, and at its end. Times are then those
+/// at which the device got there.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
@@ -69,14 +88,17 @@ using ProgramSource = std::function<const Program&()>;
 /// for a copy to or from the host is offload_stall, that for another stage bubble. The timeline is that of the first
 /// device of each worker.
 ///
-/// Memory: parameters and gradients of the device in full, 16 bytes a parameter of its share, activations of as many
+/// Memory: parameters (elements) and gradients (fp32) of the device in full, 16 bytes a parameter of its share, activations of as many
 /// micro-batches as have gone forward and not yet backward, as their programs keep them
 /// (kernels/exec/impl/activations.h).
 class Executor {
  public:
   /// UnsupportedInput for a model, a pipeline or a backend that cannot be executed, or ranks that are no multiple of
-  /// tp x pp. Backend and transport outlive the executor.
-  Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {});
+  /// tp x pp. Pipelines need a backend in the host's memory.
+  Executor(const JobDevice& device, const Transformer& model, const TrainingOptions& options = {});
+  /// On a CPU.
+  Executor(Backend& backend, Transport& transport, const Transformer& model, const TrainingOptions& options = {})
+      : Executor({backend, transport, transport}, model, options) {}
   ~Executor();
 
   /// Runs one step. UnsupportedInput, on every rank alike, if the plan is one for another number of ranks, another

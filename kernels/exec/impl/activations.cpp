@@ -6,31 +6,32 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr std::int64_t alignment = 64;        // floats: 256 bytes, as allocations have it
+constexpr std::size_t alignment = 256;        // bytes: as allocations have it
 constexpr std::int64_t layers_that_stay = 2;  // on the device under offload, as programs have it
 
-std::int64_t aligned(std::int64_t floats) {
-  return (floats + alignment - 1) / alignment * alignment;
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
-std::size_t bytes_of(std::int64_t floats) {
-  return static_cast<std::size_t>(floats) * sizeof(float);
+// Of so many numbers.
+std::size_t fp32(std::int64_t count) {
+  return static_cast<std::size_t>(count) * sizeof(float);
 }
 
 // Hands out consecutive stretches from `base`; without one it only counts.
 class Carver {
  public:
-  explicit Carver(float* base) : base_(base) {}
-  float* operator()(std::int64_t count) {
-    float* const begin = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += aligned(count);
+  explicit Carver(std::byte* base) : base_(base) {}
+  std::byte* operator()(std::size_t bytes) {
+    std::byte* const begin = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += aligned(bytes);
     return begin;
   }
-  [[nodiscard]] std::int64_t used() const { return used_; }
+  [[nodiscard]] std::size_t used() const { return used_; }
 
  private:
-  float* base_;
-  std::int64_t used_ = 0;
+  std::byte* base_;
+  std::size_t used_ = 0;
 };
 
 }  // namespace
@@ -45,63 +46,66 @@ Rows rows_on(const TensorShard& shard, std::int64_t all) {
 }
 
 std::vector<Activations::Home> Activations::layer_tensors() const {
-  const std::int64_t own = rows_.share * model_.hidden;
-  const std::int64_t gathered = rows_.padded * model_.hidden;
-  const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
-  const std::int64_t inner = rows_.all * model_.ffn_hidden;
+  const auto elements = [&](std::int64_t count) {
+    return fp32(count) / sizeof(float) * element_bytes(backend_.element());
+  };
+  const std::size_t own = elements(rows_.share * model_.hidden);
+  const std::size_t gathered = elements(rows_.padded * model_.hidden);
+  const std::size_t query = elements(rows_.all * model_.heads * model_.head_dim);
+  const std::size_t inner = elements(rows_.all * model_.ffn_hidden);
   using Layer = LayerActivations;
-  return {{.tensor = &Layer::input, .floats = own},
-          {.tensor = &Layer::attention_inverse_rms, .floats = rows_.share},
-          {.tensor = &Layer::attention_normed, .floats = gathered},
-          {.tensor = &Layer::q, .floats = query},
-          {.tensor = &Layer::kv, .floats = rows_.all * 2 * model_.kv_heads * model_.head_dim},
-          {.tensor = &Layer::o, .floats = query, .is_core = true},
-          {.tensor = &Layer::lse, .floats = rows_.all * model_.heads, .is_core = true},
-          {.tensor = &Layer::middle, .floats = own},
-          {.tensor = &Layer::mlp_inverse_rms, .floats = rows_.share},
-          {.tensor = &Layer::mlp_normed, .floats = gathered},
-          {.tensor = &Layer::gate_up, .floats = 2 * inner},
-          {.tensor = &Layer::inner, .floats = inner}};
+  return {{.tensor = &Layer::input, .bytes = own},
+          {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share)},
+          {.tensor = &Layer::attention_normed, .bytes = gathered},
+          {.tensor = &Layer::q, .bytes = query},
+          {.tensor = &Layer::kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim)},
+          {.tensor = &Layer::o, .bytes = query, .is_core = true},
+          {.tensor = &Layer::lse, .bytes = fp32(rows_.all * model_.heads), .is_core = true},
+          {.tensor = &Layer::middle, .bytes = own},
+          {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share)},
+          {.tensor = &Layer::mlp_normed, .bytes = gathered},
+          {.tensor = &Layer::gate_up, .bytes = 2 * inner},
+          {.tensor = &Layer::inner, .bytes = inner}};
 }
 
 void Activations::choose_for_host(double share) {
   std::vector<Home*> kept;
-  std::int64_t all = 0;
+  std::size_t all = 0;
   for (Home& home : homes_) {
     if (!home.is_kept) continue;
     kept.push_back(&home);
-    all += home.floats;
+    all += home.bytes;
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const Home* a, const Home* b) { return a->floats > b->floats; });
+  std::stable_sort(kept.begin(), kept.end(), [](const Home* a, const Home* b) { return a->bytes > b->bytes; });
   double left = share * static_cast<double>(all);
   for (Home* const home : kept) {
-    home->to_host = static_cast<double>(home->floats) <= left;
-    if (home->to_host) left -= static_cast<double>(home->floats);
+    home->to_host = static_cast<double>(home->bytes) <= left;
+    if (home->to_host) left -= static_cast<double>(home->bytes);
   }
 }
 
 void Activations::lay_out_layers(const Keeping& keeping) {
   homes_ = layer_tensors();
   for (Home& home : homes_) {
-    const bool is_input = home.tensor == &LayerActivations::input;
+    const bool is_input = home.tensor == Tensor(&LayerActivations::input);
     const bool again =
         keeping.recompute == Recompute::full ? !is_input : keeping.recompute == Recompute::selective && home.is_core;
     home.is_kept = !again;
     home.places = again ? 1 : chunk_.layers.count;
   }
   if (chunk_.layers.count > layers_that_stay) choose_for_host(keeping.offload);
-  host_floats_ = 0;
+  host_layer_bytes_ = 0;
   Carver kept(nullptr);
   Carver workspace(nullptr);
   for (Home& home : homes_) {
     if (home.to_host) {
-      home.places = home.tensor == &LayerActivations::input ? layers_that_stay + 1 : layers_that_stay;
-      home.host_begin = host_floats_;
-      host_floats_ += home.floats;
+      home.places = home.tensor == Tensor(&LayerActivations::input) ? layers_that_stay + 1 : layers_that_stay;
+      home.host_begin = host_layer_bytes_;
+      host_layer_bytes_ += home.bytes;
     }
     Carver& carver = home.is_kept ? kept : workspace;
     home.begin = carver.used();
-    for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.floats);
+    for (std::int64_t place = 0; place < home.places; ++place) (void)carver(home.bytes);
   }
   kept_by_layers_ = kept.used();
   workspace_of_layers_ = workspace.used();
@@ -109,27 +113,38 @@ void Activations::lay_out_layers(const Keeping& keeping) {
 
 // What forward leaves to backward is kept; only the head leaves anything.
 SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_workspace) const {
+  const bool is_fp32 = backend_.element() == Element::fp32;
+  const auto elements = [&](std::int64_t count) {
+    return fp32(count) / sizeof(float) * element_bytes(backend_.element());
+  };
+  const auto floats = [](std::byte* memory) { return reinterpret_cast<float*>(memory); };
+  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(kept(fp32(rows_.all))); };
+  const auto of_head = [&](std::size_t bytes) { return chunk_.has_head ? kept(bytes) : nullptr; };
   const std::int64_t own = rows_.share * model_.hidden;
   const std::int64_t gathered = rows_.padded * model_.hidden;
   const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
-  static_assert(sizeof(std::int32_t) == sizeof(float));
-  const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(kept(rows_.all)); };
-  const auto of_head = [&](std::int64_t count) { return chunk_.has_head ? kept(count) : nullptr; };
-  return {.ids = take_ids(),
-          .targets = take_ids(),
-          .positions = take_ids(),
-          .output = chunk_.has_head ? kept(own) : in_workspace(own),
-          .final_inverse_rms = of_head(rows_.share),
-          .final_normed = of_head(gathered),
-          .logits = of_head(rows_.all * model_.vocabulary),
-          .log_sum_exp = of_head(shard_.devices * rows_.all),
-          .loss = of_head(rows_.all),
-          .d_x = in_workspace(gathered),
-          .d_normed = in_workspace(gathered),
-          .d_inner = in_workspace(rows_.all * model_.ffn_hidden),
-          .d_o = in_workspace(query),
-          .d_q = in_workspace(query),
-          .d_kv = in_workspace(rows_.all * 2 * model_.kv_heads * model_.head_dim)};
+  const std::int64_t key_value = rows_.all * 2 * model_.kv_heads * model_.head_dim;
+  SharedActivations shared{.ids = take_ids(),
+                           .targets = take_ids(),
+                           .positions = take_ids(),
+                           .output = chunk_.has_head ? kept(elements(own)) : in_workspace(elements(own)),
+                           .final_inverse_rms = floats(of_head(fp32(rows_.share))),
+                           .final_normed = of_head(elements(gathered)),
+                           .logits = of_head(elements(rows_.all * model_.vocabulary)),
+                           .log_sum_exp = floats(of_head(fp32(shard_.devices * rows_.all))),
+                           .loss = floats(of_head(fp32(rows_.all))),
+                           .d_x = in_workspace(elements(gathered)),
+                           .d_normed = in_workspace(elements(gathered)),
+                           .d_inner = in_workspace(elements(rows_.all * model_.ffn_hidden)),
+                           .d_o = in_workspace(elements(query)),
+                           .d_q = floats(in_workspace(fp32(query))),
+                           .d_kv = floats(in_workspace(fp32(key_value)))};
+  shared.d_q_rounded = is_fp32 ? shared.d_q : static_cast<void*>(in_workspace(elements(query)));
+  shared.d_kv_rounded = is_fp32 ? shared.d_kv : static_cast<void*>(in_workspace(elements(key_value)));
+  if (is_fp32 || shard_.devices == 1) return shared;
+  shared.parts = in_workspace(elements(gathered));
+  shared.sum = floats(in_workspace(fp32(2 * own)));
+  return shared;
 }
 
 SharedActivations Activations::shared() const {
@@ -151,18 +166,18 @@ void Activations::begin(const Share& share, const ModelChunk& chunk, const Keepi
   upload_tokens(share);
 }
 
-void GrowingMemory::reserve(std::int64_t floats) {
-  if (floats <= capacity_) return;
+void GrowingMemory::reserve(std::size_t bytes) {
+  if (bytes <= capacity_) return;
   backend_.synchronize();
   memory_.reset();
-  memory_ = backend_.allocate(bytes_of(floats));
-  capacity_ = floats;
+  memory_ = backend_.allocate(bytes);
+  capacity_ = bytes;
 }
 
 void Activations::reserve_host() {
   if (host_bytes() <= host_capacity_) return;
   host_.reset();
-  host_ = std::make_unique<float[]>(host_bytes() / sizeof(float));
+  host_ = copies_.allocate(host_bytes());
   host_capacity_ = host_bytes();
 }
 
@@ -180,45 +195,55 @@ void Activations::upload_tokens(const Share& share) {
   }
   const std::size_t bytes = ids.size() * sizeof(std::int32_t);
   const SharedActivations places = shared();
-  backend_.upload(places.ids, ids.data(), bytes);
-  backend_.upload(places.targets, targets.data(), bytes);
-  backend_.upload(places.positions, share.positions.data(), bytes);
+  backend_.upload_queued(places.ids, ids.data(), bytes);
+  backend_.upload_queued(places.targets, targets.data(), bytes);
+  backend_.upload_queued(places.positions, share.positions.data(), bytes);
 }
 
 LayerActivations Activations::layer(std::int64_t index) const {
   LayerActivations layer;
-  for (const Home& home : homes_) layer.*home.tensor = device_place(home, index);
+  for (const Home& home : homes_) {
+    std::byte* const place = device_place(home, index);
+    if (const auto* const element = std::get_if<void * LayerActivations::*>(&home.tensor)) layer.** element = place;
+    if (const auto* const statistic = std::get_if<float * LayerActivations::*>(&home.tensor)) {
+      layer.** statistic = reinterpret_cast<float*>(place);
+    }
+  }
   return layer;
 }
 
-float* Activations::device_place(const Home& home, std::int64_t index) const {
-  float* const base = home.is_kept ? memory_.data() : workspace_.data();
-  return base + home.begin + (index - chunk_.layers.first) % home.places * aligned(home.floats);
+std::byte* Activations::device_place(const Home& home, std::int64_t index) const {
+  std::byte* const base = home.is_kept ? memory_.data() : workspace_.data();
+  const auto place = static_cast<std::size_t>((index - chunk_.layers.first) % home.places);
+  return base + home.begin + place * aligned(home.bytes);
 }
 
-float* Activations::host_place(const Home& home, std::int64_t index) const {
-  return host_.get() + (index - chunk_.layers.first) * host_floats_ + home.host_begin;
+std::byte* Activations::host_place(const Home& home, std::int64_t index) const {
+  const auto layer = static_cast<std::size_t>(index - chunk_.layers.first);
+  return static_cast<std::byte*>(host_.get()) + layer * host_layer_bytes_ + home.host_begin;
 }
 
-std::vector<CopyThread::Copy> Activations::copies(std::int64_t index, bool to_host) const {
-  std::vector<CopyThread::Copy> copies;
+std::vector<HostCopies::Copy> Activations::copies(std::int64_t index, HostCopies::Way way) const {
+  std::vector<HostCopies::Copy> copies;
   for (const Home& home : homes_) {
     if (!home.to_host) continue;
-    float* const device = device_place(home, index);
-    float* const host = host_place(home, index);
-    copies.push_back({to_host ? host : device, to_host ? device : host, bytes_of(home.floats)});
+    std::byte* const device = device_place(home, index);
+    std::byte* const host = host_place(home, index);
+    const bool out = way == HostCopies::Way::to_host;
+    copies.push_back({out ? host : device, out ? device : host, home.bytes});
   }
   return copies;
 }
 
 std::size_t Activations::layer_bytes() const {
-  std::int64_t floats = 0;
-  for (const Home& home : homes_) floats += home.places * aligned(home.floats);
-  return bytes_of(floats);
+  std::size_t bytes = 0;
+  for (const Home& home : homes_) bytes += static_cast<std::size_t>(home.places) * aligned(home.bytes);
+  return bytes;
 }
 
 std::size_t Activations::host_bytes() const {
-  return bytes_of(std::max<std::int64_t>(0, chunk_.layers.count - layers_that_stay) * host_floats_);
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, chunk_.layers.count - layers_that_stay)) *
+         host_layer_bytes_;
 }
 
 }  // namespace hdpsim::kernels::exec

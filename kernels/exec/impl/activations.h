@@ -1,14 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <variant>
 #include <vector>
 
-#include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/share.h"
 #include "kernels/spec/backend.h"
+#include "kernels/spec/host_copies.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 #include "sim/program/pipeline.h"
@@ -31,20 +32,20 @@ struct Rows {
 
 /// What a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value heads of the
 /// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they
-/// are.
+/// are. What is a float* is fp32, all else of the backend's element.
 struct LayerActivations {
-  float* input = nullptr;  ///< [S, h]
+  void* input = nullptr;  ///< [S, h]
   float* attention_inverse_rms = nullptr;
-  float* attention_normed = nullptr;  ///< [G, h]
-  float* q = nullptr;                 ///< [T, H d]
-  float* kv = nullptr;                ///< [T, 2, K d]
-  float* o = nullptr;                 ///< [T, H d]
-  float* lse = nullptr;               ///< [H, T]
-  float* middle = nullptr;            ///< [S, h], between attention and MLP
+  void* attention_normed = nullptr;  ///< [G, h]
+  void* q = nullptr;                 ///< [T, H d]
+  void* kv = nullptr;                ///< [T, 2, K d]
+  void* o = nullptr;                 ///< [T, H d]
+  float* lse = nullptr;              ///< [H, T]
+  void* middle = nullptr;            ///< [S, h], between attention and MLP
   float* mlp_inverse_rms = nullptr;
-  float* mlp_normed = nullptr;  ///< [G, h]
-  float* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
-  float* inner = nullptr;       ///< [T, f]
+  void* mlp_normed = nullptr;  ///< [G, h]
+  void* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
+  void* inner = nullptr;       ///< [T, f]
 };
 
 /// Layers that a pass goes through one after another: all of them, or a chunk of a pipeline.
@@ -59,18 +60,23 @@ struct SharedActivations {
   std::int32_t* ids = nullptr;      ///< In the device's part of the vocabulary; -1: in another's.
   std::int32_t* targets = nullptr;  ///< Likewise; beyond it: in another's; -1: none.
   std::int32_t* positions = nullptr;
-  float* output = nullptr;  ///< [S, h], of the last layer
+  void* output = nullptr;  ///< [S, h], of the last layer
   float* final_inverse_rms = nullptr;
-  float* final_normed = nullptr;  ///< [G, h]
-  float* logits = nullptr;        ///< [T, vocabulary]; backward puts their gradient here
-  float* log_sum_exp = nullptr;   ///< [devices, T] of the logits of each; [T] of all when they are joined
-  float* loss = nullptr;          ///< [T]
-  float* d_x = nullptr;           ///< [G, h], of the residual stream
-  float* d_normed = nullptr;      ///< [G, h]; also the partial sums of products in forward
-  float* d_inner = nullptr;       ///< [T, f]
-  float* d_o = nullptr;           ///< [T, H d]
-  float* d_q = nullptr;           ///< [T, H d]
-  float* d_kv = nullptr;          ///< [T, 2, K d]
+  void* final_normed = nullptr;  ///< [G, h]
+  void* logits = nullptr;        ///< [T, vocabulary]; backward puts their gradient here
+  float* log_sum_exp = nullptr;  ///< [devices, T] of the logits of each; [T] of all when they are joined
+  float* loss = nullptr;         ///< [T]
+  void* d_x = nullptr;           ///< [G, h], of the residual stream
+  void* d_normed = nullptr;      ///< [G, h]; also the partial sums of products in forward
+  void* d_inner = nullptr;       ///< [T, f]
+  void* d_o = nullptr;           ///< [T, H d]
+  float* d_q = nullptr;          ///< [T, H d]
+  float* d_kv = nullptr;         ///< [T, 2, K d]
+  void* d_q_rounded = nullptr;   ///< The same as elements: the same memory, if these are fp32.
+  void* d_kv_rounded = nullptr;
+  // Of devices that add up elements other than fp32:
+  void* parts = nullptr;  ///< [G, h], of the device's own rows, by device
+  float* sum = nullptr;   ///< [2, S, h]
 };
 
 /// What becomes of a micro-batch's activations between forward and backward.
@@ -85,14 +91,13 @@ struct Keeping {
 class GrowingMemory {
  public:
   explicit GrowingMemory(Backend& backend) : backend_(backend) {}
-  void reserve(std::int64_t floats);
-  [[nodiscard]] float* data() const { return static_cast<float*>(memory_.get()); }
-  [[nodiscard]] std::int64_t capacity() const { return capacity_; }  ///< In floats.
+  void reserve(std::size_t bytes);
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
 
  private:
   Backend& backend_;
   DeviceMemory memory_;
-  std::int64_t capacity_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 /// What one micro-batch keeps of a chunk from its forward to its backward pass, in one piece of memory that grows from
@@ -101,9 +106,12 @@ class GrowingMemory {
 /// it. What is computed again has one place for all layers, in the workspace, as all that no pass leaves to another.
 class Activations {
  public:
-  /// `model`: the whole one. `workspace`: of the device, for one pass at a time; it outlives the activations.
-  Activations(Backend& backend, const Transformer& model, const TensorShard& shard, GrowingMemory& workspace)
+  /// `model`: the whole one. `workspace`: of the device, for one pass at a time; it and `copies`, which give the host's
+  /// memory, outlive the activations.
+  Activations(Backend& backend, HostCopies& copies, const Transformer& model, const TensorShard& shard,
+              GrowingMemory& workspace)
       : backend_(backend),
+        copies_(copies),
         model_(shard_of(model, shard)),
         shard_(shard),
         first_of_vocabulary_(exec::first_of_vocabulary(model, shard)),
@@ -118,27 +126,27 @@ class Activations {
   [[nodiscard]] LayerActivations layer(std::int64_t index) const;
   [[nodiscard]] SharedActivations shared() const;
 
-  /// The copies that bring what goes to the host of a layer there, or back to where layer() says. Memory of the backend
-  /// is read and written as the host's.
-  [[nodiscard]] std::vector<CopyThread::Copy> copies(std::int64_t index, bool to_host) const;
+  /// The copies that bring what goes to the host of a layer there, or back to where layer() says.
+  [[nodiscard]] std::vector<HostCopies::Copy> copies(std::int64_t index, HostCopies::Way way) const;
 
   /// Of all layers of the chunk, on the device (workspace included) and on the host.
   [[nodiscard]] std::size_t layer_bytes() const;
   [[nodiscard]] std::size_t host_bytes() const;
 
  private:
-  /// Where a tensor lies in all layers: that of the chunk's layer i at begin + (i mod places) x floats.
+  using Tensor = std::variant<void * LayerActivations::*, float * LayerActivations::*>;
+  /// Where a tensor lies in all layers: that of the chunk's layer i at begin + (i mod places) x bytes, rounded up.
   struct Home {
-    float* LayerActivations::*tensor = nullptr;
-    std::int64_t floats = 0;
+    Tensor tensor;
+    std::size_t bytes = 0;
     bool is_core = false;  ///< Of attention: what selective recomputation computes again.
     bool is_kept = true;   ///< Not in the workspace.
     std::int64_t places = 1;
     bool to_host = false;
-    std::int64_t begin = 0;
-    std::int64_t host_begin = 0;  ///< Within a layer's part of the host's memory.
+    std::size_t begin = 0;
+    std::size_t host_begin = 0;  ///< Within a layer's part of the host's memory.
   };
-  using Take = std::function<float*(std::int64_t count)>;
+  using Take = std::function<std::byte*(std::size_t bytes)>;
   [[nodiscard]] std::vector<Home> layer_tensors() const;
   /// Which tensors go to the host.
   void choose_for_host(double share);
@@ -146,24 +154,24 @@ class Activations {
   [[nodiscard]] SharedActivations lay_out_shared(const Take& kept, const Take& in_workspace) const;
   void reserve_host();
   void upload_tokens(const Share& share);
-  [[nodiscard]] float* device_place(const Home& home, std::int64_t index) const;
-  [[nodiscard]] float* host_place(const Home& home, std::int64_t index) const;
+  [[nodiscard]] std::byte* device_place(const Home& home, std::int64_t index) const;
+  [[nodiscard]] std::byte* host_place(const Home& home, std::int64_t index) const;
 
   Backend& backend_;
+  HostCopies& copies_;
   Transformer model_;  ///< What the device holds of it.
   TensorShard shard_;
   std::int64_t first_of_vocabulary_;
   Rows rows_;
   ModelChunk chunk_;
   std::vector<Home> homes_;
-  std::int64_t kept_by_layers_ =
-      0;  ///< What the layers' tensors take of memory_, in floats: the shared ones follow ...
-  std::int64_t workspace_of_layers_ = 0;  ///< ... and of the workspace.
-  std::int64_t host_floats_ = 0;          ///< Of a layer.
+  std::size_t kept_by_layers_ = 0;       ///< What the layers' tensors take of memory_: the shared ones follow ...
+  std::size_t workspace_of_layers_ = 0;  ///< ... and of the workspace.
+  std::size_t host_layer_bytes_ = 0;     ///< Of a layer.
   GrowingMemory memory_;
   GrowingMemory& workspace_;
-  std::unique_ptr<float[]> host_;  ///< One layer after the other; grows.
-  std::size_t host_capacity_ = 0;  ///< In bytes.
+  DeviceMemory host_;  ///< One layer after the other; grows.
+  std::size_t host_capacity_ = 0;
 };
 
 }  // namespace hdpsim::kernels::exec

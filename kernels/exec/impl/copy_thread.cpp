@@ -1,6 +1,8 @@
 #include "kernels/exec/impl/copy_thread.h"
 
+#include <chrono>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -17,7 +19,11 @@ CopyThread::~CopyThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-CopyThread::Ticket CopyThread::start(std::vector<Copy> batch) {
+DeviceMemory CopyThread::allocate(std::size_t bytes) {
+  return {::operator new(bytes), [](void* memory) { ::operator delete(memory); }};
+}
+
+CopyThread::Ticket CopyThread::start(std::vector<Copy> batch, Way /*way*/) {
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   const std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(batch));
@@ -44,11 +50,11 @@ void CopyThread::run() {
     const std::vector<Copy> batch = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    Interval interval{Recorder::Clock::now(), {}};
+    Interval interval{{std::chrono::steady_clock::now(), nullptr}, {}};
     for (const Copy& copy : batch) {
       if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
     }
-    interval.end = Recorder::Clock::now();
+    interval.end.time = std::chrono::steady_clock::now();
     lock.lock();
     done_.push_back(interval);
     changed_.notify_all();

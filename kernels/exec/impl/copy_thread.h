@@ -8,36 +8,20 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/exec/impl/recorder.h"
+#include "kernels/spec/host_copies.h"
 
 namespace hdpsim::kernels::exec {
 
-/// Copies between the memory of a CPU's device and its host beside what computes, one batch after the other: the copy
-/// engine of a device that has none.
-class CopyThread {
+/// The copy engine of a device that has none and whose memory is the host's: a CPU's. All batches one after the other.
+class CopyThread final : public HostCopies {
  public:
-  struct Copy {
-    void* to = nullptr;
-    const void* from = nullptr;
-    std::size_t bytes = 0;
-  };
-  /// When a batch was copied.
-  struct Interval {
-    Recorder::Clock::time_point begin;
-    Recorder::Clock::time_point end;
-  };
-  using Ticket = std::uint64_t;
-
   CopyThread() = default;
-  CopyThread(const CopyThread&) = delete;
-  CopyThread& operator=(const CopyThread&) = delete;
   /// Leaves undone what has not begun.
-  ~CopyThread();
+  ~CopyThread() override;
 
-  /// The memory belongs to the thread until wait().
-  [[nodiscard]] Ticket start(std::vector<Copy> batch);
-  /// For a batch and all before it. Every batch is waited for once, in the order of their starts.
-  Interval wait(Ticket ticket);
+  [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override;
+  [[nodiscard]] Ticket start(std::vector<Copy> batch, Way way) override;
+  Interval wait(Ticket ticket) override;
 
  private:
   void run();

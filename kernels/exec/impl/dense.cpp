@@ -1,9 +1,5 @@
 #include "kernels/exec/impl/dense.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
@@ -28,12 +24,12 @@ void Dense::run(const LinearPart& stretch, const Place& place) {
   for (const DensePart part : stretch.parts) is_forward ? forward(part) : backward(part);
 }
 
-float* Dense::sent(const Activations& activations, Direction direction) const {
+void* Dense::sent(const Activations& activations, Direction direction) const {
   const SharedActivations shared = activations.shared();
   return direction == Direction::forward ? shared.output : own_rows(shared.d_x, activations.rows());
 }
 
-float* Dense::received(const Activations& activations, Direction direction) const {
+void* Dense::received(const Activations& activations, Direction direction) const {
   if (direction == Direction::forward) return activations.layer(activations.chunk().layers.first).input;
   return own_rows(activations.shared().d_x, activations.rows());
 }
@@ -94,44 +90,52 @@ void Dense::collective(const TensorParallelCollective& op, const Place& place) {
   begin(place);
   if (rows_.all == 0) return;
   const bool is_forward = op.direction == Direction::forward;
-  const std::int64_t share = rows_.share * model_.hidden;
   if (op.kind == CollectiveKind::reduce_scatter) {
-    float* const forward_sum = op.part == DensePart::embedding ? output_of(-1) : own(shared_.d_normed);
-    float* const backward_sum = own(op.part == DensePart::head ? shared_.d_x : shared_.d_normed);
-    return devices_.reduce_scatter(shared_.d_normed, is_forward ? forward_sum : backward_sum,
-                                   static_cast<std::size_t>(share));
+    void* const forward_sum = op.part == DensePart::embedding ? output_of(-1) : own(shared_.d_normed);
+    void* const backward_sum = own(op.part == DensePart::head ? shared_.d_x : shared_.d_normed);
+    return sum_over_devices(shared_.d_normed, is_forward ? forward_sum : backward_sum);
   }
   if (is_forward && op.part == DensePart::head) return join_log_sum_exp();
-  float* const all = is_forward ? gathered(op.part) : shared_.d_x;
-  devices_.all_gather(own(all), all, static_cast<std::size_t>(share) * sizeof(float));
+  void* const all = is_forward ? gathered(op.part) : shared_.d_x;
+  devices_.all_gather(own(all), all, bytes_of(rows_.share * model_.hidden));
 }
 
-float* Dense::gathered(DensePart part) const {
+// Partial sums travel as elements, but add up in fp32: each device gets those of its rows and rounds once.
+void Dense::sum_over_devices(const void* partial, void* sum) {
+  const std::int64_t share = rows_.share * model_.hidden;
+  if (backend_.element() == Element::fp32) {
+    return devices_.reduce_scatter(static_cast<const float*>(partial), static_cast<float*>(sum),
+                                   static_cast<std::size_t>(share));
+  }
+  devices_.all_to_all(partial, shared_.parts, bytes_of(share));
+  float* const all = shared_.sum;
+  float* const next = all + share;
+  cast(shared_.parts, all, share, true);
+  for (int device = 1; device < devices_.size(); ++device) {
+    cast(static_cast<const std::byte*>(shared_.parts) + bytes_of(device * share), next, share, true);
+    backend_.run(Add{.count = share, .a = all, .b = next, .y = all, .fp32 = true});
+  }
+  cast(all, sum, share, false);
+}
+
+void Dense::cast(const void* from, void* to, std::int64_t count, bool to_fp32) {
+  if (from != to) backend_.run(Cast{.count = count, .from = from, .to = to, .to_fp32 = to_fp32});
+}
+
+void* Dense::gathered(DensePart part) const {
   if (part == DensePart::attention_norm) return layer_.attention_normed;
   if (part == DensePart::mlp_norm) return layer_.mlp_normed;
   HDPSIM_CHECK(part == DensePart::final_norm, "the result of part {} is not gathered", static_cast<int>(part));
   return shared_.final_normed;
 }
 
-// log sum exp over all columns is that over the devices' ones.
 void Dense::join_log_sum_exp() {
-  const auto rows = static_cast<std::size_t>(rows_.all);
-  const std::size_t bytes = rows * sizeof(float);
-  float* const mine = shared_.log_sum_exp + devices_.rank() * rows_.all;
-  devices_.all_gather(mine, shared_.log_sum_exp, bytes);
-  std::vector<float> parts(rows * static_cast<std::size_t>(devices_.size()));
-  backend_.download(parts.data(), shared_.log_sum_exp, parts.size() * sizeof(float));
-  for (std::size_t row = 0; row < rows; ++row) {
-    float largest = parts[row];
-    for (std::size_t i = row; i < parts.size(); i += rows) largest = std::max(largest, parts[i]);
-    float sum = 0;
-    for (std::size_t i = row; i < parts.size(); i += rows) sum += std::exp(parts[i] - largest);
-    parts[row] = largest + std::log(sum);
-  }
-  backend_.upload(shared_.log_sum_exp, parts.data(), bytes);
+  float* const all = shared_.log_sum_exp;
+  devices_.all_gather(all + devices_.rank() * rows_.all, all, static_cast<std::size_t>(rows_.all) * sizeof(float));
+  backend_.run(JoinLogSumExp{.tokens = rows_.all, .parts = devices_.size(), .partial = all, .result = all});
 }
 
-void Dense::forward(const Linear& linear, const float* x, float* y) {
+void Dense::forward(const Linear& linear, const void* x, void* y) {
   backend_.run(MatrixProduct{.m = rows_.all,
                              .n = linear.out,
                              .k = linear.in,
@@ -141,7 +145,7 @@ void Dense::forward(const Linear& linear, const float* x, float* y) {
                              .b_transposed = true});
 }
 
-void Dense::backward(const Linear& linear, const float* x, const float* d_y, float* d_x, bool add) {
+void Dense::backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add) {
   backend_.run(MatrixProduct{.m = rows_.all,
                              .n = linear.in,
                              .k = linear.out,
@@ -160,7 +164,7 @@ void Dense::backward(const Linear& linear, const float* x, const float* d_y, flo
                              .beta = 1});
 }
 
-void Dense::norm_forward(const Tensor& weight, const float* x, float* y, float* inverse_rms) {
+void Dense::norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms) {
   backend_.run(RmsNormForward{.tokens = rows_.own,
                               .width = model_.hidden,
                               .x = x,
@@ -169,7 +173,7 @@ void Dense::norm_forward(const Tensor& weight, const float* x, float* y, float* 
                               .inverse_rms = inverse_rms});
 }
 
-void Dense::norm_backward(const Tensor& weight, const float* x, const float* inverse_rms, float* d) {
+void Dense::norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d) {
   backend_.run(RmsNormBackward{.tokens = rows_.own,
                                .width = model_.hidden,
                                .x = x,
@@ -180,7 +184,7 @@ void Dense::norm_backward(const Tensor& weight, const float* x, const float* inv
                                .d_weight = gradient(weight)});
 }
 
-void Dense::rotate(float* q, float* kv, const std::int32_t* positions, bool inverse) {
+void Dense::rotate(void* q, void* kv, const std::int32_t* positions, bool inverse) {
   Rope rope{.tokens = rows_.all,
             .heads = model_.heads,
             .dim = model_.head_dim,
@@ -196,11 +200,11 @@ void Dense::rotate(float* q, float* kv, const std::int32_t* positions, bool inve
   backend_.run(rope);
 }
 
-void Dense::add(const float* a, const float* b, float* y) {
-  backend_.run(Add{.count = rows_.own * model_.hidden, .a = a, .b = b, .y = y, .fp32 = true});
+void Dense::add(const void* a, const void* b, void* y) {
+  backend_.run(Add{.count = rows_.own * model_.hidden, .a = a, .b = b, .y = y});
 }
 
-float* Dense::output_of(std::int64_t layer) const {
+void* Dense::output_of(std::int64_t layer) const {
   const bool is_last = layer == at_->activations.chunk().last_layer();
   return is_last ? shared_.output : at_->activations.layer(layer + 1).input;
 }
@@ -231,9 +235,11 @@ void Dense::qkv() {
 }
 
 void Dense::qkv_back() {
-  rotate(shared_.d_q, shared_.d_kv, shared_.positions, true);
-  backward(qkv_query(), layer_.attention_normed, shared_.d_q, shared_.d_normed);
-  backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv, shared_.d_normed, true);
+  cast(shared_.d_q, shared_.d_q_rounded, rows_.all * query_width(), false);
+  cast(shared_.d_kv, shared_.d_kv_rounded, rows_.all * kv_width(), false);
+  rotate(shared_.d_q_rounded, shared_.d_kv_rounded, shared_.positions, true);
+  backward(qkv_query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
+  backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
 }
 
 void Dense::mlp() {
@@ -253,8 +259,8 @@ void Dense::mlp_back() {
   backward(gate_up(), layer_.mlp_normed, layer_.gate_up, shared_.d_normed);
 }
 
-void Dense::norm_of_layer_back(const Tensor& weight, const float* x, const float* inverse_rms) {
-  float* const d = own(shared_.d_normed);
+void Dense::norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms) {
+  void* const d = own(shared_.d_normed);
   norm_backward(weight, x, inverse_rms, d);
   add(own(shared_.d_x), d, own(shared_.d_x));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/exec/impl/activations.h"
@@ -21,8 +22,8 @@ namespace hdpsim::kernels::exec {
 ///   mlp               p = (silu(g) u) W_down^T with g, u = n W_gate_up^T
 ///   mlp_residual      x' = m + p
 ///   final_norm, head  logits = norm(x) W_head^T, the loss and the gradient of the logits
-/// and the gradients of all that. Gradients of parameters are added to. fp32 throughout. In a pipeline a device runs
-/// the parts that its stage has.
+/// and the gradients of all that, between tensors of the backend's element; sums of products and gradients of
+/// parameters, which are added to, are fp32. In a pipeline a device runs the parts that its stage has.
 ///
 /// Under tensor parallelism weights are cut as ParameterLayout has them: x, m and the results of norms are rows of the
 /// device's own until they are gathered, p and the gradients of n partial sums until they are reduced, which
@@ -33,7 +34,7 @@ class Dense {
   /// `layout`: of the device; `parameters` and `gradients`: layout.count() numbers each, in the backend's memory.
   /// `devices`: those of the HDP rank.
   Dense(Backend& backend, Transport& devices, const Transformer& model, const ParameterLayout& layout,
-        const float* parameters, float* gradients)
+        const void* parameters, float* gradients)
       : backend_(backend),
         devices_(devices),
         model_(shard_of(model, {devices.rank(), devices.size()})),
@@ -53,8 +54,8 @@ class Dense {
 
   /// What a pass leaves to the stage behind it (forward), or before it (backward), and where what comes from there
   /// belongs: the device's own rows, [own, h], of the hidden states or of their gradient.
-  [[nodiscard]] float* sent(const Activations& activations, Direction direction) const;
-  [[nodiscard]] float* received(const Activations& activations, Direction direction) const;
+  [[nodiscard]] void* sent(const Activations& activations, Direction direction) const;
+  [[nodiscard]] void* received(const Activations& activations, Direction direction) const;
 
  private:
   /// A linear layer of the model: y = x W^T, x [T, in], y [T, out].
@@ -63,15 +64,18 @@ class Dense {
     std::int64_t in = 0;
     Tensor weight;
   };
-  void forward(const Linear& linear, const float* x, float* y);
+  void forward(const Linear& linear, const void* x, void* y);
   /// d_x = d_y W (+ d_x, if `add`) and d_W += d_y^T x.
-  void backward(const Linear& linear, const float* x, const float* d_y, float* d_x, bool add = false);
-  void norm_forward(const Tensor& weight, const float* x, float* y, float* inverse_rms);
+  void backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add = false);
+  void norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms);
   /// In place: d_y becomes d_x.
-  void norm_backward(const Tensor& weight, const float* x, const float* inverse_rms, float* d);
-  void rotate(float* q, float* kv, const std::int32_t* positions, bool inverse);
+  void norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d);
+  void rotate(void* q, void* kv, const std::int32_t* positions, bool inverse);
   /// Of own rows.
-  void add(const float* a, const float* b, float* y);
+  void add(const void* a, const void* b, void* y);
+  /// The sum over devices of `partial`, [G, h], of the device's own rows, to `sum`, [S, h], which may be those.
+  void sum_over_devices(const void* partial, void* sum);
+  void cast(const void* from, void* to, std::int64_t count, bool to_fp32);
 
   void forward(DensePart part);
   void backward(DensePart part);
@@ -84,26 +88,32 @@ class Dense {
   void head();
   void head_back();
   /// A norm's own rows back, and the residual stream's gradient.
-  void norm_of_layer_back(const Tensor& weight, const float* x, const float* inverse_rms);
+  void norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms);
   void cross_entropy(const float* log_sum_exp);
   /// The log-sum-exps of all devices become those of the whole vocabulary.
   void join_log_sum_exp();
-  [[nodiscard]] float* gathered(DensePart part) const;
+  [[nodiscard]] void* gathered(DensePart part) const;
 
   [[nodiscard]] bool is_alone() const { return devices_.size() == 1; }
   /// The device's own rows of a gathered buffer [G, h].
-  [[nodiscard]] float* own_rows(float* gathered, const Rows& rows) const {
-    return gathered + devices_.rank() * rows.share * model_.hidden;
+  [[nodiscard]] void* own_rows(void* gathered, const Rows& rows) const {
+    return static_cast<std::byte*>(gathered) + bytes_of(devices_.rank() * rows.share * model_.hidden);
   }
-  [[nodiscard]] float* own(float* gathered) const { return own_rows(gathered, rows_); }
+  /// Of so many elements.
+  [[nodiscard]] std::size_t bytes_of(std::int64_t count) const {
+    return static_cast<std::size_t>(count) * element_bytes(backend_.element());
+  }
+  [[nodiscard]] void* own(void* gathered) const { return own_rows(gathered, rows_); }
   /// Where partial sums go, whose sum is wanted at `whole`.
-  [[nodiscard]] float* partial(float* whole) const { return is_alone() ? whole : shared_.d_normed; }
+  [[nodiscard]] void* partial(void* whole) const { return is_alone() ? whole : shared_.d_normed; }
   [[nodiscard]] std::int64_t query_width() const { return model_.heads * model_.head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return 2 * model_.kv_heads * model_.head_dim; }
-  [[nodiscard]] const float* parameter(const Tensor& tensor) const { return parameters_ + tensor.begin; }
+  [[nodiscard]] const void* parameter(const Tensor& tensor) const {
+    return static_cast<const std::byte*>(parameters_) + bytes_of(tensor.begin);
+  }
   [[nodiscard]] float* gradient(const Tensor& tensor) const { return gradients_ + tensor.begin; }
   /// Where the output of a layer goes.
-  [[nodiscard]] float* output_of(std::int64_t layer) const;
+  [[nodiscard]] void* output_of(std::int64_t layer) const;
   void begin(const Place& place);
   [[nodiscard]] const LayerTensors& tensors() const { return layout_.layers()[static_cast<std::size_t>(at_->layer)]; }
   [[nodiscard]] Linear qkv_query() const { return {query_width(), model_.hidden, tensors().query}; }
@@ -117,7 +127,7 @@ class Dense {
   Transport& devices_;
   Transformer model_;  ///< What the device holds of it.
   const ParameterLayout& layout_;
-  const float* parameters_;
+  const void* parameters_;
   float* gradients_;
   // While it works:
   const Place* at_ = nullptr;

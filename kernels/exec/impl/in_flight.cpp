@@ -7,7 +7,7 @@ namespace hdpsim::kernels::exec {
 Activations& InFlight::begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping) {
   auto& held = held_[{id, number}];
   if (spare_.empty()) {
-    held = std::make_unique<Activations>(backend_, model_, shard_, workspace_);
+    held = std::make_unique<Activations>(backend_, copies_, model_, shard_, workspace_);
   } else {
     held = std::move(spare_.back());
     spare_.pop_back();

@@ -16,8 +16,8 @@ namespace hdpsim::kernels::exec {
 class InFlight {
  public:
   /// `model`: the whole one.
-  InFlight(Backend& backend, const Transformer& model, const TensorShard& shard)
-      : backend_(backend), model_(model), shard_(shard), workspace_(backend) {}
+  InFlight(Backend& backend, HostCopies& copies, const Transformer& model, const TensorShard& shard)
+      : backend_(backend), copies_(copies), model_(model), shard_(shard), workspace_(backend) {}
 
   /// Before the first pass of a micro-batch on this device.
   void add(MicroBatchId id, Share share) { shares_.insert_or_assign(id, std::move(share)); }
@@ -37,6 +37,7 @@ class InFlight {
 
  private:
   Backend& backend_;
+  HostCopies& copies_;
   const Transformer& model_;
   TensorShard shard_;
   GrowingMemory workspace_;

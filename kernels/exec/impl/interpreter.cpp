@@ -1,7 +1,7 @@
 #include "kernels/exec/impl/interpreter.h"
 
 #include <algorithm>
-#include <numeric>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -21,7 +21,14 @@ Direction direction_of(const MicroBatchProgram& program, const Block& block) {
 
 }  // namespace
 
-double Interpreter::run(const Program& program, PassId id, HdpRank rank, const Batch& batch) {
+Interpreter::~Interpreter() {
+  try {
+    for (const CopyUnderWay& copy : copies_under_way_) (void)parts_.copies.wait(copy.ticket);
+  } catch (const std::exception&) {  // The error that ended the step is the one to report.
+  }
+}
+
+void Interpreter::run(const Program& program, PassId id, HdpRank rank, const Batch& batch) {
   at_ = {.program = &program, .id = id, .pass = program.pipeline().pass(id), .rank = rank, .batch = &batch};
   instructions_ = program.pass(id);
   if (program.pipeline().source(id)) {
@@ -30,7 +37,7 @@ double Interpreter::run(const Program& program, PassId id, HdpRank rank, const B
   const bool takes_share = instructions_.blocks.front().body.front().opcode == Opcode::overhead;
   if (!takes_share) enter_pass();
   for (std::uint32_t block = 0; block < instructions_.blocks.size(); ++block) run_block(block);
-  return leave_pass();
+  leave_pass();
 }
 
 void Interpreter::run_block(std::uint32_t index) {
@@ -89,14 +96,8 @@ void Interpreter::issue(const Instruction& instruction) {
   if (begins_ring(instruction)) begin_ring();
   if (instruction.opcode == Opcode::exchange) return exchange(instruction);
   if (instruction.opcode == Opcode::offload) return copy(instruction, at_.iteration);
-  InstructionRecord record = record_of(instruction);
-  const auto [begin, end] = parts_.recorder.timed(activity_of(instruction.opcode), [&] {
-    compute(instruction);
-    parts_.backend.synchronize();
-  });
-  record.begin = begin;
-  record.end = end;
-  parts_.recorder.add(record);
+  const auto when = parts_.recorder.timed(activity_of(instruction.opcode), [&] { compute(instruction); });
+  parts_.recorder.add(record_of(instruction), when);
 }
 
 InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
@@ -113,7 +114,7 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
           .kind = at_.pass.kind};
 }
 
-// Whatever computes has ended when it was issued; only exchanges and copies can be waited for.
+// Whatever computes has ended, or comes before in the queue, when it was issued; only exchanges and copies can be waited for.
 void Interpreter::wait_for_dependencies(const Instruction& instruction) {
   for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
     const Dependency& dependency = instruction.dependencies[d];
@@ -137,8 +138,8 @@ std::int64_t Interpreter::layer_of(std::uint32_t iteration) const {
 void Interpreter::copy(const Instruction& instruction, std::uint32_t iteration) {
   InstructionRecord record = record_of(instruction);
   record.iteration = iteration;
-  const bool to_host = instruction.opcode == Opcode::offload;
-  const auto ticket = parts_.copies.start(at_.activations->copies(layer_of(iteration), to_host));
+  const auto way = instruction.opcode == Opcode::offload ? HostCopies::Way::to_host : HostCopies::Way::to_device;
+  const auto ticket = parts_.copies.start(at_.activations->copies(layer_of(iteration), way), way);
   copies_under_way_.push_back({{parts_.recorder.add(record), record.instruction, iteration}, ticket});
 }
 
@@ -162,14 +163,14 @@ void Interpreter::wait_for_first_copy() {
   const CopyUnderWay first = copies_under_way_.front();
   copies_under_way_.pop_front();
   (void)parts_.recorder.timed(Activity::offload_stall, [&] {
-    const CopyThread::Interval when = parts_.copies.wait(first.ticket);
-    parts_.recorder.set(first.what.record, when.begin, when.end);
+    const auto [begin, end] = parts_.copies.wait(first.ticket);
+    parts_.recorder.set(first.what.record, {begin, end});
   });
 }
 
 void Interpreter::wait_for_exchange() {
   if (!under_way_) return;
-  const Instant since = parts_.recorder.now();
+  const Mark since = parts_.recorder.now();
   const std::uint64_t record = std::exchange(under_way_, std::nullopt)->record;
   parts_.ring.wait();
   parts_.recorder.end_exchange(record, since);
@@ -178,10 +179,9 @@ void Interpreter::wait_for_exchange() {
 void Interpreter::exchange(const Instruction& instruction) {
   wait_for_exchange();  // a stream runs one instruction at a time
   (void)parts_.recorder.timed(Activity::attention, [&] { parts_.ring.add_arrived(); });
-  InstructionRecord record = record_of(instruction);
-  record.begin = parts_.recorder.now();
+  const Mark begin = parts_.recorder.now();
   parts_.ring.exchange(static_cast<int>(instruction.ring_step));
-  under_way_ = {parts_.recorder.add(record), at_.instruction, at_.iteration};
+  under_way_ = {parts_.recorder.add(record_of(instruction), {begin, {}}), at_.instruction, at_.iteration};
 }
 
 void Interpreter::compute(const Instruction& instruction) {
@@ -230,18 +230,11 @@ void Interpreter::enter_pass() {
   parts_.messages.take(at_.id, parts_.dense.received(*at_.activations, pass_direction()));
 }
 
-double Interpreter::leave_pass() {
+void Interpreter::leave_pass() {
   parts_.messages.send(at_.id, parts_.dense.sent(*at_.activations, pass_direction()));
-  if (at_.pass.kind == PassKind::forward) return 0;
-  const double sum = at_.activations->chunk().has_head ? loss() : 0;
+  if (at_.pass.kind == PassKind::forward) return;
+  if (at_.activations->chunk().has_head) parts_.losses.add(at_.activations->shared().loss, at_.share->rows());
   parts_.in_flight.end(at_.pass.micro_batch, at_.pass.chunk);
-  return sum;
-}
-
-double Interpreter::loss() const {
-  std::vector<float> losses(at_.share->ids.size());
-  parts_.backend.download(losses.data(), at_.activations->shared().loss, losses.size() * sizeof(float));
-  return std::accumulate(losses.begin(), losses.end(), 0.0);
 }
 
 }  // namespace hdpsim::kernels::exec

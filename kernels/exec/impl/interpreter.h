@@ -4,13 +4,14 @@
 #include <deque>
 #include <optional>
 
-#include "kernels/exec/impl/copy_thread.h"
 #include "kernels/exec/impl/dense.h"
 #include "kernels/exec/impl/in_flight.h"
 #include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
 #include "kernels/exec/impl/ring_steps.h"
+#include "kernels/exec/impl/step_losses.h"
 #include "kernels/exec/tokens.h"
+#include "kernels/spec/host_copies.h"
 #include "sim/program/program.h"
 
 namespace hdpsim::kernels::exec {
@@ -19,6 +20,9 @@ namespace hdpsim::kernels::exec {
 /// their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it or
 /// the next exchange wants its stream. Copies to and from the host run beside both, messages to other stages beside the
 /// passes that follow.
+///
+/// On a backend that runs ahead, kernels are queued and every wait is one of its queue: nothing here waits for the
+/// device, but for memory that has to grow.
 class Interpreter {
  public:
   struct Parts {
@@ -28,18 +32,22 @@ class Interpreter {
     InFlight& in_flight;
     PassMessages& messages;
     Recorder& recorder;
-    CopyThread& copies;
+    HostCopies& copies;
+    StepLosses& losses;
   };
   explicit Interpreter(const Parts& parts) : parts_(parts) {}
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+  /// Waits for copies that an error has left under way: their memory is about to go.
+  ~Interpreter();
 
   /// What the loss of a step is made of: where its tokens come from and the weight of each.
   struct Batch {
     const TokenSource& tokens;
     float loss_scale = 1;
   };
-  /// One pass of a micro-batch. Returns the sum of its rows' losses where they are known: after the backward pass of
-  /// the chunk with the head; else 0.
-  double run(const Program& program, PassId id, HdpRank rank, const Batch& batch);
+  /// One pass of a micro-batch. The losses of its rows are known after the backward pass of the chunk with the head.
+  void run(const Program& program, PassId id, HdpRank rank, const Batch& batch);
 
  private:
   void run_block(std::uint32_t index);
@@ -63,12 +71,11 @@ class Interpreter {
   /// The pass has its activations, and what another stage has sent for it.
   void enter_pass();
   /// What it has computed goes on to the next stage.
-  double leave_pass();
+  void leave_pass();
   /// In which it passes through the stages.
   [[nodiscard]] Direction pass_direction() const {
     return at_.pass.kind == PassKind::backward ? Direction::backward : Direction::forward;
   }
-  [[nodiscard]] double loss() const;
   [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
   [[nodiscard]] std::int64_t layer_of(std::uint32_t iteration) const;
 
@@ -98,7 +105,7 @@ class Interpreter {
   std::optional<UnderWay> under_way_;
   struct CopyUnderWay {
     UnderWay what;
-    CopyThread::Ticket ticket = 0;
+    HostCopies::Ticket ticket = 0;
   };
   std::deque<CopyUnderWay> copies_under_way_;
   std::uint32_t next_prefetch_ = 0;  ///< Iteration of the block.

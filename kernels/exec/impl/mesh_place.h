@@ -23,16 +23,19 @@ struct MeshSizes {
 /// One device's place in the mesh, and the devices that it works with.
 class MeshPlace {
  public:
-  /// The ranks of `everybody`, which outlives this, are a multiple of tp x pp.
-  MeshPlace(Transport& everybody, const MeshSizes& sizes)
+  /// The ranks of `everybody`, which outlives this, are a multiple of tp x pp. `backend`: whose memory the messages are
+  /// in; none: the host's.
+  MeshPlace(Transport& everybody, const MeshSizes& sizes, Backend* backend = nullptr)
       : sizes_(sizes),
         device_(everybody.rank()),
-        devices_(everybody, across(1, sizes.tp, sizes.device(rank(), stage(), 0))),
-        stages_(everybody, across(sizes.tp, sizes.pp, sizes.device(rank(), 0, shard()))),
-        pool_group_(everybody, across(sizes.tp * sizes.pp, everybody.size() / (sizes.tp * sizes.pp),
-                                      sizes.device(0, stage(), shard()))),
+        devices_(everybody, across(1, sizes.tp, sizes.device(rank(), stage(), 0)), backend),
+        stages_(everybody, across(sizes.tp, sizes.pp, sizes.device(rank(), 0, shard())), backend),
+        pool_group_(
+            everybody,
+            across(sizes.tp * sizes.pp, everybody.size() / (sizes.tp * sizes.pp), sizes.device(0, stage(), shard())),
+            backend),
         pool_(sizes.tp * sizes.pp == 1 ? everybody : pool_group_),
-        workers_(everybody, across(sizes.tp, everybody.size() / sizes.tp, shard())) {}
+        workers_(everybody, across(sizes.tp, everybody.size() / sizes.tp, shard()), backend) {}
 
   [[nodiscard]] int shard() const { return sizes_.shard(device_); }
   [[nodiscard]] int stage() const { return sizes_.stage(device_); }

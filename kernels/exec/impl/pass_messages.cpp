@@ -88,7 +88,7 @@ void PassMessages::wait(PassId pass) {
   while (!arrived_.contains(pass)) receive_next(stage_of(*source));
 }
 
-void PassMessages::take(PassId pass, float* to) {
+void PassMessages::take(PassId pass, void* to) {
   const auto arrived = arrived_.find(pass);
   if (arrived == arrived_.end()) return;
   backend_.upload(to, arrived->second.memory.get(), bytes_of(arrived->second.floats));
@@ -119,7 +119,7 @@ void PassMessages::receive_next(int stage) {
   receive_ahead(stage);
 }
 
-void PassMessages::send(PassId pass, const float* from) {
+void PassMessages::send(PassId pass, const void* from) {
   const auto target = program_->pipeline().target(pass);
   if (!target) return;
   const int stage = stage_of(*target);

@@ -35,9 +35,9 @@ class PassMessages {
   /// which pass, and whom the transport waits for.
   void wait(PassId pass);
   /// Moves it to `to`, [own rows, h]. Nothing likewise.
-  void take(PassId pass, float* to);
+  void take(PassId pass, void* to);
   /// Starts the message that a pass has to send from `from`, [own rows, h], which may be used again at once.
-  void send(PassId pass, const float* from);
+  void send(PassId pass, const void* from);
   /// Waits until all that was sent has arrived.
   void end_step();
 

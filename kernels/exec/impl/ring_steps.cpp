@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <exception>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -43,25 +44,44 @@ void RingSteps::begin(const RingBackward& op) {
   arrived_for_ = -1;
 }
 
-float* RingSteps::reserve(Buffer& buffer, std::int64_t floats) {
-  if (floats > buffer.floats || !buffer.memory) {
+void* RingSteps::reserve(Buffer& buffer, std::size_t bytes) {
+  if (bytes > buffer.bytes || !buffer.memory) {
     backend_.synchronize();
     buffer.memory.reset();
-    buffer.memory = backend_.allocate(bytes_of(floats));
-    buffer.floats = floats;
+    buffer.memory = backend_.allocate(bytes);
+    buffer.bytes = bytes;
   }
-  return static_cast<float*>(buffer.memory.get());
+  return buffer.memory.get();
 }
 
-const float* RingSteps::kv(int step) {
-  if (step == 0) return static_cast<const float*>(is_backward_ ? backward_.kv : forward_.kv);
-  return reserve(kv_[static_cast<std::size_t>(step % 2)], most_kv_);
+float* RingSteps::reserve_fp32(Buffer& buffer, std::int64_t count) {
+  return static_cast<float*>(reserve(buffer, bytes_of(count)));
+}
+
+const void* RingSteps::kv(int step) {
+  if (step == 0) return is_backward_ ? backward_.kv : forward_.kv;
+  return reserve(kv_[static_cast<std::size_t>(step % 2)], elements(most_kv_));
+}
+
+const void* RingSteps::values(const void* kv) const {
+  return static_cast<const std::byte*>(kv) + elements(kv_width() / 2);
 }
 
 // In a ring of one the gradient stays where it is wanted.
 float* RingSteps::d_kv(int step) {
   if (steps() == 1) return backward_.d_kv;
-  return reserve(d_kv_[static_cast<std::size_t>(step % 2)], most_kv_);
+  return reserve_fp32(d_kv_[static_cast<std::size_t>(step % 2)], most_kv_);
+}
+
+// An LSE of no key at all. No pattern of equal bytes is -inf, so it is uploaded, once.
+const float* RingSteps::minus_infinity(std::int64_t count) {
+  const std::size_t before = minus_infinity_.bytes;
+  float* const data = reserve_fp32(minus_infinity_, count);
+  if (minus_infinity_.bytes != before) {
+    const std::vector<float> values(static_cast<std::size_t>(count), -std::numeric_limits<float>::infinity());
+    backend_.upload(data, values.data(), bytes_of(count));
+  }
+  return data;
 }
 
 void RingSteps::exchange(int step) {
@@ -71,12 +91,12 @@ void RingSteps::exchange(int step) {
   const int next = member(share_->position + 1);
   const int previous = member(share_->position + steps() - 1);
   if (step < steps()) {
-    sends.push_back({next, kv(step - 1), bytes_of(kv_count(step - 1))});
-    receives.push_back(
-        {previous, reserve(kv_[static_cast<std::size_t>(step % 2)], most_kv_), bytes_of(kv_count(step))});
+    sends.push_back({next, kv(step - 1), elements(kv_count(step - 1))});
+    void* const place = reserve(kv_[static_cast<std::size_t>(step % 2)], elements(most_kv_));
+    receives.push_back({previous, place, elements(kv_count(step))});
   }
   if (is_backward_ && step >= 2) {
-    float* const place = step == steps() + 1 ? backward_.d_kv : reserve(arriving_, most_kv_);
+    float* const place = step == steps() + 1 ? backward_.d_kv : reserve_fp32(arriving_, most_kv_);
     sends.push_back({next, d_kv(step - 2), bytes_of(kv_count(step - 2))});
     receives.push_back({previous, place, bytes_of(kv_count(step - 1))});
   }
@@ -109,28 +129,45 @@ void RingSteps::attend(int step) {
   is_backward_ ? attend_backward(step) : attend_forward(step);
 }
 
-// All rows see keys in the first step, which therefore need not accumulate.
+// All rows see keys in the first step, which therefore need not accumulate where the element is fp32.
 void RingSteps::attend_forward(int step) {
+  if (!rounds_at_the_end()) return launch_forward(step, forward_.o, step > 0);
+  launch_forward(step, step == 0 ? begin_sum() : sum_.memory.get(), true);
+  if (step + 1 < steps()) return;
+  const std::int64_t count = share_->rows() * heads_.heads * heads_.dim;
+  backend_.run(Cast{.count = count, .from = sum_.memory.get(), .to = forward_.o});
+}
+
+// Nothing yet: o = 0, lse = -inf.
+void* RingSteps::begin_sum() {
+  const std::int64_t statistics = share_->rows() * heads_.heads;
+  float* const sum = reserve_fp32(sum_, statistics * heads_.dim);
+  backend_.fill_bytes(sum, 0, bytes_of(statistics * heads_.dim));
+  backend_.copy(forward_.lse, minus_infinity(statistics), bytes_of(statistics));
+  return sum;
+}
+
+void RingSteps::launch_forward(int step, void* o, bool accumulate) {
   const auto blocks = share_->documents.blocks(share_->position, source(step));
   if (blocks.empty()) return;
-  const float* const keys = kv(step);
+  const void* const keys = kv(step);
   const std::int64_t width = heads_.heads * heads_.dim;
   backend_.run(AttentionForward{.heads = heads_,
                                 .blocks = blocks,
                                 .q = {forward_.q, width},
                                 .k = {keys, kv_width()},
-                                .v = {keys + kv_width() / 2, kv_width()},
-                                .o = {forward_.o, width},
+                                .v = {values(keys), kv_width()},
+                                .o = {o, width},
                                 .lse = forward_.lse,
                                 .lse_stride = share_->rows(),
-                                .accumulate = step > 0});
+                                .accumulate = accumulate});
 }
 
 // What every launch of the pass needs.
 void RingSteps::prepare_backward() {
   const std::int64_t rows = share_->rows();
   const std::int64_t width = heads_.heads * heads_.dim;
-  float* const delta = reserve(delta_, rows * heads_.heads);
+  float* const delta = reserve_fp32(delta_, rows * heads_.heads);
   backend_.run(AttentionDelta{
       .heads = heads_, .rows = rows, .o = {backward_.o, width}, .d_o = {backward_.d_o, width}, .delta = delta});
   backend_.fill_bytes(backward_.d_q, 0, bytes_of(rows * width));
@@ -142,13 +179,13 @@ void RingSteps::attend_backward(int step) {
   backend_.fill_bytes(d_keys, 0, bytes_of(kv_count(step)));
   const auto blocks = share_->documents.blocks(share_->position, source(step));
   if (blocks.empty()) return;
-  const float* const keys = kv(step);
+  const void* const keys = kv(step);
   const std::int64_t width = heads_.heads * heads_.dim;
   backend_.run(AttentionBackward{.heads = heads_,
                                  .blocks = blocks,
                                  .q = {backward_.q, width},
                                  .k = {keys, kv_width()},
-                                 .v = {keys + kv_width() / 2, kv_width()},
+                                 .v = {values(keys), kv_width()},
                                  .d_o = {backward_.d_o, width},
                                  .lse = backward_.lse,
                                  .delta = static_cast<const float*>(delta_.memory.get()),

@@ -14,7 +14,8 @@ namespace hdpsim::kernels::exec {
 /// follows a program step by step. What kernels/ring does in one call, with one difference: as in the programs that are
 /// priced, a rank's own share of the gradient of its keys and values travels the whole ring, n hops instead of n - 1.
 ///
-/// Element fp32. One exchange is under way at a time.
+/// Sums are fp32 whatever the element: with another one, steps add up in memory of their own and are rounded when the
+/// last is done. One exchange is under way at a time.
 class RingSteps {
  public:
   RingSteps(Backend& backend, Transport& transport, const AttentionHeads& heads)
@@ -44,17 +45,26 @@ class RingSteps {
  private:
   struct Buffer {
     DeviceMemory memory;
-    std::int64_t floats = 0;
+    std::size_t bytes = 0;
   };
-  float* reserve(Buffer& buffer, std::int64_t floats);
+  void* reserve(Buffer& buffer, std::size_t bytes);
+  float* reserve_fp32(Buffer& buffer, std::int64_t count);
+  [[nodiscard]] std::size_t elements(std::int64_t count) const {
+    return static_cast<std::size_t>(count) * element_bytes(backend_.element());
+  }
+  [[nodiscard]] bool rounds_at_the_end() const { return backend_.element() != Element::fp32 && steps() > 1; }
   [[nodiscard]] int steps() const { return share_->documents.ranks(); }
   [[nodiscard]] int source(int step) const { return (share_->position + 2 * steps() - step) % steps(); }
   [[nodiscard]] int member(int position) const { return share_->members[static_cast<std::size_t>(position % steps())]; }
   [[nodiscard]] std::int64_t kv_width() const { return 2 * heads_.kv_heads * heads_.dim; }
   [[nodiscard]] std::int64_t kv_count(int step) const { return share_->documents.rows(source(step)) * kv_width(); }
-  [[nodiscard]] const float* kv(int step);
+  [[nodiscard]] const void* kv(int step);
+  [[nodiscard]] const void* values(const void* kv) const;
   [[nodiscard]] float* d_kv(int step);
   void attend_forward(int step);
+  void launch_forward(int step, void* o, bool accumulate);
+  void* begin_sum();
+  [[nodiscard]] const float* minus_infinity(std::int64_t count);
   void prepare_backward();
   void attend_backward(int step);
 
@@ -74,6 +84,8 @@ class RingSteps {
   std::array<Buffer, 2> d_kv_;  ///< One is computed while the other is sent.
   Buffer arriving_;
   Buffer delta_;
+  Buffer sum_;  ///< Of o, where the element is not fp32.
+  Buffer minus_infinity_;
 };
 
 }  // namespace hdpsim::kernels::exec

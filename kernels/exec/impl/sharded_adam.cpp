@@ -34,7 +34,7 @@ void ShardedAdam::reduce(const float* gradients) {
   transport_.reduce_scatter(gradients, static_cast<float*>(gradient_.get()), static_cast<std::size_t>(share_));
 }
 
-void ShardedAdam::update(float* parameters) {
+void ShardedAdam::update(void* parameters) {
   backend_.run(Adam{.count = share_,
                     .step = ++updates_,
                     .rate = options_.rate,
@@ -54,7 +54,7 @@ std::array<float*, 3> ShardedAdam::state() const {
           static_cast<float*>(second_moment_.get())};
 }
 
-void ShardedAdam::load(CheckpointReader& reader, float* parameters) {
+void ShardedAdam::load(CheckpointReader& reader, void* parameters) {
   std::vector<float> share(static_cast<std::size_t>(share_));
   const std::array<float*, 3> tensors = state();
   for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
@@ -67,12 +67,12 @@ void ShardedAdam::load(CheckpointReader& reader, float* parameters) {
     backend_.upload(tensors[tensor], share.data(), bytes_of(share_));
   }
   updates_ = reader.title().updates;
-  backend_.copy(own_share(parameters), master_.get(), bytes_of(share_));
+  backend_.run(Cast{.count = share_, .from = master_.get(), .to = own_share(parameters)});
   gather(parameters);
 }
 
-void ShardedAdam::gather(float* parameters) {
-  transport_.all_gather(own_share(parameters), parameters, bytes_of(share_));
+void ShardedAdam::gather(void* parameters) {
+  transport_.all_gather(own_share(parameters), parameters, share_bytes());
 }
 
 }  // namespace hdpsim::kernels::exec

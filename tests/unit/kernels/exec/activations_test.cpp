@@ -1,6 +1,7 @@
 #include "kernels/exec/impl/activations.h"
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/exec/impl/copy_thread.h"
 #include "sim/model/work.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny_training.h"
@@ -25,7 +26,8 @@ Kept kept(const Transformer& model, const Keeping& keeping, int devices = 1) {
   const auto backend = make_cpu_backend();
   const auto source = make_synthetic_tokens(model.vocabulary, 1);
   GrowingMemory workspace(*backend);
-  Activations activations(*backend, model, {0, devices}, workspace);
+  CopyThread copies;
+  Activations activations(*backend, copies, model, {0, devices}, workspace);
   activations.begin(share_of(one_rank_plan(layers, {tokens}), MicroBatchId(0), 0, *source), whole(model), keeping);
   return {static_cast<double>(activations.layer_bytes()), static_cast<double>(activations.host_bytes())};
 }
@@ -87,7 +89,8 @@ TEST_CASE("models of two layers stay on the device", "[exec][memory]") {
   const Transformer model = tiny_model(2);
   const auto source = make_synthetic_tokens(model.vocabulary, 1);
   GrowingMemory workspace(*backend);
-  Activations activations(*backend, model, {}, workspace);
+  CopyThread copies;
+  Activations activations(*backend, copies, model, {}, workspace);
   activations.begin(share_of(one_rank_plan(2, {tokens}), MicroBatchId(0), 0, *source), whole(model), {.offload = 1});
   CHECK(activations.host_bytes() == 0);
 }
