@@ -4,17 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <optional>
 
 #include "kernels/cpu/cores.h"
-#include "kernels/cpu/cpu_backend.h"
 #include "kernels/exec/checkpoint.h"
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
-#include "kernels/transport/in_process.h"
 #include "kernels/transport/mpi_transport.h"
 #include "sim/app/command.h"
+#include "sim/app/execution_devices.h"
 #include "sim/app/execution_report.h"
 #include "sim/app/execution_work.h"
 #include "sim/app/launcher.h"
@@ -44,7 +44,11 @@ class Teller {
  public:
   /// `core_share`: of every device; kernels are predicted to take so much longer.
   Teller(const Work& work, const ExecuteOptions& options, double core_share)
-      : work_(work), runs_(options.runs), core_share_(core_share), world_(work.point->make_world()) {
+      : work_(work),
+        runs_(options.runs),
+        device_(options.backend == DeviceKind::cpu ? "core" : "GPU"),
+        core_share_(core_share),
+        world_(work.point->make_world()) {
     world_->machine().record_instructions = true;
     for (double& speed : world_->machine().speed) speed *= core_share;
     const std::filesystem::path out = options.out;
@@ -65,9 +69,9 @@ class Teller {
                       work_.ranks(), profile.name, profile_label_name(profile.provenance.label)));
     if (core_share_ < 1) {
       print(
-          fmt::format("ranks share cores: predicted with {:.0f}% of a core each, which is what they have while all of "
+          fmt::format("ranks share {0}s: predicted with {1:.0f}% of a {0} each, which is what they have while all of "
                       "them compute\n",
-                      100 * core_share_));
+                      device_, 100 * core_share_));
     }
     print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
@@ -117,6 +121,7 @@ class Teller {
 
   const Work& work_;
   std::int64_t runs_;
+  const char* device_;  ///< What kernels run on.
   double core_share_;
   std::unique_ptr<World> world_;
   std::vector<PlanReport> plans_;
@@ -139,9 +144,8 @@ bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
 
 // All turns on one rank; `teller` on rank 0 alone. Every plan trains a model of its own. False if somebody asked to
 // stop.
-bool run_rank(const Training& training, kernels::Transport& transport, Teller* teller) {
+bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
   const auto& [work, options, tokens, turns, plans] = training;
-  const auto backend = kernels::make_cpu_backend();
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)},
                                        .tp = static_cast<int>(work.mesh().tp),
@@ -149,7 +153,7 @@ bool run_rank(const Training& training, kernels::Transport& transport, Teller* t
                                        .virtual_stages = static_cast<int>(work.pipeline().virtual_stages)};
   std::vector<std::unique_ptr<exec::Executor>> models;
   for (std::size_t i = 0; i < turns.plans; ++i) {
-    models.push_back(std::make_unique<exec::Executor>(*backend, transport, work.model(), settings));
+    models.push_back(std::make_unique<exec::Executor>(device, work.model(), settings));
     if (options.resume) (void)models.back()->load(options.checkpoint);
   }
   for (std::int64_t index = 0; index < turns.count(); ++index) {
@@ -176,13 +180,11 @@ std::chrono::milliseconds milliseconds_of(Duration time) {
 
 bool run_threads(const Training& training, Teller& teller) {
   std::atomic<bool> finished = true;
-  kernels::run_ranks(
-      static_cast<int>(training.work.devices()),
-      [&](kernels::Transport& transport) {
-        Teller* const own = transport.rank() == 0 ? &teller : nullptr;
-        if (!run_rank(training, transport, own)) finished = false;
-      },
-      milliseconds_of(training.options.patience));
+  run_device_threads(training.options.backend, static_cast<int>(training.work.devices()),
+                     milliseconds_of(training.options.patience), [&](const exec::JobDevice& device) {
+                       Teller* const own = device.host.rank() == 0 ? &teller : nullptr;
+                       if (!run_rank(training, device, own)) finished = false;
+                     });
   teller.end();
   return finished;
 }
@@ -200,8 +202,12 @@ bool run_process(const Training& training, const Launch& launch) {
   std::vector<kernels::Seat> seats(static_cast<std::size_t>(transport->size()));
   transport->all_gather(&seat, seats.data(), sizeof seat);
   std::optional<Teller> teller;
-  if (transport->rank() == 0) teller.emplace(work, training.options, kernels::least_core_share(seats)).begin();
-  const bool finished = run_rank(training, *transport, teller ? &*teller : nullptr);
+  const DeviceKind kind = training.options.backend;
+  if (transport->rank() == 0) teller.emplace(work, training.options, device_share(kind, seats, false)).begin();
+  bool finished = true;
+  run_device_process(
+      kind, *transport, seats, milliseconds_of(training.options.patience),
+      [&](const exec::JobDevice& device) { finished = run_rank(training, device, teller ? &*teller : nullptr); });
   if (teller) teller->end();
   return finished;
 }
@@ -209,7 +215,7 @@ bool run_process(const Training& training, const Launch& launch) {
 bool run(const Training& training, const std::optional<Launch>& launch) {
   if (launch) return run_process(training, *launch);
   const std::vector<kernels::Seat> seats(static_cast<std::size_t>(training.work.devices()), kernels::own_seat());
-  Teller teller(training.work, training.options, kernels::least_core_share(seats));
+  Teller teller(training.work, training.options, device_share(training.options.backend, seats, true));
   teller.begin();
   return run_threads(training, teller);
 }
@@ -225,9 +231,10 @@ int run_command(const ExecuteOptions& options, const Session& session) {
     exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
                              work.mesh().pp * work.pipeline().virtual_stages);
   }
+  require_devices(options.backend, work);
   if (!options.out.empty()) prepare_folder(options.out);
   const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
-  const LoweringOptions lowering = exec::lowering_for(*kernels::make_cpu_backend(), work.model(), work.mesh(),
+  const LoweringOptions lowering = exec::lowering_for(element_of(options.backend), work.model(), work.mesh(),
                                                       work.point->spec.recompute, work.pipeline());
   catch_stop_signals();
   PlanAhead plans(
@@ -287,6 +294,13 @@ void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
 }
 
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
+  command
+      .add_option("--backend", options.backend,
+                  "cpu: a core each, in fp32; cuda: a GPU each where mpirun or srun starts them, else all of them the "
+                  "first GPU, in bf16 (default: cpu)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, DeviceKind>{{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}}))
+      ->type_name("cpu|cuda");
   add_count(command, "--ranks", options.ranks,
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
             "(default: those of "

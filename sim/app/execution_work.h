@@ -10,6 +10,9 @@
 
 namespace hdpsim::app {
 
+/// What the devices of a training are.
+enum class DeviceKind { cpu, cuda };
+
 struct ExecuteOptions {
   std::string file;
   std::string study;
@@ -17,6 +20,7 @@ struct ExecuteOptions {
   std::vector<std::string> plans;  ///< Names; empty: the only one.
   bool all_plans = false;
   std::int64_t point = 0;
+  DeviceKind backend = DeviceKind::cpu;
   std::int64_t ranks = 0;  ///< Zero: as many as the plan, the launcher or the study has.
   std::int64_t steps = 1;
   std::int64_t first_step = 0;
