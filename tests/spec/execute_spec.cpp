@@ -213,6 +213,21 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
           "export OMPI_COMM_WORLD_SIZE=3;");
 }
 
+TEST_CASE("ranks on GPUs: what GPUs do not run is refused, and so is a machine without one", "[execute]") {
+  const RealWorkplace here;
+  const Outcome pipeline = here.hdpsim("execute small.yaml --plan static --backend cuda --ranks 2 --set mesh.pp=2");
+  CHECK(pipeline.code == 2);
+  CHECK_THAT(pipeline.err, Contains("pipelines are executed on CPUs alone: with --backend cuda use mesh.pp 1"));
+  const Outcome alone = here.hdpsim("execute small.yaml --plan static --backend cuda --out results");
+  if (alone.code == 0) {
+    WARN("there is a GPU here");
+    return CHECK_THAT(alone.out, Contains("loss"));
+  }
+  CHECK(alone.code == 3);
+  CHECK_THAT(alone.err, Contains("built without CUDA") || Contains("there is no GPU that this program can use"));
+  CHECK(!std::filesystem::exists(here.folder() / "results"));
+}
+
 TEST_CASE("launchers without MPI are told how to start; one process is no launch", "[execute]") {
   const FastWorkplace here;
   const auto refused = [&](const std::string& variables, const std::string& reason) {

@@ -23,11 +23,13 @@ class StepLosses {
     capacity_ = most;
   }
   void add(const float* losses, std::int64_t rows) {
+    if (rows == 0) return;
     backend_.copy(static_cast<float*>(memory_.get()) + rows_, losses, static_cast<std::size_t>(rows) * sizeof(float));
     rows_ += rows;
   }
   /// Of all rows. Waits for the device.
   [[nodiscard]] double sum() const {
+    if (rows_ == 0) return 0;
     std::vector<float> losses(static_cast<std::size_t>(rows_));
     backend_.download(losses.data(), memory_.get(), losses.size() * sizeof(float));
     return std::accumulate(losses.begin(), losses.end(), 0.0);
