@@ -192,8 +192,7 @@ void RingSteps::attend_backward(int step) {
                                  .lse_stride = share_->rows(),
                                  .d_q = {backward_.d_q, width},
                                  .d_k = {d_keys, kv_width()},
-                                 .d_v = {d_keys + kv_width() / 2, kv_width()},
-                                 .deterministic = true});
+                                 .d_v = {d_keys + kv_width() / 2, kv_width()}});
 }
 
 }  // namespace hdpsim::kernels::exec
