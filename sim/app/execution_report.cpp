@@ -93,18 +93,14 @@ void ExecutionReport::write(const Program& program, const ExecutedStep& step) co
     write_file(folder_ / fmt::format("plan-{}.json", step.step), plan_text(plan));
     write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step),
                timeline_text({"predicted", plan.policy, step.step, step.core_share, stages}, step.predicted));
-    if (stages == 1) write_trace(program, step);
+    TraceSelection all;
+    for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) all.ranks.emplace_back(rank);
+    write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
+                       {{"measured", program, step.measured}, {"predicted", program, step.predicted}}, all);
   }
   const std::string run = step.run == 1 ? "" : fmt::format("-{}", step.run);
   write_file(folder_ / fmt::format("measured-{}{}.jsonl", step.step, run),
              timeline_text(measured, step.measured, step.processor));
-}
-
-void ExecutionReport::write_trace(const Program& program, const ExecutedStep& step) const {
-  TraceSelection all;
-  for (std::size_t rank = 0; rank < program.plan().schedule.size(); ++rank) all.ranks.emplace_back(rank);
-  write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
-                     {{"measured", program, step.measured}, {"predicted", program, step.predicted}}, all);
 }
 
 std::vector<ExecutionReport::Row> ExecutionReport::counted() const {

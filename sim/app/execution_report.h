@@ -52,7 +52,6 @@ class ExecutionReport {
     Duration planning;
   };
   void write(const Program& program, const ExecutedStep& step) const;
-  void write_trace(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] std::string csv() const;
 

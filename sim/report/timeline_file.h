@@ -43,7 +43,7 @@ struct TimelineTitle {
 struct TimelineFile {
   TimelineTitle title;
   Timeline timeline;  ///< Without evidence, link bytes and events, which the file does not hold.
-  /// By rank: what it measured less the time in which its thread had no core. Empty if the file does not say.
+  /// By worker: what it measured less the time in which its thread had no core. Empty if the file does not say.
   std::vector<Breakdown> processor;
 };
 

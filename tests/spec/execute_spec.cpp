@@ -123,6 +123,7 @@ TEST_CASE("ranks of two pipeline stages train as ranks of one do, and are compar
     REQUIRE(two.size() == 2);
     for (std::size_t step = 0; step < 2; ++step) CHECK(two[step] == Approx(one[step]).epsilon(1e-5));
     CHECK(instructions_of(here.read("two/predicted-1.jsonl")) == instructions_of(here.read("two/measured-1.jsonl")));
+    CHECK(fs::exists(here.folder() / "two" / "trace-1.json.gz"));
   }
   const Outcome compared = here.hdpsim("compare two");
   CAPTURE(compared.err);

@@ -4,7 +4,7 @@
 
 namespace hdpsim::kernels::exec {
 
-Activations& InFlight::begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping) {
+void InFlight::begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping) {
   auto& held = held_[{id, number}];
   if (spare_.empty()) {
     held = std::make_unique<Activations>(backend_, copies_, model_, shard_, workspace_);
@@ -13,7 +13,6 @@ Activations& InFlight::begin(MicroBatchId id, std::int64_t number, const ModelCh
     spare_.pop_back();
   }
   held->begin(share(id), chunk, keeping);
-  return *held;
 }
 
 void InFlight::end(MicroBatchId id, std::int64_t number) {

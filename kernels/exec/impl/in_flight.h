@@ -25,7 +25,7 @@ class InFlight {
   [[nodiscard]] const Share& share(MicroBatchId id) const { return shares_.at(id); }
 
   /// Of one chunk of the model, by its number, from its forward pass on ...
-  Activations& begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping);
+  void begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping);
   [[nodiscard]] const Activations& activations(MicroBatchId id, std::int64_t number) const {
     return *held_.at({id, number});
   }

@@ -221,8 +221,7 @@ void Interpreter::enter_pass() {
     const std::int64_t chunks = at_.program->pipeline().chunks();
     const LoweringOptions& options = at_.program->options();
     const ModelChunk layers{layers_of_chunk(options.model.layers, chunks, chunk), chunk + 1 == chunks};
-    (void)parts_.in_flight.begin(id, chunk, layers,
-                                 {options.recompute, at_.program->pipeline().micro_batch(at_.id).offload});
+    parts_.in_flight.begin(id, chunk, layers, {options.recompute, at_.program->pipeline().micro_batch(at_.id).offload});
   }
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);

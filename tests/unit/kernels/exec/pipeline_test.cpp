@@ -74,7 +74,11 @@ TEST_CASE("random plans through random pipelines have the gradients of one rank"
     for (std::int64_t& length : lengths) length = 1 + below(50);
     const Plan plan = random_plan(random, 1 + below(3), model.layers, lengths);
     const PipelineOptions schedules[] = {one_f_one_b, gpipe, interleaved};
-    const Way way{.tp = below(2) == 0 ? 1 : 2, .pp = 2, .pipeline = schedules[below(3)]};
+    const PipelineOptions& pipeline = schedules[below(3)];
+    const auto most_stages = model.layers / pipeline.virtual_stages;
+    const Way way{.tp = static_cast<int>(1 + below(2)),
+                  .pp = static_cast<int>(2 + below(std::min<std::int64_t>(3, most_stages - 1))),
+                  .pipeline = pipeline};
     INFO(text_of(way));
     const auto tokens = make_synthetic_tokens(model.vocabulary, seed);
     const Training one = train(model, one_rank_plan(model.layers, lengths), *tokens, Way{});
