@@ -16,9 +16,16 @@ namespace hdpsim::kernels::cuda {
 /// Programs that hold on a GPU only if their order is right can then be tested without one.
 class DeferredBackend final : public Backend {
  public:
-  /// Computes on the compute queue of rank `rank` of the device.
+  /// Computes on the compute queue of rank `rank` of the device; `copies`: as FakeQueues has them.
+  DeferredBackend(FakeDevice& device, std::size_t rank, std::size_t copies, std::unique_ptr<Backend> backend)
+      : device_(device), queue_(FakeQueues(device, rank).index(Queue::compute)), backend_(std::move(backend)) {
+    for (const std::size_t of : {rank, copies}) {
+      const FakeQueues queues(device, rank, of);
+      for (const Queue queue : {Queue::compute, Queue::out, Queue::in}) own_queues_.push_back(queues.index(queue));
+    }
+  }
   DeferredBackend(FakeDevice& device, std::size_t rank, std::unique_ptr<Backend> backend)
-      : device_(device), queue_(FakeQueues(device, rank).index(Queue::compute)), backend_(std::move(backend)) {}
+      : DeferredBackend(device, rank, rank, std::move(backend)) {}
 
   [[nodiscard]] Element element() const override { return backend_->element(); }
   [[nodiscard]] DeviceInfo info() const override { return backend_->info(); }
@@ -26,7 +33,7 @@ class DeferredBackend final : public Backend {
 
   [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override {
     const std::shared_ptr<void> memory = backend_->allocate(bytes);
-    return {memory.get(), [this, memory](void*) { device_.finish(); }};  // freeing waits, as it does on a GPU
+    return {memory.get(), [this, memory](void*) { finish(); }};  // freeing waits, as it does on a GPU
   }
   void fill_bytes(void* data, int value, std::size_t bytes) override {
     queue([=, this] { backend_->fill_bytes(data, value, bytes); });
@@ -80,6 +87,9 @@ class DeferredBackend final : public Backend {
   }
 
  private:
+  void finish() {
+    for (const std::size_t queue : own_queues_) device_.finish(queue);
+  }
   void queue(std::function<void()> work) { device_.push(queue_, std::move(work)); }
   template <class Operation>
   void queue_copy(const Operation& op) {
@@ -95,6 +105,7 @@ class DeferredBackend final : public Backend {
 
   FakeDevice& device_;
   std::size_t queue_;
+  std::vector<std::size_t> own_queues_;
   std::unique_ptr<Backend> backend_;
 };
 

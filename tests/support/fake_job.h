@@ -9,9 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/impl/communicator_transport.h"
 #include "kernels/cuda/impl/local_transport.h"
 #include "kernels/cuda/impl/queue_copies.h"
 #include "tests/support/deferred_backend.h"
+#include "tests/support/fake_communicator.h"
 #include "tests/support/fake_queues.h"
 #include "tests/support/reference_backend.h"
 
@@ -20,7 +22,7 @@ namespace hdpsim::kernels::cuda {
 /// What one virtual rank of a job on a fake device has.
 struct FakeRank {
   FakeRank(FakeDevice& device, std::size_t rank, std::size_t ranks, Element element)
-      : backend(device, rank, std::make_unique<ReferenceBackend>(element)),
+      : backend(device, rank, ranks + rank, std::make_unique<ReferenceBackend>(element)),
         queues(device, rank),
         copy_queues(device, rank, ranks + rank),
         copies(copy_queues, [element](std::size_t bytes) { return ReferenceBackend(element).allocate(bytes); }) {}
@@ -28,7 +30,7 @@ struct FakeRank {
   FakeQueues queues;
   FakeQueues copy_queues;
   QueueCopies copies;  ///< To and from the host.
-  std::unique_ptr<LocalTransport> transport;
+  std::unique_ptr<Transport> transport;
 };
 
 struct FakeJob {
@@ -36,11 +38,13 @@ struct FakeJob {
   unsigned seed = 1;
   std::chrono::milliseconds limit{60'000};
   Element element = Element::fp32;
+  bool by_communicator = false;  ///< As over NCCL, not as virtual ranks of one GPU.
 };
 
 /// Runs `work` on a thread a rank, on one device; what each rank throws, "" where it does not.
 inline std::vector<std::string> run(const FakeJob& job, const std::function<void(FakeRank&)>& work) {
-  FakeDevice device(job.ranks * 6, job.seed);
+  FakeDevice device(job.ranks * 6, job.seed, job.by_communicator ? job.limit : std::chrono::milliseconds{});
+  FakeFabric fabric(device, job.ranks);
   std::vector<std::unique_ptr<FakeRank>> all;
   std::vector<Queues*> queues;
   for (std::size_t rank = 0; rank < job.ranks; ++rank) {
@@ -52,7 +56,13 @@ inline std::vector<std::string> run(const FakeJob& job, const std::function<void
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < job.ranks; ++rank) {
       FakeRank& self = *all[rank];
-      self.transport = std::make_unique<LocalTransport>(world, static_cast<int>(rank), self.backend, self.queues);
+      const int number = static_cast<int>(rank);
+      if (job.by_communicator) {
+        self.transport = std::make_unique<CommunicatorTransport>(
+            std::make_unique<FabricCommunicator>(fabric, number, self.queues), self.backend, self.queues, job.limit);
+      } else {
+        self.transport = std::make_unique<LocalTransport>(world, number, self.backend, self.queues);
+      }
       threads.emplace_back([&self, &work, &error = errors[rank]] {
         try {
           work(self);

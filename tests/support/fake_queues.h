@@ -11,6 +11,7 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,9 @@ namespace hdpsim::kernels::cuda {
 /// any order that the queues and their events allow. A forgotten event shows as wrong data for some seed.
 class FakeDevice {
  public:
-  FakeDevice(std::size_t queues, unsigned seed) : queues_(queues), random_(seed) {}
+  /// `patience`: how long nothing may happen while somebody waits, for ranks whose programs come to an operation late.
+  FakeDevice(std::size_t queues, unsigned seed, std::chrono::milliseconds patience = {})
+      : patience_(patience), queues_(queues), random_(seed) {}
 
   void push(std::size_t queue, std::function<void()> work) {
     const std::lock_guard lock(mutex_);
@@ -39,9 +42,8 @@ class FakeDevice {
     return {{}, reached};
   }
   [[nodiscard]] std::chrono::steady_clock::time_point time_of(const Mark& mark) {
-    const std::lock_guard lock(mutex_);
     const auto reached = std::static_pointer_cast<const Reached>(mark.event);
-    while (!*reached) require_one();
+    run_until([&] { return reached->has_value(); });
     return **reached;
   }
   void wait(std::size_t queue, const Event& event) {
@@ -56,8 +58,7 @@ class FakeDevice {
 
   /// Runs work, of any queue, until `queue` is empty.
   void finish(std::size_t queue) {
-    const std::lock_guard lock(mutex_);
-    while (!queues_[queue].empty()) require_one();
+    run_until([&] { return queues_[queue].empty(); });
   }
   void finish() {
     for (std::size_t queue = 0; queue < queues_.size(); ++queue) finish(queue);
@@ -76,8 +77,21 @@ class FakeDevice {
     std::shared_ptr<const bool> after;
   };
 
-  void require_one() {
-    if (!run_one()) throw std::logic_error("every queue waits for an event that nobody will record");
+  template <class Done>
+  void run_until(const Done& done) {
+    std::unique_lock lock(mutex_);
+    auto last = std::chrono::steady_clock::now();
+    while (!done()) {
+      if (run_one()) {
+        last = std::chrono::steady_clock::now();
+      } else if (std::chrono::steady_clock::now() - last >= patience_) {
+        throw std::logic_error("every queue waits for an event that nobody will record");
+      } else {
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        lock.lock();
+      }
+    }
   }
   // False where nothing can run.
   bool run_one() {
@@ -98,6 +112,7 @@ class FakeDevice {
     return true;
   }
 
+  const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::vector<std::deque<Operation>> queues_;
   std::mt19937 random_;

@@ -13,7 +13,7 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Of so many numbers.
+// The bytes of so many numbers.
 std::size_t fp32(std::int64_t count) {
   return static_cast<std::size_t>(count) * sizeof(float);
 }
@@ -46,9 +46,6 @@ Rows rows_on(const TensorShard& shard, std::int64_t all) {
 }
 
 std::vector<Activations::Home> Activations::layer_tensors() const {
-  const auto elements = [&](std::int64_t count) {
-    return fp32(count) / sizeof(float) * element_bytes(backend_.element());
-  };
   const std::size_t own = elements(rows_.share * model_.hidden);
   const std::size_t gathered = elements(rows_.padded * model_.hidden);
   const std::size_t query = elements(rows_.all * model_.heads * model_.head_dim);
@@ -114,9 +111,6 @@ void Activations::lay_out_layers(const Keeping& keeping) {
 // What forward leaves to backward is kept; only the head leaves anything.
 SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_workspace) const {
   const bool is_fp32 = backend_.element() == Element::fp32;
-  const auto elements = [&](std::int64_t count) {
-    return fp32(count) / sizeof(float) * element_bytes(backend_.element());
-  };
   const auto floats = [](std::byte* memory) { return reinterpret_cast<float*>(memory); };
   const auto take_ids = [&] { return reinterpret_cast<std::int32_t*>(kept(fp32(rows_.all))); };
   const auto of_head = [&](std::size_t bytes) { return chunk_.has_head ? kept(bytes) : nullptr; };
@@ -176,6 +170,7 @@ void GrowingMemory::reserve(std::size_t bytes) {
 
 void Activations::reserve_host() {
   if (host_bytes() <= host_capacity_) return;
+  backend_.synchronize();
   host_.reset();
   host_ = copies_.allocate(host_bytes());
   host_capacity_ = host_bytes();
@@ -204,9 +199,9 @@ LayerActivations Activations::layer(std::int64_t index) const {
   LayerActivations layer;
   for (const Home& home : homes_) {
     std::byte* const place = device_place(home, index);
-    if (const auto* const element = std::get_if<void * LayerActivations::*>(&home.tensor)) layer.** element = place;
-    if (const auto* const statistic = std::get_if<float * LayerActivations::*>(&home.tensor)) {
-      layer.** statistic = reinterpret_cast<float*>(place);
+    if (const auto* const tensor = std::get_if<OfElements>(&home.tensor)) layer.*(*tensor) = place;
+    if (const auto* const tensor = std::get_if<OfStatistics>(&home.tensor)) {
+      layer.*(*tensor) = reinterpret_cast<float*>(place);
     }
   }
   return layer;

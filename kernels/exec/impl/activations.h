@@ -134,7 +134,9 @@ class Activations {
   [[nodiscard]] std::size_t host_bytes() const;
 
  private:
-  using Tensor = std::variant<void * LayerActivations::*, float * LayerActivations::*>;
+  using OfElements = void* LayerActivations::*;
+  using OfStatistics = float* LayerActivations::*;
+  using Tensor = std::variant<OfElements, OfStatistics>;
   /// Where a tensor lies in all layers: that of the chunk's layer i at begin + (i mod places) x bytes, rounded up.
   struct Home {
     Tensor tensor;
@@ -146,6 +148,10 @@ class Activations {
     std::size_t begin = 0;
     std::size_t host_begin = 0;  ///< Within a layer's part of the host's memory.
   };
+  /// The bytes of so many.
+  [[nodiscard]] std::size_t elements(std::int64_t count) const {
+    return static_cast<std::size_t>(count) * element_bytes(backend_.element());
+  }
   using Take = std::function<std::byte*(std::size_t bytes)>;
   [[nodiscard]] std::vector<Home> layer_tensors() const;
   /// Which tensors go to the host.

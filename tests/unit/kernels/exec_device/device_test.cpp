@@ -80,6 +80,29 @@ TEST_CASE("whatever order the device takes, the bits are the same: no event is m
   }
 }
 
+TEST_CASE("over a communicator, whose operations hold a queue until all have come, the bits are the same in any order",
+          "[exec][device][nccl]") {
+  const Transformer model = four_heads(layers);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  const auto expected = expected_step(model, *tokens);
+  for (const auto& [hdp, tp] : {std::pair<std::int64_t, int>{4, 1}, {2, 2}}) {
+    INFO("tp " << tp << ", hdp " << hdp);
+    const auto trained = [&, hdp = hdp, tp = tp](unsigned seed) {
+      return train_on_device(model, {plan_on(hdp)}, *tokens, {.tp = tp},
+                             {.seed = seed, .element = Element::bf16, .by_communicator = true});
+    };
+    const Training first = trained(1);
+    CHECK(std::abs(first.losses[0] - expected.loss) <= bf16_rounding);
+    CHECK(test::relative_rms_error(first.gradients, expected.gradients) <= bf16_rounding);
+    for (const unsigned seed : {2U, 3U}) {
+      const Training again = trained(seed);
+      CHECK(again.losses == first.losses);
+      CHECK(again.gradients == first.gradients);
+      CHECK(again.parameters == first.parameters);
+    }
+  }
+}
+
 TEST_CASE("what a device computes again, or had on the host, gives the same bits", "[exec][device]") {
   const Transformer model = four_heads(layers);
   const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
