@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <map>
 #include <optional>
 
 #include "kernels/cpu/cores.h"
@@ -295,11 +294,15 @@ void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
 
 void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   command
-      .add_option("--backend", options.backend,
-                  "cpu: a core each, in fp32; cuda: a GPU each where mpirun or srun starts them, else all of them the "
-                  "first GPU, in bf16 (default: cpu)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, DeviceKind>{{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}}))
+      .add_option_function<std::string>(
+          "--backend",
+          [&options](const std::string& name) {
+            options.backend = name == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
+          },
+          "cpu: a core each, in fp32; cuda: a GPU each where mpirun or srun starts them, else all of them the first "
+          "GPU, "
+          "in bf16 (default: cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("cpu|cuda");
   add_count(command, "--ranks", options.ranks,
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
