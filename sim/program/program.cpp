@@ -637,7 +637,7 @@ bool Program::is_last(PassId id) const {
 
 PoolWork Program::pool_work(PassId id) const {
   const PoolSharding& sharding = options_.sharding;
-  if (pipeline_.stages() == 1 || options_.mesh.hdp == 1 || sharding.zero >= 2) return {};
+  if (first_.empty() || pipeline_.stages() == 1 || options_.mesh.hdp == 1 || sharding.zero >= 2) return {};
   const StagePass pass = pipeline_.pass(id);
   const bool forward = pass.kind == PassKind::forward;
   const bool gathers = forward && sharding.gathers_by_layer(is_first(id));

@@ -344,7 +344,7 @@ TEST_CASE("collectives cut the dense work and leave it what it is", "[program][t
       std::vector<Gemm> expected;
       MemoryBound expected_memory{Bytes{}, 0};
       for (const auto& whole : {before_attention, after_attention, embedding, output_head}) {
-        const LinearPart part = whole(model, 1000, tp, direction);
+        const LinearPart part = whole(model, 1000, tp, direction, {});
         expected.insert(expected.end(), part.gemms.begin(), part.gemms.end());
         expected_memory.traffic += part.memory_bound.traffic;
         expected_memory.kernels += part.memory_bound.kernels;
