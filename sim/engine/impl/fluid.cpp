@@ -24,7 +24,8 @@ class FluidStep final : public StepRun {
         set_up_(machine_, pipeline_.stages()),
         shared_(flows_, queue_, pipeline_.passes()),
         margins_(pipeline_.passes()),
-        waves_(pipeline_.passes()) {}
+        waves_(pipeline_.passes()),
+        slowest_expert_(slowest_experts()) {}
 
   void handle_pass(const Event& event) override {
     if (event.tag == weights_ended) return end_weights(WorkerId(event.actor));
@@ -103,7 +104,7 @@ class FluidStep final : public StepRun {
     intervals_[id.index()].end = ended;
     if (!margins_[id.index()]) return schedule_end(id);
     WaveRun& wave = waves_[pipeline_.wave_index(id)];
-    wave.add(intervals_[id.index()].begin, ended, *margins_[id.index()]);
+    wave.add(intervals_[id.index()].begin, ended + wait_for_experts(id), *margins_[id.index()]);
     if (wave.passes() < pipeline_.wave_size(id)) return;
     for (const PassId member : pipeline_.wave(id)) {
       Instant& end = intervals_[member.index()].end;
@@ -114,6 +115,32 @@ class FluidStep final : public StepRun {
       end = together;
       schedule_end(member);
     }
+  }
+
+  // How much longer the slowest device of the expert groups that a pass meets takes for its experts than the slowest one
+  // of the pass, which its own time is that of.
+  [[nodiscard]] Duration wait_for_experts(PassId id) const {
+    double own = 1e9;
+    double met = 1e9;
+    for (const WorkerId worker : pipeline_.group(id)) {
+      own = std::min(own, machine_.speed[worker.index()]);
+      met = std::min(met, slowest_expert_[worker.index()]);
+    }
+    return margins_[id.index()]->experts.scaled(1 / met - 1 / own);
+  }
+
+  // By worker: the slowest of its expert group.
+  [[nodiscard]] std::vector<double> slowest_experts() const {
+    std::vector<double> slowest = machine_.speed;
+    const auto ranks = static_cast<std::size_t>(program_.plan().expert_ranks);
+    const auto stages = static_cast<std::size_t>(pipeline_.stages());
+    const auto first_of_group = [&](std::size_t w) { return w / stages / ranks * ranks * stages + w % stages; };
+    for (std::size_t w = 0; w < pipeline_.workers(); ++w) {
+      double& of_group = slowest[first_of_group(w)];
+      of_group = std::min(of_group, machine_.speed[w]);
+    }
+    for (std::size_t w = 0; w < pipeline_.workers(); ++w) slowest[w] = slowest[first_of_group(w)];
+    return slowest;
   }
 
   void schedule_end(PassId id) {
@@ -182,6 +209,7 @@ class FluidStep final : public StepRun {
   SharedRings shared_;
   std::vector<std::optional<Margins>> margins_;  // by pass, while it runs in a wave of several
   std::vector<WaveRun> waves_;                   // by wave
+  std::vector<double> slowest_expert_;           // by worker
 };
 
 }  // namespace

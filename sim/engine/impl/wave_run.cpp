@@ -5,17 +5,35 @@
 namespace hdpsim {
 namespace {
 
+bool is_exchange(const Instruction& instruction, const MicroBatchProgram& program) {
+  return instruction.opcode == Opcode::collective &&
+         program.collectives[instruction.work].kind == CollectiveKind::all_to_all;
+}
+
 // The places of a block's first and last all-to-all.
 std::optional<BodyRange> exchanges(const MicroBatchProgram& program, std::size_t block) {
   std::optional<BodyRange> found;
   const std::vector<Instruction>& body = program.blocks[block].body;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    const bool is_one =
-        body[i].opcode == Opcode::collective && program.collectives[body[i].work].kind == CollectiveKind::all_to_all;
+    const bool is_one = is_exchange(body[i], program);
     if (is_one && !found) found = BodyRange{i, i};
     if (is_one) found->last = i;
   }
   return found;
+}
+
+// What a device of nominal speed computes between the all-to-alls of a block, of which every second one ends what the
+// one before began.
+Duration between_exchanges(const PricedProgram& priced, std::size_t block) {
+  const Block& loop = priced.program.blocks[block];
+  Duration sum;
+  bool inside = false;
+  for (std::size_t i = 0; i < loop.body.size(); ++i) {
+    const Instruction& instruction = loop.body[i];
+    if (is_exchange(instruction, priced.program)) inside = !inside;
+    if (inside && instruction.opcode == Opcode::dense) sum += priced.time(block, i, 1);
+  }
+  return sum * loop.iterations;
 }
 
 }  // namespace
@@ -35,6 +53,7 @@ std::optional<Margins> margins(const PricedProgram& priced, double speed, const 
     margins.lead += whole(first);
   }
   if (first == blocks.size()) return std::nullopt;
+  for (std::size_t block = 0; block < blocks.size(); ++block) margins.experts += between_exchanges(priced, block);
   for (std::size_t block = blocks.size(); block-- > first;) {
     if (const auto found = exchanges(priced.program, block)) {
       margins.tail += pass_time(priced, block, {found->last + 1, blocks[block].body.size()}, speed, transfer).total;

@@ -14,6 +14,7 @@ namespace hdpsim {
 struct Margins {
   Duration lead;
   Duration tail;
+  Duration experts;  ///< In between: of a device of nominal speed, the products between two all-to-alls, all layers.
 };
 /// On workers of this speed. Nothing for a pass without an all-to-all.
 [[nodiscard]] std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer);

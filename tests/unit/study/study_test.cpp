@@ -217,19 +217,19 @@ TEST_CASE("experts need no words of their own, and a study says where they go", 
 TEST_CASE("what is wrong with experts is told at once, each at its place", "[study]") {
   const std::string nine = changed(good_study, "preset: llama-7b", "preset: mixtral-8x7b, num_experts_per_tok: 9");
   CHECK(StudyFile(nine + "moe: {capacity_factor: -1}\n").problems() ==
-        Problems{"3:54: 9 experts a token, but the model has 8", "12:24: 'capacity_factor' is -1, it must be above 0"});
+        Problems{"3:52: 9 experts a token, but the model has 8", "12:24: 'capacity_factor' is -1, it must be above 0"});
   const std::string eight = changed(good_study, "llama-7b", "mixtral-8x7b");
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, ep: 16")).problems() ==
-        Problems{"10:21: 'ep' is 16, which does not divide the 8 experts of mixtral-8x7b",
-                 "10:21: 'ep' is 16, but a rank has 2 devices in a stage: the expert group reaches over 8 ranks"});
+        Problems{"10:19: 'ep' is 16, which does not divide the 8 experts of mixtral-8x7b",
+                 "10:19: 'ep' is 16, but a rank has 2 devices in a stage: the expert group reaches over 8 ranks"});
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 8, ep: 6")).problems() ==
-        Problems{"10:21: 'ep' is 6, which does not divide the 8 experts of mixtral-8x7b",
-                 "10:21: 'ep' is 6, 'tp' is 8: one must be a multiple of the other"});
+        Problems{"10:19: 'ep' is 6, which does not divide the 8 experts of mixtral-8x7b",
+                 "10:19: 'ep' is 6, 'tp' is 8: one must be a multiple of the other"});
   CHECK(StudyFile(changed(good_study, "tp: 2", "tp: 2, ep: 2") + "moe: {across: waves}\n").problems() ==
-        Problems{"10:21: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
+        Problems{"10:19: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
   CHECK(StudyFile(eight + "moe: {across: wave, capacity_factor: 0, routing: {zipf: -1}}\n").problems() ==
         Problems{"12:15: there is no way across ranks 'wave'", "12:38: 'capacity_factor' is 0, it must be above 0",
-                 "12:58: 'zipf' is -1, it must be from 0 to 100"});
+                 "12:57: 'zipf' is -1, it must be from 0 to 100"});
 }
 
 TEST_CASE("the load of experts can be a file of counts", "[study]") {
