@@ -35,7 +35,9 @@ READERS = {
                             "sim/cluster/impl/fabric_reader.cpp", "sim/cluster/impl/expansion.cpp"],
     "study.schema.json": ["sim/study/study.cpp", "sim/study/point.cpp", "sim/study/lengths.cpp", "sim/study/background.cpp",
                           "sim/study/output_options.cpp", "sim/study/kernel_choice.cpp", "sim/study/catalog.cpp",
-                          "sim/study/expert_options.cpp", "sim/plan/planner.cpp"],
+                          "sim/study/expert_options.cpp", "sim/study/replay_options.cpp", "sim/study/tune_options.cpp",
+                          "sim/study/failures.cpp", "sim/study/uncertainty_options.cpp", "sim/study/loading.cpp",
+                          "sim/cluster/device_conditions.cpp", "sim/plan/planner.cpp"],
     "plan.schema.json": ["sim/plan/plan_file.cpp"],
     "profile.schema.json": ["sim/profile/impl"],
 }
