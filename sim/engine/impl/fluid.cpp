@@ -117,8 +117,8 @@ class FluidStep final : public StepRun {
     }
   }
 
-  // How much longer the slowest device of the expert groups that a pass meets takes for its experts than the slowest one
-  // of the pass, which its own time is that of.
+  // How much longer the slowest device of the expert groups that a pass meets takes for its experts than the slowest
+  // one of the pass, which its own time is that of.
   [[nodiscard]] Duration wait_for_experts(PassId id) const {
     double own = 1e9;
     double met = 1e9;
