@@ -15,16 +15,33 @@ struct Predecessor {
   Instant end;
 };
 
+bool later(const Predecessor& a, const Predecessor& b) {
+  return a.known && (!b.known || a.end > b.end);
+}
+
+// What goes from layer to layer together waits for the last of all its ranks.
+void join_waves(const Pipeline& pipeline, std::vector<Predecessor>& latest) {
+  for (std::size_t p = 0; p < latest.size(); ++p) {
+    if (pipeline.wave_size(PassId(p)) == 1) continue;
+    const std::vector<PassId> wave = pipeline.wave(PassId(p));
+    if (wave.front() != PassId(p)) continue;
+    Predecessor last = latest[p];
+    for (const PassId member : wave) last = later(latest[member.index()], last) ? latest[member.index()] : last;
+    for (const PassId member : wave) latest[member.index()] = last;
+  }
+}
+
 std::vector<Predecessor> predecessors(const Pipeline& pipeline, const Timeline& timeline) {
   std::vector<Predecessor> latest(pipeline.passes());
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {
     const std::vector<PassId>& schedule = pipeline.schedule()[w];
     for (std::size_t i = 1; i < schedule.size(); ++i) {
+      const Predecessor before{true, schedule[i - 1], WorkerId(w), timeline.interval(schedule[i - 1]).end};
       Predecessor& known = latest[schedule[i].index()];
-      const Instant end = timeline.interval(schedule[i - 1]).end;
-      if (!known.known || end > known.end) known = {true, schedule[i - 1], WorkerId(w), end};
+      if (later(before, known)) known = before;
     }
   }
+  join_waves(pipeline, latest);
   return latest;
 }
 

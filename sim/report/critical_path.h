@@ -34,8 +34,9 @@ struct CriticalPath {
   [[nodiscard]] Breakdown time() const;
 };
 
-/// The path of a simulated step. A group begins when its last worker is there; that worker's pass before, or the
-/// message that it needed of another stage, is the link before. O(passes of all workers + work of the path's passes).
+/// The path of a simulated step. A group begins when its last worker is there, and a wave of groups (expert_waves.h)
+/// goes on when that of all is; that worker's pass before, or the message that it needed of another stage, is the link
+/// before. O(passes of all workers + work of the path's passes).
 [[nodiscard]] CriticalPath critical_path(const Program& program, const Timeline& timeline, const Machine& machine);
 
 /// The hop of a ring over which a message takes longest when it is alone, and the link that holds it back.

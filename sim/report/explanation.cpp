@@ -32,14 +32,18 @@ ExplainedPass explained(const CriticalPass& link, const Program& program) {
   const MicroBatch& micro_batch = pipeline.micro_batch(link.pass);
   const auto longest = std::max_element(micro_batch.spans.begin(), micro_batch.spans.end(),
                                         [](const Span& a, const Span& b) { return a.tokens < b.tokens; });
-  ExplainedPass told{.micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
-                     .kind = {},
-                     .ranks = std::ssize(micro_batch.group),
-                     .last_rank = static_cast<std::int64_t>(pipeline.rank_of(link.last_to_come).index()),
-                     .spans = std::ssize(micro_batch.spans),
-                     .tokens = micro_batch.tokens(),
-                     .time = link.end - link.begin,
-                     .waiting = link.time[Activity::cp_comm] + link.time[Activity::offload_stall]};
+  const HdpRank last = pipeline.rank_of(link.last_to_come);
+  ExplainedPass told{
+      .micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
+      .kind = {},
+      .ranks = std::ssize(micro_batch.group),
+      .first_rank = static_cast<std::int64_t>(micro_batch.group.front().index()),
+      .last_rank = static_cast<std::int64_t>(last.index()),
+      .last_is_outside = std::find(micro_batch.group.begin(), micro_batch.group.end(), last) == micro_batch.group.end(),
+      .spans = std::ssize(micro_batch.spans),
+      .tokens = micro_batch.tokens(),
+      .time = link.end - link.begin,
+      .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall]};
   if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
   if (longest != micro_batch.spans.end()) {
     told.sequence = static_cast<std::int64_t>(longest->sequence.index());
@@ -67,16 +71,26 @@ std::string signed_duration(Duration time) {
                            : fmt::format("+{}", duration_text(time));
 }
 
+std::string ranks_text(const ExplainedPass& pass) {
+  const std::string ranks =
+      pass.ranks == 1 ? fmt::format("rank {} alone", pass.first_rank) : fmt::format("{} ranks", pass.ranks);
+  if (pass.last_is_outside) return fmt::format("{}, in a wave for which rank {} comes last", ranks, pass.last_rank);
+  return pass.ranks == 1 ? ranks : fmt::format("{}, of which rank {} comes last", ranks, pass.last_rank);
+}
+
+// "sequence 41 (2Mi tokens) and 3 more"
+std::string spans_text(const ExplainedPass& pass) {
+  if (pass.spans == 0) return "padding";
+  const std::string others = pass.spans > 1 ? fmt::format(" and {} more", pass.spans - 1) : "";
+  return fmt::format("sequence {} ({} tokens){}", pass.sequence, count_text(pass.sequence_tokens), others);
+}
+
 std::string pass_text(const ExplainedPass& pass) {
   const std::string kind = pass.kind.empty() ? "" : fmt::format(", {}", pass.kind);
-  const std::string ranks = pass.ranks == 1
-                                ? fmt::format("rank {} alone", pass.last_rank)
-                                : fmt::format("{} ranks, of which rank {} comes last", pass.ranks, pass.last_rank);
-  const std::string others = pass.spans > 1 ? fmt::format(" and {} more", pass.spans - 1) : "";
+  const std::string ranks = ranks_text(pass);
   const std::string waits =
       pass.waiting > Duration{} ? fmt::format("; {} of it waiting", duration_text(pass.waiting)) : "";
-  return fmt::format("micro-batch {}{} on {}: sequence {} ({} tokens){}{}", pass.micro_batch, kind, ranks,
-                     pass.sequence, count_text(pass.sequence_tokens), others, waits);
+  return fmt::format("micro-batch {}{} on {}: {}{}", pass.micro_batch, kind, ranks, spans_text(pass), waits);
 }
 
 std::string change_text(const WhatIf& change, Duration step) {

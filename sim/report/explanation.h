@@ -23,7 +23,9 @@ struct ExplainedPass {
   std::int64_t micro_batch = 0;
   std::string kind;  ///< Of a pipeline: "forward on stage 2".
   std::int64_t ranks = 0;
-  std::int64_t last_rank = 0;  ///< That came last.
+  std::int64_t first_rank = 0;   ///< Of the ring.
+  std::int64_t last_rank = 0;    ///< That came last.
+  bool last_is_outside = false;  ///< Of another group of the same wave.
   std::int64_t spans = 0;
   std::int64_t tokens = 0;
   std::int64_t sequence = 0;         ///< Of the longest span.

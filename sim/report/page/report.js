@@ -376,6 +376,7 @@ function show_stages(run) {
     stages.map((stage) => [name_of(stage), ...used.map(({i}) => seconds(stage.breakdown[i]))])));
 }
 
+const above = (size) => 10 * Math.ceil(size * 1.02 / 10);
 const gigabytes = (value) => digits(value) + " GB";
 
 function verdict_of({memory, stages}) {
@@ -386,19 +387,19 @@ function verdict_of({memory, stages}) {
     "share of host memory" : "";
   const largest = memory.parts.map((size, i) => ({size, name: data.memory_parts[i]}))
     .sort((a, b) => b.size - a.size).slice(0, 3).map(({size, name}) => `${name} ${gigabytes(size)}`).join(", ");
-  return `${memory.fits ? "Fits" : "Does not fit"}: at most ${use}${host}. Largest there: ${largest}.`;
+  return `${memory.fits ? "fits" : "does not fit"}: at most ${use}${host}. Largest there: ${largest}.`;
 }
 
 function show_memory(run) {
   const runs = data.runs.filter(({point}) => point === run.point);
   const {ranks, device_limit, step} = run.memory;
-  part("memory-verdict").textContent = `${run.plan}: ${verdict_of(run)}`;
+  part("memory-verdict").textContent = `${run.plan} ${verdict_of(run)}`;
   const used = data.memory_parts.map((name, i) => ({name, i})).filter(({i}) => runs.some((r) => r.memory.parts[i] > 0));
   const parts = used.map(({name, i}) => ({name, color: memory_colors[i % memory_colors.length],
                                           value: ({memory}) => memory.parts[i]}));
   draw_stacked(part("memory-parts"), "The fullest device by use, a bar a plan", runs, ({plan}) => plan, parts,
                {name: "memory of the fullest device, GB", form: (value) => digits(value), exact: gigabytes, limit: device_limit,
-                max: 1.05 * Math.max(device_limit, ...runs.map(({memory}) => memory.device))});
+                max: above(Math.max(device_limit, ...runs.map(({memory}) => memory.device)))});
   show_memory_over_time(run, ranks, device_limit, step);
   show_figures("memory",
     table("GB on the fullest device at its fullest moment", [{title: "Plan", text: true},
@@ -435,7 +436,7 @@ function show_memory_over_time(run, ranks, limit, step) {
     grid: grid(), legend: legend(),
     tooltip: tooltip(({seriesName, data: [at, bytes]}) => `${seriesName}, ${seconds(at)}\n${gigabytes(bytes)}`),
     xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: ranks[0].samples.at(-1)[0]},
-    yAxis: {type: "value", name: "GB", max: (value) => 1.05 * Math.max(limit, value.max), nameTextStyle: {align: "left"},
+    yAxis: {type: "value", name: "GB", max: (value) => above(Math.max(limit, value.max)), nameTextStyle: {align: "left"},
             axisLabel: {formatter: (value) => digits(value)}},
     series,
   });
