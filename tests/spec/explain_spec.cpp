@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/spec/command.h"
@@ -5,6 +7,13 @@
 
 namespace hdpsim::spec {
 namespace {
+
+// The passes of the path and the end of the step are the step.
+void check_path(const nlohmann::json& plan) {
+  double path = plan.at("critical_path").at("ending_s");
+  for (const auto& [activity, time] : plan.at("critical_path").at("breakdown_s").items()) path += time.get<double>();
+  CHECK(path == Approx(plan.at("step_time_s").get<double>()));
+}
 
 TEST_CASE("a finished study explains itself, plan by plan", "[explain]") {
   const Workplace here;
@@ -34,10 +43,24 @@ TEST_CASE("one run of a study is explained by its point and plan, also as JSON",
   const auto& plan = json.at("plans").at(0);
   CHECK(plan.at("plan") == "hdp-naive");
   CHECK(plan.at("step") == 0);
-  double path = plan.at("critical_path").at("ending_s");
-  for (const auto& [activity, time] : plan.at("critical_path").at("breakdown_s").items()) path += time.get<double>();
-  CHECK(path == Approx(plan.at("step_time_s").get<double>()));
+  check_path(plan);
   CHECK(here.hdpsim("explain tiny hdp-balance").code == 0);
+}
+
+TEST_CASE("paths of pipelines, of waves of experts and of every instruction last as long as their steps", "[explain]") {
+  const Workplace here;
+  for (const char* study :
+       {"tiny.yaml --set data.context=32Ki --set mesh.pp=4", "moe.yaml --set mesh.tp=4 --set data.tokens_per_step=4Mi",
+        "tiny.yaml --set data.context=32Ki --set grain=exact"}) {
+    CAPTURE(study);
+    const Outcome ran =
+        here.hdpsim(fmt::format("study configs/studies/{} --set sweep={{}} --set data.steps=1 --out out", study));
+    CAPTURE(ran.err);
+    REQUIRE(ran.code == 0);
+    const Outcome told = here.hdpsim("explain out --format json");
+    REQUIRE(told.code == 0);
+    for (const auto& plan : nlohmann::json::parse(told.out).at("plans")) check_path(plan);
+  }
 }
 
 TEST_CASE("what is not there cannot be explained", "[explain]") {

@@ -1,5 +1,6 @@
 #include "sim/report/critical_path.h"
 
+#include "sim/plan/expert_waves.h"
 #include "sim/report/explanation.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
@@ -86,6 +87,30 @@ TEST_CASE("the path of a pipeline goes from stage to stage, messages and all", "
       on_last = on_last || step.program.pipeline().pass(link.pass).stage == stages - 1;
     }
     CHECK((on_first && on_last));
+  }
+}
+
+TEST_CASE("a wave waits for the last rank of all its groups, and the path leads through it", "[critical_path]") {
+  // Each of two ranks has an expert of every layer. Rank 0 is the later one: its first micro-batch is twice as long.
+  const Plan plan =
+      in_expert_waves(test::plan_of(2, layers, {{{0}, 200'000}, {{1}, 100'000}, {{0}, 50'000}, {{1}, 50'000}}), 2, 0);
+  Transformer model = test::one_head_model(layers);
+  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128, .dense_layers = {}};
+  LoweringOptions lowering{model, Mesh{.hdp = 2, .ep = 2}};
+  lowering.experts.ep = 2;
+  for (const Grain grain : {Grain::fluid, Grain::exact}) {
+    HandMachine world(test::one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+    for (auto* collective :
+         {&world.machine.expert_all_to_all, &world.machine.expert_reduce_scatter, &world.machine.expert_all_gather}) {
+      *collective = [](Bytes) { return 5_us; };
+    }
+    const Program program(plan, lowering);
+    const Timeline timeline = simulate(program, world.machine, grain);
+    const CriticalPath path = critical_path(program, timeline, world.machine);
+    CHECK(path.time().total() + path.ending == timeline.step_time);
+    REQUIRE(path.passes.size() == 2);
+    CHECK(path.passes[0].pass == PassId(0));
+    CHECK(path.passes[1].last_to_come == WorkerId(0));
   }
 }
 
