@@ -55,8 +55,8 @@ struct Explanation {
 /// What the critical path says, without what if.
 [[nodiscard]] Explanation explanation_of(const Program& program, const Timeline& timeline, const Machine& machine);
 
-/// For people (table) or as JSON, schema `hdpsim.explanation/1`: each plan, then what the others do better or worse than
-/// the first. `title` says which point of which study.
+/// For people (table) or as JSON, schema `hdpsim.explanation/1`: each plan, then what the others do better or worse
+/// than the first. `title` says which point of which study.
 [[nodiscard]] std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format);
 
 }  // namespace hdpsim

@@ -18,7 +18,8 @@ constexpr char head[] = R"(<!DOCTYPE html>
 <meta name="viewport" content="width=device-width">
 <title>Predicted against published</title>
 <style>
-body { font: 15px/1.45 sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.45 sans-serif; color: #222; background: #fff; }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
 th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child { text-align: left; }

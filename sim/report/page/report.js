@@ -9,8 +9,11 @@ const activity_colors = {
   bubble: "#e3c7ea", group_wait: "#b9c0c8", grad_sync: "#1a8f6a", optimizer: "#8fd1b3", data_wait: "#c99700",
   overhead: "#4c535b",
 };
-const pass_colors = {forward: "#4a92cb", backward: "#1a8f6a", "input gradient": "#1a8f6a", "weight gradient": "#c9b400"};
-const memory_colors = ["#12508a", "#4a92cb", "#b3d0ea", "#1a8f6a", "#8fd1b3", "#c9b400", "#d1591a", "#b9c0c8", "#7a828c"];
+const pass_colors = {
+  forward: "#4a92cb", backward: "#1a8f6a", "input gradient": "#1a8f6a", "weight gradient": "#c9b400",
+};
+const memory_colors = ["#12508a", "#4a92cb", "#b3d0ea", "#1a8f6a", "#8fd1b3", "#c9b400", "#d1591a", "#b9c0c8",
+                       "#7a828c"];
 const evidence_colors = ["#1a8f6a", "#8fd1b3", "#f0a04b", "#b9c0c8"];
 const size_colors = ["#dbe7f3", "#b3d0ea", "#7fb3dd", "#4a92cb", "#1f6fb2", "#12508a", "#0c3a66", "#5a4fcf", "#8a3fb0",
                      "#b83280", "#d1591a", "#e08f00", "#c9b400"];
@@ -255,8 +258,8 @@ function show_ranks(run) {
     xAxis: {type: "category", data: [...Array(columns).keys()].map((x) => "+" + (run.stages > 1 && ranks_per_cell === 1
               ? `${Math.floor(x / run.stages)} s${x % run.stages}` : first(x))), position: "bottom",
             axisTick: {show: false}, axisLine: {show: false}},
-    yAxis: {type: "category", inverse: true, data: [...Array(rows).keys()].map((y) => "rank " + Math.floor(first(y * columns) / run.stages)),
-            axisTick: {show: false}, axisLine: {show: false}},
+    yAxis: {type: "category", inverse: true, axisTick: {show: false}, axisLine: {show: false},
+            data: [...Array(rows).keys()].map((y) => "rank " + Math.floor(first(y * columns) / run.stages))},
     visualMap: {type: "continuous", min: 0, max: 1, dimension: 2, orient: "horizontal", left: 0, top: 0,
                 itemHeight: 160, itemWidth: 12, text: ["100% busy", "0%"], inRange: {color: heat_colors},
                 formatter: percent},
@@ -398,13 +401,15 @@ function show_memory(run) {
   const parts = used.map(({name, i}) => ({name, color: memory_colors[i % memory_colors.length],
                                           value: ({memory}) => memory.parts[i]}));
   draw_stacked(part("memory-parts"), "The fullest device by use, a bar a plan", runs, ({plan}) => plan, parts,
-               {name: "memory of the fullest device, GB", form: (value) => digits(value), exact: gigabytes, limit: device_limit,
+               {name: "memory of the fullest device, GB", form: (value) => digits(value), exact: gigabytes,
+                limit: device_limit,
                 max: above(Math.max(device_limit, ...runs.map(({memory}) => memory.device)))});
   show_memory_over_time(run, ranks, device_limit, step);
   show_figures("memory",
     table("GB on the fullest device at its fullest moment", [{title: "Plan", text: true},
       ...titles("peak", "limit", "fits"), ...used.map(({name}) => ({title: name}))],
-      runs.map(({plan, memory}) => [plan, digits(memory.device), digits(memory.device_limit), memory.fits ? "yes" : "no",
+      runs.map(({plan, memory}) => [plan, digits(memory.device), digits(memory.device_limit),
+                                    memory.fits ? "yes" : "no",
                                     ...used.map(({i}) => digits(memory.parts[i]))])),
     ...(ranks.length > 0 ? [table("Memory of the shown ranks",
       [{title: "Rank", text: true}, ...titles("time", "device, GB", "host, GB")],
@@ -436,7 +441,8 @@ function show_memory_over_time(run, ranks, limit, step) {
     grid: grid(), legend: legend(),
     tooltip: tooltip(({seriesName, data: [at, bytes]}) => `${seriesName}, ${seconds(at)}\n${gigabytes(bytes)}`),
     xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: ranks[0].samples.at(-1)[0]},
-    yAxis: {type: "value", name: "GB", max: (value) => above(Math.max(limit, value.max)), nameTextStyle: {align: "left"},
+    yAxis: {type: "value", name: "GB", nameTextStyle: {align: "left"},
+            max: (value) => above(Math.max(limit, value.max)),
             axisLabel: {formatter: (value) => digits(value)}},
     series,
   });
@@ -540,7 +546,8 @@ const hide = (section) => { part(section).hidden = true; };
 
 function show_choice() {
   const run = chosen();
-  const shows = {ranks: show_ranks, timeline: show_timeline, groups: show_groups, memory: show_memory, links: show_links,
+  const shows = {ranks: show_ranks, timeline: show_timeline, groups: show_groups, memory: show_memory,
+                 links: show_links,
                  lengths: show_lengths, ...(pipelined ? {stages: show_stages} : {})};
   for (const section of Object.keys(shows)) part(section).hidden = false;
   const background = data.points[run.point].background;
