@@ -139,7 +139,7 @@ Json cause_json(const ReplayResult& result, const StepCause& cause) {
                          {"tokens", share.tokens},
                          {"share_of_tokens", share.of_tokens},
                          {"share_of_attention", share.of_attention},
-                         {"share_of_chain", share.of_chain},
+                         {"share_of_critical_path", share.of_chain},
                          {"group", share.group}});
   }
   const StepRow& row = cause.row;
@@ -148,7 +148,7 @@ Json cause_json(const ReplayResult& result, const StepCause& cause) {
           {"breakdown_s", breakdown_json(row.breakdown_s)},
           {"busy_mean_s", row.busy_mean_s},
           {"busy_max_s", row.busy_max_s},
-          {"chain", {{"micro_batches", cause.chain}, {"sequences", cause.chain_sequences}}},
+          {"critical_path", {{"micro_batches", cause.chain}, {"sequences", cause.chain_sequences}}},
           {"groups", {{"least", cause.least_group}, {"most", cause.most_group}}},
           {"sequences", sequences},
           {"text", step_sentence(result, cause)}};

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <set>
 
 #include "sim/base/quantity_text.h"
 #include "sim/program/program.h"
+#include "sim/report/critical_path.h"
 #include "sim/study/step.h"
 
 namespace hdpsim {
@@ -15,33 +16,6 @@ namespace {
 
 constexpr std::size_t most_sequences = 3;
 constexpr double share_of_a_cause = 0.1;  // of the chain; below it a sequence is one among many
-
-using Before = std::vector<std::optional<MicroBatchId>>;
-
-// Of each micro-batch the one that its group waited for longest.
-Before waited_for(const Plan& plan, const Timeline& timeline) {
-  Before before(plan.micro_batches.size());
-  const auto end = [&](MicroBatchId id) { return timeline.micro_batches[id.index()].end; };
-  for (const std::vector<MicroBatchId>& schedule : plan.schedule) {
-    for (std::size_t i = 1; i < schedule.size(); ++i) {
-      std::optional<MicroBatchId>& last = before[schedule[i].index()];
-      if (!last || end(schedule[i - 1]) > end(*last)) last = schedule[i - 1];
-    }
-  }
-  return before;
-}
-
-std::vector<MicroBatchId> chain_of(const Plan& plan, const Timeline& timeline) {
-  if (plan.micro_batches.empty()) return {};
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < timeline.micro_batches.size(); ++i) {
-    if (timeline.micro_batches[i].end > timeline.micro_batches[last].end) last = i;
-  }
-  const Before before = waited_for(plan, timeline);
-  std::vector<MicroBatchId> chain;
-  for (std::optional<MicroBatchId> at = MicroBatchId(last); at; at = before[at->index()]) chain.push_back(*at);
-  return chain;
-}
 
 double pairs_of(const Span& span) {
   return causal_pairs(span.begin + span.tokens) - causal_pairs(span.begin);
@@ -53,21 +27,34 @@ struct OnChain {
   std::int64_t group = 1;
 };
 
-std::map<std::size_t, OnChain> sequences_on(const std::vector<MicroBatchId>& chain, const Plan& plan,
-                                            const Timeline& timeline, const WorkModel& work) {
+std::map<std::size_t, OnChain> sequences_on(const std::vector<ChainLink>& chain, const Plan& plan,
+                                            const WorkModel& work) {
   std::map<std::size_t, OnChain> found;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    const MicroBatch& micro_batch = plan.micro_batches[chain[i].index()];
-    const Instant end = timeline.micro_batches[chain[i].index()].end;
-    const Instant begin = i + 1 < chain.size() ? timeline.micro_batches[chain[i + 1].index()].end : Instant{};
+  for (const ChainLink& link : chain) {
+    const MicroBatch& micro_batch = plan.micro_batches[link.micro_batch.index()];
     const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
     for (const Span& span : micro_batch.spans) {
       OnChain& sequence = found[span.sequence.index()];
-      sequence.seconds += (end - begin).seconds() * work.compute_seconds(pairs_of(span), span.tokens) / all;
+      sequence.seconds += link.time.seconds() * work.compute_seconds(pairs_of(span), span.tokens) / all;
       sequence.group = std::max(sequence.group, std::ssize(micro_batch.group));
     }
   }
   return found;
+}
+
+// A pass and the message before it, if it came from another stage.
+std::vector<ChainLink> chain_of(const Program& program, const Timeline& timeline, const Machine& machine) {
+  std::vector<ChainLink> chain;
+  for (const CriticalPass& pass : critical_path(program, timeline, machine).passes) {
+    chain.push_back({program.pipeline().micro_batch_id(pass.pass), pass.message + (pass.end - pass.begin)});
+  }
+  return chain;
+}
+
+std::int64_t micro_batches_of(const std::vector<ChainLink>& chain) {
+  std::set<MicroBatchId> distinct;  // one may have several passes
+  for (const ChainLink& link : chain) distinct.insert(link.micro_batch);
+  return std::ssize(distinct);
 }
 
 std::vector<SequenceShare> largest_shares_of(const std::map<std::size_t, OnChain>& on_chain, const Batch& batch) {
@@ -111,8 +98,8 @@ std::string sequence_text(const SequenceShare& share, std::int64_t sequences) {
 std::string chain_text(const StepCause& cause) {
   if (cause.sequences.empty()) return "";
   const SequenceShare& first = cause.sequences.front();
-  const std::string chain = fmt::format("the chain of micro-batches that ends last ({} with {})",
-                                        plural(cause.chain, "micro-batch"), plural(cause.chain_sequences, "sequence"));
+  const std::string chain = fmt::format("the critical path ({} with {})", plural(cause.chain, "micro-batch"),
+                                        plural(cause.chain_sequences, "sequence"));
   const std::string share = fmt::format("{:.0f}%", 100 * first.of_chain);
   const std::string sequence = sequence_text(first, cause.row.batch.sequences);
   if (first.of_chain < share_of_a_cause) {
@@ -136,12 +123,11 @@ std::string groups_text(const StepCause& cause) {
 
 }  // namespace
 
-StepCause cause_of(const Plan& plan, const Timeline& timeline, const WorkModel& work, const Batch& batch,
+StepCause cause_of(const Plan& plan, const std::vector<ChainLink>& chain, const WorkModel& work, const Batch& batch,
                    const StepRow& row) {
-  const std::vector<MicroBatchId> chain = chain_of(plan, timeline);
-  const auto on_chain = sequences_on(chain, plan, timeline, work);
+  const auto on_chain = sequences_on(chain, plan, work);
   StepCause cause{.row = row,
-                  .chain = std::ssize(chain),
+                  .chain = micro_batches_of(chain),
                   .chain_sequences = std::ssize(on_chain),
                   .sequences = largest_shares_of(on_chain, batch)};
   const auto smaller = [](const MicroBatch& a, const MicroBatch& b) { return a.group.size() < b.group.size(); };
@@ -157,8 +143,9 @@ StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world
   const Batch batch = point.batches->step(row.step);
   const Plan plan = make_plan(point, row.plan, row.step, batch);
   const LoweringOptions lowering = lowering_of(point.spec);
-  const Timeline timeline = simulate_plan(point, Program(plan, lowering), world);
-  return cause_of(plan, timeline, point.work, batch, row);
+  const Program program(plan, lowering);
+  const Timeline timeline = simulate_plan(point, program, world);
+  return cause_of(plan, chain_of(program, timeline, world.machine()), point.work, batch, row);
 }
 
 std::string text_of(const StepCause& cause, double mean_s, double mean_squares) {

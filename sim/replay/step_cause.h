@@ -23,14 +23,19 @@ struct SequenceShare {
   std::int64_t group = 1;   ///< The largest group that computes a piece of it on the chain.
 };
 
-/// Why a step took as long as it did. Its chain goes from the micro-batch that ended last back to the beginning of the
-/// step: before each micro-batch stands the one that its group waited for longest.
+/// One link of the chain that the end of a step hangs on (critical_path()): time that a micro-batch adds to it.
+struct ChainLink {
+  MicroBatchId micro_batch;
+  Duration time;
+};
+
+/// Why a step took as long as it did.
 struct StepCause {
   StepRow row;
   std::int64_t chain = 0;            ///< Micro-batches on it, ...
   std::int64_t chain_sequences = 0;  ///< ... and sequences in them.
-  /// Those with the largest shares of the chain, at most 3. A micro-batch's share is the time by which it ends later
-  /// than the one before it; its sequences have it in proportion to the planner's estimate of their work.
+  /// Those with the largest shares of the chain, at most 3. The sequences of a micro-batch share its time in proportion
+  /// to the planner's estimate of their work.
   std::vector<SequenceShare> sequences;
   std::int64_t least_group = 1;  ///< Ranks in a group, over all micro-batches of the step.
   std::int64_t most_group = 1;
@@ -39,9 +44,9 @@ struct StepCause {
 /// Simulates the step once more and looks at it. `world` is one of point.make_world(). O(sum of group sizes).
 [[nodiscard]] StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world);
 
-/// The same for a step that has been run.
-[[nodiscard]] StepCause cause_of(const Plan& plan, const Timeline& timeline, const WorkModel& work, const Batch& batch,
-                                 const StepRow& row);
+/// The same for a step whose chain is known.
+[[nodiscard]] StepCause cause_of(const Plan& plan, const std::vector<ChainLink>& chain, const WorkModel& work,
+                                 const Batch& batch, const StepRow& row);
 
 /// In words, beside the mean step time and the mean sum of squared lengths of all steps.
 [[nodiscard]] std::string text_of(const StepCause& cause, double mean_s, double mean_squares);

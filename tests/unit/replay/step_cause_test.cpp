@@ -5,10 +5,6 @@
 namespace hdpsim {
 namespace {
 
-Instant at_second(double seconds) {
-  return Instant::at(Duration::seconds(seconds));
-}
-
 MicroBatch micro_batch(std::vector<std::size_t> ranks, std::vector<Span> spans) {
   MicroBatch made;
   for (const std::size_t rank : ranks) made.group.emplace_back(rank);
@@ -16,12 +12,11 @@ MicroBatch micro_batch(std::vector<std::size_t> ranks, std::vector<Span> spans) 
   return made;
 }
 
-/// Three ranks. Rank 0 runs A alone, then B with rank 1; rank 2 runs C alone and is done early. A takes 6 s and holds B
-/// up, which then takes 4 s.
+/// Rank 0 runs A alone for 6 s, then B with rank 1 for 4 s; rank 2 runs C and is done early.
 struct Step {
   Batch batch{{{4000, 10}, {100, 11}, {300, 12}, {50, 13}}};
   Plan plan;
-  Timeline timeline;
+  std::vector<ChainLink> chain{{MicroBatchId(0), 6_s}, {MicroBatchId(1), 4_s}};
   WorkModel work;
 
   Step() {
@@ -29,8 +24,6 @@ struct Step {
                           micro_batch({1, 0}, {{SequenceId(1), 0, 100}, {SequenceId(2), 0, 300}}),
                           micro_batch({2}, {{SequenceId(3), 0, 50}})};
     plan.schedule = {{MicroBatchId(0), MicroBatchId(1)}, {MicroBatchId(1)}, {MicroBatchId(2)}};
-    timeline.micro_batches = {
-        {at_second(0), at_second(6)}, {at_second(6), at_second(10)}, {at_second(0), at_second(1)}};
     work.per_token = 1;  // B's four seconds are dealt by tokens: 1 to 3
   }
   [[nodiscard]] StepCause cause() const {
@@ -40,11 +33,11 @@ struct Step {
     row.busy_max_s = 10;
     row.breakdown_s[static_cast<std::size_t>(Activity::group_wait)] = 3;
     row.batch = figures_of(batch);
-    return cause_of(plan, timeline, work, batch, row);
+    return cause_of(plan, chain, work, batch, row);
   }
 };
 
-TEST_CASE("the chain of a step goes from what ended last back through what it waited for", "[replay]") {
+TEST_CASE("the sequences of a micro-batch share its time on the chain by their work", "[replay]") {
   const StepCause cause = Step().cause();
   CHECK(cause.chain == 2);
   CHECK(cause.chain_sequences == 3);
@@ -65,9 +58,9 @@ TEST_CASE("the chain of a step goes from what ended last back through what it wa
   CHECK(cause.sequences[2].of_chain == Approx(1.0 / 10));
 }
 
-TEST_CASE("a rank that was not waited for is not on the chain", "[replay]") {
+TEST_CASE("a micro-batch that stands on the chain twice, forward and backward, is one", "[replay]") {
   Step step;
-  step.timeline.micro_batches[2].end = at_second(11);  // C is the last, and waited for nothing
+  step.chain = {{MicroBatchId(2), 1_s}, {MicroBatchId(2), 2_s}};
   const StepCause cause = step.cause();
   CHECK(cause.chain == 1);
   REQUIRE(cause.sequences.size() == 1);
@@ -79,8 +72,8 @@ TEST_CASE("a slow step is explained in words", "[replay]") {
   CHECK(
       text_of(Step().cause(), 8, 1e7) ==
       "step 0: 10.0 s, 1.25 times the mean step; sum of squared lengths 1.61 times the mean step's. Ranks work 7.00 s "
-      "on average, the busiest 10.0 s; 30% of their time is group wait. 60% of the chain of micro-batches that ends "
-      "last (2 micro-batches with 3 sequences) is sequence 0 of 4 (4000 tokens of document 10: 90% of the step's "
+      "on average, the busiest 10.0 s; 30% of their time is group wait. 60% of the critical path (2 micro-batches with "
+      "3 sequences) is sequence 0 of 4 (4000 tokens of document 10: 90% of the step's "
       "tokens, 99% of its attention) on 1 rank, 30% sequence 2 (300 tokens), 10% sequence 1 (100 tokens). Groups have "
       "1 to 2 ranks.");
 }
@@ -96,7 +89,7 @@ TEST_CASE("where no sequence stands out, that is what is said", "[replay]") {
   step.plan.micro_batches[1].spans.erase(step.plan.micro_batches[1].spans.begin(),
                                          step.plan.micro_batches[1].spans.begin() + 2);
   CHECK_THAT(text_of(step.cause(), 8, 1e7),
-             Catch::Contains("No sequence has more than 3% of the chain of micro-batches that ends last (2 "
+             Catch::Contains("No sequence has more than 3% of the critical path (2 "
                              "micro-batches with 40 sequences); the largest share has sequence 0 of 40"));
 }
 
