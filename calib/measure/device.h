@@ -65,7 +65,8 @@ class Device {
   [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);
 };
 
-/// One core of this machine's processor, while all others compute; messages between threads. Measures the peaks, which takes about a second.
+/// One core of this machine's processor, while all others compute; messages between threads. Measures the peaks, which
+/// takes about a second.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device();
 /// A GPU. kernels::DeviceError without one, or if the program was built without CUDA.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);

@@ -48,8 +48,8 @@ std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& pl
 constexpr std::chrono::milliseconds pause{100};
 constexpr int most_pauses = 300;
 
-// Whether a message finds its data in the cache depends on who else uses that. Two rounds may agree on the slower of two
-// speeds, a few more seldom do.
+// Whether a message finds its data in the cache depends on who else uses that. Two rounds may agree on the slower of
+// two speeds, a few more seldom do.
 constexpr std::size_t least_message_rounds = 5;
 
 constexpr int no_level = -1;  // of rounds that repeat what is unsettled, whatever its level

@@ -72,15 +72,15 @@ using ProgramSource = std::function<const Program&()>;
 /// stage s of HDP rank r is rank (r pp + s) tp + t of the transport. Runs the very programs that the simulator prices
 /// (sim/program), pass by pass in the order of the pipeline's schedule, with the ZeRO-1 step end of StepEnd over the
 /// devices that hold the same shard of the same stage, before which those of a worker add up the gradients of their
-/// norms, and the first and the last stage those of a table that they share. Tensors are elements of the backend, fp32 or
-/// bf16; master weights, moments, gradients of parameters and what is summed over ranks or ring steps are fp32.
+/// norms, and the first and the last stage those of a table that they share. Tensors are elements of the backend, fp32
+/// or bf16; master weights, moments, gradients of parameters and what is summed over ranks or ring steps are fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
 /// so that all plans of a batch give the same gradients but for rounding, and every tp and pp as well. Sums are added
 /// in one order: the same plan gives the same bits, unless the backend itself adds in none (kernels/cuda/layer.h).
 ///
-/// On a backend that runs ahead a step waits for the device when the loss is needed, and at its end. Times are then those
-/// at which the device got there.
+/// On a backend that runs ahead a step waits for the device when the loss is needed, and at its end. Times are then
+/// those at which the device got there.
 ///
 /// Times are wall-clock times since all ranks left the barrier before the step; between hosts they are known no better
 /// than the ranks left it together. An exchange ends when the rank finds that it has, which is at most when something
@@ -88,8 +88,8 @@ using ProgramSource = std::function<const Program&()>;
 /// for a copy to or from the host is offload_stall, that for another stage bubble. The timeline is that of the first
 /// device of each worker.
 ///
-/// Memory: parameters (elements) and gradients (fp32) of the device in full, 16 bytes a parameter of its share, activations of as many
-/// micro-batches as have gone forward and not yet backward, as their programs keep them
+/// Memory: parameters (elements) and gradients (fp32) of the device in full, 16 bytes a parameter of its share,
+/// activations of as many micro-batches as have gone forward and not yet backward, as their programs keep them
 /// (kernels/exec/impl/activations.h).
 class Executor {
  public:

@@ -35,8 +35,8 @@ class HostCopies {
   /// Starts a batch: after what was queued on the backend before, and after earlier batches of the same way. The memory
   /// belongs to the copies until wait().
   [[nodiscard]] virtual Ticket start(std::vector<Copy> batch, Way way) = 0;
-  /// What is queued on the backend from now on comes after a batch and all before it. Every batch is waited for once, in
-  /// the order of their starts.
+  /// What is queued on the backend from now on comes after a batch and all before it. Every batch is waited for once,
+  /// in the order of their starts.
   virtual Interval wait(Ticket ticket) = 0;
 };
 

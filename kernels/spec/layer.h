@@ -124,8 +124,8 @@ struct LogSumExp {
 };
 
 /// result[t] = log sum over p of exp(partial[p, t]): of the log-sum-exps of some parts of a vocabulary, that of the
-/// whole. partial: fp32 [parts, tokens], some but not all of a token -inf; result: fp32 [tokens], which may be the first
-/// part.
+/// whole. partial: fp32 [parts, tokens], some but not all of a token -inf; result: fp32 [tokens], which may be the
+/// first part.
 struct JoinLogSumExp {
   std::int64_t tokens = 0;
   std::int64_t parts = 0;

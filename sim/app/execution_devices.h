@@ -14,7 +14,8 @@ namespace hdpsim::app {
 /// What one device of a training does.
 using DeviceWork = std::function<void(const kernels::exec::JobDevice&)>;
 
-/// UnsupportedInput for a training that devices of this kind cannot run, DeviceError where there is none of them. Worth asking before anything is started.
+/// UnsupportedInput for a training that devices of this kind cannot run, DeviceError where there is none of them. Worth
+/// asking before anything is started.
 void require_devices(DeviceKind kind, const Work& work);
 
 /// Of its tensors.

@@ -33,8 +33,8 @@ class ExecutionReport {
   /// The line of a run without a prediction, which counts for nothing else.
   [[nodiscard]] static std::string warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured);
   /// Takes a run in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from
-  /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for viewers).
-  /// Returns its line.
+  /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for
+  /// viewers). Returns its line.
   [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
   /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
   /// out if there are others, for it meets empty caches. Then what steps waited for their plans. Writes steps.csv.

@@ -57,8 +57,8 @@ struct Work {
 };
 
 /// Finds out what the user wants. `processes`: how many have been started as ranks, if they have. InputError for what
-/// is wrong with the files, for a plan of another number of ranks or another model, for a mesh that cannot be executed, and
-/// for a checkpoint of what is more than one training.
+/// is wrong with the files, for a plan of another number of ranks or another model, for a mesh that cannot be executed,
+/// and for a checkpoint of what is more than one training.
 [[nodiscard]] Work read_work(const ExecuteOptions& options, const std::optional<int>& processes, Catalog& catalog);
 
 }  // namespace hdpsim::app

@@ -37,9 +37,9 @@ struct Machine {
   std::optional<SetUpCosts> set_up{};                    ///< Of cold steps; none in warm ones.
   std::optional<KernelSlowdown> beside_communication{};  ///< Nothing if it is not known: then there is none.
   Duration issue;                                        ///< What the host takes to issue a kernel.
-  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes and an all-reduce among the
-  /// tp devices of a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the whole
-  /// pool.
+  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes and an all-reduce among
+  /// the tp devices of a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the
+  /// whole pool.
   std::function<Duration(Bytes)> tp_collective;
   std::function<Duration(Bytes)> tp_all_reduce;
   std::function<Duration(Bytes)> pool_reduce_scatter;

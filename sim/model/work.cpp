@@ -155,8 +155,8 @@ class Stretch {
   }
 
   /// The input of a product, or the gradient of its output: read in bf16 and written in fp8 twice, by rows for one
-  /// product and by columns for another, since fp8 products want both sides along k (Transformer Engine, cast_transpose).
-  /// What a norm makes it writes so itself, in the bytes of bf16.
+  /// product and by columns for another, since fp8 products want both sides along k (Transformer Engine,
+  /// cast_transpose). What a norm makes it writes so itself, in the bytes of bf16.
   void cast(std::int64_t elements) {
     work_.memory_bound.traffic += Bytes(elements * (bf16 + fp8_by_rows_and_columns));
     ++work_.memory_bound.kernels;

@@ -11,9 +11,9 @@ namespace hdpsim {
   return count * (count + 1) / 2;
 }
 
-/// The planner's view of cost: seconds of one micro-batch, forward and backward over all layers of a mean stage, on every
-/// rank of its group. ByteScale's T(s) = a1 s^2 + b1 s + g per rank (eq. 3), with the ring's transfer time as a floor under the
-/// attention. The coefficients come from the same cost and network models that the simulator uses.
+/// The planner's view of cost: seconds of one micro-batch, forward and backward over all layers of a mean stage, on
+/// every rank of its group. ByteScale's T(s) = a1 s^2 + b1 s + g per rank (eq. 3), with the ring's transfer time as a
+/// floor under the attention. The coefficients come from the same cost and network models that the simulator uses.
 struct WorkModel {
   double per_area = 0;         ///< Seconds per (query, key) pair of a rank.
   double per_token = 0;        ///< Seconds of linear work per token of a rank.

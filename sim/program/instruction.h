@@ -79,8 +79,9 @@ struct Block {
 /// partial sums of the gradient that it ends with. An all-to-all is one of an expert group instead: copies of tokens,
 /// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
 ///
-/// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce; what
-/// came from another stage, which sends each device its share, is gathered once (Narayanan et al. 2021, section 4.1).
+/// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce;
+/// what came from another stage, which sends each device its share, is gathered once (Narayanan et al. 2021, section
+/// 4.1).
 struct TensorParallelCollective {
   CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_reduce, all_to_all.
   Bytes bytes;                                       ///< Of all tokens together.

@@ -71,9 +71,9 @@ struct StagePass {
 /// backward, the other the reverse. So micro-batches get slots that all their ranks have in common: one more than the
 /// latest slot of those that stand right before it on any of its ranks. The schedule is that of a pipeline with
 /// endlessly many micro-batches, one a slot, of which each rank runs those that it has, in that order. A part of an
-/// order without circles has none; so there is no deadlock wherever the plan's own order has none (sim/plan/plan_check.h
-/// tells of those). A rank without a micro-batch in some slot runs nothing in its place. Micro-batches of a wave
-/// (sim/plan/expert_waves.h) have one slot.
+/// order without circles has none; so there is no deadlock wherever the plan's own order has none
+/// (sim/plan/plan_check.h tells of those). A rank without a micro-batch in some slot runs nothing in its place.
+/// Micro-batches of a wave (sim/plan/expert_waves.h) have one slot.
 class Pipeline {
  public:
   /// The plan must have passed the checker and outlive the pipeline; a circle in its order is a CheckFailure that says

@@ -59,8 +59,8 @@ struct LoweringOptions {
 [[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh,
                                                const PipelineOptions& pipeline, std::int64_t stage);
 
-/// What a pass of a pipeline leaves to collectives beside all passes: parameters that must be there before it, gradients
-/// that can be reduced once it has ended. Per device, of all layers of the pass and its tables.
+/// What a pass of a pipeline leaves to collectives beside all passes: parameters that must be there before it,
+/// gradients that can be reduced once it has ended. Per device, of all layers of the pass and its tables.
 struct PoolWork {
   Bytes gather;
   Bytes reduction;
@@ -99,7 +99,8 @@ class Program {
   /// What every device sends to that of the pass's target: its share of the hidden states or of their gradients.
   [[nodiscard]] Bytes message(PassId id) const;
   [[nodiscard]] StepEnd step_end(std::int64_t stage = 0) const;
-  /// Where a pipeline overlaps them: without stages, and from level 2 of sharding on, they are instructions of the pass.
+  /// Where a pipeline overlaps them: without stages, and from level 2 of sharding on, they are instructions of the
+  /// pass.
   [[nodiscard]] PoolWork pool_work(PassId id) const;
 
  private:

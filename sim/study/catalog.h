@@ -17,7 +17,8 @@
 namespace hdpsim {
 
 /// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters,
-/// configs/models, configs/validation, calib/profiles and traces. Profiles and lengths that many points of a sweep share are read once.
+/// configs/models, configs/validation, calib/profiles and traces. Profiles and lengths that many points of a sweep
+/// share are read once.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {

@@ -41,8 +41,8 @@ struct ValidationCase {
 ///
 /// A column is one of
 /// * `case`: the case's name; by default its cells that are not the same in all rows;
-/// * a figure: `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`; where the study has several plans followed
-///   by one of them: `speedup hdp-naive`;
+/// * a figure: `step_time_s`, `tokens_per_s_per_gpu`, `memory_gb`, `speedup`; where the study has several plans
+///   followed by one of them: `speedup hdp-naive`;
 /// * a part of a job of sequences of one length: `model` (a preset), `sequence` and `global_batch` (both needed),
 ///   `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, `recompute`, `sequence_parallel`, `gpus_per_node`, from
 ///   which cluster.gpus, mesh and data of the study follow;

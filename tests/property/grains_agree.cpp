@@ -355,8 +355,8 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
   compare_grains("grains", {}, tolerance);
 }
 
-// Of 240 such studies five are further apart, the worst by 9.2 %. All five have rings that share links and slow devices;
-// why experts part the grains there is not understood.
+// Of 240 such studies five are further apart, the worst by 9.2 %. All five have rings that share links and slow
+// devices; why experts part the grains there is not understood.
 TEST_CASE("fluid and exact nearly always agree within 2 % where tokens travel to experts", "[grains experts]") {
   const Compared compared = compare_grains("grains experts", {.experts = true}, tolerance_with_experts);
   if (compared.studies > 1) CHECK(compared.apart <= most_outliers_with_experts * compared.studies);

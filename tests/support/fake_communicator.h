@@ -18,8 +18,8 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// What the communicators of ranks on one fake device share. As with NCCL, an operation holds its rank's queue until all
-/// peers have come to theirs, while their programs go on.
+/// What the communicators of ranks on one fake device share. As with NCCL, an operation holds its rank's queue until
+/// all peers have come to theirs, while their programs go on.
 class FakeFabric {
  public:
   FakeFabric(FakeDevice& device, std::size_t ranks) : device_(device), operations_(ranks), ranks_(ranks) {}

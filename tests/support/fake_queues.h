@@ -119,8 +119,8 @@ class FakeDevice {
   std::size_t last_ = 0;
 };
 
-/// The queues of one rank on a fake device that ranks share, three each. Beside these, copies may have queues of their own:
-/// those of a rank that there is not.
+/// The queues of one rank on a fake device that ranks share, three each. Beside these, copies may have queues of their
+/// own: those of a rank that there is not.
 class FakeQueues final : public Queues {
  public:
   explicit FakeQueues(FakeDevice& device, std::size_t rank = 0) : FakeQueues(device, rank, rank) {}

@@ -114,7 +114,8 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
           .kind = at_.pass.kind};
 }
 
-// Whatever computes has ended, or comes before in the queue, when it was issued; only exchanges and copies can be waited for.
+// Whatever computes has ended, or comes before in the queue, when it was issued; only exchanges and copies can be
+// waited for.
 void Interpreter::wait_for_dependencies(const Instruction& instruction) {
   for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
     const Dependency& dependency = instruction.dependencies[d];

@@ -14,8 +14,8 @@
 namespace hdpsim::kernels::exec {
 
 /// The end of a step (ZeRO-1, Rajbhandari et al. 2020): every rank of the pool updates its share of all parameters, of
-/// which it alone keeps the master weights and the moments, fp32; parameters are elements of the backend. The shares are equal; the last may reach beyond the
-/// parameters.
+/// which it alone keeps the master weights and the moments, fp32; parameters are elements of the backend. The shares
+/// are equal; the last may reach beyond the parameters.
 class ShardedAdam {
  public:
   ShardedAdam(Backend& backend, Transport& transport, const ParameterLayout& layout, const TrainingOptions& options);

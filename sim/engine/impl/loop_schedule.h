@@ -21,9 +21,9 @@ struct BodyRange {
 
 using TransferTime = std::function<Duration(Bytes)>;
 
-/// Runs a range of a block's body, all iterations, on the streams of one device of the given speed. Without copies to the
-/// host and collectives over the pool the iterations owe each other nothing and one pass is enough. O(instructions x
-/// passes).
+/// Runs a range of a block's body, all iterations, on the streams of one device of the given speed. Without copies to
+/// the host and collectives over the pool the iterations owe each other nothing and one pass is enough. O(instructions
+/// x passes).
 [[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
 /// One iteration alone.

@@ -46,9 +46,9 @@ struct NaiveOptions {
 /// turn, so that one pipeline keeps one length level; here micro-batches, longest first, go to waves (Waves), and in
 /// every wave the longest to the least loaded of the ranks that are free in it. So micro-batches of similar time run at
 /// the same position of all pipelines, and follow each other in each; and where waves are full, rings stand at one
-/// position on all their ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not fill the
-/// pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all share, so
-/// that none can deadlock, with stages or without.
+/// position on all their ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not fill
+/// the pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all
+/// share, so that none can deadlock, with stages or without.
 enum class Balance { dp, pp };
 struct BalanceOptions {
   std::int64_t buckets =
@@ -59,8 +59,8 @@ struct BalanceOptions {
   std::optional<Balance> balance;
   bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
   bool pack_groups = true;  ///< Whether short sequences may join rings.
-  /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more than ceil(s / C) ranks, as long as its
-  /// transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
+  /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more than ceil(s
+  /// / C) ranks, as long as its transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);

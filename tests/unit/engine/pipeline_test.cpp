@@ -119,8 +119,8 @@ TEST_CASE("ZB-H1: the bubble is (p - 1)(tF + tB - 2 tW)", "[engine][pipeline]") 
   }
 }
 
-// Attention takes a picosecond a pair forward and two backward, everything else nothing: a span of 1000 tokens is 1, one
-// of 1733 tokens 3 (in units of 1000 x 1001 / 2 ps), forward on either of two stages of one layer.
+// Attention takes a picosecond a pair forward and two backward, everything else nothing: a span of 1000 tokens is 1,
+// one of 1733 tokens 3 (in units of 1000 x 1001 / 2 ps), forward on either of two stages of one layer.
 //   stage 0:  F0 [0, 1]  F1 [1, 4]  B0 [4, 6]           B1 [13, 19]
 //   stage 1:             F0 [1, 2]  B0 [2, 4]  F1 [4, 7]  B1 [7, 13]
 TEST_CASE("1F1B with unequal micro-batches waits where the hand-made schedule waits", "[engine][pipeline]") {

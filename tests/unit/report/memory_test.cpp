@@ -94,9 +94,9 @@ TEST_CASE("offload moves all but two layers to the host", "[memory]") {
 
 TEST_CASE("offload and recomputation free what ByteScale published, within 10 % of the memory that is left",
           "[memory]") {
-  // ByteScale (arXiv 2502.21231), offload of 64K tokens of LLaMA-7B, in GB by offload ratio, and full recomputation. The
-  // mesh is not published; tp 8 is read from the slope. What else was in those 59 GB is not known, so only what is saved
-  // is predicted.
+  // ByteScale (arXiv 2502.21231), offload of 64K tokens of LLaMA-7B, in GB by offload ratio, and full recomputation.
+  // The mesh is not published; tp 8 is read from the slope. What else was in those 59 GB is not known, so only what is
+  // saved is predicted.
   Diagnostics diagnostics;
   const auto llama = load_model_preset("llama-7b", HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics);
   REQUIRE(llama);

@@ -125,7 +125,8 @@ TEST_CASE("parameters on a device are the master weights rounded to bf16, and mo
   Plan plan = hand_plan(2, 1, lengths, {{{0, 1}, {0, 1, 2, 3, 4, 5}}});
   std::vector<Plan> plans(12, plan);
   for (std::size_t step = 0; step < plans.size(); ++step) plans[step].step = static_cast<std::int64_t>(step);
-  // A norm's weight is 1, from which bf16 knows no number nearer than 2^-8 below: steps of a quarter of that must add up.
+  // A norm's weight is 1, from which bf16 knows no number nearer than 2^-8 below: steps of a quarter of that must add
+  // up.
   const TrainingOptions options{.adam = {.rate = 1.0F / 1024, .beta1 = 0.9F, .beta2 = 0.95F}};
   const Training trained = train_on_device(model, plans, *tokens, {}, {.element = Element::bf16}, options);
   for (const float value : trained.parameters) REQUIRE(cuda::to_float(cuda::to_bf16(value)) == value);
