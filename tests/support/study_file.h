@@ -9,6 +9,7 @@
 
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim::test {
 
@@ -28,18 +29,11 @@ plans: [static, hdp-naive]
 /// A study file that is gone after the test.
 class StudyFile {
  public:
-  explicit StudyFile(const std::string& text) : folder_(std::filesystem::temp_directory_path() / "hdpsim_study_test") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    add("study.yaml", text);
-  }
-  StudyFile(const StudyFile&) = delete;
-  StudyFile& operator=(const StudyFile&) = delete;
-  ~StudyFile() { std::filesystem::remove_all(folder_); }
+  explicit StudyFile(const std::string& text) { add("study.yaml", text); }
 
-  void add(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  [[nodiscard]] std::string path() const { return (folder_ / "study.yaml").string(); }
-  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+  void add(const std::string& name, const std::string& text) const { std::ofstream(folder() / name) << text; }
+  [[nodiscard]] std::string path() const { return (folder() / "study.yaml").string(); }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
   [[nodiscard]] Study load(const std::vector<std::string>& overrides = {}) const {
     Catalog catalog(HDPSIM_SOURCE_DIR);
@@ -59,7 +53,7 @@ class StudyFile {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 using Problems = std::vector<std::string>;
