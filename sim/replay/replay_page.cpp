@@ -14,21 +14,9 @@
 namespace hdpsim {
 namespace {
 
-constexpr char head[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<style>
-body { font: 15px/1.45 sans-serif; color: #222; background: #fff; }
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
-th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+constexpr char style[] = R"(th, td { white-space: nowrap; }
 svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: #555; }
 .mean { fill: none; stroke-width: 1.5; } .band { opacity: 0.2; stroke: none; } .axis { stroke: #ccc; }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
-</style>
 )";
 
 // Told apart by people who see colours differently too (Paul Tol's bright scheme).
@@ -159,9 +147,7 @@ std::string worst_steps(const ReplayResult& result) {
 }  // namespace
 
 std::string replay_page(const ReplayResult& result) {
-  const std::string title = escaped_markup(result.study);
-  return fmt::format("{}<title>{}</title>\n</head>\n<body>\n<h1>{}</h1>\n<p>{}</p>\n", head, title, title,
-                     escaped_markup(result.setting)) +
+  return page_beginning(result.study, style) + fmt::format("<p>{}</p>\n", escaped_markup(result.setting)) +
          plans_table(result) + times_chart(result) + lengths_chart(result) + leads(result) + worst_steps(result) +
          fmt::format("<p>Costs: {}.</p>\n</body>\n</html>\n", escaped_markup(result.profile));
 }

@@ -12,21 +12,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr char head[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<style>
-body { font: 15px/1.45 sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
-th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-.predicted { fill: #4477aa; }
+constexpr char style[] = R"(.predicted { fill: #4477aa; }
 .measured { fill: #ee6677; }
-p.note { color: #555; }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
-</style>
 )";
 
 constexpr double bar_width = 260;
@@ -126,8 +113,7 @@ std::string ranks(const Comparison& plan) {
 }  // namespace
 
 std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans) {
-  const std::string name = escaped_markup(title);
-  std::string page = fmt::format("{}<title>{}</title>\n</head>\n<body>\n<h1>{}</h1>\n", head, name, name);
+  std::string page = page_beginning(title, style);
   page +=
       "<p class=\"note\">The upper bar is predicted, the lower one measured; errors are relative to what was "
       "measured.</p>\n";

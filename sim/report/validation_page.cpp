@@ -11,28 +11,10 @@
 namespace hdpsim {
 namespace {
 
-constexpr char head[] = R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Predicted against published</title>
-<style>
-body { font: 15px/1.45 sans-serif; color: #222; background: #fff; }
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 0.5rem 0 1.5rem; }
-th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd; }
-th:first-child, td:first-child { text-align: left; }
-td.source { text-align: left; color: #555; font-size: 85%; }
+constexpr char style[] = R"(td.source { text-align: left; color: #555; font-size: 85%; }
 svg text { font: 12px sans-serif; fill: #555; }
 circle { fill: #4477aa; fill-opacity: 0.6; }
 line.equal { stroke: #222; } line.near { stroke: #bbb; stroke-dasharray: 4 3; } rect { fill: none; stroke: #bbb; }
-p.note { color: #555; }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
-</style>
-</head>
-<body>
-<h1>Predicted against published</h1>
 )";
 
 constexpr double side = 320;
@@ -157,7 +139,7 @@ std::string quantity_section(const std::string& quantity, const Rows& rows) {
 std::string validation_page(const std::vector<ValidationRow>& rows) {
   Rows all;
   for (const ValidationRow& row : rows) all.push_back(&row);
-  std::string page = head;
+  std::string page = page_beginning("Predicted against published", style);
   page += errors_table(summarize(rows));
   page += fmt::format(
       "<p class=\"note\">Median, mean and worst are of absolute errors; the bias is the median error with its sign. In "
