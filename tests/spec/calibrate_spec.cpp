@@ -19,10 +19,6 @@ constexpr char study_on_it[] =
     "data: {lengths: {preset: github}, context: 2Ki, tokens_per_step: 8Ki, steps: 1}\nmesh: {tp: 1, capacity: 1Ki}\n"
     "plans: [static, hdp-balance]\n";
 
-std::int64_t lines_of(const std::string& text) {
-  return std::count(text.begin(), text.end(), '\n');
-}
-
 TEST_CASE("a calibration of this CPU writes a profile that studies and reports can use", "[calibrate]") {
   const Workplace here;
   const Outcome outcome = here.hdpsim(short_calibration);
@@ -55,14 +51,14 @@ TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --res
   const fs::path samples = here.folder() / "it.samples.jsonl";
   Background calibration(here, arguments);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (lines_of(text_of_file(samples)) < 5 && std::chrono::steady_clock::now() < give_up) {
+  while (line_count(text_of_file(samples)) < 5 && std::chrono::steady_clock::now() < give_up) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   calibration.send(SIGINT);
   REQUIRE(calibration.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "it.yaml"));
   const std::string kept = text_of_file(samples);
-  CHECK(lines_of(kept) >= 5);
+  CHECK(line_count(kept) >= 5);
 
   const Outcome resumed = here.hdpsim("calibrate --backend cpu --time-limit 6s --out it.yaml --resume");
   CAPTURE(resumed.err);
@@ -70,7 +66,7 @@ TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --res
   CHECK(fs::exists(here.folder() / "it.yaml"));
   const std::string all = text_of_file(samples);
   CHECK((all.starts_with(kept)));
-  CHECK(lines_of(all) > lines_of(kept));
+  CHECK(line_count(all) > line_count(kept));
 
   const Outcome other = here.hdpsim("calibrate --backend cpu --quick --out it.yaml --resume");
   CHECK(other.code == 2);

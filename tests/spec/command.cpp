@@ -10,6 +10,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/catch.h"
+
 namespace hdpsim::spec {
 namespace {
 
@@ -80,6 +82,17 @@ std::string golden(const std::string& name, const std::string& text) {
   const fs::path path = fs::path(HDPSIM_SOURCE_DIR) / "tests/golden" / name;
   if (std::getenv("HDPSIM_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
   return text_of_file(path);
+}
+
+std::int64_t line_count(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+void check_same_file(const Workplace& here, const std::string& one, const std::string& other) {
+  CAPTURE(one, other);
+  const std::string text = here.read(one);
+  CHECK_FALSE(text.empty());
+  CHECK((text == here.read(other)));  // not printed: they are long
 }
 
 std::vector<std::string> files_in(const fs::path& folder) {

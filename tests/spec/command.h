@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -51,6 +52,10 @@ class Background {
 [[nodiscard]] std::string text_of_file(const fs::path& path);
 /// The text of tests/golden/`name`. With HDPSIM_UPDATE_GOLDEN=1 in the environment it is first replaced by `text`.
 [[nodiscard]] std::string golden(const std::string& name, const std::string& text);
+/// Ends of lines.
+[[nodiscard]] std::int64_t line_count(const std::string& text);
+/// Checks that two files of a workplace have the same text, and some.
+void check_same_file(const Workplace& here, const std::string& one, const std::string& other);
 /// Sorted names of the regular files of a folder.
 [[nodiscard]] std::vector<std::string> files_in(const fs::path& folder);
 

@@ -17,16 +17,7 @@ constexpr char short_replay[] = "replay configs/studies/tiny.yaml --point 1 --st
 constexpr const char* files[] = {"steps.csv", "windows.csv", "replay.json", "replay.html", "study.yaml"};
 
 void check_same_files(const Workplace& here, const std::string& folder, const std::string& other) {
-  for (const char* name : files) {
-    CAPTURE(name);
-    const std::string text = here.read(folder + "/" + name);
-    CHECK_FALSE(text.empty());
-    CHECK((text == here.read(other + "/" + name)));  // not printed: they are long
-  }
-}
-
-std::int64_t lines_of(const std::string& text) {
-  return std::count(text.begin(), text.end(), '\n');
+  for (const char* name : files) check_same_file(here, folder + "/" + name, other + "/" + name);
 }
 
 TEST_CASE("a replay has the same bytes whatever the number of jobs, and a row a plan and step", "[replay]") {
@@ -36,8 +27,8 @@ TEST_CASE("a replay has the same bytes whatever the number of jobs, and a row a 
   REQUIRE(three.code == 0);
   check_same_files(here, "one", "three");
   CHECK((three.out == here.read("one/steps.csv")));
-  CHECK(lines_of(three.out) == 1 + 24 * 3);
-  CHECK(lines_of(here.read("one/windows.csv")) == 1 + 5 * 3);  // of steps 0-4, 5-9, 10-14, 15-19, 20-23
+  CHECK(line_count(three.out) == 1 + 24 * 3);
+  CHECK(line_count(here.read("one/windows.csv")) == 1 + 5 * 3);  // of steps 0-4, 5-9, 10-14, 15-19, 20-23
 }
 
 TEST_CASE("the step times of a replay are those of the study", "[replay]") {
@@ -177,7 +168,7 @@ TEST_CASE("Ctrl-C ends a replay, which then goes on", "[replay]") {
   CHECK(replay.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "out/replay.json"));
   CHECK_FALSE(fs::exists(here.folder() / "out/steps.csv"));
-  CHECK(lines_of(here.read("out/steps.csv.part")) % 3 == 1);  // the header and whole steps
+  CHECK(line_count(here.read("out/steps.csv.part")) % 3 == 1);  // the header and whole steps
 }
 
 }  // namespace

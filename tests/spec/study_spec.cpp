@@ -18,16 +18,7 @@ constexpr const char* stable_files[] = {"result.json", "runs.csv",   "steps.csv"
                                         "links.csv",   "memory.csv", "study.yaml"};
 
 void check_same_results(const Workplace& here, const std::string& folder, const std::string& other) {
-  for (const char* name : stable_files) {
-    CAPTURE(name);
-    const std::string text = here.read(folder + "/" + name);
-    CHECK_FALSE(text.empty());
-    CHECK((text == here.read(other + "/" + name)));  // not printed: they are long
-  }
-}
-
-std::int64_t lines_of(const std::string& text) {
-  return std::count(text.begin(), text.end(), '\n');
+  for (const char* name : stable_files) check_same_file(here, folder + "/" + name, other + "/" + name);
 }
 
 TEST_CASE("the table of the tiny study is the golden one", "[study]") {
@@ -70,7 +61,7 @@ TEST_CASE("a resumed study simulates only what is missing and gives the same byt
 
   const Outcome resumed = here.hdpsim(fmt::format("{} --out half --resume", tiny));
   CHECK(resumed.code == 0);
-  CHECK(lines_of(resumed.err) == 3);  // a line for every run that is simulated
+  CHECK(line_count(resumed.err) == 3);  // a line for every run that is simulated
   check_same_results(here, "whole", "half");
   CHECK(files_in(here.folder() / "half/runs") == runs);
 }
@@ -127,7 +118,7 @@ TEST_CASE("with noise, failures, loading and intervals results have the same byt
   REQUIRE(here.hdpsim(study + " --jobs 4 --out four").code == 0);
   check_same_results(here, "one", "four");
   fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
-  CHECK(lines_of(here.hdpsim(study + " --out four --resume").err) == 1);
+  CHECK(line_count(here.hdpsim(study + " --out four --resume").err) == 1);
   check_same_results(here, "one", "four");
   REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
   check_same_results(here, "one", "again");
@@ -166,7 +157,7 @@ TEST_CASE("beside other jobs results have the same bytes too, whatever the numbe
   check_same_results(here, "one", "four");
   fs::remove(here.folder() / "four/runs" / files_in(here.folder() / "four/runs").front());
   const Outcome resumed = here.hdpsim(fmt::format("{} --out four --resume", two_jobs));
-  CHECK(lines_of(resumed.err) == 1);
+  CHECK(line_count(resumed.err) == 1);
   check_same_results(here, "one", "four");
   REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
   check_same_results(here, "one", "again");
@@ -198,11 +189,11 @@ TEST_CASE("runs of another study are not taken, those of a point that both have 
   REQUIRE(here.hdpsim(fmt::format("{} --out results", tiny)).code == 0);
   const Outcome other = here.hdpsim(fmt::format("{} --out results --resume --set data.seed=2", tiny));
   CHECK(other.code == 0);
-  CHECK(lines_of(other.err) == 6);
+  CHECK(line_count(other.err) == 6);
   const Outcome added =
       here.hdpsim(fmt::format("{} --out results --resume --set 'sweep.data.context=[32Ki, 64Ki]'", tiny));
   CHECK(added.code == 0);
-  CHECK(lines_of(added.err) == 3);
+  CHECK(line_count(added.err) == 3);
 }
 
 TEST_CASE("a study that is told to stop keeps its finished runs and nothing half-written", "[study]") {
@@ -227,7 +218,7 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
   for (const std::string& name : kept) CHECK(name.ends_with(".json"));
   const Outcome rest = here.hdpsim("study long.yaml --out results --resume --set 'sweep.data.steps=[1, 2]'");
   CHECK(rest.code == 0);
-  CHECK(lines_of(rest.err) == 2);
+  CHECK(line_count(rest.err) == 2);
 }
 
 TEST_CASE("the resolved study gives the same results again", "[study]") {
@@ -269,10 +260,10 @@ TEST_CASE("every format says the same", "[study]") {
   REQUIRE(here.hdpsim(fmt::format("{} --out results", tiny)).code == 0);
   CHECK(here.hdpsim(fmt::format("{} --format csv", tiny)).out == here.read("results/runs.csv"));
   CHECK(here.hdpsim(fmt::format("{} --format json", tiny)).out == here.read("results/result.json"));
-  CHECK(lines_of(here.read("results/runs.csv")) == 1 + 6);
-  CHECK(lines_of(here.read("results/steps.csv")) == 1 + 6 * 4);
-  CHECK(lines_of(here.read("results/ranks.csv")) == 1 + 6 * 16);
-  CHECK(lines_of(here.read("results/timing.csv")) == 1 + 6);
+  CHECK(line_count(here.read("results/runs.csv")) == 1 + 6);
+  CHECK(line_count(here.read("results/steps.csv")) == 1 + 6 * 4);
+  CHECK(line_count(here.read("results/ranks.csv")) == 1 + 6 * 16);
+  CHECK(line_count(here.read("results/timing.csv")) == 1 + 6);
 }
 
 TEST_CASE("a trace of lengths is replayed step by step", "[study]") {
