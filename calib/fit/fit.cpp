@@ -52,6 +52,7 @@ class Fitter {
     if (samples_.launch_s > 0) {
       profile_.overheads.kernel_launch = {Duration::seconds(samples_.launch_s), "the smallest kernel there is"};
     }
+    profile_.element_bytes = samples_.circumstances.element_bytes;
     profile_.backward_ring = {4, "the kernels of this project sum gradients of keys and values in fp32"};
     return std::move(profile_);
   }

@@ -79,7 +79,8 @@ struct Circumstances {
       0;  ///< Of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
   double memory_bandwidth = 0;  ///< B/s: data sheet, or measured by a copy where there is none.
   std::string peak_source;
-  double hand_over_s = 0;  ///< Of a cache line from core to core and back, on a CPU of several cores; else 0.
+  double hand_over_s = 0;          ///< Of a cache line from core to core and back, on a CPU of several cores; else 0.
+  std::int64_t element_bytes = 2;  ///< Of what the kernels take and make: bf16 2, fp32 4.
   std::int64_t attention_tile_queries = 128;
   std::int64_t attention_tile_keys = 128;
   std::int64_t gemm_tile_m = 128;

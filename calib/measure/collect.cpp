@@ -91,6 +91,20 @@ Samples collect(const Circumstances& circumstances, const std::vector<Measuremen
   return samples;
 }
 
+std::vector<Subject> subjects_of(const Samples& samples) {
+  std::vector<Subject> subjects;
+  for (const AttentionTiming& sample : samples.attention) subjects.emplace_back(sample.op);
+  for (const GemmTiming& sample : samples.gemm) subjects.emplace_back(sample.op);
+  for (const MemoryBoundTiming& sample : samples.memory_bound) {
+    subjects.emplace_back(MemoryBoundSubject{sample.kernel, sample.bytes});
+  }
+  for (const CopyTiming& sample : samples.copies) subjects.emplace_back(CopySubject{sample.kind, sample.bytes});
+  for (const MessageTiming& sample : samples.messages) {
+    subjects.emplace_back(MessageSubject{sample.kind, sample.ranks, sample.bytes});
+  }
+  return subjects;
+}
+
 std::vector<std::string> leave_out_thin_curves(Samples& samples) {
   std::vector<std::string> left_out;
   leave_out(samples.attention, attention_curve, left_out);

@@ -13,6 +13,9 @@ namespace hdpsim::calib {
 /// apart. Subjects keep the order in which they were first measured in `measurements`.
 [[nodiscard]] Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements);
 
+/// What the samples are of, interference apart.
+[[nodiscard]] std::vector<Subject> subjects_of(const Samples& samples);
+
 /// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves
 /// behind that was cut short: no fit is better than one through two points. Returns what was taken out and how many
 /// samples it had, for people.

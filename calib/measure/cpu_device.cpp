@@ -91,6 +91,7 @@ class CpuDevice final : public Device {
     found.gemm_tile_m = gemm_tile;
     found.gemm_tile_n = gemm_tile;
     found.clocks = info.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info.clock_mhz) : "not fixed";
+    found.element_bytes = static_cast<std::int64_t>(kernels::element_bytes(backend_->element()));
     found.instruction_set = info.instruction_set;
     return found;
   }

@@ -61,6 +61,7 @@ class CudaDevice final : public Device {
     found.driver = info_.driver;
     found.cuda = info_.cuda;
     found.clocks = info_.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info_.clock_mhz) : "not fixed";
+    found.element_bytes = static_cast<std::int64_t>(kernels::element_bytes(backend_->element()));
     found.instruction_set = info_.instruction_set;
     return found;
   }

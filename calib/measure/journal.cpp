@@ -29,6 +29,7 @@ void each_field(Json_& json, Circumstances_& c, const Field& field) {
   field(json, "memory_bandwidth", c.memory_bandwidth);
   field(json, "peak_source", c.peak_source);
   field(json, "hand_over_s", c.hand_over_s);
+  field(json, "element_bytes", c.element_bytes);
   field(json, "attention_tile_queries", c.attention_tile_queries);
   field(json, "attention_tile_keys", c.attention_tile_keys);
   field(json, "gemm_tile_m", c.gemm_tile_m);

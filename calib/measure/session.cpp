@@ -52,18 +52,22 @@ constexpr int most_pauses = 300;
 // two speeds, a few more seldom do.
 constexpr std::size_t least_message_rounds = 5;
 
+// What is left of the time limit then is for the doubtful.
+constexpr double settled_share = 0.9;
+constexpr int most_rounds_of_doubt = 6;
+
 constexpr int no_level = -1;  // of rounds that repeat what is unsettled, whatever its level
 
 class Session {
  public:
   Session(Device& device, const std::vector<Planned>& plan, Journal& journal, const SessionOptions& options)
       : device_(device), plan_(plan), journal_(journal), options_(options), medians_(plan.size()) {
-    std::map<std::string, std::size_t> index_of;
-    for (std::size_t index = 0; index < plan.size(); ++index)
-      index_of.emplace(subject_text(plan[index].subject), index);
+    for (std::size_t index = 0; index < plan.size(); ++index) {
+      index_of_.emplace(subject_text(plan[index].subject), index);
+    }
     for (const Measurement& measurement : journal.measurements()) {
-      const auto found = index_of.find(subject_text(measurement.subject));
-      if (found != index_of.end()) medians_[found->second].emplace(measurement.round, measurement.timing.median_s);
+      const auto found = index_of_.find(subject_text(measurement.subject));
+      if (found != index_of_.end()) medians_[found->second].emplace(measurement.round, measurement.timing.median_s);
     }
   }
 
@@ -79,8 +83,15 @@ class Session {
     const std::size_t regular = done_ + missing.size();
     const bool complete = measure_all(missing);
     result_.left_out = regular - done_;
-    for (int round = options_.rounds; complete && round < options_.most_rounds; ++round) {
-      if (!repeat_unsettled(round)) break;
+    if (complete) {
+      deadline_s_ = settled_share * options_.time_limit_s;
+      for (int round = options_.rounds; round < options_.most_rounds; ++round) {
+        if (!repeat_unsettled(round)) break;
+      }
+      deadline_s_ = options_.time_limit_s;
+      for (int round = 0; round < most_rounds_of_doubt && !result_.stopped; ++round) {
+        if (!repeat_doubtful(options_.most_rounds + round)) break;
+      }
     }
     result_.unsettled = unsettled().size();
     return std::move(result_);
@@ -88,7 +99,7 @@ class Session {
 
  private:
   [[nodiscard]] double elapsed_s() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  [[nodiscard]] bool out_of_time() const { return options_.time_limit_s > 0 && elapsed_s() >= options_.time_limit_s; }
+  [[nodiscard]] bool out_of_time() const { return deadline_s_ > 0 && elapsed_s() >= deadline_s_; }
 
   void tell(const Planned& planned) const {
     const double speed = expected_done_s_ > 0 ? elapsed_s() / expected_done_s_ : 1;
@@ -138,6 +149,17 @@ class Session {
       if (!medians_[index].contains(round)) again.emplace_back(index, round);
     }
     return measure_all(again);
+  }
+
+  /// False if there was nothing, too.
+  bool repeat_doubtful(int round) {
+    std::vector<std::pair<std::size_t, int>> again;
+    for (const Subject& subject : options_.doubtful(journal_)) {
+      const auto found = index_of_.find(subject_text(subject));
+      if (found != index_of_.end() && !medians_[found->second].contains(round))
+        again.emplace_back(found->second, round);
+    }
+    return !again.empty() && measure_all(again);
   }
 
   // The rounds of the first level are over within a minute, and if it was a slow one they agree about that.
@@ -197,8 +219,10 @@ class Session {
   const std::vector<Planned>& plan_;
   Journal& journal_;
   const SessionOptions& options_;
-  std::vector<std::map<int, double>> medians_;  ///< By subject of the plan and round, in seconds.
+  std::map<std::string, std::size_t> index_of_;  ///< By text: of the plan.
+  std::vector<std::map<int, double>> medians_;   ///< By subject of the plan and round, in seconds.
   Clock::time_point start_ = Clock::now();
+  double deadline_s_ = options_.time_limit_s;
   std::size_t done_ = 0;
   std::size_t total_ = 0;
   double expected_left_s_ = 0;

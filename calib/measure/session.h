@@ -29,6 +29,8 @@ struct SessionOptions {
   double agreement = 0.01;  ///< Two rounds agree if their medians differ by less than this share.
   std::uint64_t seed = 1;
   double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
+  /// Asked when all else is measured, until it names nothing or time is up: what of the plan to measure once more.
+  std::function<std::vector<Subject>(const Journal&)> doubtful = [](const Journal&) { return std::vector<Subject>{}; };
   std::function<bool()> stop = [] { return false; };
   std::function<void(const Progress&)> report = [](const Progress&) {};
 };
@@ -47,6 +49,7 @@ struct SessionResult {
 /// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left
 /// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both;
 /// and once more to what was measured first, whose rounds lie so close to each other that one thing may disturb all.
+/// The last tenth of the time limit is for what is doubtful.
 /// What the device is not ready for waits until it is as found again, behind everything else, and for at most half a
 /// minute behind nothing.
 /// Errors of the device pass through; the journal keeps what there is.

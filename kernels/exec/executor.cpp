@@ -316,14 +316,14 @@ struct Executor::Parts {
 
 LoweringOptions lowering_for(Element kind, const Transformer& model, const Mesh& mesh, Recompute recompute,
                              const PipelineOptions& pipeline) {
-  const auto element = static_cast<std::int64_t>(element_bytes(kind));
-  return {.model = model,
-          .mesh = mesh,
-          .dkv_bytes_per_element = sizeof(float),
-          .bytes_per_element = element,
-          .separate_merge = false,
-          .recompute = recompute,
-          .pipeline = pipeline};
+  LoweringOptions options{.model = model,
+                          .mesh = mesh,
+                          .dkv_bytes_per_element = sizeof(float),
+                          .separate_merge = false,
+                          .recompute = recompute,
+                          .pipeline = pipeline};
+  options.model.element_bytes = static_cast<std::int64_t>(element_bytes(kind));
+  return options;
 }
 
 Executor::Executor(const JobDevice& device, const Transformer& model, const TrainingOptions& options) {

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "calib/fit/doubts.h"
 #include "calib/fit/fit.h"
 #include "calib/fit/report.h"
 #include "calib/measure/collect.h"
@@ -111,6 +112,15 @@ fs::path profile_path(const CalibrateOptions& options, const std::string& device
   return out / ((options.name.empty() ? default_name(device) : options.name) + ".yaml");
 }
 
+// What is further above the fit has been disturbed in all rounds, or the fit is wrong: more rounds tell.
+constexpr double doubtful_share = 0.025;
+
+std::vector<calib::Subject> doubtful(const calib::Journal& journal) {
+  calib::Samples samples = calib::collect(journal.circumstances(), journal.measurements());
+  (void)calib::leave_out_thin_curves(samples);
+  return calib::subjects_of(calib::slower_than_fitted(samples, calib::fit_profile(samples), doubtful_share));
+}
+
 calib::SessionResult measure(calib::Device& device, calib::Journal& journal, const calib::Wishes& wished) {
   const calib::DeviceSpeed speed = device.speed(journal.circumstances());
   const calib::Wishes wishes = calib::wishes_on(speed, wished);
@@ -124,6 +134,7 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
                              .most_rounds = wishes.most_rounds,
                              .seed = wishes.seed,
                              .time_limit_s = wishes.time_limit_s,
+                             .doubtful = doubtful,
                              .stop = [] { return stop_signal() != 0; },
                              .report = [&](const calib::Progress& progress) { display.show(progress); }});
 }

@@ -1,5 +1,7 @@
 #include "sim/cost/cost_model.h"
 
+#include <algorithm>
+
 #include "sim/cost/impl/fitted.h"
 #include "sim/cost/impl/scaled.h"
 #include "sim/cost/impl/table.h"
@@ -19,6 +21,17 @@ std::string_view evidence_name(Evidence evidence) {
       return "formula";
   }
   return "";
+}
+
+Estimate CostModel::linear(const LinearPart& part) const {
+  Estimate sum{Duration{}, Evidence::measured};
+  const auto add = [&](const Estimate& estimate) {
+    sum.time += estimate.time;
+    sum.evidence = std::max(sum.evidence, estimate.evidence);
+  };
+  for (const Gemm& product : part.gemms) add(gemm(product));
+  for (const MemoryBound& kernels : part.memory_bound) add(memory_bound(kernels));
+  return sum;
 }
 
 std::int64_t CostModel::kernels(const Attention& op) const {

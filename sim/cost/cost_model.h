@@ -6,6 +6,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/operation.h"
+#include "sim/model/work.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
@@ -30,6 +31,8 @@ class CostModel {
   [[nodiscard]] virtual Estimate gemm(const Gemm& op) const = 0;
   [[nodiscard]] virtual Estimate attention(const Attention& op) const = 0;
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
+  /// All kernels of a stretch one after another. The weakest evidence of its parts: a sum is known no better than that.
+  [[nodiscard]] Estimate linear(const LinearPart& part) const;
   /// Kernels that a host has to issue for it. FlashAttention: one forward; backward the rows' products of output and
   /// gradient, the gradients, and those of the queries from their fp32 sums (flash_bwd_launch_template.h).
   [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const;

@@ -41,7 +41,7 @@ class Pricer {
     const MicroBatchProgram& program = priced_.program;
     switch (instruction.opcode) {
       case Opcode::dense:
-        return dense(program.dense[instruction.work]);
+        return machine_.cost->linear(program.dense[instruction.work]);
       case Opcode::attention:
         return machine_.cost->attention(program.attention[instruction.work]);
       case Opcode::merge:
@@ -76,7 +76,7 @@ class Pricer {
 
   // Odd shapes may make an even share the slower one.
   [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
-    return std::max(Duration{}, dense(wait.slowest).time - dense(wait.even).time);
+    return std::max(Duration{}, machine_.cost->linear(wait.slowest).time - machine_.cost->linear(wait.even).time);
   }
 
   // A collective C and its product G in tp chunks each, one chunk of the one beside the chunk of the other before it,
@@ -126,20 +126,7 @@ class Pricer {
     if (instruction.opcode == Opcode::attention) return machine_.cost->kernels(program.attention[instruction.work]);
     if (instruction.opcode == Opcode::expert_wait) return 0;
     if (instruction.opcode != Opcode::dense) return 1;
-    const LinearPart& part = program.dense[instruction.work];
-    return std::ssize(part.gemms) + part.memory_bound.kernels;
-  }
-
-  // The weakest evidence of its parts: a sum is known no better than that.
-  Estimate dense(const LinearPart& part) const {
-    Estimate sum{Duration{}, Evidence::measured};
-    const auto add = [&](const Estimate& estimate) {
-      sum.time += estimate.time;
-      sum.evidence = std::max(sum.evidence, estimate.evidence);
-    };
-    for (const Gemm& gemm : part.gemms) add(machine_.cost->gemm(gemm));
-    if (part.memory_bound.kernels > 0) add(machine_.cost->memory_bound(part.memory_bound));
-    return sum;
+    return program.dense[instruction.work].launches();
   }
 
   PricedProgram& priced_;

@@ -227,10 +227,7 @@ double World::expert_layer_seconds(const Transformer& model, std::int64_t capaci
   ExpertTokens group = tokens_inside(capacity, tp, std::min(layout.ep, tp));
   group.all *= expert_ranks(layout.ep, tp);
   double seconds = 0;
-  const auto add = [&](const LinearPart& part, double times) {
-    for (const Gemm& gemm : part.gemms) seconds += times * cost.gemm(gemm).time.seconds();
-    if (part.memory_bound.kernels > 0) seconds += times * cost.memory_bound(part.memory_bound).time.seconds();
-  };
+  const auto add = [&](const LinearPart& part, double times) { seconds += times * cost.linear(part).time.seconds(); };
   for (const ExpertStep& step : expert_layer({model, layout, tp, capacity, group}, direction)) {
     if (const auto* part = std::get_if<LinearPart>(&step)) {
       add(*part, 1);
@@ -260,8 +257,7 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
   double dense = 0;
   double area = 0;
   const auto add_dense = [&](const LinearPart& part, double times) {
-    for (const Gemm& gemm : part.gemms) dense += times * cost.gemm(gemm).time.seconds();
-    dense += times * cost.memory_bound(part.memory_bound).time.seconds();
+    dense += times * cost.linear(part).time.seconds();
   };
   const auto with_experts = static_cast<double>(expert_layers(model, 0, model.layers)) / stages;
   const Transformer dense_model = with_dense_layers(model);

@@ -11,7 +11,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t bf16 = 2;
 constexpr std::int64_t fp32 = 4;
 
 std::int64_t divided(std::int64_t count, std::int64_t by) {
@@ -37,10 +36,7 @@ class Part {
     part_.gemms.push_back({forward.k, forward.n, forward.m});
   }
 
-  void kernels(std::int64_t bytes, std::int64_t count) {
-    part_.memory_bound.traffic += Bytes(bytes);
-    part_.memory_bound.kernels += count;
-  }
+  void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
 
   // An MLP of inner width `width` on so many rows, its activation apart.
   void mlp(const Transformer& model, std::int64_t rows, std::int64_t width) {
@@ -51,11 +47,8 @@ class Part {
     product(is_forward ? down : inner);
   }
 
-  // Gate and up (or one) in, one out; backward: what it read and the gradient in, as many gradients out.
   void activation(const Transformer& model, std::int64_t rows, std::int64_t width) {
-    const std::int64_t read = inner_products(model);
-    const bool is_forward = part_.direction == Direction::forward;
-    kernels((is_forward ? read + 1 : 2 * read + 1) * rows * width * bf16, 1);
+    part_.add(hdpsim::activation(model, rows, width, part_.direction));
   }
 
   [[nodiscard]] LinearPart take() { return std::move(part_); }
@@ -148,7 +141,7 @@ double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout) {
 }
 
 Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
-  return Bytes(std::max(rows.sent, rows.received()) * model.hidden * bf16);
+  return Bytes(std::max(rows.sent, rows.received()) * model.hidden * model.element_bytes);
 }
 
 std::int64_t expert_parameter_count(const Transformer& model) {
@@ -205,7 +198,7 @@ LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction 
 
 LinearPart permutation_work(const Transformer& model, std::int64_t tokens, Direction direction) {
   Part part(direction);
-  part.kernels((1 + model.moe->experts_per_token) * tokens * model.hidden * bf16, 1);
+  part.kernels((1 + model.moe->experts_per_token) * tokens * model.hidden * model.element_bytes, 1);
   return part.take();
 }
 
@@ -219,7 +212,7 @@ LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>
     if (each > 0) part.mlp(model, each, width);
   }
   part.activation(model, all, width);
-  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * model.hidden * bf16, 2);
+  if (sorted && rows.size() > 1) part.kernels(2 * 2 * all * model.hidden * model.element_bytes, 2);
   return part.take();
 }
 

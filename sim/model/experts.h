@@ -56,7 +56,7 @@ struct ExpertRows {
 /// Rows of the fullest device for one of an even share; below 1 if all devices drop copies.
 [[nodiscard]] double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout);
 
-/// Bytes (bf16) of the all-to-all that brings copies to their experts or back, as nccl-tests counts them: what the
+/// Bytes of the all-to-all that brings copies to their experts or back, as nccl-tests counts them: what the
 /// device with most to send or to receive sends or receives, its own part included. Its pace is that of this device.
 [[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows);
 
@@ -77,7 +77,7 @@ struct LayerRun {
 [[nodiscard]] Transformer with_dense_layers(const Transformer& model);
 
 /// The work of a layer with experts, per device; in backward with the gradients of inputs and weights. Memory-bound
-/// kernels read and write bf16 but for the router's fp32 probabilities.
+/// kernels read and write elements but for the router's fp32 probabilities.
 ///
 /// Router on `tokens` tokens: its product, softmax and choice of the top k.
 [[nodiscard]] LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction);

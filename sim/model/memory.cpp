@@ -10,7 +10,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t bf16 = 2;
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t mask_byte = 1;
 constexpr std::int64_t adam_states = 3 * fp32;
@@ -37,20 +36,20 @@ class KeptList {
 
   std::vector<KeptTensor> run() {
     if (rules_.recompute == Recompute::full) {
-      residual("input of the layer", bf16);
+      residual("input of the layer", model_.element_bytes);
       return std::move(list_);
     }
-    residual("input of attention's norm", bf16);
-    residual("input of the QKV product", bf16);
+    residual("input of attention's norm", model_.element_bytes);
+    residual("input of the QKV product", model_.element_bytes);
     attention();
     if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
-    residual("input of the MLP's norm", bf16);
-    residual("input of the MLP", bf16);
+    residual("input of the MLP's norm", model_.element_bytes);
+    residual("input of the MLP", model_.element_bytes);
     if (model_.moe) {
       experts(*model_.moe);
     } else {
-      cut("input of the activation", bf16 * read_by_activation() * model_.ffn_hidden);
-      cut("output of the activation", bf16 * model_.ffn_hidden);
+      cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
+      cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
     }
     if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
     return std::move(list_);
@@ -58,11 +57,11 @@ class KeptList {
 
  private:
   void attention() {
-    cut("queries", bf16 * query_width(model_));
-    cut("keys", bf16 * kv_width(model_));
-    cut("values", bf16 * kv_width(model_));
+    cut("queries", model_.element_bytes * query_width(model_));
+    cut("keys", model_.element_bytes * kv_width(model_));
+    cut("values", model_.element_bytes * kv_width(model_));
     if (rules_.recompute == Recompute::none) core();
-    if (!output_is_computed_again()) cut("output of attention", bf16 * query_width(model_));
+    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
   }
 
   [[nodiscard]] bool output_is_computed_again() const {
@@ -72,10 +71,10 @@ class KeptList {
   // What lies between queries, keys and values and the output.
   void core() {
     if (rules_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
-    scores("softmax of the scores", bf16);
+    scores("softmax of the scores", model_.element_bytes);
     if (!rules_.dropout) return;
     scores("dropout mask of the scores", mask_byte);
-    scores("scores behind dropout", bf16);
+    scores("scores behind dropout", model_.element_bytes);
   }
 
   [[nodiscard]] std::int64_t read_by_activation() const { return model_.gated_mlp ? 2 : 1; }
@@ -84,12 +83,12 @@ class KeptList {
   void experts(const MixtureOfExperts& moe) {
     list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
-    of_experts("copies for the experts", bf16 * moe.experts_per_token * model_.hidden, false);
-    of_experts("input of the experts' activation", bf16 * read_by_activation() * width, true);
-    of_experts("output of the experts' activation", bf16 * width, true);
+    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
+    of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
+    of_experts("output of the experts' activation", model_.element_bytes * width, true);
     if (moe.shared_hidden == 0) return;
-    cut("input of the shared experts' activation", bf16 * read_by_activation() * moe.shared_hidden);
-    cut("output of the shared experts' activation", bf16 * moe.shared_hidden);
+    cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
+    cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
   }
 
   void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
@@ -235,12 +234,12 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const auto held_from = [&](std::int64_t sharded_from) {
     return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
-  states_[MemoryPart::parameters] = Bytes(held_from(3) * bf16);
+  states_[MemoryPart::parameters] = Bytes(held_from(3) * model_.element_bytes);
   states_[MemoryPart::gradients] = Bytes(held_from(2) * rules.gradient_bytes);
   states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * adam_states);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
-  // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights in bf16.
-  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * bf16);
+  // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights as elements.
+  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * model_.element_bytes);
   states_[MemoryPart::reserve] = rules.reserve.value_or(reserve_of(shape, ep));
 }
 
@@ -265,8 +264,8 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
-  const Bytes logits(load.tokens * words * (rules_.fused_loss ? bf16 : bf16 + fp32));
-  const Bytes weight_gradient(words * model_.hidden * bf16);
+  const Bytes logits(load.tokens * words * (rules_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
+  const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
   const bool cut = rules_.activations.sequence_parallel;
   const Bytes norm = hidden(load.tokens, cut) * 2;  // what the last norm read and wrote
   parts[MemoryPart::head] = logits + weight_gradient + norm;
@@ -324,7 +323,8 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   Bytes& layer = parts[recompute == Recompute::full ? MemoryPart::workspace : MemoryPart::activations];
   layer = layer - mlp;
   const std::int64_t widths = 2 * query_width(model_) + 2 * kv_width(model_);
-  parts[MemoryPart::workspace] += Bytes(divided(load.tokens * (widths * bf16 + query_width(model_) * fp32), shape_.tp));
+  parts[MemoryPart::workspace] +=
+      Bytes(divided(load.tokens * (widths * model_.element_bytes + query_width(model_) * fp32), shape_.tp));
   if (recompute == Recompute::selective) {
     parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs, load.expert_tokens) -
                                     kept_bytes(kept_, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
@@ -333,11 +333,11 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// Behind the first layer, with nothing left of this micro-batch: the table's gradient in bf16, before it is summed.
+// Behind the first layer, with nothing left of this micro-batch: the table's gradient as elements, before it is summed.
 MemoryParts DeviceMemory::embedding_moment() const {
   MemoryParts parts = states_;
   if (!shape_.embedding) return parts;
-  parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * bf16);
+  parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * model_.element_bytes);
   return parts;
 }
 
@@ -352,23 +352,23 @@ MemoryParts DeviceMemory::with_gaps(MemoryParts parts) const {
 }
 
 Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
-  return Bytes((cut ? divided(tokens, shape_.tp) : tokens) * model_.hidden * bf16);
+  return Bytes((cut ? divided(tokens, shape_.tp) : tokens) * model_.hidden * model_.element_bytes);
 }
 
 // One of the MLP's inner tensors; of the experts', all copies together.
 Bytes DeviceMemory::inner(const MemoryLoad& load) const {
-  if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * bf16);
+  if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * model_.element_bytes);
   const std::int64_t width = model_.moe->experts_per_token * model_.moe->expert_hidden;
-  if (rules_.activations.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * bf16);
-  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * bf16)
+  if (rules_.activations.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * model_.element_bytes);
+  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
       .scaled(rules_.activations.hottest);
 }
 
 // The hidden states, or their gradients, of all copies on the device that has most of them.
 Bytes DeviceMemory::copies(const MemoryLoad& load) const {
   const std::int64_t width = model_.moe->experts_per_token * model_.hidden;
-  if (rules_.activations.ep == 1) return Bytes(load.tokens * width * bf16);
-  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * bf16)
+  if (rules_.activations.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
+  return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
       .scaled(rules_.activations.hottest);
 }
 
@@ -378,7 +378,7 @@ Bytes DeviceMemory::mlp_bytes(const MemoryLoad& load) const {
   const Bytes input = hidden(load.tokens, rules_.activations.sequence_parallel);
   if (!model_.moe) return inner(load) * (1 + read) + input;
   const MixtureOfExperts& moe = *model_.moe;
-  const Bytes shared(divided(load.tokens * moe.shared_hidden, shape_.tp) * bf16);
+  const Bytes shared(divided(load.tokens * moe.shared_hidden, shape_.tp) * model_.element_bytes);
   const std::int64_t tokens = rules_.activations.sequence_parallel ? divided(load.tokens, shape_.tp) : load.tokens;
   return (inner(load) + shared) * (1 + read) + copies(load) + Bytes(tokens * moe.experts * fp32) + input;
 }

@@ -35,7 +35,7 @@ struct KeptTensor {
   bool of_experts = false;          ///< For a token of an expert group, and of one of its devices.
 };
 
-/// What one layer keeps, operation by operation: elements in bf16, log-sum-exp in fp32, masks in bytes. For a GPT layer
+/// What one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT layer in bf16
 /// with dropout and without flash attention these are the 34 s b h + 5 a s^2 b bytes of Korthikanti et al. 2022, eq. 1.
 /// Selective recomputation leaves out what has a byte for each pair; flash attention has no such tensor and runs as a
 /// whole, so that its output is not kept either.
@@ -51,7 +51,7 @@ struct KeptTensor {
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
-  parameters,   ///< bf16.
+  parameters,   ///< As elements.
   gradients,    ///< Accumulated over micro-batches, in fp32 where the rules do not say otherwise.
   optimizer,    ///< Adam: fp32 weights, momentum and variance.
   activations,  ///< What layers keep for backward, of all micro-batches in flight.
@@ -85,7 +85,7 @@ struct MemoryRules {
   /// 2020). What is sharded beyond the optimizer exists in full for two layers: the one at work and its neighbour.
   std::int64_t zero = 1;
   std::int64_t gradient_bytes = 4;  ///< Of an element that is accumulated.
-  /// The cross-entropy turns bf16 logits into their gradient in place; otherwise it has an fp32 copy.
+  /// The cross-entropy turns the logits into their gradient in place; otherwise it has an fp32 copy.
   bool fused_loss = true;
   /// Gaps, as a share of what is allocated. 4.7 % is the median of reserved over allocated memory of the 15 Llama runs
   /// that SimuMax v1.2 publishes (docs/b200/b200_release_v1.2_summary.json; 2.8 to 9.3 %).

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -38,11 +39,27 @@ struct Attention {
   Direction direction = Direction::forward;
 };
 
-/// Kernels bound by device memory (norm, rope, activation, residual, merge, optimizer): bytes read and written, all
-/// told.
+/// Kernels that a device's memory bounds, by the names under which profiles have them: they do not all move bytes at
+/// one speed. One that a profile has not, and another norm or activation than it has, goes as fast as those like it.
+enum class MemoryKernel : std::uint8_t {
+  other,
+  rms_norm_forward,
+  rms_norm_backward,
+  rope,
+  swiglu_forward,
+  swiglu_backward,
+  add,
+  embedding_forward,
+  cross_entropy,
+  adam,
+};
+[[nodiscard]] std::string_view memory_kernel_name(MemoryKernel kernel);
+
+/// Kernels of one kind that are bound by device memory: bytes read and written, all told.
 struct MemoryBound {
   Bytes traffic;
   std::int64_t kernels = 1;  ///< Launches that share the traffic.
+  MemoryKernel kind = MemoryKernel::other;
 };
 
 }  // namespace hdpsim

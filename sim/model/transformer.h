@@ -34,6 +34,8 @@ struct Transformer {
   std::int64_t learned_positions = 0;  ///< Rows of a learned position embedding; 0 for rotary or ALiBi positions.
   bool qkv_biases = false;             ///< The QKV projection alone has biases (Qwen2).
   bool qk_norm = false;                ///< A norm of each head of queries and keys (Qwen3).
+  /// Of activations, and of parameters where they are multiplied: bf16 2, fp32 4. What the kernels take.
+  std::int64_t element_bytes = 2;
 };
 
 }  // namespace hdpsim

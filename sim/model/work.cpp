@@ -1,5 +1,7 @@
 #include "sim/model/work.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -9,7 +11,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t bf16 = 2;
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t fp8_by_rows_and_columns = 2;
 
@@ -82,7 +83,7 @@ class Stretch {
         hidden_elements_((rules.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
         is_forward_(direction == Direction::forward),
-        work_{.gemms = {}, .parts = {}, .direction = direction} {}
+        work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {}
 
   void add(DensePart part) {
     work_.parts.push_back(part);
@@ -90,29 +91,28 @@ class Stretch {
       case DensePart::embedding:
         return embedding();
       case DensePart::attention_norm:
-        // norm: x in, y out. Backward: dy and x in, dx out; joining the residual's gradient: two in, one out.
-        return is_forward_ ? kernels(2 * hidden_elements_, 1) : kernels((3 + 3) * hidden_elements_, 2);
+        norm();
+        return is_forward_ ? void() : add();
       case DensePart::qkv:
         product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden}, InputOf::norm);
-        if (model_.qk_norm) kernels(query_and_key_norm(), 1);
-        return kernels(2 * tokens_ * (shard_.query_width + shard_.kv_width / 2), 1);  // rope: Q and K, in place
+        if (model_.qk_norm) norm(tokens_ * (shard_.query_width + shard_.kv_width / 2));
+        return kernel(MemoryKernel::rope, 2 * tokens_ * (shard_.query_width + shard_.kv_width / 2));  // Q, K in place
       case DensePart::attention_output:
         return product({tokens_, model_.hidden, shard_.query_width}, InputOf::other);
       case DensePart::mlp_norm:
-        // residual: two in, one out; norm: one in, one out. Backward: dy and x in, dx out; residual: two in, one out.
-        return kernels((is_forward_ ? 3 + 2 : 3 + 3) * hidden_elements_, 2);
+        norm();
+        return add();
       case DensePart::mlp:
         return mlp();
       case DensePart::mlp_residual:
-        if (is_forward_) kernels(3 * hidden_elements_, 1);
-        return;
+        return is_forward_ ? add() : void();
       case DensePart::final_norm:
-        return kernels((is_forward_ ? 2 : 3) * hidden_elements_, 1);
+        return norm();
       case DensePart::head:
         // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
         // gradient in place.
         product({tokens_, vocabulary_, model_.hidden}, InputOf::head);
-        return kernels((is_forward_ ? 1 : 2) * tokens_ * vocabulary_, 1);
+        return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * tokens_ * vocabulary_);
     }
   }
 
@@ -123,15 +123,20 @@ class Stretch {
   // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
-    if (is_forward_) return kernels(own + tokens_ * model_.hidden, 1);
-    work_.memory_bound.traffic += Bytes(own * (bf16 + 2 * fp32));
-    ++work_.memory_bound.kernels;
+    if (is_forward_) return kernel(MemoryKernel::embedding_forward, own + tokens_ * model_.hidden);
+    work_.add({Bytes(own * (model_.element_bytes + 2 * fp32))});
   }
 
+  void norm() { norm(hidden_elements_); }
+
   // In and out; backward: gradient and input in, gradient out.
-  [[nodiscard]] std::int64_t query_and_key_norm() const {
-    return (is_forward_ ? 2 : 3) * tokens_ * (shard_.query_width + shard_.kv_width / 2);
+  void norm(std::int64_t elements) {
+    if (is_forward_) return kernel(MemoryKernel::rms_norm_forward, 2 * elements);
+    kernel(MemoryKernel::rms_norm_backward, 3 * elements);
   }
+
+  // The residual, or the sum of its gradient and the norm's: two in, one out.
+  void add() { kernel(MemoryKernel::add, 3 * hidden_elements_); }
 
   void mlp() {
     HDPSIM_CHECK(!model_.moe, "a layer of {} with experts has no dense MLP", model_.name);
@@ -141,8 +146,7 @@ class Stretch {
     if (is_forward_) product(inner, InputOf::norm);
     product(down, InputOf::other);
     if (!is_forward_) product(inner, InputOf::norm);
-    // activation: gate and up (or one) in, one out; backward: what it read and the gradient in, as many gradients out.
-    kernels((is_forward_ ? inner_products + 1 : 2 * inner_products + 1) * tokens_ * shard_.ffn, 1);
+    work_.add(activation(model_, tokens_, shard_.ffn, work_.direction));
   }
 
   /// Backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
@@ -154,18 +158,14 @@ class Stretch {
     work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
   }
 
-  /// The input of a product, or the gradient of its output: read in bf16 and written in fp8 twice, by rows for one
-  /// product and by columns for another, since fp8 products want both sides along k (Transformer Engine,
-  /// cast_transpose). What a norm makes it writes so itself, in the bytes of bf16.
-  void cast(std::int64_t elements) {
-    work_.memory_bound.traffic += Bytes(elements * (bf16 + fp8_by_rows_and_columns));
-    ++work_.memory_bound.kernels;
-  }
+  /// The input of a product, or the gradient of its output: read as an element and written in fp8 twice, by rows for
+  /// one product and by columns for another, since fp8 products want both sides along k (Transformer Engine,
+  /// cast_transpose). What a norm makes it writes so itself, in the bytes of an element.
+  void cast(std::int64_t elements) { work_.add({Bytes(elements * (model_.element_bytes + fp8_by_rows_and_columns))}); }
 
-  /// Elements read and written, in bf16.
-  void kernels(std::int64_t elements, std::int64_t count) {
-    work_.memory_bound.traffic += Bytes(elements * bf16);
-    work_.memory_bound.kernels += count;
+  /// Elements read and written.
+  void kernel(MemoryKernel kind, std::int64_t elements) {
+    work_.add({Bytes(elements * model_.element_bytes), 1, kind});
   }
 
   const Transformer& model_;
@@ -179,6 +179,33 @@ class Stretch {
 };
 
 }  // namespace
+
+void LinearPart::add(const MemoryBound& kernels) {
+  const auto same = std::find_if(memory_bound.begin(), memory_bound.end(),
+                                 [&](const MemoryBound& those) { return those.kind == kernels.kind; });
+  if (same == memory_bound.end()) return memory_bound.push_back(kernels);
+  same->traffic += kernels.traffic;
+  same->kernels += kernels.kernels;
+}
+
+Bytes LinearPart::traffic() const {
+  Bytes all;
+  for (const MemoryBound& kernels : memory_bound) all += kernels.traffic;
+  return all;
+}
+
+std::int64_t LinearPart::launches() const {
+  std::int64_t all = std::ssize(gemms);
+  for (const MemoryBound& kernels : memory_bound) all += kernels.kernels;
+  return all;
+}
+
+MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width, Direction direction) {
+  const std::int64_t read = model.gated_mlp ? 2 : 1;
+  const bool is_forward = direction == Direction::forward;
+  return {Bytes((is_forward ? read + 1 : 2 * read + 1) * rows * width * model.element_bytes), 1,
+          is_forward ? MemoryKernel::swiglu_forward : MemoryKernel::swiglu_backward};
+}
 
 std::int64_t parameter_count(const Transformer& model) {
   return parameters_of_layers(model, 0, model.layers) + embedding_parameter_count(model) + norm_parameters(model);
@@ -261,7 +288,11 @@ namespace {
 LinearPart half_of(const LinearPart& backward, Gradients gradients) {
   const bool scatters = backward.parts == std::vector{DensePart::embedding};
   const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
-  LinearPart half{.gemms = {}, .parts = backward.parts, .direction = backward.direction, .gradients = gradients};
+  LinearPart half{.gemms = {},
+                  .memory_bound = {},
+                  .parts = backward.parts,
+                  .direction = backward.direction,
+                  .gradients = gradients};
   if ((gradients == Gradients::weights) == scatters) half.memory_bound = backward.memory_bound;
   for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
   return half;
@@ -278,11 +309,11 @@ LinearPart weight_gradients(const LinearPart& backward) {
 }
 
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  return Bytes(tokens * shard_of(model, tokens, tp).kv_width * bf16);
+  return Bytes(tokens * shard_of(model, tokens, tp).kv_width * model.element_bytes);
 }
 
 Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {
-  return Bytes(tokens * model.hidden * bf16);
+  return Bytes(tokens * model.hidden * model.element_bytes);
 }
 
 Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute,

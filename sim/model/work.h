@@ -49,10 +49,14 @@ enum class Gradients { all, inputs, weights };
 /// memory-bound kernels between them.
 struct LinearPart {
   std::vector<Gemm> gemms;
-  MemoryBound memory_bound{Bytes{}, 0};
-  std::vector<DensePart> parts;  ///< What it computes, in this order; its costs are the two above.
+  std::vector<MemoryBound> memory_bound;  ///< At most one of each kind.
+  std::vector<DensePart> parts;           ///< What it computes, in this order; its costs are the two above.
   Direction direction = Direction::forward;
   Gradients gradients = Gradients::all;  ///< Of a backward part.
+
+  void add(const MemoryBound& kernels);
+  [[nodiscard]] Bytes traffic() const;          ///< Of all memory-bound kernels.
+  [[nodiscard]] std::int64_t launches() const;  ///< Of products and memory-bound kernels.
 };
 
 /// How a framework computes dense work.
@@ -61,6 +65,11 @@ struct DenseRules {
   /// The products of layers in fp8, with the casts that they need; that of the head stays in bf16 (Transformer Engine).
   bool fp8 = false;
 };
+
+/// What lies between the products of an MLP: gate and up (or one) in, one out; backward: what it read and the gradient
+/// in, as many gradients out.
+[[nodiscard]] MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width,
+                                     Direction direction);
 
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
@@ -84,10 +93,9 @@ struct DenseRules {
 [[nodiscard]] LinearPart input_gradients(const LinearPart& backward);
 [[nodiscard]] LinearPart weight_gradients(const LinearPart& backward);
 
-/// Bytes of one layer's keys and values (bf16) for `tokens` tokens on one device: the message of one ring step.
+/// Bytes of one layer's keys and values for `tokens` tokens on one device: the message of one ring step.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);
-/// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states (bf16) of `tokens` tokens, gathered
-/// size.
+/// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states of `tokens` tokens, gathered size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
 /// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout): the kept_tensors()
 /// of sim/model/memory.h.

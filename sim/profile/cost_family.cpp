@@ -72,8 +72,9 @@ FamilyErrors residual_errors(const DeviceProfile& profile, std::int64_t head_dim
     if (fit.packed) add(*fit.packed, family, errors);
   }
   if (fits.gemm) add(fits.gemm->quality, CostFamily::gemm, errors);
+  const bool only_all = fits.memory_bound.size() == 1;
   for (const MemoryBoundFit& fit : fits.memory_bound) {
-    if (fit.kernel == every_kernel) add(fit.quality, CostFamily::memory_bound, errors);
+    if (only_all || fit.kernel != every_kernel) add(fit.quality, CostFamily::memory_bound, errors);
   }
   for (const MessageFit& fit : fits.messages) {
     add(fit.quality, fit.kind == MessageKind::send_recv ? CostFamily::messages : CostFamily::collectives, errors);

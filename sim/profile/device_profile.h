@@ -258,7 +258,8 @@ struct DeviceProfile {
   Overheads overheads;
   std::optional<ConnectionCosts> connections;
   BackwardRing backward_ring;
-  MeasuredSamples samples;  ///< These two only in a measured profile.
+  std::int64_t element_bytes = 2;  ///< Of what the kernels take and make: bf16 2, fp32 4.
+  MeasuredSamples samples;         ///< These two only in a measured profile.
   ProfileFits fits;
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };

@@ -98,7 +98,7 @@ struct TransferCurve {
   friend bool operator==(const TransferCurve&, const TransferCurve&) = default;
 };
 
-/// The name of the fit that stands for all kernels: the simulator's operations do not tell them apart.
+/// The name of the fit that stands for kernels that have none of their own.
 inline constexpr std::string_view every_kernel = "all";
 
 struct MemoryBoundFit {

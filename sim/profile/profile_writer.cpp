@@ -181,6 +181,7 @@ std::string profile_text(const DeviceProfile& profile) {
   MapWriter map;
   map.word("schema", "hdpsim.profile/1")
       .add("provenance", to_value(profile.provenance))
+      .word("elements", profile.element_bytes == 4 ? "fp32" : "bf16")
       .add("datasheet", to_value(profile.datasheet));
   if (!profile.attention.empty()) {
     map.add("attention", list_of(profile.attention, [](const AttentionCurve& c) { return to_value(c); }));

@@ -10,7 +10,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t bf16_bytes = 2;
 constexpr std::int64_t fp32_bytes = 4;
 
 // A pass of a micro-batch that is the first or the last one of any of its ranks. The collectives of a pipeline that are
@@ -124,7 +123,7 @@ PoolWork Program::pool_work(PassId id) const {
   if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
   if (pass.chunk + 1 == chunks) parameters += model.vocabulary * model.hidden + final_norm_parameters(model);
   parameters = divided(parameters, options_.mesh.tp);
-  return {Bytes(gathers ? parameters * options_.bytes_per_element : 0),
+  return {Bytes(gathers ? parameters * model.element_bytes : 0),
           Bytes(reduces ? parameters * sharding.gradient_bytes : 0)};
 }
 
@@ -137,7 +136,7 @@ MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
 Bytes Program::message(PassId id) const {
   const std::int64_t tp = options_.mesh.tp;
   const std::int64_t tokens = (pipeline_.micro_batch(id).tokens_per_rank() + tp - 1) / tp;
-  return hidden_bytes(options_.model, tokens) * options_.bytes_per_element / bf16_bytes;
+  return hidden_bytes(options_.model, tokens);
 }
 
 StepEnd Program::step_end(std::int64_t stage) const {
@@ -149,19 +148,19 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = sharding.zero == 0 ? parameters.common : shard;
   // Adam reads the gradient, and master weight and both moments in fp32, and writes these three and the parameter.
-  const std::int64_t optimizer_bytes = sharding.gradient_bytes + (3 + 3) * fp32_bytes + options_.bytes_per_element;
-  StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1}, .parameters = {}};
+  const std::int64_t optimizer_bytes = sharding.gradient_bytes + (3 + 3) * fp32_bytes + model.element_bytes;
+  StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1, MemoryKernel::adam}, .parameters = {}};
   end.all_reduce = sharding.zero == 0;
   if (!sharding.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * sharding.gradient_bytes);
   if (!end.all_reduce && !sharding.gathers_by_layer(true)) {
-    end.parameters = Bytes(parameters.common * options_.bytes_per_element);
+    end.parameters = Bytes(parameters.common * model.element_bytes);
   }
   if (options_.dense.fp8) {  // all parameters once a step, by rows and by columns
-    end.optimizer.traffic += Bytes(parameters.common * (bf16_bytes + 2));
+    end.optimizer.traffic += Bytes(parameters.common * (model.element_bytes + 2));
     ++end.optimizer.kernels;
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
-  end.expert_parameters = Bytes(parameters.experts * options_.bytes_per_element);
+  end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
   const std::int64_t pp = options_.mesh.pp;
   const bool shares_table = model.tied_embeddings && pp > 1 && (stage == 0 || stage + 1 == pp);
   if (shares_table) end.tied = Bytes(table_parameters(model, options_.mesh.tp) * fp32_bytes);

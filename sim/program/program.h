@@ -41,7 +41,6 @@ struct LoweringOptions {
   Mesh mesh;
   std::int64_t dkv_bytes_per_element =
       2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
-  std::int64_t bytes_per_element = 2;  ///< Of activations and parameters that are sent or copied: bf16 2, fp32 4.
   /// A kernel of its own joins a ring step's output with those before it; otherwise attention adds it up itself.
   bool separate_merge = true;
   /// What backward computes again, layer by layer: a layer's forward before its backward, or its ring attention alone.

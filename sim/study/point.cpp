@@ -59,6 +59,7 @@ class PointReader {
     if (const Value* kernels = study.find("kernels")) {
       point_.profile = with_kernels(point_.profile, *kernels, diagnostics_);
     }
+    if (point_.profile != nullptr) point_.model.element_bytes = point_.profile->element_bytes;
     if (const Value* data = study.require("data")) read_data(*data);
     if (const Value* mesh = study.find("mesh")) read_mesh(*mesh);
     (void)study.find("moe");

@@ -153,7 +153,7 @@ std::vector<Form> forms() {
   std::vector<Form> forms;
   for (std::size_t lines = 1; lines <= most_lines; ++lines) forms.push_back({.lines = lines});
   for (const ByteCosts costs : {ByteCosts::rising, ByteCosts::free}) {
-    for (const int octaves : {4, 3, 2}) forms.push_back({.octaves_between_knots = octaves, .costs = costs});
+    for (const int octaves : {4, 3, 2, 1}) forms.push_back({.octaves_between_knots = octaves, .costs = costs});
   }
   return forms;
 }

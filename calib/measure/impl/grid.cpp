@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "calib/measure/impl/workloads.h"
 #include "calib/measure/workload.h"
@@ -84,11 +85,15 @@ std::vector<Candidate> message_grid(const std::vector<std::int64_t>& rank_counts
   std::vector<Candidate> candidates;
   for (const std::int64_t ranks : rank_counts) {
     for (const MessageKind kind : kinds) {
+      // Whole fp32 numbers on every rank, which is how nccl-tests rounds its sizes too.
+      const std::int64_t unit = ranks * 4;
+      const auto add = [&](double bytes, int level) {
+        candidates.emplace_back(MessageSubject{kind, ranks, static_cast<std::int64_t>(bytes) / unit * unit}, level);
+      };
       for (int power = 10; power <= 26; ++power) {
-        // Whole fp32 numbers on every rank, which is how nccl-tests rounds its sizes too.
-        const std::int64_t unit = ranks * 4;
-        const std::int64_t bytes = (std::int64_t{1} << power) / unit * unit;
-        candidates.emplace_back(MessageSubject{kind, ranks, bytes}, power % 4 == 2 ? 0 : power % 2 == 0 ? 1 : 2);
+        add(std::exp2(power), power % 4 == 2 ? 0 : power % 2 == 0 ? 1 : 2);
+        // Where caches end, a message of twice the size may take six times as long.
+        if (power >= 20 && power <= 24) add(std::exp2(power + 0.5), 2);
       }
     }
   }

@@ -31,17 +31,24 @@ std::optional<Duration> sample_in(const AttentionCurve& curve, const std::vector
 
 }  // namespace
 
-FittedCostModel::FittedCostModel(const DeviceProfile& profile) : tables_(profile), curves_(profile.attention) {
+FittedCostModel::FittedCostModel(const DeviceProfile& profile)
+    : tables_(profile), curves_(profile.attention), memory_bound_(profile.fits.memory_bound) {
   for (const AttentionFit& fit : profile.fits.attention) {
     attention_.emplace_back(fit, profile.datasheet.multiprocessors);
   }
   if (profile.fits.gemm && profile.gemm) {
     gemm_.emplace(*profile.fits.gemm, *profile.gemm, profile.datasheet.multiprocessors);
   }
-  const auto& fits = profile.fits.memory_bound;
-  const auto all =
-      std::find_if(fits.begin(), fits.end(), [](const MemoryBoundFit& fit) { return fit.kernel == every_kernel; });
-  if (all != fits.end()) memory_bound_ = *all;
+}
+
+// That of the kernel itself, otherwise that which stands for all.
+const MemoryBoundFit* FittedCostModel::memory_bound_fit(MemoryKernel kind) const {
+  const MemoryBoundFit* all = nullptr;
+  for (const MemoryBoundFit& fit : memory_bound_) {
+    if (fit.kernel == memory_kernel_name(kind)) return &fit;
+    if (fit.kernel == every_kernel) all = &fit;
+  }
+  return all;
 }
 
 Estimate FittedCostModel::gemm(const Gemm& op) const {
@@ -54,11 +61,12 @@ Estimate FittedCostModel::gemm(const Gemm& op) const {
 }
 
 Estimate FittedCostModel::memory_bound(const MemoryBound& op) const {
-  if (!memory_bound_ || op.kernels <= 0) return tables_.memory_bound(op);
+  const MemoryBoundFit* const fit = memory_bound_fit(op.kind);
+  if (fit == nullptr || op.kernels <= 0) return tables_.memory_bound(op);
   const double bytes = static_cast<double>(op.traffic.count()) / static_cast<double>(op.kernels);
-  const bool inside = bytes >= static_cast<double>(memory_bound_->least.count()) &&
-                      bytes <= static_cast<double>(memory_bound_->most.count());
-  return {Duration::seconds(static_cast<double>(op.kernels) * fitted_seconds(memory_bound_->curve, bytes)),
+  const bool inside =
+      bytes >= static_cast<double>(fit->least.count()) && bytes <= static_cast<double>(fit->most.count());
+  return {Duration::seconds(static_cast<double>(op.kernels) * fitted_seconds(fit->curve, bytes)),
           inside ? Evidence::interpolated : Evidence::extrapolated};
 }
 

@@ -28,7 +28,8 @@ class FittedCostModel final : public CostModel {
   std::vector<AttentionCurve> curves_;
   std::vector<FittedAttention> attention_;
   std::optional<FittedGemm> gemm_;
-  std::optional<MemoryBoundFit> memory_bound_;
+  [[nodiscard]] const MemoryBoundFit* memory_bound_fit(MemoryKernel kind) const;
+  std::vector<MemoryBoundFit> memory_bound_;
 };
 
 }  // namespace hdpsim

@@ -11,6 +11,8 @@ namespace hdpsim {
 
 namespace {
 constexpr std::string_view profile_schema = "hdpsim.profile/1";
+constexpr std::int64_t bf16 = 2;
+constexpr std::int64_t fp32 = 4;
 constexpr double fp8_speed = 2;  // tensor cores multiply fp8 twice as fast as bf16: H100 and B200 data sheets
 }  // namespace
 
@@ -22,6 +24,9 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   }
   if (const Value* value = map.require("provenance")) profile.provenance = provenance(*value);
   label_ = profile.provenance.label;
+  if (const Value* value = map.find("elements")) {
+    profile.element_bytes = read_choice(*value, "type of elements", {"bf16", "fp32"}, diagnostics_) == 1 ? fp32 : bf16;
+  }
   if (const Value* value = map.require("datasheet")) profile.datasheet = datasheet(*value);
   peak_ = profile.datasheet.peak;
   if (const Value* value = map.find("attention")) profile.attention = attention(*value);
@@ -218,8 +223,6 @@ CommunicatorCost ProfileReader::communicator(const Value& value) {
 BackwardRing ProfileReader::backward_ring(const Value& value) {
   MapReader map(value, "'backward_ring'", diagnostics_);
   BackwardRing ring;
-  constexpr std::int64_t bf16 = 2;
-  constexpr std::int64_t fp32 = 4;
   if (const Value* bytes = map.require("dkv_bytes_per_element")) {
     const auto choice = read_choice(*bytes, "key-value gradient of so many bytes:", {"2", "4"}, diagnostics_);
     ring.dkv_bytes_per_element = choice == 1 ? fp32 : bf16;

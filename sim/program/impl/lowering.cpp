@@ -9,7 +9,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::int64_t bf16_bytes = 2;
 constexpr std::int64_t fp32_bytes = 4;
 constexpr std::uint32_t resident_layers = 2;  // always on the device under offload (ByteScale, section 4.1)
 
@@ -25,7 +24,6 @@ class Lowering {
         expert_tokens_(expert_tokens),
         tp_(options.mesh.tp),
         dkv_bytes_(options.dkv_bytes_per_element),
-        element_bytes_(options.bytes_per_element),
         separate_merge_(options.separate_merge),
         recompute_(options.recompute),
         dense_(options.dense),
@@ -246,7 +244,7 @@ class Lowering {
   // Without `projected` queries, keys and values are there already.
   void forward_ring(std::optional<Index> projected) {
     const auto [own, step] = ring_work(Direction::forward);
-    const Index message = bytes(as_elements(kv_bytes(model_, tokens_, tp_)));
+    const Index message = bytes(kv_bytes(model_, tokens_, tp_));
     const bool merges = separate_merge_ && ring_ > 1;
     const Index merging = merges ? merge_work() : 0;
     std::vector<Index> computed(ring_);
@@ -272,9 +270,8 @@ class Lowering {
   // after the last step they need two more hops to reach their owner, the first of them beside the last step.
   void backward_ring(Index projected) {
     const auto [own, step] = ring_work(Direction::backward);
-    const Bytes bf16_kv = kv_bytes(model_, tokens_, tp_);
-    const Bytes kv = as_elements(bf16_kv);
-    const Bytes dkv = bf16_kv * dkv_bytes_ / bf16_bytes;
+    const Bytes kv = kv_bytes(model_, tokens_, tp_);
+    const Bytes dkv = kv * dkv_bytes_ / model_.element_bytes;
     const Index first = bytes(kv);
     const Index both = bytes(kv + dkv);
     const Index gradient = bytes(dkv);
@@ -296,11 +293,11 @@ class Lowering {
     body().back().after(computed[ring_ - 1]);
   }
 
-  // fp32 output read and written and the step's bf16 output read, for the 3/4 of the queries that an average step
+  // fp32 output read and written and the step's output read, for the 3/4 of the queries that an average step
   // touches.
   Index merge_work() {
     const std::int64_t elements = tokens_ * (model_.heads / tp_) * model_.head_dim;
-    program_.memory_bound.push_back({Bytes(elements * 3 / 4 * (2 * fp32_bytes + bf16_bytes)), 1});
+    program_.memory_bound.push_back({Bytes(elements * 3 / 4 * (2 * fp32_bytes + model_.element_bytes)), 1});
     return static_cast<Index>(program_.memory_bound.size()) - 1;
   }
 
@@ -359,12 +356,12 @@ class Lowering {
   void reduce(std::int64_t count) {
     if (!work_.reduces || count == 0 || work_.kind == PassKind::input_gradient) return;
     const Index computed = last();
-    const std::int64_t width = zero_ >= 2 ? element_bytes_ : gradient_bytes_;
+    const std::int64_t width = zero_ >= 2 ? model_.element_bytes : gradient_bytes_;
     const Index reduction = add(Opcode::reduce, Stream::pool, bytes(Bytes(count * width)));
     body()[reduction].after(computed);
   }
 
-  Index parameters(std::int64_t count) { return bytes(Bytes(count * element_bytes_)); }
+  Index parameters(std::int64_t count) { return bytes(Bytes(count * model_.element_bytes)); }
 
   // Of one device.
   [[nodiscard]] std::int64_t layer_parameters() const { return divided(layer_parameter_count(model_), tp_); }
@@ -384,11 +381,8 @@ class Lowering {
         with_experts({.recompute = recompute_, .sequence_parallel = dense_.sequence_parallel}, model_, experts_);
     const std::vector<KeptTensor> kept = kept_tensors(of.has_experts ? model_ : dense_model_, rules);
     const std::int64_t group_tokens = (expert_tokens_.all + experts_.ep - 1) / experts_.ep;
-    return as_elements(kept_bytes(kept, tokens_, tp_, 0, group_tokens)).scaled(micro_batch_.offload);
+    return kept_bytes(kept, tokens_, tp_, 0, group_tokens).scaled(micro_batch_.offload);
   }
-
-  // What sim/model counts in bf16.
-  [[nodiscard]] Bytes as_elements(Bytes of_bf16) const { return of_bf16 * element_bytes_ / bf16_bytes; }
 
   // ---- Dense work is one instruction from one collective to the next, of which there is none without tensor
   // parallelism
@@ -418,9 +412,8 @@ class Lowering {
     }
   }
 
-  void expert_collective(TensorParallelCollective op) {
+  void expert_collective(const TensorParallelCollective& op) {
     if (tp_ == 1 && op.kind != CollectiveKind::all_to_all) return;
-    op.bytes = as_elements(op.bytes);
     program_.collectives.push_back(op);
     add(Opcode::collective, Stream::compute, static_cast<Index>(program_.collectives.size()) - 1);
   }
@@ -453,7 +446,7 @@ class Lowering {
     if (tp_ == 1) return;
     end_stretch();
     const bool is_loss = part == DensePart::head && kind == CollectiveKind::all_gather;
-    const Bytes amount = is_loss ? Bytes(tokens_ * tp_ * fp32_bytes) : as_elements(hidden_bytes(model_, tokens_));
+    const Bytes amount = is_loss ? Bytes(tokens_ * tp_ * fp32_bytes) : hidden_bytes(model_, tokens_);
     const bool overlapped = overlap_tp_ && dense_.sequence_parallel && part != DensePart::head;
     program_.collectives.push_back({kind, amount, part, direction_, overlapped});
     add(Opcode::collective, Stream::compute, static_cast<Index>(program_.collectives.size()) - 1);
@@ -495,7 +488,6 @@ class Lowering {
   ExpertTokens expert_tokens_;
   std::int64_t tp_;
   std::int64_t dkv_bytes_;
-  std::int64_t element_bytes_;
   bool separate_merge_;
   Recompute recompute_;
   DenseRules dense_;

@@ -161,6 +161,27 @@ TEST_CASE("a memory-bound kernel follows the curve of its bytes", "[cost]") {
   CHECK(beyond.evidence == Evidence::extrapolated);
 }
 
+TEST_CASE("a kernel that has a curve of its own follows that", "[cost]") {
+  DeviceProfile profile = round_device();
+  MemoryBoundFit all;
+  all.kernel = every_kernel;
+  all.curve = {3_us, {{Bytes(1'000'000), 1000_GBps}}};
+  MemoryBoundFit rope = all;
+  rope.kernel = "rope";
+  rope.curve = {1_us, {{Bytes(1'000'000), 500_GBps}}};
+  profile.fits.memory_bound = {all, rope};
+  const auto cost = make_cost_model(profile);
+  const Bytes megabyte(1'000'000);
+  CHECK(cost->memory_bound({megabyte, 1, MemoryKernel::rope}).time == 3_us);
+  CHECK(cost->memory_bound({megabyte, 1, MemoryKernel::add}).time == 4_us);
+  LinearPart part;
+  part.add({megabyte, 1, MemoryKernel::add});
+  part.add({megabyte, 1, MemoryKernel::rope});
+  part.add({megabyte, 1, MemoryKernel::add});
+  CHECK(part.memory_bound.size() == 2);
+  CHECK(cost->linear(part).time == 3_us + 2 * 4_us);
+}
+
 TEST_CASE("a message takes the fastest of its lines", "[cost]") {
   MessageFit fit;
   fit.lines = {{5_us, 10_GBps}, {20_us, 100_GBps}};

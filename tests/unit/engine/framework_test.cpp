@@ -70,7 +70,7 @@ std::int64_t kernels_of(const MicroBatchProgram& program) {
         sum += block.iterations * (forward ? 1 : 3);
       } else if (i.opcode == Opcode::dense) {
         const LinearPart& part = program.dense[i.work];
-        sum += block.iterations * (std::ssize(part.gemms) + part.memory_bound.kernels);
+        sum += block.iterations * part.launches();
       }
     }
   }

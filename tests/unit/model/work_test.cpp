@@ -160,14 +160,35 @@ TEST_CASE("memory-bound kernels move each tensor as often as they touch it", "[m
   const std::int64_t f = 11008;
   const std::int64_t rotated = 4096 + 1024;  // Q and K
   const std::int64_t words = 32'000;
-  CHECK(before_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + 2 * rotated)));
-  CHECK(before_attention(model, t, 1, Direction::backward).memory_bound.traffic ==
-        Bytes(2 * t * (6 * h + 2 * rotated)));
-  CHECK(after_attention(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (8 * h + 3 * f)));
-  CHECK(after_attention(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (6 * h + 5 * f)));
-  CHECK(embedding(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * 2 * h));
-  CHECK(output_head(model, t, 1, Direction::forward).memory_bound.traffic == Bytes(2 * t * (2 * h + words)));
-  CHECK(output_head(model, t, 1, Direction::backward).memory_bound.traffic == Bytes(2 * t * (3 * h + 2 * words)));
+  CHECK(before_attention(model, t, 1, Direction::forward).traffic() == Bytes(2 * t * (2 * h + 2 * rotated)));
+  CHECK(before_attention(model, t, 1, Direction::backward).traffic() == Bytes(2 * t * (6 * h + 2 * rotated)));
+  CHECK(after_attention(model, t, 1, Direction::forward).traffic() == Bytes(2 * t * (8 * h + 3 * f)));
+  CHECK(after_attention(model, t, 1, Direction::backward).traffic() == Bytes(2 * t * (6 * h + 5 * f)));
+  CHECK(embedding(model, t, 1, Direction::forward).traffic() == Bytes(2 * t * 2 * h));
+  CHECK(output_head(model, t, 1, Direction::forward).traffic() == Bytes(2 * t * (2 * h + words)));
+  CHECK(output_head(model, t, 1, Direction::backward).traffic() == Bytes(2 * t * (3 * h + 2 * words)));
+}
+
+TEST_CASE("elements of four bytes double what kernels move and what is sent", "[model]") {
+  const Transformer half = preset("llama-7b");
+  Transformer full = half;
+  full.element_bytes = 4;
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    CHECK(after_attention(full, 1024, 2, direction).traffic() ==
+          after_attention(half, 1024, 2, direction).traffic() * 2);
+  }
+  CHECK(kv_bytes(full, 1024, 2) == kv_bytes(half, 1024, 2) * 2);
+  CHECK(hidden_bytes(full, 1024) == hidden_bytes(half, 1024) * 2);
+  // Of what is kept the log-sum-exp is fp32 in any case: one a head.
+  const Bytes statistics(1024 * full.heads * 4);
+  CHECK(activation_bytes(full, 1024, 1) - statistics == (activation_bytes(half, 1024, 1) - statistics) * 2);
+}
+
+TEST_CASE("kernels of one kind are priced together", "[model]") {
+  // Its norm, residual and MLP are four kernels of three kinds, beside the residual that closes the layer.
+  const LinearPart part = after_attention(preset("llama-7b"), 64, 1, Direction::forward);
+  CHECK(part.memory_bound.size() == 3);
+  CHECK(part.launches() == 3 + 4);
 }
 
 TEST_CASE("without sequence parallelism every device has the norms and residuals of all tokens", "[model]") {
@@ -181,7 +202,7 @@ TEST_CASE("without sequence parallelism every device has the norms and residuals
     CHECK(all.gemms == cut.gemms);
     // Residual, norm and residual forward touch 8 h a token, norm and residual backward 6 h; of each 7/8 more.
     const std::int64_t touched = direction == Direction::forward ? 8 : 6;
-    CHECK(all.memory_bound.traffic - cut.memory_bound.traffic == Bytes(2 * touched * h * t * 7 / 8));
+    CHECK(all.traffic() - cut.traffic() == Bytes(2 * touched * h * t * 7 / 8));
   }
 }
 
@@ -193,8 +214,7 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   const std::int64_t qkv = 4096 + 2 * 1024;
   const DenseRules fp8{.fp8 = true};
   const auto casts = [&](const auto& part, Direction direction) {
-    return part(model, t, 1, direction, fp8).memory_bound.traffic -
-           part(model, t, 1, direction, {}).memory_bound.traffic;
+    return part(model, t, 1, direction, fp8).traffic() - part(model, t, 1, direction, {}).traffic();
   };
   // An element is read in two bytes and written in one, twice.
   CHECK(casts(before_attention, Direction::forward) == Bytes{});

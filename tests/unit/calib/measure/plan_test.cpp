@@ -87,6 +87,18 @@ TEST_CASE("a full plan covers every family, mask, direction and head dimension, 
   CHECK(rectangles.size() == 4);
 }
 
+TEST_CASE("every memory-bound kernel that the simulator tells from others is measured", "[calibration_plan]") {
+  SyntheticDevice device;
+  std::set<std::string_view> measured;
+  const std::vector<Planned> plan = plan_on(device, full_wishes());
+  for (const Planned& planned : plan) {
+    if (const auto* op = std::get_if<MemoryBoundSubject>(&planned.subject)) measured.insert(op->kernel);
+  }
+  for (int kind = 1; kind <= static_cast<int>(MemoryKernel::adam); ++kind) {
+    CHECK(measured.contains(memory_kernel_name(static_cast<MemoryKernel>(kind))));
+  }
+}
+
 TEST_CASE("causal blocks have as many keys as queries", "[calibration_plan]") {
   SyntheticDevice device;
   for (const Attention& op : attention_of(plan_on(device, full_wishes()))) {

@@ -131,6 +131,26 @@ TEST_CASE("what a disturbance has made unlike is measured again until two rounds
   CHECK(rounds[label_of(plan[3].subject)] == 3);
 }
 
+TEST_CASE("what is doubtful is measured again for as long as it is named, a few times at most", "[session]") {
+  Calibration calibration;
+  const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}, {Gemm{128, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  const int times = GENERATE(0, 1, 3, 1000);
+  int asked = 0;
+  const SessionResult result = run_session(
+      calibration.device, plan, calibration.journal,
+      {.speed = calibration.device.speed(calibration.device.circumstances()),
+       .rule = rule.get(),
+       .rounds = 2,
+       .doubtful = [&](const Journal&) {
+         return asked++ < times ? std::vector<Subject>{plan[1].subject, Gemm{1, 1, 1}} : std::vector<Subject>{};
+       }});
+  CHECK_FALSE(result.stopped);
+  const std::size_t measured = calibration.journal.measurements().size();
+  if (times < 1000) CHECK(measured == plan.size() * 2 + static_cast<std::size_t>(times));
+  CHECK(measured < 20);
+}
+
 TEST_CASE("what the device is not ready for is measured when it is as found again", "[session]") {
   Calibration calibration;
   const std::vector<Planned> plan = {{MessageSubject{MessageKind::send_recv, 2, 4096}, 1}, {Gemm{64, 64, 64}, 1}};
