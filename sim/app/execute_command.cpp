@@ -21,6 +21,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/engine/simulator.h"
 #include "sim/profile/profile_file.h"
+#include "sim/report/comparison.h"
 #include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/study/plan_ahead.h"
@@ -41,15 +42,15 @@ std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& opti
 /// What rank 0 does beside its part: predicts and tells.
 class Teller {
  public:
-  /// `core_share`: of every device; kernels are predicted to take so much longer.
-  Teller(const Work& work, const ExecuteOptions& options, double core_share)
+  /// `share`: of a core or GPU, which each worker has while all of them compute.
+  Teller(const Work& work, const ExecuteOptions& options, double share)
       : work_(work),
         runs_(options.runs),
         device_(options.backend == DeviceKind::cpu ? "core" : "GPU"),
-        core_share_(core_share),
         world_(work.point->make_world()) {
-    world_->machine().record_instructions = true;
-    for (double& speed : world_->machine().speed) speed *= core_share;
+    Machine& machine = world_->machine();
+    machine.record_instructions = true;
+    if (share < 1) machine.processors = share * static_cast<double>(machine.speed.size());
     const std::filesystem::path out = options.out;
     for (const std::string& name : work.folder_names()) {
       const bool has_own_folder = !out.empty() && work.plans() > 1;
@@ -66,11 +67,9 @@ class Teller {
                       work_.model().name,
                       short_number(static_cast<double>(exec::ParameterLayout(work_.model()).count())), names,
                       work_.ranks(), profile.name, profile_label_name(profile.provenance.label)));
-    if (core_share_ < 1) {
-      print(
-          fmt::format("ranks share {0}s: predicted with {1:.0f}% of a {0} each, which is what they have while all of "
-                      "them compute\n",
-                      device_, 100 * core_share_));
+    if (const auto& processors = world_->machine().processors) {
+      print(fmt::format("ranks share {}s: predicted for {:.3g} of {} that compute at a time\n", device_, *processors,
+                        world_->machine().speed.size()));
     }
     print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
@@ -84,13 +83,13 @@ class Teller {
     if (runs_ > 1 && turn.run == 0) {
       return print(begin + ExecutionReport::warm_up_line(plan.step, outcome.loss, tokens, outcome.timeline->step_time));
     }
-    if (turn.run <= 1) report.predicted = simulate(planned.program(), world_->machine(), Grain::exact);
+    if (turn.run <= 1) predict(planned.program(), report);
     print(begin + report.report.add(planned.program(), {.step = plan.step,
                                                         .run = std::max<std::int64_t>(1, turn.run),
                                                         .loss = outcome.loss,
                                                         .tokens = tokens,
                                                         .predicted = report.predicted,
-                                                        .core_share = core_share_,
+                                                        .core_share = report.core_share,
                                                         .measured = std::move(*outcome.timeline),
                                                         .processor = std::move(outcome.processor),
                                                         .planning = planned.planning()}));
@@ -108,7 +107,18 @@ class Teller {
   struct PlanReport {
     ExecutionReport report;
     Timeline predicted;  ///< Of the step that runs.
+    double core_share = 1;
   };
+
+  void predict(const Program& program, PlanReport& report) {
+    Machine& machine = world_->machine();
+    report.predicted = simulate(program, machine, Grain::exact);
+    if (!machine.processors) return;
+    Machine own_cores = machine;
+    own_cores.processors.reset();
+    const Timeline alone = simulate(program, own_cores, Grain::exact);
+    report.core_share = computed_seconds(alone.ranks) / computed_seconds(report.predicted.ranks);
+  }
 
   // The columns that only several plans or several runs need.
   [[nodiscard]] std::string prefix(const std::string& plan, const std::string& run) const {
@@ -121,7 +131,6 @@ class Teller {
   const Work& work_;
   std::int64_t runs_;
   const char* device_;  ///< What kernels run on.
-  double core_share_;
   std::unique_ptr<World> world_;
   std::vector<PlanReport> plans_;
 };

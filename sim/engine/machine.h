@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,7 +32,10 @@ struct Machine {
   const Placement* placement = nullptr;
   std::int64_t tp = 1;
   std::vector<double> speed;  ///< Of every worker's slowest device, relative to nominal.
-  Bandwidth d2h;              ///< Per device, to host memory.
+  /// So many workers can compute at a time at full speed; more of them share evenly. Nothing: all can. Real ranks on
+  /// fewer cores are predicted so, by the exact grain alone.
+  std::optional<double> processors{};
+  Bandwidth d2h;  ///< Per device, to host memory.
   Bandwidth h2d;
   Duration micro_batch_overhead;
   Duration step_overhead;
@@ -53,6 +58,12 @@ struct Machine {
   std::function<CollectivePlan()> pool_plan;
   /// Keep Timeline::instructions, in the order in which they end. The exact grain alone knows them.
   bool record_instructions = false;
+
+  /// Of a worker while all of them compute.
+  [[nodiscard]] double speed_among_all(std::size_t worker) const {
+    const double share = processors ? std::min(1.0, *processors / static_cast<double>(speed.size())) : 1;
+    return share * speed[worker];
+  }
 };
 
 }  // namespace hdpsim

@@ -47,7 +47,7 @@ class StepEnding {
     timeline.step_time = (all_end_ - times_.begin) + machine_.step_overhead;
     for (std::size_t w = 0; w < timeline.ranks.size(); ++w) {
       const StageEnd& stage = stages_[static_cast<std::size_t>(pipeline_.stage_of(WorkerId(w)))];
-      const Duration own_optimizer = stage.optimizer.time.scaled(1 / machine_.speed[w]);
+      const Duration own_optimizer = stage.optimizer.time.scaled(1 / machine_.speed_among_all(w));
       Breakdown& booked = timeline.ranks[w];
       booked[Activity::grad_sync] += stage.sync;
       booked[Activity::optimizer] += own_optimizer;
@@ -67,7 +67,7 @@ class StepEnding {
     for (std::size_t rank = 0; rank < program_.plan().schedule.size(); ++rank) {
       const WorkerId worker = pipeline_.worker(HdpRank(rank), stage);
       end.last = std::max(end.last, times_.finished[worker.index()]);
-      end.slowest = std::max(end.slowest, end.optimizer.time.scaled(1 / machine_.speed[worker.index()]));
+      end.slowest = std::max(end.slowest, end.optimizer.time.scaled(1 / machine_.speed_among_all(worker.index())));
     }
     return end;
   }
@@ -135,7 +135,7 @@ Duration slowest_optimizer(const Program& program, const Machine& machine) {
   Duration slowest;
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {
     const MemoryBound work = program.step_end(pipeline.stage_of(WorkerId(w))).optimizer;
-    slowest = std::max(slowest, machine.cost->memory_bound(work).time.scaled(1 / machine.speed[w]));
+    slowest = std::max(slowest, machine.cost->memory_bound(work).time.scaled(1 / machine.speed_among_all(w)));
   }
   return slowest;
 }

@@ -156,17 +156,6 @@ std::span<const InstructionRecord> records_of(std::size_t worker, const std::vec
   return {first, last};
 }
 
-// ---- On cores
-
-// Mean over the ranks.
-double computed_seconds(const std::vector<Breakdown>& ranks) {
-  DurationSum sum;
-  for (const Breakdown& rank : ranks) {
-    for (const Activity activity : {Activity::attention, Activity::linear, Activity::optimizer}) sum += rank[activity];
-  }
-  return ranks.empty() ? 0 : sum.seconds() / static_cast<double>(ranks.size());
-}
-
 // ---- What differs between two timelines
 
 /// Instructions of one kind of difference: how many, and the first.
@@ -247,11 +236,6 @@ void require_alike(const Comparison& first, const Comparison& other) {
     throw InputError(fmt::format("steps of two plans, '{}' and '{}', have no mean", first.plan, other.plan),
                      "compare them one by one");
   }
-  if (other.core_share != first.core_share) {
-    throw InputError(
-        fmt::format("steps predicted for {} and for {} of a core have no mean", first.core_share, other.core_share),
-        "compare them one by one");
-  }
   if (other.ranks.size() != first.ranks.size() || other.stages != first.stages) {
     throw InputError(fmt::format("steps on {} and on {} ranks have no mean", size_text(first), size_text(other)),
                      "compare them one by one");
@@ -259,6 +243,14 @@ void require_alike(const Comparison& first, const Comparison& other) {
 }
 
 }  // namespace
+
+double computed_seconds(const std::vector<Breakdown>& ranks) {
+  DurationSum sum;
+  for (const Breakdown& rank : ranks) {
+    for (const Activity activity : {Activity::attention, Activity::linear, Activity::optimizer}) sum += rank[activity];
+  }
+  return ranks.empty() ? 0 : sum.seconds() / static_cast<double>(ranks.size());
+}
 
 std::optional<double> Pair::error() const {
   if (!(measured > 0)) return std::nullopt;
@@ -409,7 +401,7 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
                   .runs = steps[0].runs,
                   .step_time_s = {},
                   .noise_floor_s = 0,
-                  .core_share = steps[0].core_share,
+                  .core_share = 0,
                   .on_core_s = Pair{},
                   .families = mean_families(steps),
                   .stages = steps[0].stages,
@@ -419,6 +411,7 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
     mean.steps.insert(mean.steps.end(), step.steps.begin(), step.steps.end());
     mean.runs = std::min(mean.runs, step.runs);
     add_share(mean.step_time_s, step.step_time_s, share);
+    mean.core_share += step.core_share * share;
     if (!step.noise_floor_s) mean.noise_floor_s.reset();
     if (mean.noise_floor_s) *mean.noise_floor_s += *step.noise_floor_s * share;
     if (!step.on_core_s) mean.on_core_s.reset();

@@ -44,7 +44,7 @@ struct Comparison {
   /// halves interleave, so that a machine that drifts counts as noise. An error below it means nothing. Nothing for
   /// steps that were run once.
   std::optional<double> noise_floor_s;
-  /// The share of a core that each rank was predicted with.
+  /// The share of a core that kernels were predicted to have on average.
   double core_share = 1;
   /// Attention, linear work and optimizer while a thread had a core, mean over the ranks: what of a prediction for a
   /// core each can be compared where ranks share cores. Nothing if the measurement does not say.
@@ -54,6 +54,9 @@ struct Comparison {
   std::vector<RankComparison> ranks;                ///< One a worker: rank x stages + stage.
   std::array<Pair, activity_count> activities_s{};  ///< Mean over the ranks.
 };
+
+/// Attention, linear work and optimizer: mean over the ranks.
+[[nodiscard]] double computed_seconds(const std::vector<Breakdown>& ranks);
 
 /// One step: a prediction that measurements are added to. O(n log n) time and O(n) memory in the instructions of one
 /// timeline, whatever the number of runs.

@@ -87,7 +87,7 @@ std::string activity_table(const Comparison& plan) {
   text += fmt::format("  {:<34}{:>12}{:>12}{:>12}{:>9}\n", "kernels, while on a core", time_text(pair.predicted),
                       time_text(pair.measured), time_text(pair.difference()), percent_text(pair.error()));
   if (plan.core_share < 1) {
-    text += fmt::format("  ranks share cores: step and kernels are predicted with {:.0f}% of a core each\n",
+    text += fmt::format("  ranks share cores: kernels are predicted to have {:.0f}% of one on average\n",
                         100 * plan.core_share);
   }
   return text;

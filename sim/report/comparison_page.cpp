@@ -66,8 +66,9 @@ std::string step_times(const std::vector<Comparison>& plans) {
     text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n",
                         escaped_markup(plan.plan), plan.steps.size(), plan.runs, noise);
     if (plan.core_share < 1) {
-      text += fmt::format("<p class=\"note\">Ranks share cores: predicted with {:.0f} % of a core each.</p>\n",
-                          100 * plan.core_share);
+      text += fmt::format(
+          "<p class=\"note\">Ranks share cores: kernels are predicted to have {:.0f} % of one on average.</p>\n",
+          100 * plan.core_share);
     }
   }
   if (const std::optional<double> tau = ranking_agreement(plans)) {

@@ -17,8 +17,8 @@ struct TimelineTitle {
   std::string source;  ///< "predicted" or "measured".
   std::string plan;    ///< The policy.
   std::int64_t step = 0;
-  /// Of a prediction: the share of a core that each rank was predicted with, if they have to share cores. Kernels then
-  /// take 1 / core_share of what they take on a core of their own.
+  /// Of a prediction: the share of a core that kernels have on average, if ranks have to share cores. All together they
+  /// then take 1 / core_share of what they take on cores of their own.
   double core_share = 1;
   std::int64_t stages = 1;  ///< Of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages + stage.
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
@@ -8,6 +9,7 @@
 #include "sim/engine/impl/group_program.h"
 #include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/ring_traffic.h"
+#include "sim/engine/impl/shared_processors.h"
 #include "sim/engine/impl/step_run.h"
 
 namespace hdpsim {
@@ -36,16 +38,20 @@ class ExactStep final : public StepRun {
  public:
   ExactStep(const StepSetting& setting, bool queue_all)
       : StepRun(setting, true),
-        queue_all_(queue_all || machine_.record_instructions),
+        queue_all_(queue_all || machine_.record_instructions || machine_.processors),
         set_up_(machine_, pipeline_.stages()),
         board_(pipeline_, flows_, queue_),
         experts_(pipeline_, program_.plan().expert_ranks),
         groups_(pipeline_.passes()),
-        workers_(pipeline_.workers()) {}
+        workers_(pipeline_.workers()) {
+    if (machine_.processors) processors_.emplace(*machine_.processors, queue_, kernels_ended);
+  }
 
   void handle_pass(const Event& event) override {
     if (event.tag == worker_ended) {
       end_pass_of(event.actor);
+    } else if (event.tag == kernels_ended) {
+      for (const std::size_t worker : processors_->ended(event.actor)) shared_kernel_ended(worker);
     } else if (event.tag < ExchangeBoard::first_tag) {
       instruction_ended(event.actor, event.tag);
     } else {
@@ -71,6 +77,7 @@ class ExactStep final : public StepRun {
  private:
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
   static constexpr std::uint32_t worker_ended = stream_count;  // lower tags: an instruction of that stream ended
+  static constexpr std::uint32_t kernels_ended = stream_count + 1;
 
   const Block& block_of(const WorkerState& state) const {
     return groups_[state.pass.index()]->priced.program.blocks[state.block];
@@ -206,6 +213,10 @@ class ExactStep final : public StepRun {
       meet(WorkerId(worker), time);
       return false;
     }
+    if (processors_ && depends_on_device_speed(instruction.opcode)) {
+      processors_->begin(worker, time);  // and is booked when it ends
+      return false;
+    }
     if (stream == compute) timeline_.ranks[worker][activity_of(instruction.opcode)] += time;
     queue_.schedule_after(time, static_cast<std::uint32_t>(worker), static_cast<std::uint32_t>(stream));
     return false;
@@ -291,6 +302,14 @@ class ExactStep final : public StepRun {
                                       .kind = pass.kind});
   }
 
+  void shared_kernel_ended(std::size_t worker) {
+    const WorkerState& state = workers_[worker];
+    const StreamState& kernels = state.streams[compute];
+    const std::uint32_t index = groups_[state.pass.index()]->streams[state.block][compute][kernels.next];
+    timeline_.ranks[worker][activity_of(block_of(state).body[index].opcode)] += queue_.now() - kernels.began;
+    instruction_ended(worker, compute);
+  }
+
   void instruction_ended(std::size_t worker, std::size_t stream) {
     complete(workers_[worker], stream);
     advance(worker);
@@ -344,6 +363,7 @@ class ExactStep final : public StepRun {
   }
 
   bool queue_all_;
+  std::optional<SharedProcessors> processors_;  // if workers share them
   ConnectionSetUp set_up_;
   ExchangeBoard board_;
   ExpertBoard experts_;
