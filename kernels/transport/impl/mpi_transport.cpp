@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/transport/impl/describe.h"
+#include "kernels/transport/impl/mpi_call.h"
 #include "kernels/transport/message_transport.h"
 
 namespace hdpsim::kernels {
@@ -30,14 +31,6 @@ constexpr int notice_tag = 1;
 constexpr std::size_t notice_bytes = 512;  // short enough to leave at once, whatever the receiver does
 constexpr auto farewell = 2s;              // for the others to report before the job is aborted
 constexpr int abort_status = 3;            // the machine refused
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw DeviceError(fmt::format("{}: {}", call, text.data()));
-}
 
 // Hands the core to others, who may be the ranks that this one waits for; sleeps after the first thousand rounds.
 class Pause {
@@ -137,25 +130,13 @@ class MpiTransport final : public MessageTransport {
 
 MpiTransport::MpiTransport(std::chrono::milliseconds limit, std::size_t largest_piece)
     : limit_(limit), largest_piece_(std::clamp<std::size_t>(largest_piece, 1, largest_mpi_piece)) {
-  int finalized = 0;
-  check(MPI_Finalized(&finalized), "MPI_Finalized");
-  if (finalized != 0) throw DeviceError("MPI has ended in this process and cannot start again");
-  int initialized = 0;
-  check(MPI_Initialized(&initialized), "MPI_Initialized");
-  int provided = MPI_THREAD_SINGLE;
-  if (initialized != 0) {
-    check(MPI_Query_thread(&provided), "MPI_Query_thread");
-  } else {
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-    owns_mpi_ = true;
-  }
-  if (provided < MPI_THREAD_SERIALIZED) throw DeviceError("MPI_Init_thread: threads are not supported (SERIALIZED)");
-  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
-  check(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
-  check(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
-  check(MPI_Irecv(heard_.data(), notice_bytes, MPI_CHAR, MPI_ANY_SOURCE, notice_tag, communicator_, &notice_),
-        "MPI_Irecv");
+  owns_mpi_ = start_mpi();
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
+  check_mpi(MPI_Irecv(heard_.data(), notice_bytes, MPI_CHAR, MPI_ANY_SOURCE, notice_tag, communicator_, &notice_),
+            "MPI_Irecv");
 }
 
 MpiTransport::~MpiTransport() {
@@ -210,15 +191,15 @@ Ticket MpiTransport::start(std::span<const Send> sends, std::span<const Receive>
   for (const Receive& receive : receives) {
     const Piece message{.ticket = ticket, .receives = true, .peer = receive.peer, .message = receive.bytes};
     start_pieces(message, static_cast<std::byte*>(receive.data), [&](void* data, int bytes, MPI_Request* request) {
-      check(MPI_Irecv(data, bytes, MPI_BYTE, receive.peer, message_tag, communicator_, request), "MPI_Irecv");
+      check_mpi(MPI_Irecv(data, bytes, MPI_BYTE, receive.peer, message_tag, communicator_, request), "MPI_Irecv");
     });
   }
   for (const Send& send : sends) {
     const Piece message{.ticket = ticket, .receives = false, .peer = send.peer, .message = send.bytes};
-    start_pieces(message, static_cast<const std::byte*>(send.data),
-                 [&](const void* data, int bytes, MPI_Request* request) {
-                   check(MPI_Isend(data, bytes, MPI_BYTE, send.peer, message_tag, communicator_, request), "MPI_Isend");
-                 });
+    start_pieces(
+        message, static_cast<const std::byte*>(send.data), [&](const void* data, int bytes, MPI_Request* request) {
+          check_mpi(MPI_Isend(data, bytes, MPI_BYTE, send.peer, message_tag, communicator_, request), "MPI_Isend");
+        });
   }
   return ticket;
 }
@@ -252,7 +233,7 @@ bool MpiTransport::move() {
   int count = 0;
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), statuses_.data());
-  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check(code, "MPI_Testsome");
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
   if (count == MPI_UNDEFINED || count == 0) return false;
   const auto ended = static_cast<std::size_t>(count);
   for (std::size_t i = 0; i < ended; ++i) {

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hdpsim::kernels {
+
+/// A text from one process to another.
+struct Mail {
+  int from = 0;
+  std::string text;
+};
+
+/// Texts of any length between rank 0 and each of the other ranks of a job, some of which may die. Unlike a Transport
+/// it has no collectives and no order among ranks, and nobody's death is an error: a rank of which nothing is heard for
+/// `patience` counts as silent, and is not any more when it is heard of again.
+///
+/// A thread of its own moves the texts and tells the others every now and then that this rank lives, whatever the
+/// threads of the program do. Except for post(), one thread alone may use it.
+class Mailbox {
+ public:
+  Mailbox() = default;
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+  /// Where all ranks are alive, waits until all of them are here, then ends MPI. Rank 0 does not wait for ranks that are
+  /// silent; the others do not wait where rank 0 is. If any was, MPI is left as it is, for its end would wait for the
+  /// dead.
+  virtual ~Mailbox() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// To rank 0 or from it. Returns at once. Texts of one rank arrive in the order in which it posted them.
+  virtual void post(int to, std::string text) = 0;
+  /// What has come; waits for it at most so long. DeviceError if MPI refuses.
+  [[nodiscard]] virtual std::optional<Mail> take(std::chrono::milliseconds wait) = 0;
+  /// Of rank 0, or where this one is rank 0.
+  [[nodiscard]] virtual bool is_silent(int rank) const = 0;
+  /// Whether rank 0 has left.
+  [[nodiscard]] virtual bool is_closed() const = 0;
+};
+
+/// The mailbox of this process among those that mpirun or srun has started. Starts MPI, so a process has one such object
+/// in its life, and no transport of MPI beside it.
+///
+/// With Open MPI the job outlives a rank only under `mpirun --enable-recovery`; otherwise mpirun ends the others too.
+/// Texts travel in pieces that MPI sends without asking the receiver, so that no rank waits inside MPI for one that has
+/// died.
+///
+/// DeviceError if the program was built without MPI, or MPI refuses.
+[[nodiscard]] std::unique_ptr<Mailbox> make_mpi_mailbox(std::chrono::milliseconds patience);
+
+}  // namespace hdpsim::kernels
