@@ -25,6 +25,16 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t&
   return command.add_option_function<std::string>(name, read, help)->type_name("COUNT");
 }
 
+CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help) {
+  const auto read = [&patience](const std::string& text) {
+    const Parsed<Duration> parsed = parse_duration(text);
+    if (!parsed.value) throw CLI::ValidationError("--patience", parsed.error);
+    if (*parsed.value < Duration::seconds(1e-3)) throw CLI::ValidationError("--patience", "it must be at least 1 ms");
+    patience = *parsed.value;
+  };
+  return command.add_option_function<std::string>("--patience", read, help)->type_name("TIME");
+}
+
 CLI::Option* add_format(CLI::App& command, Format& format) {
   static const std::map<std::string, Format> formats = {
       {"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/units.h"
 #include "sim/report/format.h"
 
 namespace hdpsim::app {
@@ -54,6 +55,8 @@ Options& add_command(CLI::App& command, Session& session, int (*run)(const Optio
 /// A count such as 4096, 256Ki or 100M, at least `least`.
 CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
                        std::int64_t least = 1);
+/// `--patience TIME`, at least a millisecond.
+CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help);
 /// `--format table|csv|json`.
 CLI::Option* add_format(CLI::App& command, Format& format);
 

@@ -317,16 +317,7 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
             "(default: those of "
             "the study)");
-  const auto read = [&options](const std::string& text) {
-    const Parsed<Duration> parsed = parse_duration(text);
-    if (!parsed.value) throw CLI::ValidationError("--patience", parsed.error);
-    if (*parsed.value < Duration::seconds(1e-3)) throw CLI::ValidationError("--patience", "it must be at least 1 ms");
-    options.patience = *parsed.value;
-  };
-  command
-      .add_option_function<std::string>("--patience", read,
-                                        "Give up when a rank waits so long and nothing moves (default: 60 s)")
-      ->type_name("TIME");
+  add_patience(command, options.patience, "Give up when a rank waits so long and nothing moves (default: 60 s)");
 }
 
 }  // namespace

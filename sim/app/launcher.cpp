@@ -55,9 +55,13 @@ void refuse_torchrun() {
 
 }  // namespace
 
-std::optional<Launch> find_launch() {
+std::optional<Launch> find_mpi_launch() {
   if (std::optional<Launch> launch = by_mpirun()) return launch;
-  if (std::optional<Launch> launch = by_srun()) return launch;
+  return by_srun();
+}
+
+std::optional<Launch> find_launch() {
+  if (std::optional<Launch> launch = find_mpi_launch()) return launch;
   refuse_torchrun();
   return std::nullopt;
 }

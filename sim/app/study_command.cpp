@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/app/study_processes.h"
 #include "sim/report/output_file.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/runner.h"
@@ -22,7 +20,7 @@ struct StudyOptions {
   std::vector<std::string> without;
   std::string out;
   Format format = Format::table;
-  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  SharingOptions sharing;
   bool resume = false;
 };
 
@@ -32,11 +30,8 @@ int interrupted(const StudyOptions& options, const Study& study) {
   return exit_by_signal + stop_signal();
 }
 
-int run_command(const StudyOptions& options, const Session& session) {
-  if (options.resume && options.out.empty())
-    throw InputError("--resume needs the folder of --out, where runs are kept");
-  Catalog catalog(session.data_folder);
-  const Study study = load_study(options.file, options.overrides, catalog, options.without);
+// Process 0, or the only one: the others help it.
+int run_first(const StudyOptions& options, const Study& study, const StudyProcesses& processes) {
   std::optional<RunStore> store;
   if (!options.out.empty()) {
     prepare_folder(options.out);
@@ -45,19 +40,20 @@ int run_command(const StudyOptions& options, const Session& session) {
     store.emplace(runs);
   }
 
-  catch_stop_signals();
   std::optional<std::vector<Run>> runs;
   StudyCoverage coverage;
   {
     ProgressDisplay display;
-    runs = run_study(
-        study, {.jobs = static_cast<std::size_t>(options.jobs),
-                .store = store ? &*store : nullptr,
-                .resume = options.resume,
-                .version = version,
-                .stop = [] { return stop_signal() != 0; },
-                .report = [&](const Progress& progress) { display.show(progress); },
-                .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); }});
+    const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
+    runs = run_study(study,
+                     {.jobs = processes.jobs(),
+                      .store = store ? &*store : nullptr,
+                      .resume = options.resume,
+                      .version = version,
+                      .stop = [] { return stop_signal() != 0; },
+                      .report = [&](const Progress& progress) { display.show(progress); },
+                      .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); },
+                      .helpers = helpers.get()});
   }
   if (!runs) return interrupted(options, study);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
@@ -69,6 +65,19 @@ int run_command(const StudyOptions& options, const Session& session) {
   }
   print(formatted(*runs, study.resolved, version, options.format));
   return 0;
+}
+
+int run_command(const StudyOptions& options, const Session& session) {
+  if (options.resume && options.out.empty())
+    throw InputError("--resume needs the folder of --out, where runs are kept");
+  const StudyProcesses processes(options.sharing);
+  Catalog catalog(session.data_folder);
+  const Study study =
+      processes.read([&] { return load_study(options.file, options.overrides, catalog, options.without); });
+  catch_stop_signals();
+  if (processes.is_first()) return run_first(options, study, processes);
+  const bool served = processes.serve(study);
+  return served || stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
 }
 
 }  // namespace
@@ -90,10 +99,11 @@ void add_study_command(CLI::App& app, Session& session) {
           "a step of every run for ui.perfetto.dev (perfetto: {ranks: 8})")
       ->type_name("FOLDER");
   add_format(*command, options.format);
-  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  add_sharing(*command, options.sharing);
   command->add_flag("--resume", options.resume,
                     "Take the runs that an earlier execution has finished from the folder of --out");
   command->footer(
+      "Under mpirun or srun the processes share the runs; process 0 writes what one process alone would write.\n"
       "Examples:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results\n"
       "  hdpsim study configs/studies/tiny.yaml --set output.html=true --set output.perfetto=true --out tiny");
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <thread>
 
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/app/study_processes.h"
 #include "sim/report/output_file.h"
 #include "sim/report/validation_page.h"
 #include "sim/study/study_paths.h"
@@ -23,7 +23,7 @@ struct ValidateOptions {
   std::vector<std::string> without;
   std::string out;
   Format format = Format::table;
-  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  SharingOptions sharing;
 };
 
 std::vector<std::string> shipped_sets(const fs::path& folder) {
@@ -50,21 +50,38 @@ std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog&
   return paths;
 }
 
-int run_command(const ValidateOptions& options, const Session& session) {
-  Catalog catalog(session.data_folder);
+std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& catalog) {
   std::vector<ValidationStudy> sets;
   for (const fs::path& path : chosen_sets(options, catalog)) {
     sets.push_back(load_validation(path.string(), catalog, options.without));
   }
+  return sets;
+}
+
+// A process beyond the first.
+int help_first(const std::vector<ValidationStudy>& sets, const StudyProcesses& processes) {
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (!processes.serve(sets[i].study, static_cast<int>(i))) break;
+  }
+  return stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
+}
+
+int run_command(const ValidateOptions& options, const Session& session) {
+  const StudyProcesses processes(options.sharing);
+  Catalog catalog(session.data_folder);
+  const std::vector<ValidationStudy> sets = processes.read([&] { return load_sets(options, catalog); });
+  catch_stop_signals();
+  if (!processes.is_first()) return help_first(sets, processes);
   if (!options.out.empty()) prepare_folder(options.out);
 
-  catch_stop_signals();
   std::vector<ValidationRow> rows;
-  for (const ValidationStudy& set : sets) {
-    note(fmt::format("{}: {} cases", set.set.name, set.set.cases.size()));
-    auto part = validate(set, {.jobs = static_cast<std::size_t>(options.jobs), .version = version, .stop = [] {
-                                 return stop_signal() != 0;
-                               }});
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    note(fmt::format("{}: {} cases", sets[i].set.name, sets[i].set.cases.size()));
+    const std::unique_ptr<RunWorkers> helpers = processes.helpers(sets[i].study, static_cast<int>(i));
+    auto part = validate(sets[i], {.jobs = processes.jobs(),
+                                   .version = version,
+                                   .stop = [] { return stop_signal() != 0; },
+                                   .helpers = helpers.get()});
     if (!part) return exit_by_signal + stop_signal();
     std::move(part->begin(), part->end(), std::back_inserter(rows));
   }
@@ -91,8 +108,10 @@ void add_validate_command(CLI::App& app, Session& session) {
                    "Write validation.json, validation.csv, sets.csv and a page, validation.html, there")
       ->type_name("FOLDER");
   add_format(*command, options.format);
-  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
-  command->footer("Example:\n  hdpsim validate sc21 vtrain-multi-node");
+  add_sharing(*command, options.sharing);
+  command->footer(
+      "Under mpirun or srun the processes share the cases.\n"
+      "Example:\n  hdpsim validate sc21 vtrain-multi-node");
 }
 
 }  // namespace hdpsim::app

@@ -96,6 +96,55 @@ void Coverage::add(const Coverage& other) {
   memory_bound_.bytes.add(other.memory_bound_.bytes);
 }
 
+// The order of numbers(): kernels that are one kind each, then a group for every kind of attention.
+template <class Self, class Visit>
+void Coverage::visit_kernels(Self& self, const Visit& visit) {
+  for (auto* const asked : {&self.gemm_.operations, &self.gemm_.beyond}) visit(*asked);
+  for (auto* const extent : {&self.gemm_.m, &self.gemm_.n, &self.gemm_.k, &self.memory_bound_.bytes}) {
+    visit(extent->least);
+    visit(extent->most);
+  }
+  for (auto* const asked : {&self.memory_bound_.operations, &self.memory_bound_.beyond}) visit(*asked);
+}
+
+template <class Self, class Visit>
+void Coverage::visit_attention(Self& asked, const Visit& visit) {
+  for (auto* const number : {&asked.operations, &asked.beyond, &asked.sides.least, &asked.sides.most}) visit(*number);
+}
+
+std::vector<std::int64_t> Coverage::numbers() const {
+  std::vector<std::int64_t> numbers;
+  const auto write = [&](std::int64_t number) { numbers.push_back(number); };
+  visit_kernels(*this, write);
+  for (const auto& [kind, asked] : attention_) {
+    write(static_cast<std::int64_t>(kind.first));
+    write(kind.second);
+    visit_attention(asked, write);
+  }
+  return numbers;
+}
+
+std::optional<Coverage> Coverage::of_numbers(std::span<const std::int64_t> numbers) {
+  std::size_t next = 0;
+  bool enough = true;
+  const auto read = [&](std::int64_t& number) {
+    enough = enough && next < numbers.size();
+    if (enough) number = numbers[next++];
+  };
+  Coverage coverage;
+  visit_kernels(coverage, read);
+  while (enough && next < numbers.size()) {
+    std::int64_t direction = 0;
+    std::int64_t head_dim = 0;
+    read(direction);
+    read(head_dim);
+    if (direction != 0 && direction != 1) return std::nullopt;
+    visit_attention(coverage.attention_[{static_cast<Direction>(direction), head_dim}], read);
+  }
+  if (!enough) return std::nullopt;
+  return coverage;
+}
+
 std::string Coverage::warning(const AttentionKind& kind, const AttentionAsked& asked, const DeviceProfile& profile) {
   const auto [direction, head_dim] = kind;
   const std::string what = fmt::format("{} attention of head dimension {}",

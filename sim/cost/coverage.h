@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,11 @@ class Coverage {
   /// was measured. At most one for each direction and head dimension, and one each for products and other kernels.
   [[nodiscard]] std::vector<std::string> warnings(const DeviceProfile& profile) const;
 
+  /// All of it as numbers, for another process.
+  [[nodiscard]] std::vector<std::int64_t> numbers() const;
+  /// What numbers() gave; nothing if they are no such numbers.
+  [[nodiscard]] static std::optional<Coverage> of_numbers(std::span<const std::int64_t> numbers);
+
   friend bool operator==(const Coverage&, const Coverage&) = default;
 
  private:
@@ -56,6 +63,10 @@ class Coverage {
     friend bool operator==(const MemoryBoundAsked&, const MemoryBoundAsked&) = default;
   };
   using AttentionKind = std::pair<Direction, std::int64_t>;  // and head dimension
+  template <class Self, class Visit>
+  static void visit_kernels(Self& self, const Visit& visit);
+  template <class Self, class Visit>
+  static void visit_attention(Self& asked, const Visit& visit);
   [[nodiscard]] static std::string warning(const AttentionKind& kind, const AttentionAsked& asked,
                                            const DeviceProfile& profile);
   [[nodiscard]] static std::string warning(const GemmAsked& asked, const DeviceProfile& profile);
@@ -76,7 +87,8 @@ class WatchedCostModel final : public CostModel {
     return noted(op, model_.memory_bound(op));
   }
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return model_.kernels(op); }
-  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
+  /// What has been noted since the last call.
+  [[nodiscard]] Coverage take_coverage() { return std::exchange(coverage_, {}); }
 
  private:
   template <class Operation>

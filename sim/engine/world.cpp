@@ -210,8 +210,8 @@ std::vector<DeviceId> World::devices() const {
   return devices;
 }
 
-const Coverage& World::coverage() const {
-  return parts_->site->watched_cost->coverage();
+Coverage World::take_coverage() {
+  return parts_->site->watched_cost->take_coverage();
 }
 
 std::int64_t World::ranks_per_node() const {

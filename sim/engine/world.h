@@ -42,8 +42,8 @@ class World {
   void set_time_factors(const std::vector<double>& factors);
   /// All devices of the job: rank by rank, within a rank stage by stage, within a stage shard by shard.
   [[nodiscard]] std::vector<DeviceId> devices() const;
-  /// What simulations asked of the profile so far, all jobs together.
-  [[nodiscard]] const Coverage& coverage() const;
+  /// What simulations asked of the profile since the last call, all jobs together.
+  [[nodiscard]] Coverage take_coverage();
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
   /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,

@@ -181,15 +181,23 @@ LinkUse link_of(const Json& json) {
 
 }  // namespace
 
-std::filesystem::path RunStore::file_of(std::string_view identity) const {
-  const std::uint64_t first = fingerprint(identity);
-  return folder_ / fmt::format("{:016x}{:016x}.json", first, fingerprint(identity, first));
+std::string run_identity(const Study& study, std::size_t run, std::string_view version) {
+  const StudyPoint& point = study.points.at(run / study.plans.size());
+  return fmt::format("hdpsim: {}\n{}memory_ranks: {}\nplan:\n{}", version, point.identity, study.output.memory_ranks,
+                     to_yaml(study.plans[run % study.plans.size()].entry));
 }
 
-std::optional<RunResult> RunStore::load(std::string_view identity) const {
-  std::ifstream file(file_of(identity), std::ios::binary);
-  if (!file) return std::nullopt;
-  const Json json = Json::parse(file, nullptr, false);
+std::string run_text(std::string_view identity, const RunResult& result) {
+  Json json = {{"schema", schema},          {"identity", identity},   {"steps", Json::array()},
+               {"ranks_ps", Json::array()}, {"links", Json::array()}, {"memory", step_memory_json(result.memory)}};
+  for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
+  for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
+  for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
   RunResult result;
   try {
     if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;
@@ -203,13 +211,19 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
   return result;
 }
 
+std::filesystem::path RunStore::file_of(std::string_view identity) const {
+  const std::uint64_t first = fingerprint(identity);
+  return folder_ / fmt::format("{:016x}{:016x}.json", first, fingerprint(identity, first));
+}
+
+std::optional<RunResult> RunStore::load(std::string_view identity) const {
+  std::ifstream file(file_of(identity), std::ios::binary);
+  if (!file) return std::nullopt;
+  return run_of_text(identity, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
 void RunStore::save(std::string_view identity, const RunResult& result) const {
-  Json json = {{"schema", schema},          {"identity", identity},   {"steps", Json::array()},
-               {"ranks_ps", Json::array()}, {"links", Json::array()}, {"memory", step_memory_json(result.memory)}};
-  for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
-  for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
-  for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
-  write_file(file_of(identity), json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(file_of(identity), run_text(identity, result));
 }
 
 }  // namespace hdpsim

@@ -6,11 +6,20 @@
 #include <string_view>
 
 #include "sim/report/step_result.h"
+#include "sim/study/study.h"
 
 namespace hdpsim {
 
+/// Everything that a run of a study depends on; `version` is that of the program.
+[[nodiscard]] std::string run_identity(const Study& study, std::size_t run, std::string_view version);
+
+/// A finished run as text; times are kept in whole picoseconds and come back exactly.
+[[nodiscard]] std::string run_text(std::string_view identity, const RunResult& result);
+/// Nothing if it is no text of such a run, or a damaged one.
+[[nodiscard]] std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text);
+
 /// Finished runs as files, so that a study that was interrupted goes on where it stopped. A run is known by everything
-/// that it depends on; times are kept in whole picoseconds and come back exactly.
+/// that it depends on.
 class RunStore {
  public:
   /// The folder must exist.

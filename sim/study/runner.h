@@ -8,6 +8,7 @@
 #include "sim/cost/coverage.h"
 #include "sim/report/metrics.h"
 #include "sim/study/run_store.h"
+#include "sim/study/run_workers.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -28,13 +29,15 @@ struct RunnerOptions {
   std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.
-  /// What the steps that were simulated asked of the profile of a point, in parts. Called by one thread at a time.
+  /// What a run that was simulated asked of the profile of its point. Called by one thread at a time.
   std::function<void(const PointSpec&, const Coverage&)> cover = [](const PointSpec&, const Coverage&) {};
+  /// Who helps the threads, if anybody does. Outlives the study.
+  RunWorkers* helpers = nullptr;
 };
 
-/// Simulates all runs of a study, step by step on as many threads as wanted. Results do not depend on their number.
-/// Returns nothing if it was stopped: what was finished until then is in the store. The first exception of a thread is
-/// thrown on.
+/// Simulates all runs of a study, step by step on as many threads as wanted. Results do not depend on their number,
+/// nor on helpers. Returns nothing if it was stopped: what was finished until then is in the store. The first exception
+/// of a thread is thrown on.
 [[nodiscard]] std::optional<std::vector<Run>> run_study(const Study& study, const RunnerOptions& options);
 
 }  // namespace hdpsim

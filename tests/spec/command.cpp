@@ -73,6 +73,19 @@ int Background::wait() {
   return exit_code(status);
 }
 
+std::string mpirun(const std::string& options) {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --bind-to none "
+         "--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp " +
+         options;
+}
+
+std::string mpi_missing() {
+  if (std::system("command -v mpirun >/dev/null") != 0) return "there is no mpirun here";
+  // One of two processes whose other is not there.
+  const Outcome alone = Workplace().hdpsim("study configs/studies/tiny.yaml", "export OMPI_COMM_WORLD_SIZE=2;");
+  return alone.err.find("built without MPI") == std::string::npos ? "" : "the program was built without MPI";
+}
+
 std::string text_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

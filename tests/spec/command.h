@@ -49,6 +49,12 @@ class Background {
   pid_t process_ = 0;
 };
 
+/// mpirun with these options, such as "-n 3", and those that it needs here: root in a container, and more processes
+/// than cores.
+[[nodiscard]] std::string mpirun(const std::string& options);
+/// Why processes cannot be tested here; empty if they can.
+[[nodiscard]] std::string mpi_missing();
+
 [[nodiscard]] std::string text_of_file(const fs::path& path);
 /// The text of tests/golden/`name`. With HDPSIM_UPDATE_GOLDEN=1 in the environment it is first replaced by `text`.
 [[nodiscard]] std::string golden(const std::string& name, const std::string& text);

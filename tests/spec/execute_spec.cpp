@@ -348,22 +348,6 @@ TEST_CASE("a checkpoint that is damaged or of another model is refused", "[execu
 
 // ---- Processes
 
-// Why processes cannot be tested here; empty if they can.
-std::string mpi_missing() {
-  if (std::system("command -v mpirun >/dev/null") != 0) return "there is no mpirun here";
-  const Outcome alone =
-      FastWorkplace().hdpsim("execute fast.yaml --ranks 1 --set mesh.capacity=64", "export OMPI_COMM_WORLD_SIZE=1;");
-  return alone.err.find("built without MPI") == std::string::npos ? "" : "the program was built without MPI";
-}
-
-// hdpsim as `ranks` processes: root in a container, more ranks than cores.
-std::string mpirun(int ranks) {
-  return fmt::format(
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n {} --oversubscribe --bind-to none "
-      "--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp",
-      ranks);
-}
-
 TEST_CASE("processes under mpirun train to the same bits as threads", "[execute][mpi]") {
   if (const std::string reason = mpi_missing(); !reason.empty()) {
     WARN("SKIPPED, NOTHING WAS TESTED: " << reason);
@@ -374,7 +358,7 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
       "execute small.yaml --plan hdp-balance --steps 2 --set cluster.gpus=3 "
       "--set cluster.node.gpus=3 --out ";
   REQUIRE(here.hdpsim(arguments + "threads").code == 0);
-  const Outcome outcome = here.hdpsim(arguments + "processes", mpirun(3));
+  const Outcome outcome = here.hdpsim(arguments + "processes", mpirun("-n 3"));
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(losses_of(here.read("processes/steps.csv")) == losses_of(here.read("threads/steps.csv")));
@@ -386,13 +370,13 @@ TEST_CASE("processes under mpirun train to the same bits as threads", "[execute]
     const std::string of_two =
         fmt::format("execute small.yaml --plan hdp-balance --set mesh.{0}=2 --set cluster.gpus=4 --out {0}-", mesh);
     REQUIRE(here.hdpsim(of_two + "threads").code == 0);
-    const Outcome pairs = here.hdpsim(of_two + "processes", mpirun(4));
+    const Outcome pairs = here.hdpsim(of_two + "processes", mpirun("-n 4"));
     CAPTURE(pairs.err);
     REQUIRE(pairs.code == 0);
     CHECK(losses_of(here.read(mesh + "-processes/steps.csv")) == losses_of(here.read(mesh + "-threads/steps.csv")));
   }
 
-  const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun(3));
+  const Outcome refused = here.hdpsim(arguments + "x --ranks 4", mpirun("-n 3"));
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Contains("--ranks is 4, but 3 processes have been started"));
 }
@@ -415,7 +399,7 @@ TEST_CASE("a process that dies or stands still ends the job, and the last checkp
     const auto begin = std::chrono::steady_clock::now();
     const Outcome outcome =
         here.hdpsim("execute fast.yaml --steps 1000000 --checkpoint kept --checkpoint-every 1 --patience 1s" + mesh,
-                    mpirun(2) + " sh struck " + signal);
+                    mpirun("-n 2") + " sh struck " + signal);
     CAPTURE(outcome.err);
     CHECK(outcome.code != 0);
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));

@@ -38,18 +38,18 @@ DeviceProfile measured_device() {
 TEST_CASE("what a profile covers is no news", "[coverage]") {
   const DeviceProfile profile = measured_device();
   const auto model = make_cost_model(profile);
-  const WatchedCostModel watched(*model);
+  WatchedCostModel watched(*model);
   const Attention op = launch_of({2048, 1024, Mask::full, 1});
   CHECK(watched.attention(op).time == model->attention(op).time);
   CHECK(watched.gemm({1024, 4096, 4096}).time == 400_us);
   CHECK(watched.memory_bound({Bytes(4'000'000), 2}).time == model->memory_bound({Bytes(4'000'000), 2}).time);
-  CHECK(watched.coverage().warnings(profile).empty());
+  CHECK(watched.take_coverage().warnings(profile).empty());
 }
 
 TEST_CASE("what lies beyond is told with counts, extents and what was measured", "[coverage]") {
   const DeviceProfile profile = measured_device();
   const auto model = make_cost_model(profile);
-  const WatchedCostModel watched(*model);
+  WatchedCostModel watched(*model);
   (void)watched.attention(launch_of({2048, 1024, Mask::full, 1}));
   (void)watched.attention(launch_of({128, 64, Mask::full, 1}));
   (void)watched.attention(launch_of({65536, 1024, Mask::full, 1}));
@@ -58,7 +58,7 @@ TEST_CASE("what lies beyond is told with counts, extents and what was measured",
   (void)watched.gemm({1024, 4096, 4096});
   (void)watched.memory_bound({Bytes(2'000'000'000), 1});
   CHECK(
-      watched.coverage().warnings(profile) ==
+      watched.take_coverage().warnings(profile) ==
       std::vector<std::string>{
           "forward attention of head dimension 128: 2 of 3 launches are mostly of blocks of other sizes (64 ... 65536 "
           "tokens; measured 256 ... 4096)",
@@ -68,12 +68,29 @@ TEST_CASE("what lies beyond is told with counts, extents and what was measured",
           "memory-bound kernels: 1 of 1 move other amounts (2000 MB; measured 1 ... 100 MB)"});
 }
 
+TEST_CASE("coverage comes back from its numbers, and from no others", "[coverage]") {
+  const auto model = make_cost_model(measured_device());
+  WatchedCostModel watched(*model);
+  CHECK(Coverage::of_numbers(Coverage().numbers()) == Coverage());
+  (void)watched.attention(launch_of({65536, 1024, Mask::full, 1}));
+  (void)watched.attention(launch_of({2048, 1024, Mask::full, 1}, Direction::backward));
+  (void)watched.gemm({8192, 4096, 4096});
+  (void)watched.memory_bound({Bytes(2'000'000'000), 1});
+  const Coverage coverage = watched.take_coverage();
+  std::vector<std::int64_t> numbers = coverage.numbers();
+  CHECK(Coverage::of_numbers(numbers) == coverage);
+  CHECK(watched.take_coverage() == Coverage());
+  numbers.pop_back();
+  CHECK_FALSE(Coverage::of_numbers(numbers));
+  CHECK_FALSE(Coverage::of_numbers({}));
+}
+
 TEST_CASE("a mask that was not measured is told apart from sizes that were not", "[coverage]") {
   const DeviceProfile profile = measured_device();
   const auto model = make_cost_model(profile);
-  const WatchedCostModel watched(*model);
+  WatchedCostModel watched(*model);
   (void)watched.attention(launch_of({1024, 1024, Mask::causal, 1}));
-  CHECK(watched.coverage().warnings(profile) ==
+  CHECK(watched.take_coverage().warnings(profile) ==
         std::vector<std::string>{"forward attention of head dimension 128: 1 of 1 launches are under a mask that was "
                                  "never measured"});
 }

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "sim/base/diagnostic.h"
+#include "sim/base/units.h"
+#include "sim/study/process_mail.h"
+#include "sim/study/run_workers.h"
+#include "sim/study/study.h"
+
+namespace hdpsim::app {
+
+/// How a command shares its studies among threads and processes.
+struct SharingOptions {
+  std::int64_t jobs = 0;                      ///< Threads of this process; 0: the user has not said.
+  Duration patience = Duration::seconds(30);  ///< For a process of which nothing is heard.
+};
+
+/// `--jobs COUNT` and `--patience TIME`.
+void add_sharing(CLI::App& command, SharingOptions& options);
+
+/// This process and those that mpirun or srun has started with it: process 0 hands out the runs of studies and writes
+/// what they give, the others simulate. A process that was started alone has no others.
+class StudyProcesses {
+ public:
+  /// Joins them. MachineError if they do not find each other; DeviceError if the program was built without MPI, but
+  /// started as one of several.
+  explicit StudyProcesses(const SharingOptions& options);
+  ~StudyProcesses();
+  StudyProcesses(const StudyProcesses&) = delete;
+  StudyProcesses& operator=(const StudyProcesses&) = delete;
+
+  /// Process 0 of several, or the only one.
+  [[nodiscard]] bool is_first() const { return mail_ == nullptr || mail_->rank() == 0; }
+  /// Threads of this process.
+  [[nodiscard]] std::size_t jobs() const { return jobs_; }
+  /// Process 0: those who help with a study, or null. `number` tells the studies of one command apart.
+  [[nodiscard]] std::unique_ptr<RunWorkers> helpers(const Study& study, int number = 0) const;
+  /// The others: work for process 0 until the study is over. False if process 0 has left, or a signal says stop.
+  [[nodiscard]] bool serve(const Study& study, int number = 0) const;
+  /// The result of `work`, which reads the input. Throws what it throws; but where process 0 has met wrong input too, it
+  /// alone says so: the InputError of the others is empty.
+  template <class Work>
+  [[nodiscard]] auto read(const Work& work) const {
+    try {
+      return work();
+    } catch (const InputError&) {
+      if (!is_first() && first_has_left()) throw InputError(Diagnostics());
+      throw;
+    }
+  }
+
+ private:
+  // Or does so within a moment.
+  [[nodiscard]] bool first_has_left() const;
+
+  std::unique_ptr<ProcessMail> mail_;  // null if it is alone
+  std::size_t jobs_ = 1;
+};
+
+}  // namespace hdpsim::app

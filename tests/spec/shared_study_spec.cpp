@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <thread>
+
+#include "sim/base/random.h"
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Contains;
+
+constexpr int points = 60;
+
+/// A study of many small points in a folder of its own, and what one thread of one process makes of it.
+class ManyPoints : public Workplace {
+ public:
+  ManyPoints() {
+    std::string seeds = "1";
+    for (int seed = 2; seed <= points; ++seed) seeds += fmt::format(", {}", seed);
+    write("many.yaml",
+          fmt::format("name: many\ncluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{preset: llama-7b}}\n"
+                      "profile: a100-published\n"
+                      "data: {{lengths: {{preset: github}}, context: 32Ki, tokens_per_step: 256Ki, steps: 20}}\n"
+                      "mesh: {{tp: 2}}\nplans: [hdp-balance]\nsweep: {{data.seed: [{}]}}\n",
+                      seeds));
+    REQUIRE(hdpsim("study many.yaml --jobs 1 --out whole --format json >whole.json").code == 0);
+  }
+
+  void check_same_as_whole(const std::string& folder) const {
+    for (const char* name :
+         {"result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "memory.csv", "study.yaml"}) {
+      check_same_file(*this, "whole/" + std::string(name), folder + "/" + name);
+    }
+    CHECK(files_in(this->folder() / folder / "runs") == files_in(this->folder() / "whole/runs"));
+  }
+
+  /// What starts hdpsim as `ranks` processes, one of which is killed once so many runs are kept in the folder "shared".
+  [[nodiscard]] std::string with_a_death(int ranks, int victim, int runs) const {
+    // The shell becomes hdpsim, so its number stays.
+    write("struck", fmt::format("kept() {{ ls shared/runs 2>/dev/null | grep -c 'json$'; }}\n"
+                                "if [ \"$OMPI_COMM_WORLD_RANK\" = {} ]; then\n"
+                                "  (while [ \"$(kept)\" -lt {} ]; do sleep 0.01; done; kept >struck_at; kill -9 $$) &\n"
+                                "fi\nexec \"$@\"\n",
+                                victim, runs));
+    return mpirun(fmt::format("-n {} --enable-recovery sh struck", ranks));
+  }
+
+  /// How many runs were kept when the process died.
+  [[nodiscard]] int struck_at() const { return fs::exists(folder() / "struck_at") ? std::stoi(read("struck_at")) : 0; }
+};
+
+bool is_skipped() {
+  const std::string reason = mpi_missing();
+  if (!reason.empty()) WARN("SKIPPED, NOTHING WAS TESTED: " << reason);
+  return !reason.empty();
+}
+
+TEST_CASE("processes under mpirun write the same bytes as one process", "[study][mpi]") {
+  if (is_skipped()) return;
+  const ManyPoints here;
+  const Outcome outcome = here.hdpsim("study many.yaml --out shared --format json >shared.json", mpirun("-n 4"));
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(line_count(outcome.err) == points);  // one a run
+  here.check_same_as_whole("shared");
+  check_same_file(here, "whole.json", "shared.json");
+}
+
+TEST_CASE("the runs of a process that dies are done by the others", "[study][mpi]") {
+  if (is_skipped()) return;
+  const ManyPoints here;
+  const Outcome outcome =
+      here.hdpsim("study many.yaml --out shared --patience 1s", here.with_a_death(4, 2, points / 3));
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(here.struck_at() >= points / 3);
+  CHECK(here.struck_at() < points);
+  here.check_same_as_whole("shared");
+}
+
+TEST_CASE("a study whose process 0 dies goes on with --resume, to the same bytes", "[study][mpi]") {
+  if (is_skipped()) return;
+  const ManyPoints here;
+  const Outcome outcome =
+      here.hdpsim("study many.yaml --out shared --patience 1s", here.with_a_death(3, 0, points / 3));
+  CHECK_THAT(outcome.err, Contains("error: process 0 is lost"));
+  REQUIRE(here.struck_at() >= points / 3);
+  CHECK_FALSE(fs::exists(here.folder() / "shared/result.json"));
+  const auto kept = static_cast<std::int64_t>(files_in(here.folder() / "shared/runs").size());
+  CHECK(kept < points);
+  const Outcome resumed = here.hdpsim("study many.yaml --out shared --resume", mpirun("-n 2"));
+  CAPTURE(resumed.err);
+  CHECK(resumed.code == 0);
+  here.check_same_as_whole("shared");
+}
+
+TEST_CASE("processes that have read different studies are told so", "[study][mpi]") {
+  if (is_skipped()) return;
+  const Workplace here;
+  here.write("another", "exec \"$@\" --set data.seed=$((OMPI_COMM_WORLD_RANK + 1))\n");
+  const Outcome outcome = here.hdpsim("study configs/studies/tiny.yaml", mpirun("-n 2") + " sh another");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.err, Contains("process 1 has read another study than process 0"));
+}
+
+TEST_CASE("wrong input is told once, however many processes read it", "[study][mpi]") {
+  if (is_skipped()) return;
+  const Outcome outcome = Workplace().hdpsim("study configs/studies/tiny.yaml --set nonsense=1", mpirun("-n 3"));
+  CHECK(outcome.code == 2);
+  const std::string problem = "the study has no key 'nonsense'";
+  const std::size_t first = outcome.err.find(problem);
+  REQUIRE(first != std::string::npos);
+  CHECK(outcome.err.find(problem, first + 1) == std::string::npos);
+}
+
+TEST_CASE("validation under mpirun predicts the same", "[validate][mpi]") {
+  if (is_skipped()) return;
+  const Workplace here;
+  const std::string sets = "validate sc21 --format json";
+  REQUIRE(here.hdpsim(sets + " >alone").code == 0);
+  const Outcome outcome = here.hdpsim(sets + " >shared", mpirun("-n 3"));
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  check_same_file(here, "alone", "shared");
+}
+
+TEST_CASE("a study that is killed at any moment goes on to the same bytes", "[study]") {
+  const ManyPoints here;
+  const std::uint64_t seed = 20261121;
+  CAPTURE(seed);
+  RandomStream random(seed, "kills");
+  int killed = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    Background study(here,
+                     {"study", "many.yaml", "--out", "shared", "--resume", "--jobs", attempt % 2 == 0 ? "1" : "3"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.below(300)));
+    study.send(SIGKILL);
+    killed += study.wait() == 128 + SIGKILL ? 1 : 0;
+  }
+  CHECK(killed > 0);
+  REQUIRE(here.hdpsim("study many.yaml --out shared --resume").code == 0);
+  here.check_same_as_whole("shared");
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
