@@ -11,6 +11,11 @@
 namespace hdpsim {
 namespace {
 
+// What a person reads; the rest is counted. Beyond what is kept, a file is wrong as a whole.
+constexpr std::size_t most_told = 100;
+constexpr std::size_t most_kept = 10'000;
+constexpr std::size_t longest_text = 2000;
+
 std::string_view line_of(std::string_view text, int line) {
   for (int skipped = 1; skipped < line; ++skipped) {
     const auto end = text.find('\n');
@@ -22,17 +27,19 @@ std::string_view line_of(std::string_view text, int line) {
 }
 
 // Control characters of the user's text would break the line or reach the terminal.
-std::string printable(std::string text) {
+std::string printable(std::string_view text) {
+  std::string shown(text.substr(0, longest_text));
   std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text.size() > longest_text ? shown + " ..." : shown;
 }
 
 std::string heading(const Diagnostic& d) {
+  const std::string file = printable(d.position.file);
   const std::string message = printable(d.message);
-  if (d.position.file.empty()) return fmt::format("error: {}\n", message);
-  if (d.position.line == 0) return fmt::format("{}: error: {}\n", d.position.file, message);
-  return fmt::format("{}:{}:{}: error: {}\n", d.position.file, d.position.line, d.position.column, message);
+  if (file.empty()) return fmt::format("error: {}\n", message);
+  if (d.position.line == 0) return fmt::format("{}: error: {}\n", file, message);
+  return fmt::format("{}:{}:{}: error: {}\n", file, d.position.line, d.position.column, message);
 }
 
 // Positions count bytes; the second and later bytes of a UTF-8 character take no place on the screen.
@@ -49,18 +56,18 @@ std::size_t character_start(std::string_view line, std::size_t at) {
 constexpr std::size_t widest_source = 110;
 
 std::string excerpt(const Diagnostic& d, std::string_view source) {
-  std::string line = printable(std::string(line_of(source, d.position.line)));
+  std::string_view line = line_of(source, d.position.line);
   auto column = static_cast<std::size_t>(std::max(1, d.position.column)) - 1;
   if (line.size() > widest_source) {
     const std::size_t from = character_start(line, column > widest_source / 2 ? column - widest_source / 2 : 0);
     const std::size_t to = character_start(line, std::min(line.size(), from + widest_source));
-    line = from < line.size() ? line.substr(from, to - from) : std::string{};
+    line = from < line.size() ? line.substr(from, to - from) : std::string_view{};
     column -= from;
   }
   const auto before = line.begin() + static_cast<std::ptrdiff_t>(std::min(column, line.size()));
   column -= static_cast<std::size_t>(std::count_if(line.begin(), before, continues_character));
   const std::string number = fmt::format("{:5}", d.position.line);
-  return fmt::format("{} | {}\n{:{}}   {:>{}}{}{}\n", number, line, "", number.size(), "^", column + 1,
+  return fmt::format("{} | {}\n{:{}}   {:>{}}{}{}\n", number, printable(line), "", number.size(), "^", column + 1,
                      d.help.empty() ? "" : " ", printable(d.help));
 }
 
@@ -88,11 +95,11 @@ void Diagnostics::unsupported(Position position, std::string message, std::strin
 }
 
 void Diagnostics::add(Diagnostic problem) {
-  entries_.push_back(std::move(problem));
+  if (entries_.size() < most_kept) entries_.push_back(std::move(problem));
 }
 
 void Diagnostics::append(const Diagnostics& other) {
-  entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
+  for (const Diagnostic& problem : other.entries_) add(problem);
   sources_.insert(other.sources_.begin(), other.sources_.end());
 }
 
@@ -111,7 +118,9 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
 
 std::string Diagnostics::text() const {
   std::string text;
-  for (const Diagnostic& d : sorted()) {
+  const std::vector<Diagnostic> problems = sorted();
+  for (std::size_t i = 0; i < std::min(problems.size(), most_told); ++i) {
+    const Diagnostic& d = problems[i];
     text += heading(d);
     const auto source = sources_.find(d.position.file);
     if (d.position.line > 0 && source != sources_.end()) {
@@ -119,6 +128,10 @@ std::string Diagnostics::text() const {
     } else if (!d.help.empty()) {
       text += fmt::format("        {}\n", printable(d.help));
     }
+  }
+  if (problems.size() > most_told) {
+    const bool dropped = problems.size() == most_kept;
+    text += fmt::format("error: and {}{} more\n", dropped ? "at least " : "", problems.size() - most_told);
   }
   return text;
 }

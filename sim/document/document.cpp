@@ -74,6 +74,14 @@ Value* child_at(Value& parent, std::string_view step) {
   return &parent.items[*index];
 }
 
+void append_chunk(std::ifstream& file, std::string& text) {
+  constexpr std::size_t chunk = 1 << 16;
+  const std::size_t size = text.size();
+  text.resize(size + chunk);
+  file.read(text.data() + size, chunk);
+  text.resize(size + static_cast<std::size_t>(file.gcount()));
+}
+
 }  // namespace
 
 std::string limits_text() {
@@ -82,6 +90,10 @@ std::string limits_text() {
 
 void report_limit(const Position& position, bool too_deep, Diagnostics& diagnostics) {
   diagnostics.error(position, too_deep ? "nested too deeply" : "too many values in one document", limits_text());
+}
+
+void report_size(const std::string& file, std::size_t most, Diagnostics& diagnostics) {
+  diagnostics.error({file, 0, 0}, fmt::format("too large: more than {} MB", most / 1'000'000), "is it the right file?");
 }
 
 const Value* Value::find(std::string_view key) const {
@@ -141,6 +153,10 @@ std::string_view kind_name(Value::Kind kind) {
 }
 
 Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  if (text.size() > largest_yaml_bytes) {
+    report_size(file, largest_yaml_bytes, diagnostics);
+    return {};
+  }
   diagnostics.add_source(file, text);
   DocumentBuilder builder(file, diagnostics);
   try {
@@ -166,23 +182,27 @@ bool is_there(const std::filesystem::path& path) {
   return std::filesystem::exists(path, no_such_name);
 }
 
-std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics) {
+std::optional<std::string> read_text_file(const std::string& path, std::size_t most_bytes, Diagnostics& diagnostics) {
   std::error_code failure;
   if (!std::filesystem::exists(path, failure) && !failure) {
     diagnostics.error({path, 0, 0}, "there is no such file");
     return std::nullopt;
   }
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  const bool is_empty = file.peek() == std::ifstream::traits_type::eof();
+  std::string text;
+  while (file && text.size() <= most_bytes) append_chunk(file, text);
   if (failure || !file.is_open() || file.bad()) throw MachineError(fmt::format("cannot read {}", path));
-  if (is_empty) return "";
-  if (!(text << file.rdbuf())) throw MachineError(fmt::format("cannot read {}", path));
-  return text.str();
+  if (text.size() <= most_bytes) return text;
+  report_size(path, most_bytes, diagnostics);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics) {
+  return read_text_file(path, largest_text_bytes, diagnostics);
 }
 
 Value load_document(const std::string& path, Diagnostics& diagnostics) {
-  const auto text = read_text_file(path, diagnostics);
+  const auto text = read_text_file(path, largest_yaml_bytes, diagnostics);
   if (!text) return {};
   return parse_document(path, *text, diagnostics);
 }

@@ -49,8 +49,8 @@ struct Value::Entry {
 /// "a map", "a list", "a value", "nothing": for messages.
 [[nodiscard]] std::string_view kind_name(Value::Kind kind);
 
-/// Parses YAML, of which JSON is a part. Syntax errors, duplicate keys, anything but strings as keys, more than 64
-/// levels and more than a million values (alias bombs) are reported, and the result is then whatever could be read.
+/// Parses YAML, of which JSON is a part. Syntax errors, duplicate keys, anything but strings as keys, over 2 MB, over 64
+/// levels and over a million values (alias bombs) are reported, and the result is then whatever could be read.
 /// The text is kept in the diagnostics for caret lines. `file` is the name that positions carry.
 [[nodiscard]] Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
@@ -60,8 +60,8 @@ struct Value::Entry {
 /// Whether there is a file or folder of that name. Also false for a name that none can have.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// The whole text of a file; for a missing file a problem is reported and nothing returned; throws MachineError if it
-/// cannot be read.
+/// The whole text of a file; for one that is missing or above 1 GB a problem is reported and nothing returned; throws
+/// MachineError if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
 
 /// Sets the value at a dotted path (`data.context`, `plans.0`), creating maps on the way. Returns false, with a problem

@@ -19,8 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t largest_yaml_bytes = 16'000'000;  // the YAML parser takes seconds for each of them
-
 /// Tells how far a parser has read.
 class TrackedText {
  public:

@@ -15,7 +15,7 @@ using TakeItem = std::function<bool(const Value& so_far, std::string_view key, c
 
 /// As parse_document() for JSON, without holding in memory the items that `take` takes: lists of any length can be
 /// read. A million values may be left. Returns nothing, with nothing reported, if the text is no JSON: it may be YAML.
-/// Some items may have been taken by then. Text too large for YAML (16 MB) is reported instead, with line and column.
+/// Some items may have been taken by then. Text too large for YAML (2 MB) is reported instead, with line and column.
 [[nodiscard]] std::optional<Value> parse_json(const std::string& file, const std::string& text, const TakeItem& take,
                                               Diagnostics& diagnostics);
 

@@ -4,10 +4,13 @@
 
 #include "sim/cluster/cluster_config.h"
 #include "sim/cluster/impl/nccl_node.h"
+#include "sim/document/limits.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
 namespace {
+
+constexpr std::size_t largest_topology_bytes = 2'000'000;  // one node's
 
 // Maps are merged key by key, anything else is replaced.
 void overlay(Value& base, const Value& overrides) {
@@ -15,13 +18,15 @@ void overlay(Value& base, const Value& overrides) {
     base = overrides;
     return;
   }
+  std::vector<Value::Entry> added;
   for (const auto& entry : overrides.entries) {
     if (Value* existing = base.find(entry.key)) {
       overlay(*existing, entry.value);
     } else {
-      base.entries.push_back(entry);
+      added.push_back(entry);
     }
   }
+  base.entries.insert(base.entries.end(), added.begin(), added.end());
 }
 
 Value without(const Value& map, std::string_view key) {
@@ -73,7 +78,7 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
     diagnostics.error(path.position, fmt::format("there is no file '{}'", file.string()));
     return std::nullopt;
   }
-  const auto xml = read_text_file(file.string(), diagnostics);
+  const auto xml = read_text_file(file.string(), largest_topology_bytes, diagnostics);
   return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
 }
 

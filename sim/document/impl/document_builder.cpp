@@ -7,8 +7,23 @@
 #include "sim/document/limits.h"
 
 namespace hdpsim {
+namespace {
 
-void DocumentBuilder::OnDocumentStart(const YAML::Mark&) {
+// Of a limit on values: a long text takes the room of many.
+std::size_t room_of(const std::string& text) {
+  constexpr std::size_t bytes_a_value = 128;
+  return 1 + text.size() / bytes_a_value;
+}
+
+}  // namespace
+
+void DocumentBuilder::OnDocumentStart(const YAML::Mark& mark) {
+  // At what begins no value the parser stands still, and finds empty documents there for ever.
+  if (documents_ > 0 && mark.pos == document_start_) {
+    diagnostics_.error(position_of(mark), "nothing can begin here", "is a comma too many?");
+    throw GivenUp();
+  }
+  document_start_ = mark.pos;
   ++documents_;
   anchored_.clear();
 }
@@ -21,13 +36,13 @@ void DocumentBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, Y
                                const std::string& text) {
   Value value;
   value.position = position_of(mark);
-  count(value.position, 1);
+  count(value.position, room_of(text));
   if (!tag.empty()) {
     value.kind = Value::Kind::scalar;
     value.text = text;
     value.quoted = tag == "!";
   }
-  if (anchor != 0) anchored_[anchor] = {value, 1};
+  if (anchor != 0) keep(anchor, value, room_of(text));
   place(std::move(value));
 }
 
@@ -37,7 +52,7 @@ void DocumentBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
     diagnostics_.error(position_of(mark), "this alias stands for something that it is a part of");
     throw GivenUp();
   }
-  count(position_of(mark), found->second.values);
+  count(position_of(mark), found->second.room);
   place(found->second.value);
 }
 
@@ -51,12 +66,18 @@ void DocumentBuilder::OnMapStart(const YAML::Mark& mark, const std::string&, YAM
   open(Value::Kind::map, mark, anchor);
 }
 
-void DocumentBuilder::count(const Position& position, std::size_t values) {
-  values_ += values;
+void DocumentBuilder::count(const Position& position, std::size_t room) {
+  room_ += room;
   const bool too_deep = open_.size() > static_cast<std::size_t>(deepest_level);
-  if (!too_deep && values_ <= static_cast<std::size_t>(most_values)) return;
+  if (!too_deep && room_ + kept_room_ <= static_cast<std::size_t>(most_values)) return;
   report_limit(position, too_deep, diagnostics_);
   throw GivenUp();
+}
+
+void DocumentBuilder::keep(YAML::anchor_t anchor, const Value& value, std::size_t room) {
+  kept_room_ += room;
+  count(value.position, 0);
+  anchored_[anchor] = {value, room};
 }
 
 void DocumentBuilder::open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -64,7 +85,7 @@ void DocumentBuilder::open(Value::Kind kind, const YAML::Mark& mark, YAML::ancho
   opened.value.kind = kind;
   opened.value.position = position_of(mark);
   opened.anchor = anchor;
-  opened.values_before = values_;
+  opened.room_before = room_;
   count(opened.value.position, 1);
   open_.push_back(std::move(opened));
 }
@@ -72,7 +93,7 @@ void DocumentBuilder::open(Value::Kind kind, const YAML::Mark& mark, YAML::ancho
 void DocumentBuilder::close() {
   Open closed = std::move(open_.back());
   open_.pop_back();
-  if (closed.anchor != 0) anchored_[closed.anchor] = {closed.value, values_ - closed.values_before};
+  if (closed.anchor != 0) keep(closed.anchor, closed.value, room_ - closed.room_before);
   place(std::move(closed.value));
 }
 

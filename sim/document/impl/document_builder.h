@@ -43,7 +43,7 @@ class DocumentBuilder final : public YAML::EventHandler {
   struct Open {
     Value value;
     YAML::anchor_t anchor = 0;
-    std::size_t values_before = 0;
+    std::size_t room_before = 0;
     // Of a map: the key whose value comes next, if there is one.
     bool has_key = false;
     bool key_counts = true;  ///< False for one that was reported: its value is dropped.
@@ -53,11 +53,14 @@ class DocumentBuilder final : public YAML::EventHandler {
   };
   struct Anchored {
     Value value;
-    std::size_t values = 0;
+    std::size_t room = 0;
   };
 
   [[nodiscard]] Position position_of(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
-  void count(const Position& position, std::size_t values);
+  /// So much more is held in memory; past the limit, GivenUp. In values of a few bytes.
+  void count(const Position& position, std::size_t room);
+  /// Keeps a copy for the aliases of an anchor: it counts too.
+  void keep(YAML::anchor_t anchor, const Value& value, std::size_t room);
   void open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor);
   void close();
   /// A finished value takes its place: as an item, as a key, as the value of one, or as the document.
@@ -67,8 +70,10 @@ class DocumentBuilder final : public YAML::EventHandler {
   std::string file_;
   Diagnostics& diagnostics_;
   std::size_t documents_ = 0;
+  int document_start_ = 0;  ///< Of the last one: characters before it.
   bool told_second_ = false;
-  std::size_t values_ = 0;
+  std::size_t room_ = 0;
+  std::size_t kept_room_ = 0;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchored_;
   Value root_;

@@ -1,6 +1,8 @@
 #include "sim/base/diagnostic.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tests/support/catch.h"
 
@@ -29,6 +31,28 @@ TEST_CASE("a problem without a place or a source is told without a caret", "[dia
         "error: something else\n"
         "absent.yaml: error: there is no such file\n"
         "        look elsewhere\n");
+}
+
+TEST_CASE("of countless problems the first hundred are told, the others counted", "[diagnostic]") {
+  const auto lines_for = [](int count) {
+    Diagnostics problems;
+    for (int line = count; line > 0; --line) problems.error({"a", line, 1}, "wrong");
+    const std::string text = problems.text();
+    return std::pair(std::count(text.begin(), text.end(), '\n'), text.substr(text.rfind('\n', text.size() - 2) + 1));
+  };
+  CHECK(lines_for(100) == std::pair(std::ptrdiff_t{100}, std::string("a:100:1: error: wrong\n")));
+  // No more than 10,000 are kept.
+  CHECK(lines_for(200'000) == std::pair(std::ptrdiff_t{101}, std::string("error: and at least 9900 more\n")));
+  CHECK(lines_for(150) == std::pair(std::ptrdiff_t{101}, std::string("error: and 50 more\n")));
+}
+
+TEST_CASE("names of files and long messages keep to one line of the screen each", "[diagnostic]") {
+  Diagnostics problems;
+  problems.error({"two\nlines\x1b.yaml", 0, 0}, "wrong");
+  CHECK(problems.text() == "two lines .yaml: error: wrong\n");
+  Diagnostics enormous;
+  enormous.error({}, std::string(1'000'000, 'x'));
+  CHECK(enormous.text() == "error: " + std::string(2000, 'x') + " ...\n");
 }
 
 TEST_CASE("the input error carries all problems; without any nothing is thrown", "[diagnostic]") {

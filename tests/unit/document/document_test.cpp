@@ -51,6 +51,54 @@ TEST_CASE("one value too deep or too many values end in an error, not in a crash
   CHECK(problems.sorted().size() == 1);
 }
 
+TEST_CASE("what an anchor keeps for its aliases counts as often as it is held", "[document]") {
+  const auto problems_of = [](const std::string& text) {
+    Diagnostics problems;
+    (void)parse_document("a.yaml", text, problems);
+    return problems.text();
+  };
+  // A list of 20,000 items in 60 lists, each of which keeps a copy: 61 x 20,000 values in a file of 40 kB.
+  std::string kept;
+  for (int level = 0; level < 60; ++level) kept += fmt::format("&a{} [", level);
+  for (int item = 0; item < 20'000; ++item) kept += "x,";
+  kept.append(60, ']');
+  CHECK(problems_of(kept).find("error: too many values in one document") != std::string::npos);
+  // A text of 1 MB, told 10,000 times, would be 10 GB.
+  std::string told = "text: &a " + std::string(1'000'000, 'x') + "\nlist: [";
+  for (int item = 0; item < 10'000; ++item) told += "*a,";
+  CHECK(problems_of(told + "]").find("error: too many values in one document") != std::string::npos);
+  CHECK(problems_of("a: &a {x: 1}\nb: &b [*a, *a]\nc: [*a, *b]\n").empty());
+}
+
+TEST_CASE("a comma too many is told at its place", "[document]") {
+  for (const char* text : {",a: 1\n", "{a: 1}, {b: 2}\n", "[1],\n"}) {
+    CAPTURE(text);
+    Diagnostics problems;
+    (void)parse_document("a.yaml", text, problems);
+    const int column = static_cast<int>(std::string_view(text).find(',')) + 1;
+    REQUIRE(problems.sorted().size() == 1);
+    CHECK(problems.sorted()[0].message == "nothing can begin here");
+    CHECK(problems.sorted()[0].position.column == column);
+  }
+}
+
+TEST_CASE("a text too large for YAML is refused before it is parsed", "[document]") {
+  const auto problems_of = [](std::size_t size) {
+    Diagnostics problems;
+    (void)parse_document("a.yaml", "a: " + std::string(size - 3, 'x'), problems);
+    return problems.text();
+  };
+  CHECK(problems_of(2'000'000).empty());
+  CHECK(problems_of(2'000'001) == "a.yaml: error: too large: more than 2 MB\n        is it the right file?\n");
+}
+
+TEST_CASE("of a file without an end no more is read than a document may have", "[document]") {
+  if (!is_there("/dev/zero")) return;
+  Diagnostics problems;
+  CHECK(load_document("/dev/zero", problems).is_null());
+  CHECK(problems.text().find("/dev/zero: error: too large: more than 2 MB") == 0);
+}
+
 TEST_CASE("what is written reads back the same", "[document]") {
   Diagnostics problems;
   const std::string text = "a: 1\nb: \"007\"\nc: [x, {y: ~}]\nd: \"two\\nlines\"\n";
