@@ -111,7 +111,8 @@ Json step_memory_json(const StepMemory& memory) {
 StepMemory step_memory_of(const Json& json) {
   StepMemory memory{json.at("step"), {}};
   for (const Json& rank : json.at("ranks")) {
-    RankMemory& kept = memory.ranks.emplace_back(HdpRank(rank.at("rank").get<std::size_t>()));
+    RankMemory& kept = memory.ranks.emplace_back();
+    kept.rank = HdpRank(rank.at("rank").get<std::size_t>());
     for (const Json& sample : rank.at("samples")) {
       kept.samples.push_back({Duration::picoseconds(sample.at(0)), bytes_of(sample.at(1)), bytes_of(sample.at(2))});
     }

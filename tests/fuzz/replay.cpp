@@ -1,7 +1,7 @@
 // Reads every file of a corpus and so many random changes of them, for compilers without a fuzzer. Prints what it was
 // reading when the program dies, and how to read it again.
 //
-// usage: fuzz_TARGET CORPUS... [--changes N] [--seed S] [--only I]
+// usage: hdpsim_fuzz --target=NAME CORPUS... [--changes N] [--seed S] [--only I]
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -136,7 +136,7 @@ Options options_of(const std::vector<std::string>& arguments) {
       options.seed = number();
     } else if (arguments[i] == "--only") {
       options.only = static_cast<std::int64_t>(number());
-    } else {
+    } else if (!arguments[i].starts_with("--target=")) {
       options.corpus.emplace_back(arguments[i]);
     }
   }
@@ -165,6 +165,10 @@ int run(const Options& options) {
 }  // namespace hdpsim::fuzz
 
 int main(int count, char** arguments) {
+  if (!hdpsim::fuzz::choose_target(arguments, arguments + count)) {
+    fmt::print(stderr, "which reader? --target=NAME, one of tests/fuzz/corpus\n");
+    return 2;
+  }
   for (const int signal : {SIGALRM, SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL}) {
     (void)std::signal(signal, hdpsim::fuzz::say_and_die);
   }

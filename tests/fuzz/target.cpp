@@ -1,12 +1,13 @@
 #include "tests/fuzz/target.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 
 #include "calib/measure/nccl_tests.h"
@@ -65,6 +66,7 @@ constexpr std::array readers = {
     NamedReader{{"cluster", ".yaml"}, check<FileKind::cluster>},
     NamedReader{{"model", ".json"}, check<FileKind::model>},
     NamedReader{{"profile", ".yaml"}, check<FileKind::profile>},
+    NamedReader{{"validation", ".yaml"}, check<FileKind::validation>},
     NamedReader{{"lengths_text", ".txt"}, check<FileKind::lengths>},
     NamedReader{{"lengths_csv", ".csv"}, check<FileKind::lengths>},
     NamedReader{{"lengths_jsonl", ".jsonl"}, check<FileKind::lengths>},
@@ -86,28 +88,36 @@ constexpr std::array readers = {
                 [](std::string_view input) { (void)read_timeline("timeline.jsonl", std::string(input)); }},
 };
 
-const NamedReader& own_reader() {
-  for (const NamedReader& reader : readers) {
-    if (reader.target.name == HDPSIM_FUZZ_TARGET) return reader;
-  }
-  std::abort();
-}
+const NamedReader* chosen = nullptr;
 
 }  // namespace
 
+bool choose_target(const char* const* begin, const char* const* end) {
+  for (const NamedReader& reader : readers) {
+    const std::string option = fmt::format("--target={}", reader.target.name);
+    if (std::find(begin, end, option) != end) chosen = &reader;
+  }
+  return chosen != nullptr;
+}
+
 Target target() {
-  return own_reader().target;
+  return chosen->target;
 }
 
 void read(std::string_view input) {
   try {
-    own_reader().read(input);
+    chosen->read(input);
   } catch (const InputError&) {  // as it should be
   } catch (const MachineError&) {
   }
 }
 
 }  // namespace hdpsim::fuzz
+
+extern "C" int LLVMFuzzerInitialize(const int* count, char*** arguments) {
+  HDPSIM_CHECK(hdpsim::fuzz::choose_target(*arguments, *arguments + *count), "--target=NAME, one of tests/fuzz/corpus");
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   hdpsim::fuzz::read({reinterpret_cast<const char*>(data), size});

@@ -12,7 +12,10 @@ struct Target {
   std::string_view extension;  ///< Of the file that the reader is given.
 };
 
-/// The target that this program was built for (HDPSIM_FUZZ_TARGET).
+/// Takes the target that an argument names: --target=NAME. Returns whether there is one; before, nothing can be read.
+[[nodiscard]] bool choose_target(const char* const* begin, const char* const* end);
+
+/// The target that was chosen.
 [[nodiscard]] Target target();
 
 /// Reads the input as a user's command would. Whatever the bytes are, the reader takes them or says what is wrong:
