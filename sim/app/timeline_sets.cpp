@@ -16,13 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::streamsize longest_title = 1 << 20;  // a longer first line is cut, which makes it none
+
 TimelineTitle title_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string line;
-  if (!std::getline(file, line) && !fs::is_regular_file(path)) {
+  std::string line(longest_title, '\0');
+  if (!file.getline(line.data(), longest_title) && !fs::is_regular_file(path)) {
     throw InputError(Position{path.string(), 0, 0}, "there is no such file");
   }
-  return read_timeline_title(path.string(), line);
+  return read_timeline_title(path.string(), line.c_str());
 }
 
 // measured-0-2 before measured-0-10.

@@ -82,6 +82,8 @@ Instant instant_of(const json& value) {
   return Instant::at(duration_of(value));
 }
 
+constexpr std::size_t longest_line = 1'000'000;  // one that is parsed takes many times its room in memory
+
 /// The lines of a file, one JSON value each. What is wrong with one becomes an InputError at its place.
 class Lines {
  public:
@@ -92,6 +94,7 @@ class Lines {
     ++line_;
     begin_ = std::min(begin_, text_.size());
     const std::size_t end = std::min(text_.find('\n', begin_), text_.size());
+    if (end - begin_ > longest_line) fail(fmt::format("it is longer than {} characters", longest_line));
     try {
       read(json::parse(text_.begin() + static_cast<std::ptrdiff_t>(begin_),
                        text_.begin() + static_cast<std::ptrdiff_t>(end)));

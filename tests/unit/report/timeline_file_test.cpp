@@ -104,6 +104,7 @@ TEST_CASE("what is no timeline is told with its line", "[report]") {
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("0.25", "-1")), Contains("-1 s is no time"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", text.substr(0, text.rfind('['))), Contains("x.jsonl:4:1"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", text + "[]\n"), Contains("more lines than the first one says"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", std::string(1'000'001, '[')), Contains("longer than 1000000 characters"));
 }
 
 }  // namespace
