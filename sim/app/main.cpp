@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <csignal>
 #include <iostream>
 #include <new>
 #include <system_error>
@@ -98,5 +99,6 @@ int guarded_run(int argc, char** argv) {
 }  // namespace hdpsim::app
 
 int main(int argc, char** argv) {
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is refused like one on a full disk
   return hdpsim::app::guarded_run(argc, argv);
 }

@@ -25,21 +25,34 @@ std::string last_error() {
   return errno == 0 ? "the file system refused" : std::strerror(errno);
 }
 
+// A device or a pipe: it is written to itself, as a file that is renamed to its name would take its place.
+bool is_special(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+// False, with the reason in errno, if it could not be written whole.
+bool write_whole(const fs::path& path, std::string_view text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  return file.good();
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, std::string_view text) {
-  const fs::path temporary = path.string() + ".part";
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  if (!file) refuse(path, last_error());
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
+  const bool in_place = is_special(path);
+  const fs::path temporary = in_place ? path : fs::path(path.string() + ".part");
   std::error_code ignored;
-  if (!file) {
+  if (!write_whole(temporary, text)) {
     const std::string reason = last_error();
-    fs::remove(temporary, ignored);
+    if (!in_place) fs::remove(temporary, ignored);
     refuse(path, reason);
   }
+  if (in_place) return;
   std::error_code error;
   fs::rename(temporary, path, error);
   if (error) {

@@ -6,7 +6,7 @@
 namespace hdpsim {
 
 /// Puts a whole file in its place or leaves what was there: it is written beside it under a temporary name, then
-/// renamed. MachineError if that fails; nothing is left behind.
+/// renamed. A device or a pipe is written to as it is. MachineError if that fails; nothing is left behind.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// Creates a folder and those above it, and makes sure that files can be written there. MachineError if not.

@@ -1,3 +1,8 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +16,7 @@
 #include "sim/report/table.h"
 #include "sim/report/values.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -278,6 +284,19 @@ TEST_CASE("a file is replaced as a whole or not at all", "[output]") {
   const auto files = std::distance(std::filesystem::directory_iterator(folder / "deep"), {});
   CHECK(files == 1);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a pipe stays a pipe, and what is written goes through it", "[output]") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(pipe, "through");
+  std::array<char, 16> got{};
+  CHECK(read(reader, got.data(), got.size()) == 7);
+  CHECK(std::string_view(got.data()) == "through");
+  CHECK(std::filesystem::is_fifo(pipe));
+  close(reader);
 }
 
 }  // namespace
