@@ -264,7 +264,10 @@ std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnos
 
 std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                         Diagnostics& diagnostics) {
-  const Value full = expand_cluster(value, preset_directory, diagnostics);
+  Diagnostics found;
+  const Value full = expand_cluster(value, preset_directory, found);
+  if (full.is_null() && found.empty()) found.error(value.position, "the cluster must be a map, found nothing");
+  diagnostics.append(found);
   if (full.is_null()) return std::nullopt;
   return read_cluster(full, diagnostics);
 }

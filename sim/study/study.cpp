@@ -26,6 +26,8 @@
 namespace hdpsim {
 namespace {
 
+constexpr std::size_t most_plans = 1000;
+
 std::string policy_of(const Value& entry) {
   return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
 }
@@ -34,6 +36,11 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   if (!plans.is_sequence() || plans.items.empty()) {
     diagnostics.error(plans.position, "the plans must be a list that is not empty",
                       "write plans: [static, hdp-balance]");
+    return {};
+  }
+  if (plans.items.size() > most_plans) {
+    diagnostics.error(plans.position, fmt::format("{} plans are more than {}", plans.items.size(), most_plans),
+                      "several studies share them");
     return {};
   }
   std::map<std::string, int> uses;

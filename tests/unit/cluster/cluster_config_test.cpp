@@ -151,6 +151,11 @@ cluster.yaml:20:17: error: a share of 1.5 is not between 0 and 1
 )");
 }
 
+TEST_CASE("a file without a cluster is told", "[cluster]") {
+  CHECK(problems_of("") == "cluster.yaml: error: the cluster must be a map, found nothing\n");
+  CHECK_THAT(problems_of("~\n"), Contains("the cluster must be a map, found nothing"));
+}
+
 TEST_CASE("every problem of a cluster file is told at once, with its place and what to do", "[cluster]") {
   CHECK(problems_of(R"(device: A100-80GB
 gpus: 100
