@@ -24,6 +24,8 @@ install(FILES ${pages}/_hdpsim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-c
 install(FILES ${pages}/hdpsim.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# A package is for machines with other versions of Python, for each of which the module would have to be built.
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};hdpsim;Unspecified;/")
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME hdpsim)
 set(CPACK_PACKAGE_VENDOR hdpsim)

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034  # read by the scripts that source this file
 readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpugixml-dev nlohmann-json3-dev libcli11-dev
                          zlib1g-dev libeigen3-dev libopenblas-pthread-dev libopenmpi-dev openmpi-bin catch2
-                         libbenchmark-dev python3-jsonschema python3-yaml)
+                         libbenchmark-dev python3-jsonschema python3-yaml python3-dev pybind11-dev)
 # shellcheck disable=SC2034
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
 readonly cmake_min=3.22  # presets of version 3

@@ -6,6 +6,7 @@
 #include <array>
 #include <initializer_list>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "sim/report/values.h"
@@ -16,19 +17,31 @@ namespace {
 /// Puts one table together, field by field.
 class Table {
  public:
+  explicit Table(TableSink& sink) : sink_(sink) {}
   Table& text(std::string_view text) {
-    separate();
-    text_ += csv_field(text);
+    sink_.text(text);
+    return *this;
+  }
+  Table& value(const Value& value) {
+    sink_.value(value);
     return *this;
   }
   template <class Number>
   Table& number(Number number) {
-    separate();
-    fmt::format_to(std::back_inserter(text_), "{}", number);
+    if constexpr (std::is_same_v<Number, bool>) {
+      sink_.flag(number);
+    } else if constexpr (std::is_integral_v<Number>) {
+      sink_.count(static_cast<std::int64_t>(number));
+    } else {
+      sink_.number(number);
+    }
     return *this;
   }
   Table& seconds(Duration duration) { return number(seconds_of(duration)); }
-  Table& empty() { return text(""); }
+  Table& empty() {
+    sink_.nothing();
+    return *this;
+  }
   Table& texts(std::initializer_list<std::string_view> texts) {
     for (const std::string_view each : texts) text(each);
     return *this;
@@ -44,13 +57,37 @@ class Table {
     return *this;
   }
   Table& busy_names() { return texts({"busy_min_s", "busy_mean_s", "busy_max_s", "busy_std_s"}); }
-  void end_row() {
+  void end_row() { sink_.end_row(); }
+
+ private:
+  TableSink& sink_;
+};
+
+/// The text of a table.
+class CsvText final : public TableSink {
+ public:
+  void text(std::string_view text) override { add(csv_field(text)); }
+  void count(std::int64_t count) override { add_number(count); }
+  void number(double number) override { add_number(number); }
+  void flag(bool flag) override { add_number(flag); }
+  void value(const Value& value) override { text(line_of(value)); }
+  void nothing() override { add(""); }
+  void end_row() override {
     text_ += '\n';
     row_started_ = false;
   }
   std::string take() { return std::move(text_); }
 
  private:
+  void add(std::string_view field) {
+    separate();
+    text_ += field;
+  }
+  template <class Number>
+  void add_number(Number number) {
+    separate();
+    fmt::format_to(std::back_inserter(text_), "{}", number);
+  }
   void separate() {
     if (row_started_) text_ += ',';
     row_started_ = true;
@@ -71,7 +108,7 @@ Table& key_names(Table& table, const std::vector<Run>& runs) {
 
 Table& key(Table& table, const RunInfo& info) {
   table.number(info.point);
-  for (const auto& coordinate : info.coordinates) table.text(line_of(coordinate.value));
+  for (const auto& coordinate : info.coordinates) table.value(coordinate.value);
   return table.text(info.plan);
 }
 
@@ -150,17 +187,7 @@ class AskedFor {
   bool uncertainty_;
 };
 
-}  // namespace
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
-}
-
-std::string runs_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_runs(const std::vector<Run>& runs, Table& table) {
   const AskedFor asked_for(runs);
   key_names(table, runs)
       .texts({"gpus", "steps", "step_time_mean_s", "step_time_p5_s", "step_time_p50_s", "step_time_p95_s",
@@ -184,11 +211,9 @@ std::string runs_csv(const std::vector<Run>& runs) {
     asked_for.values(table, metrics);
     table.end_row();
   }
-  return table.take();
 }
 
-std::string steps_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_steps(const std::vector<Run>& runs, Table& table) {
   key_names(table, runs)
       .texts({"step", "sequences", "tokens", "micro_batches", "step_time_s"})
       .breakdown_names()
@@ -208,11 +233,9 @@ std::string steps_csv(const std::vector<Run>& runs) {
       connections(table, step.connections, step.memory).end_row();
     }
   }
-  return table.take();
 }
 
-std::string ranks_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_ranks(const std::vector<Run>& runs, Table& table) {
   const bool stages = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.info.stages > 1; });
   key_names(table, runs).text("rank");
   if (stages) table.text("stage");
@@ -227,11 +250,9 @@ std::string ranks_csv(const std::vector<Run>& runs) {
       table.seconds(breakdown.total() - waiting).breakdown(breakdown).end_row();
     }
   }
-  return table.take();
 }
 
-std::string links_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_links(const std::vector<Run>& runs, Table& table) {
   key_names(table, runs).texts({"link", "gb_per_s", "gb", "utilisation", "other_gb", "other_utilisation"}).end_row();
   for (const Run& run : runs) {
     for (const LinkUse& link : run.result.links) {
@@ -245,11 +266,9 @@ std::string links_csv(const std::vector<Run>& runs) {
           .end_row();
     }
   }
-  return table.take();
 }
 
-std::string memory_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_memory(const std::vector<Run>& runs, Table& table) {
   key_names(table, runs).texts({"step", "rank", "time_s", "device_gb", "host_gb"}).end_row();
   for (const Run& run : runs) {
     for (const RankMemory& rank : run.result.memory.ranks) {
@@ -264,11 +283,9 @@ std::string memory_csv(const std::vector<Run>& runs) {
       }
     }
   }
-  return table.take();
 }
 
-std::string timing_csv(const std::vector<Run>& runs) {
-  Table table;
+void write_timing(const std::vector<Run>& runs, Table& table) {
   key_names(table, runs).texts({"batch_s", "planner_s", "check_s", "simulation_s", "summary_s"}).end_row();
   for (const Run& run : runs) {
     const PhaseTimes& phases = run.metrics.phases;
@@ -280,7 +297,32 @@ std::string timing_csv(const std::vector<Run>& runs) {
         .number(phases.summary_s)
         .end_row();
   }
-  return table.take();
+}
+
+}  // namespace
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
+const std::vector<std::string>& result_table_names() {
+  static const std::vector<std::string> names = {"runs", "steps", "ranks", "links", "memory", "timing"};
+  return names;
+}
+
+void write_table(ResultTable table, const std::vector<Run>& runs, TableSink& sink) {
+  constexpr std::array writers = {write_runs, write_steps, write_ranks, write_links, write_memory, write_timing};
+  Table cells(sink);
+  writers.at(static_cast<std::size_t>(table))(runs, cells);
+}
+
+std::string table_csv(ResultTable table, const std::vector<Run>& runs) {
+  CsvText text;
+  write_table(table, runs, text);
+  return text.take();
 }
 
 }  // namespace hdpsim

@@ -30,7 +30,7 @@ std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::
     case Format::table:
       return result_table(name == nullptr ? "study" : name->text, runs);
     case Format::csv:
-      return runs_csv(runs);
+      return table_csv(ResultTable::runs, runs);
     case Format::json:
       return result_json(resolved, version, runs);
   }

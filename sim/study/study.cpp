@@ -343,13 +343,10 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
 
 namespace {
 
-/// What the command line says of a study, for messages.
-struct CommandLine {
-  std::vector<std::string> overrides;
-  std::vector<std::string> without;
-};
+/// By name, the texts of a study that are no files, for messages.
+using Texts = std::map<std::string, std::string>;
 
-Study study_of(Value root, const CommandLine& command_line, Catalog& catalog, Diagnostics diagnostics) {
+Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
   read_whole(root, study, diagnostics);
   const Value complete = with_defaults(std::move(root));
@@ -360,10 +357,24 @@ Study study_of(Value root, const CommandLine& command_line, Catalog& catalog, Di
   PointMaker maker(study, catalog, problems);
   for (SweepPoint& point : sweep) maker.add(std::move(point));
   read_output_of(complete, study, problems);
-  problems.throw_if_any({{override_source, override_text(command_line.overrides)},
-                         {without_source, override_text(command_line.without)}});
+  problems.throw_if_any(texts);
   study.resolved = resolved(complete, catalog);
   return study;
+}
+
+/// What a user changes in a study that has been written.
+struct Changes {
+  const std::vector<std::string>& overrides;
+  const std::vector<std::string>& without;
+};
+
+Study study_with(const Changes& changes, Value root, Texts texts, Catalog& catalog, Diagnostics diagnostics) {
+  if (root.is_null()) diagnostics.throw_if_any();
+  apply_overrides(root, changes.overrides, diagnostics);
+  apply_without(root, changes.without, diagnostics);
+  texts.emplace(override_source, override_text(changes.overrides));
+  texts.emplace(without_source, override_text(changes.without));
+  return study_of(std::move(root), texts, catalog, std::move(diagnostics));
 }
 
 }  // namespace
@@ -372,14 +383,18 @@ Study load_study(const std::string& path, const std::vector<std::string>& overri
                  const std::vector<std::string>& without) {
   Diagnostics diagnostics;
   Value root = load_document(path, diagnostics);
-  if (root.is_null()) diagnostics.throw_if_any();
-  apply_overrides(root, overrides, diagnostics);
-  apply_without(root, without, diagnostics);
-  return study_of(std::move(root), {overrides, without}, catalog, std::move(diagnostics));
+  return study_with({overrides, without}, std::move(root), {}, catalog, std::move(diagnostics));
+}
+
+Study parse_study(const std::string& name, const std::string& text, const std::vector<std::string>& overrides,
+                  Catalog& catalog, const std::vector<std::string>& without) {
+  Diagnostics diagnostics;
+  Value root = parse_document(name, text, diagnostics);
+  return study_with({overrides, without}, std::move(root), {{name, text}}, catalog, std::move(diagnostics));
 }
 
 Study read_study(Value root, Catalog& catalog) {
-  return study_of(std::move(root), {{}, {}}, catalog, {});
+  return study_of(std::move(root), {}, catalog, {});
 }
 
 }  // namespace hdpsim

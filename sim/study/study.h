@@ -71,6 +71,10 @@ struct Study {
 /// the overrides.
 [[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog,
                                const std::vector<std::string>& without = {});
+/// The same for a text that is no file. Problems call it `name`, and paths in it are relative to the folder of this name.
+[[nodiscard]] Study parse_study(const std::string& name, const std::string& text,
+                                const std::vector<std::string>& overrides, Catalog& catalog,
+                                const std::vector<std::string>& without = {});
 /// The same for a study that stands in no file of its own; its paths are relative to the files of their positions.
 [[nodiscard]] Study read_study(Value root, Catalog& catalog);
 

@@ -9,12 +9,10 @@ namespace hdpsim {
 void write_results(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
                    std::string_view version) {
   write_file(folder / "study.yaml", to_yaml(study.resolved));
-  write_file(folder / "runs.csv", runs_csv(runs));
-  write_file(folder / "steps.csv", steps_csv(runs));
-  write_file(folder / "ranks.csv", ranks_csv(runs));
-  write_file(folder / "links.csv", links_csv(runs));
-  write_file(folder / "memory.csv", memory_csv(runs));
-  write_file(folder / "timing.csv", timing_csv(runs));
+  const std::vector<std::string>& tables = result_table_names();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    write_file(folder / (tables[i] + ".csv"), table_csv(static_cast<ResultTable>(i), runs));
+  }
   write_file(folder / "result.json", result_json(study.resolved, version, runs));
 }
 

@@ -85,27 +85,25 @@ std::optional<Description> lengths_of(const StudyPoint& point) {
   return describe(tally);
 }
 
-/// Writes the parts of a report one after another, until it is told to stop.
-class ReportWriter {
+/// Makes the parts of a report one after another, until it is told to stop.
+class ReportMaker {
  public:
-  ReportWriter(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
-               const StudyReportOptions& options)
-      : folder_(folder), study_(study), runs_(runs), options_(options) {}
+  ReportMaker(const Study& study, const std::vector<Run>& runs, const StudyReportOptions& options)
+      : study_(study), runs_(runs), options_(options) {}
 
-  bool write_timelines() {
+  bool write_timelines(const std::filesystem::path& folder) {
     if (!study_.output.perfetto) return true;
-    prepare_folder(folder_ / "timelines");
+    prepare_folder(folder / "timelines");
     return for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
       timelines_.push_back(file_name(run));
-      write_timeline(folder_ / timelines_.back(), point, plan, *study_.output.perfetto, options_);
+      write_timeline(folder / timelines_.back(), point, plan, *study_.output.perfetto, options_);
     });
   }
 
-  bool write_page(std::string_view version) {
-    if (!study_.output.html) return true;
+  std::optional<std::string> page(std::string_view version) {
     ReportData data{std::string(version), study_.resolved, runs_, {}, {}, timelines_};
     for (const StudyPoint& point : study_.points) {
-      if (options_.stop()) return false;
+      if (options_.stop()) return std::nullopt;
       data.lengths.push_back(lengths_of(point));
     }
     const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run&) {
@@ -113,8 +111,8 @@ class ReportWriter {
         data.steps.emplace_back(shown_step(program, timeline));
       });
     });
-    if (finished) write_file(folder_ / "report.html", report_page(data));
-    return finished;
+    if (!finished) return std::nullopt;
+    return report_page(data);
   }
 
  private:
@@ -127,7 +125,6 @@ class ReportWriter {
     return true;
   }
 
-  const std::filesystem::path& folder_;
   const Study& study_;
   const std::vector<Run>& runs_;
   const StudyReportOptions& options_;
@@ -138,8 +135,17 @@ class ReportWriter {
 
 bool write_report(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
                   std::string_view version, const StudyReportOptions& options) {
-  ReportWriter writer(folder, study, runs, options);
-  return writer.write_timelines() && writer.write_page(version);
+  ReportMaker maker(study, runs, options);
+  if (!maker.write_timelines(folder)) return false;
+  if (!study.output.html) return true;
+  const auto page = maker.page(version);
+  if (page) write_file(folder / "report.html", *page);
+  return page.has_value();
+}
+
+std::optional<std::string> study_page(const Study& study, const std::vector<Run>& runs, std::string_view version,
+                                      const StudyReportOptions& options) {
+  return ReportMaker(study, runs, options).page(version);
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,9 @@ struct StudyReportOptions {
 /// asked for: nothing done. False if it was stopped, with files missing. MachineError if a file cannot be written.
 [[nodiscard]] bool write_report(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
                                 std::string_view version, const StudyReportOptions& options = {});
+
+/// The text of report.html, whether the study asks for it or not. Nothing if it was stopped.
+[[nodiscard]] std::optional<std::string> study_page(const Study& study, const std::vector<Run>& runs,
+                                                    std::string_view version, const StudyReportOptions& options = {});
 
 }  // namespace hdpsim

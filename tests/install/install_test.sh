@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# usage: install_test.sh CMAKE BUILD_FOLDER
+# usage: install_test.sh CMAKE BUILD_FOLDER [PYTHON]
 #
-# Installs the program into one folder, moves it to another and runs it there, in a working folder that has nothing to do
-# with either; then makes the package and runs the program out of it.
+# Installs the program into one folder, moves it to another and runs it there, in a working folder that has nothing to
+# do with either, and so the Python module, if it was built, in PYTHON; then makes the package and runs the program out
+# of it.
 set -euo pipefail
 cmake=$1
 build=$2
+python=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -38,6 +40,14 @@ check_tree() {
 "$cmake" --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/moved"
 check_tree "$work/moved"
+if [[ -n $python ]]; then
+  packages=$(dirname "$(find "$work/moved" -path '*/hdpsim/__init__.py' -printf '%h\n')")
+  (cd "$work" && PYTHONPATH=$packages "$python" -c '
+import hdpsim, sys
+assert hdpsim.__file__.startswith(sys.argv[1]), hdpsim.__file__
+print(hdpsim.run(sys.argv[1] + "/share/hdpsim/configs/studies/tiny.yaml", overrides={"data.steps": 1}))
+' "$work/moved" >out.txt 2>&1) || fail "the Python module: $(cat "$work/out.txt")"
+fi
 
 if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
   (cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.txt" 2>&1) || fail "cpack: $(cat "$work/cpack.txt")"
@@ -46,6 +56,7 @@ if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
   dpkg-deb -f "$package" Depends | grep -q 'libc6' || fail "the package says of no library that it needs it"
   dpkg-deb -x "$package" "$work/unpacked"
   check_tree "$work/unpacked/usr"
+  [[ -z $(find "$work/unpacked" -name '_native*') ]] || fail "the package has a module for one version of Python"
 else
   echo "NOT RUN: no package without dpkg-deb and dpkg-shlibdeps (Debian: dpkg-dev)" >&2
 fi

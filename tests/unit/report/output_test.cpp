@@ -70,7 +70,7 @@ TEST_CASE("a CSV field is quoted only when it has to be", "[csv]") {
 }
 
 TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
-  const std::string text = runs_csv(two_runs());
+  const std::string text = table_csv(ResultTable::runs, two_runs());
   CHECK(
       line_number(text, 0) ==
       "point,data.context,plan,gpus,steps,step_time_mean_s,step_time_p5_s,step_time_p50_s,step_time_p95_s,tokens_per_s,"
@@ -85,9 +85,9 @@ TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
 }
 
 TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
-  const std::string steps = steps_csv(two_runs());
+  const std::string steps = table_csv(ResultTable::steps, two_runs());
   CHECK(line_number(steps, 1) == "0,1Mi,static,0,3,1000,4,4,3.75,0,0,0,0,0,0.25,0,0,0,0,3.5,3.75,4,0.125,1.5,0,7,6,5,");
-  const std::string ranks = ranks_csv(two_runs());
+  const std::string ranks = table_csv(ResultTable::ranks, two_runs());
   CHECK(line_number(ranks, 0) ==
         "point,data.context,plan,rank,busy_s,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
         "wait_s,"
@@ -103,12 +103,12 @@ TEST_CASE("tables have the memory of connections where it is known", "[csv]") {
   runs[0].result.steps[1].memory.connections = Bytes(125'000'000);
   runs[0].result.steps[1].connections = {.peers = 7, .groups = 4};
   evaluate(runs, std::nullopt);
-  CHECK_THAT(steps_csv(runs), Catch::Contains(",6,5,0.25\n") && Catch::Contains(",7,4,0.125\n"));
-  CHECK_THAT(runs_csv(runs), Catch::EndsWith(",7,5,0.25\n"));  // the most of any step
+  CHECK_THAT(table_csv(ResultTable::steps, runs), Catch::Contains(",6,5,0.25\n") && Catch::Contains(",7,4,0.125\n"));
+  CHECK_THAT(table_csv(ResultTable::runs, runs), Catch::EndsWith(",7,5,0.25\n"));  // the most of any step
 }
 
 TEST_CASE("links.csv has a row a link", "[csv]") {
-  const std::string links = links_csv(two_runs());
+  const std::string links = table_csv(ResultTable::links, two_runs());
   CHECK(line_number(links, 0) == "point,data.context,plan,link,gb_per_s,gb,utilisation,other_gb,other_utilisation");
   CHECK(line_number(links, 1) == "0,1Mi,static,node 0 nic 3 out,25,50,0.5,30,0.3");
 }
@@ -119,7 +119,7 @@ TEST_CASE("memory.csv has a row a sample of each rank of the fullest step", "[cs
       3,
       {{HdpRank(5), {{0_ms, Bytes(1'000'000'000), {}}, {250_ms, Bytes(2'000'000'000), Bytes(500'000'000)}}},
        {HdpRank(6), {{0_ms, Bytes(1'000'000'000), {}}}}}};
-  const std::string memory = memory_csv(runs);
+  const std::string memory = table_csv(ResultTable::memory, runs);
   CHECK(line_number(memory, 0) == "point,data.context,plan,step,rank,time_s,device_gb,host_gb");
   CHECK(line_number(memory, 1) == "0,1Mi,\"hdp, wide\",3,5,0,1,0");
   CHECK(line_number(memory, 2) == "0,1Mi,\"hdp, wide\",3,5,0.25,2,0.5");

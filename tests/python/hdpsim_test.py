@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# usage: hdpsim_test.py HDPSIM SOURCE_FOLDER
+#
+# The Python module beside the program: the same studies, the same results, the same words.
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+program, source = sys.argv[1], Path(sys.argv[2])
+import hdpsim  # noqa: E402
+
+# One study, written in both languages.
+yaml = """name: two ways
+cluster: {preset: a100-rail-3tier, gpus: 32}
+model: {preset: llama-7b}
+profile: a100-published
+data:
+  lengths: {preset: github}
+  context: 64Ki
+  tokens_per_step: 1Mi
+  steps: 2
+mesh: {tp: 2}
+plans: [static, hdp-balance: {offload: auto}]
+sweep: {data.context: [32Ki, 64Ki]}
+compare_to: static
+"""
+study = {
+    "name": "two ways",
+    "cluster": {"preset": "a100-rail-3tier", "gpus": 32},
+    "model": {"preset": "llama-7b"},
+    "profile": "a100-published",
+    "data": {"lengths": {"preset": "github"}, "context": "64Ki", "tokens_per_step": "1Mi", "steps": 2},
+    "mesh": {"tp": 2},
+    "plans": ["static", {"hdp-balance": {"offload": "auto"}}],
+    "sweep": {"data.context": ["32Ki", "64Ki"]},
+    "compare_to": "static",
+}
+
+
+def hdpsim_program(*arguments, folder="."):
+    return subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+class InFolder(unittest.TestCase):
+    """A working folder of its own for every test, with the study in it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        Path("study.yaml").write_text(yaml)
+
+
+class Results(InFolder):
+    def test_a_dictionary_a_text_and_a_file_are_the_same_study_as_the_program_runs(self):
+        printed = hdpsim_program("study", "study.yaml", "--format", "json").stdout
+        for written in (study, yaml, "study.yaml", Path("study.yaml")):
+            with self.subTest(type=type(written)):
+                self.assertEqual(hdpsim.run(written).json(), printed)
+
+    def test_columns_hold_the_cells_of_the_programs_tables(self):
+        result = hdpsim.run(study, out="out")
+        for table in ("runs", "steps", "ranks", "links", "memory"):
+            columns = result.columns(table)
+            rows = list(csv.DictReader(io.StringIO(Path(f"out/{table}.csv").read_text())))
+            self.assertEqual(list(columns), list(rows[0]))
+            for name, cells in columns.items():
+                with self.subTest(table=table, column=name):
+                    self.assertEqual(len(cells), len(rows))
+                    for cell, row in zip(cells, rows):
+                        self.assert_same(cell, row[name])
+
+    def assert_same(self, cell, text):
+        if isinstance(cell, bool):
+            self.assertEqual(text, "true" if cell else "false")
+        elif isinstance(cell, int):  # the program writes counts as the study does
+            self.assertEqual(cell, int(text.replace("Ki", "")) * (1024 if text.endswith("Ki") else 1))
+        elif isinstance(cell, float):
+            self.assertEqual(cell, float(text))
+        else:
+            self.assertEqual(cell or "", text)
+
+    def test_columns_have_types(self):
+        columns = hdpsim.run(study).columns()
+        self.assertEqual(columns["plan"], ["static", "hdp-balance"] * 2)
+        self.assertEqual(columns["data.context"], [32 << 10, 32 << 10, 64 << 10, 64 << 10])
+        for name, kind in {"gpus": int, "mfu": float, "step_time_mean_s": float, "fits": bool, "versus": str}.items():
+            self.assertEqual({type(cell) for cell in columns[name]}, {kind}, name)
+
+    def test_overrides_mean_what_set_means(self):
+        sets = ["sweep={}", "plans=[static, {hdp-balance: {delta: 0.2}}]", "data.steps=1"]
+        options = [word for each in sets for word in ("--set", each)]
+        printed = hdpsim_program("study", "study.yaml", *options, "--without", "contention", "--format", "json").stdout
+        result = hdpsim.run("study.yaml", without=["contention"], overrides={
+            "sweep": {}, "plans": ["static", {"hdp-balance": {"delta": 0.2}}], "data.steps": 1})
+        self.assertEqual(result.json(), printed)
+
+    def test_numbers_of_other_types_are_numbers(self):
+        class Count:
+            def __index__(self):
+                return 2
+
+        self.assertEqual(hdpsim.run({**study, "mesh": {"tp": Count()}}).json(), hdpsim.run(study).json())
+
+    def test_a_result_prints_as_the_programs_table(self):
+        self.assertEqual(str(hdpsim.run(study)), hdpsim_program("study", "study.yaml").stdout)
+
+    def test_the_number_of_threads_changes_nothing_and_progress_comes_to_its_end(self):
+        seen = []
+        one = hdpsim.run(study, jobs=1, progress=lambda done, steps: seen.append((done, steps)))
+        self.assertEqual(seen, [(done, 8) for done in range(1, 9)])  # 2 points, 2 plans, 2 steps
+        self.assertEqual(one.json(), hdpsim.run(study, jobs=3).json())
+
+    def test_the_page_is_the_programs(self):
+        asked = {**study, "output": {"html": True}}
+        result = hdpsim.run(asked, out="out")
+        result.page("page.html")
+        self.assertEqual(Path("page.html").read_bytes(), Path("out/report.html").read_bytes())
+        options = ("--set", "output.html=true", "--out", "program")
+        self.assertEqual(hdpsim_program("study", "study.yaml", *options).returncode, 0)
+        self.assertEqual(Path("page.html").read_bytes(), Path("program/report.html").read_bytes())
+
+    def test_out_is_the_folder_that_the_program_writes_and_resumes(self):
+        self.assertEqual(hdpsim_program("study", "study.yaml", "--out", "program").returncode, 0)
+        hdpsim.run("study.yaml", out="module")
+        again = []
+        hdpsim.run("study.yaml", out="program", resume=True, progress=lambda *steps: again.append(steps))
+        self.assertEqual(again, [])  # everything was there
+        for name in ("study.yaml", "result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "memory.csv"):
+            self.assertEqual(Path("module", name).read_bytes(), Path("program", name).read_bytes(), name)
+
+    def test_the_resolved_study_gives_the_same_results(self):
+        result = hdpsim.run(study)
+        self.assertEqual(hdpsim.run(result.study).columns(), result.columns())
+
+    def test_frames_are_pandas_or_an_error_that_says_so(self):
+        result = hdpsim.run(study, overrides={"sweep": {}})
+        with mock.patch.dict(sys.modules, {"pandas": None}):
+            with self.assertRaisesRegex(ImportError, "needs pandas.*columns"):
+                result.frame()
+        pandas = types.SimpleNamespace(DataFrame=lambda columns: ("frame", columns))
+        with mock.patch.dict(sys.modules, {"pandas": pandas}):
+            self.assertEqual(result.frame("steps"), ("frame", result.columns("steps")))
+
+    def test_an_unknown_table_is_an_error_with_the_names(self):
+        with self.assertRaisesRegex(ValueError, "no table 'step'.*did you mean 'steps'"):
+            hdpsim.run(study).columns("step")
+
+
+class Problems(InFolder):
+    wrong = yaml.replace("1Mi", "1Mb").replace("llama-7b", "llama-8b").replace("tp: 2", "tp: 2, pq: 1")
+
+    def test_nothing_is_wrong_with_a_good_study(self):
+        self.assertEqual(hdpsim.check(study), [])
+        self.assertEqual(hdpsim.check(source / "configs/studies/tiny.yaml"), [])
+
+    def test_every_problem_has_its_place_and_a_suggestion(self):
+        Path("study.yaml").write_text(self.wrong)
+        lines = self.wrong.splitlines()
+        for written, name in ((self.wrong, "study"), ("study.yaml", "study.yaml")):
+            problems = hdpsim.check(written)
+            places = [(problem.file, problem.line, problem.column) for problem in problems]
+            for text in ("llama-8b", "1Mb", "pq"):
+                line = next(number for number, line in enumerate(lines, 1) if text in line)
+                self.assertIn((name, line, lines[line - 1].index(text) + 1), places)
+            named = next(problem for problem in problems if "llama-8b" in problem.message)
+            self.assertIn("llama-7b", named.help)
+            self.assertTrue(str(named).startswith(f"{name}:3:17: "), str(named))
+
+    def test_exceptions_say_what_the_program_says(self):
+        Path("study.yaml").write_text(self.wrong)
+        told = hdpsim_program("study", "study.yaml", "--set", "data.stps=3")
+        self.assertEqual(told.returncode, 2)
+        with self.assertRaises(hdpsim.InputError) as raised:
+            hdpsim.run("study.yaml", overrides={"data.stps": 3})
+        self.assertEqual(str(raised.exception) + "\n", told.stderr)
+        self.assertEqual(raised.exception.problems, hdpsim.check("study.yaml", overrides={"data.stps": 3}))
+        self.assertIsInstance(raised.exception, ValueError)
+
+    def test_a_dictionary_is_told_of_by_the_lines_of_its_yaml(self):
+        with self.assertRaises(hdpsim.InputError) as raised:
+            hdpsim.run({**study, "profile": "a100-publishd"})
+        self.assertIn('profile: a100-publishd\n', str(raised.exception))  # the line, above the caret
+        [problem] = raised.exception.problems
+        self.assertEqual((problem.file, problem.column), ("study", len("profile: ") + 1))
+
+    def test_what_no_study_can_hold_is_a_type_error_that_says_where(self):
+        with self.assertRaisesRegex(TypeError, r"study\['data'\]\['steps'\]: .* no place for a object"):
+            hdpsim.check({**study, "data": {"steps": object()}})
+        with self.assertRaisesRegex(TypeError, r"study\['plans'\]\[0\]: the key 3 is not text"):
+            hdpsim.check({**study, "plans": [{3: 4}]})
+
+    def test_missing_files_are_problems_and_unwritable_folders_are_of_the_machine(self):
+        self.assertIn("none.yaml", hdpsim.check("none.yaml")[0].message + hdpsim.check("none.yaml")[0].file)
+        Path("file").write_text("")
+        with self.assertRaises(hdpsim.MachineError):
+            hdpsim.run(study, out="file/folder")
+        with self.assertRaisesRegex(hdpsim.InputError, "resume needs the folder"):
+            hdpsim.run(study, resume=True)
+
+    def test_errors_of_the_progress_callback_come_back(self):
+        def fail(done, steps):
+            raise KeyError("mine")
+
+        for jobs in (1, 3):
+            with self.assertRaisesRegex(KeyError, "mine"):
+                hdpsim.run(study, jobs=jobs, progress=fail)
+
+
+class Readme(InFolder):
+    def test_the_example_of_the_readme_runs(self):
+        [example] = re.findall(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
+        os.chdir(source)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(example, {"hdpsim": hdpsim})  # noqa: S102
+        self.assertIn("hdp-balance", printed.getvalue())
+
+
+class Threads(InFolder):
+    # So many steps that nobody waits for the last one.
+    forever = json.dumps({**study, "sweep": {}, "data": {**study["data"], "steps": 100000}})
+
+    def test_other_threads_run_while_a_study_is_simulated(self):
+        longer = {**study, "sweep": {}, "data": {**study["data"], "steps": 200}}
+        thread = threading.Thread(target=lambda: hdpsim.run(longer, jobs=1))
+        thread.start()
+        turns = 0
+        while thread.is_alive():
+            turns += 1
+            time.sleep(0.001)
+        self.assertGreater(turns, 10)
+
+    def test_control_c_ends_a_run(self):
+        script = """import hdpsim, json, sys
+try:
+    hdpsim.run(json.loads(sys.argv[1]), progress=lambda done, steps: done == 1 and print("begun", flush=True))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        command = [sys.executable, "-c", script, self.forever]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+            self.assertEqual(running.stdout.readline(), "begun\n")
+            running.send_signal(signal.SIGINT)
+            self.assertEqual(running.communicate(timeout=60)[0], "interrupted\n")
+        self.assertEqual(running.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
