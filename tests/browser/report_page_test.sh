@@ -85,6 +85,36 @@ run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set 'plans
 open_page one
 check_charts one $all_charts
 
+# Intervals of the means, with what would narrow them: on the page, not only in its script.
+check_intervals() {
+  local dots
+  grep -q '<th[^>]*>p5 – p50 – p95</th>' dom.txt || fail "$1: no medians in the table"
+  for section in speedup step-time; do
+    grep -q "<span id=\"$section-intervals\">5th to 95th percentile over 50 samples" dom.txt || fail "$1: $section"
+  done
+  grep -q "<ul id=\"narrower\"><li>[^<]*$2[^<]*\.</li>" dom.txt || fail "$1: nothing says what narrows the intervals"
+  grep -q '<caption>Where the variance of the mean step time comes from' dom.txt || fail "$1: no shares of the variance"
+  if grep -q 'id="no-charts" hidden' dom.txt; then  # two charts with a dot for each of two points and three plans
+    dots=$(sed -n '/<section id="speedup"/,/<section id="breakdown"/p' dom.txt |
+      { grep -o '<path[^>]*fill="#fff"[^>]*stroke="#1b1f24"' || true; } | wc -l)
+    ((dots == 2 * 2 * 3)) || fail "$1: $dots dots at medians"
+  fi
+}
+run_study "$source_folder/configs/studies/tiny.yaml" --set 'uncertainty={samples: 50}' --set data.steps=2 \
+  --set output.html=true --out sure
+open_page sure
+check_tables sure
+check_charts sure $all_charts
+check_intervals sure 'leaves out the error of gemm, which is not known; to know it: calibrate'
+errors='attention_forward: 0.01, attention_backward: 0.01, gemm: 0.3, memory_bound: 0.01, messages: 0.01'
+run_study "$source_folder/configs/studies/tiny.yaml" --set data.steps=2 --set output.html=true --out known \
+  --set "uncertainty={samples: 50, errors: {$errors, collectives: 0.01, host_copies: 0.01}}"
+open_page known
+check_intervals known "All runs: most of the variance comes from gemm; to narrow the interval: calibrate matrix"
+open_page tiny
+grep -q '<ul id="narrower" hidden="">' dom.txt || fail "tiny: what would narrow intervals that nobody asked for"
+grep -q '<th[^>]*>p5 – p95</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+
 # A pipeline: lanes and bars by stage, and a section of its own.
 run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set data.context=32Ki \
   --set mesh.pp=4 --set output.html=true --out pipeline

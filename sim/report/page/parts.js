@@ -29,7 +29,13 @@ const tokens = (count) => {
   }
   return count.toLocaleString("en");
 };
-const interval = (low, high, form) => form(low) + " – " + form(high);
+// "1.02 – 1.30 s": a unit that all of them have stands once.
+const range = (values, form) => {
+  const texts = values.map(form);
+  const unit = texts[0].replace(/^[0-9.]+/, "");
+  const numbers = texts.map((text) => text.endsWith(unit) ? text.slice(0, text.length - unit.length) : text);
+  return numbers.every((text) => /^[0-9.]+$/.test(text)) ? numbers.join(" – ") + unit : texts.join(" – ");
+};
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 // ---- Elements

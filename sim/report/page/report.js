@@ -18,12 +18,18 @@ const evidence_colors = ["#1a8f6a", "#8fd1b3", "#f0a04b", "#b9c0c8"];
 const size_colors = ["#dbe7f3", "#b3d0ea", "#7fb3dd", "#4a92cb", "#1f6fb2", "#12508a", "#0c3a66", "#5a4fcf", "#8a3fb0",
                      "#b83280", "#d1591a", "#e08f00", "#c9b400"];
 
+// Intervals are those of the simulated means where every run has them, otherwise the spread of the steps.
+const uncertain = data.runs.every(({uncertainty}) => uncertainty);
+const step_time_of = (run) => ({...run.step_time, ...(uncertain ? run.uncertainty.step_time : {})});
+const speedup_of = (run) => ({...run.speedup, ...(uncertain ? run.uncertainty.speedup : {})});
+
 const plan_color = (plan) => plan_colors[plans.indexOf(plan) % plan_colors.length];
 const activity_color = (activity) => activity_colors[activity] ?? "#888";
 
 // ---- Charts over all runs
 
-// Lines from low to high on the bars of series `index` of `count`: items [category, low, high].
+// Lines from low to high on the bars of series `index` of `count`: items [category, low, high, middle], of which the
+// middle, if there is one, gets a dot.
 function whiskers(name, items, index, count) {
   return {
     type: "custom", name, silent: true, z: 5, color: "#1b1f24", tooltip: {show: false},
@@ -35,31 +41,36 @@ function whiskers(name, items, index, count) {
       const center = x + layout.offsetCenter;
       const tip = Math.min(4, layout.width / 3);
       const line = (x1, y1, x2, y2) => ({type: "line", shape: {x1, y1, x2, y2}, style: {stroke: "#1b1f24"}});
+      const [, middle] = api.coord([api.value(0), api.value(3)]);
+      const dot = {type: "circle", shape: {cx: center, cy: middle, r: 3}, style: {fill: "#fff", stroke: "#1b1f24"}};
       return {type: "group", children: [line(center, low, center, high), line(center - tip, low, center + tip, low),
-                                        line(center - tip, high, center + tip, high)]};
+                                        line(center - tip, high, center + tip, high), ...(middle >= 0 ? [dot] : [])]};
     },
   };
 }
 
-// Bars by point and plan, with intervals. figure(run) is {mean, p5, p95}.
+// Bars by point and plan, with intervals. figure(run) is {mean, p5, p50, p95}.
 function draw_by_point(section, label, axis, form, figure) {
   const points = data.points.map((_, point) => point_name(point, "\n") || "all");
   const bars = plans.map((plan) => ({
     type: "bar", name: plan, color: plan_color(plan), barGap: "10%", barCategoryGap: "30%",
     data: runs_of(plan).map((run) => figure(run).mean),
   }));
-  const spread = plans.map((plan, i) => whiskers(
-    plan, runs_of(plan).map((run) => [run.point, figure(run).p5, figure(run).p95]), i, plans.length));
+  const interval_of = (run) => {
+    const {p5, p50, p95} = figure(run);
+    return [run.point, p5, p95, ...(uncertain ? [p50] : [])];
+  };
+  const intervals = plans.map((plan, i) => whiskers(plan, runs_of(plan).map(interval_of), i, plans.length));
   const text = ({seriesName, dataIndex}) => {
-    const {mean, p5, p95} = figure(runs_of(seriesName)[dataIndex]);
-    return `${point_name(dataIndex, ", ")}\n${seriesName}: ${form(mean)} (${interval(p5, p95, form)})`;
+    const found = figure(runs_of(seriesName)[dataIndex]);
+    return `${point_name(dataIndex, ", ")}\n${seriesName}: ${form(found.mean)} (${spread(found, form)})`;
   };
   draw(chart_of(section), label, 340, {
     grid: grid(), legend: legend({data: plans}), tooltip: tooltip(text),
     xAxis: {type: "category", data: points, axisTick: {show: false}, axisLabel: {hideOverlap: true, lineHeight: 15}},
     yAxis: {type: "value", ...axis_name(axis.name), nameLocation: "end", nameGap: 12,
             axisLabel: {formatter: axis.form}},
-    series: [...bars, ...spread],
+    series: [...bars, ...intervals],
   });
 }
 
@@ -85,6 +96,10 @@ const limit_line = (at, form) => ({
   silent: true, symbol: "none", lineStyle: {color: "#b3261e", type: "solid", width: 1.5},
   label: {formatter: ({value}) => form(value) + " limit", color: "#b3261e", position: "insideEndTop"}, data: [at],
 });
+
+// With the median between them where it is one of means.
+const spread = ({p5, p50, p95}, form) => range(uncertain ? [p5, p50, p95] : [p5, p95], form);
+const spread_title = uncertain ? "p5 – p50 – p95" : "p5 – p95";
 
 // ---- Names
 
@@ -139,14 +154,14 @@ function memory_text({memory}) {
 
 function show_results() {
   const compared = data.runs.some((run) => run.speedup);
-  const columns = [{title: "Plan", text: true}, {title: "Step time"}, {title: "p5 – p95"}, {title: "Tokens/s"},
-                   ...(compared ? [{title: "Speed-up"}, {title: "p5 – p95"}] : []), {title: "MFU"},
+  const columns = [{title: "Plan", text: true}, {title: "Step time"}, {title: spread_title}, {title: "Tokens/s"},
+                   ...(compared ? [{title: "Speed-up"}, {title: spread_title}] : []), {title: "MFU"},
                    {title: "Memory a device"}, {title: "Where the time goes", text: true}];
   const soft = (text) => element("span", {className: "interval"}, text);
   const row = (run, best) => [
     run.plan, element("span", {className: run === best ? "best" : ""}, seconds(run.step_time.mean)),
-    soft(interval(run.step_time.p5, run.step_time.p95, seconds)), short(run.tokens_per_s),
-    ...(compared ? [ratio(run.speedup.mean), soft(interval(run.speedup.p5, run.speedup.p95, ratio))] : []),
+    soft(spread(step_time_of(run), seconds)), short(run.tokens_per_s),
+    ...(compared ? [ratio(run.speedup.mean), soft(spread(speedup_of(run), ratio))] : []),
     (100 * run.mfu).toFixed(1) + "%", memory_text(run), breakdown_bar(run)];
   const rows = data.points.flatMap((point, index) => {
     const runs = data.runs.filter((run) => run.point === index);
@@ -167,24 +182,47 @@ function show_speedup() {
   const versus = run.speedup.versus;
   part("versus").textContent = versus;
   draw_by_point("speedup", `Speed-up of every plan over ${versus} at every point`,
-                {name: "times as fast", form: short_ratio}, ratio, ({speedup}) => speedup);
-  show_figures("speedup", by_point_table(`Speed-up over ${versus}`, ratio, ({speedup}) => speedup));
+                {name: "times as fast", form: short_ratio}, ratio, speedup_of);
+  show_figures("speedup", by_point_table(`Speed-up over ${versus}`, ratio, speedup_of));
 }
 
 function show_step_time() {
-  const time = (run) => run.step_time;
   draw_by_point("step-time", "Step time of every plan at every point", {name: "step time", form: short_seconds},
-                seconds, time);
-  show_figures("step-time", by_point_table("Step time", seconds, time));
+                seconds, step_time_of);
+  show_figures("step-time", by_point_table("Step time", seconds, step_time_of));
 }
 
 function by_point_table(caption, form, figure) {
   const columns = [{title: "Point", text: true}, ...plans.map((title) => ({title}))];
   const rows = data.points.map((_, point) => [full_point_name(point), ...plans.map((plan) => {
-    const {mean, p5, p95} = figure(data.runs.find((run) => run.point === point && run.plan === plan));
-    return `${form(mean)} (${interval(p5, p95, form)})`;
+    const found = figure(data.runs.find((run) => run.point === point && run.plan === plan));
+    return `${form(found.mean)} (${spread(found, form)})`;
   })]);
-  return table(caption + ", mean (p5 – p95)", columns, rows);
+  return table(`${caption}, mean (${spread_title})`, columns, rows);
+}
+
+// What the intervals are of, and what would narrow them: runs of which the same is true are told together.
+function show_uncertainty() {
+  if (!uncertain) return;
+  const samples = data.runs[0].uncertainty.samples;
+  part("results-intervals").textContent = `the 5th, 50th and 95th percentile over ${samples} samples, which draw the ` +
+    "steps again and are off by what calibration missed, where that is known. Plans see the same samples";
+  for (const section of ["speedup", "step-time"])
+    part(section + "-intervals").textContent = `5th to 95th percentile over ${samples} samples, a dot at the 50th`;
+  const together = new Map();
+  for (const run of data.runs) {
+    const {unknown, variance: [[source]], advice} = run.uncertainty;
+    if (!advice) continue;
+    const line = unknown.length > 0
+      ? `the interval leaves out the error of ${unknown[0]}, which is not known; to know it: ${advice}.`
+      : `most of the variance comes from ${source}; to narrow the interval: ${advice}.`;
+    together.set(line, [...(together.get(line) ?? []), run]);
+  }
+  const whose = (runs) => runs.length === data.runs.length ? "All runs"
+    : runs.length <= 3 ? runs.map(run_name).join("; ") : `${runs.length} runs, ${run_name(runs[0])} among them`;
+  const lines = [...together].map(([line, runs]) => element("li", {}, `${whose(runs)}: ${line}`));
+  part("narrower").append(...lines);
+  part("narrower").hidden = lines.length === 0;
 }
 
 function show_breakdown() {
@@ -201,6 +239,14 @@ function show_breakdown() {
     runs.map((run) => [run_name(run), ...used.map(({i}) => seconds(run.breakdown[i]))])));
 }
 
+function variance_table(runs) {
+  const sources = [...new Set(runs.flatMap(({uncertainty}) => uncertainty.variance.map(([source]) => source)))];
+  const share = (run, source) => new Map(run.uncertainty.variance).get(source) ?? 0;
+  return table("Where the variance of the mean step time comes from",
+    [{title: "Run", text: true}, ...sources.map((title) => ({title}))],
+    runs.map((run) => [run_name(run), ...sources.map((source) => percent(share(run, source)))]));
+}
+
 function show_evidence() {
   const runs = comparable_runs();
   const kinds = data.evidence.map((name, i) => ({name, color: evidence_colors[i], value: (run) => run.evidence[i]}));
@@ -208,14 +254,17 @@ function show_evidence() {
                {name: "share of the rank time", form: percent, max: 1});
   show_figures("evidence", table("Share of the rank time",
     [{title: "Run", text: true}, ...data.evidence.map((title) => ({title}))],
-    runs.map((run) => [run_name(run), ...run.evidence.map(percent)])));
+    runs.map((run) => [run_name(run), ...run.evidence.map(percent)])), ...(uncertain ? [variance_table(runs)] : []));
   const profiles = [...new Set(data.points.map(({profile}) => profile))];
   part("evidence-note").textContent = `Costs come from: ${profiles.join("; ")}.`;
   const missing = [...new Set(data.points.flatMap(({not_modelled}) => not_modelled))];
   const steps = [...new Set(data.runs.map((run) => run.steps))];
+  const unknown = [...new Set(data.runs.flatMap(({uncertainty}) => uncertainty?.unknown ?? []))];
   const limits = [
-    `Intervals are the spread over ${steps.join(", ")} simulated step${steps.at(-1) === 1 ? "" : "s"} of a run: how ` +
-    "much batches differ. They do not hold the error of the costs.",
+    uncertain ? "Intervals hold the spread of the batches and the errors of the costs" +
+      (unknown.length > 0 ? `, but not those of ${unknown.join(", ")}, which nobody knows.` : ".")
+      : `Intervals are the spread over ${steps.join(", ")} simulated step${steps.at(-1) === 1 ? "" : "s"} of a run: ` +
+        "how much batches differ. They do not hold the error of the costs.",
     ...missing.map((key) => `Not modelled, for the profile lacks it: ${key}.`),
   ];
   part("limits").replaceChildren(...limits.map((text) => element("li", {}, text)));
@@ -273,7 +322,8 @@ function show_histogram(run) {
   const {least, most, counts} = run.busy_histogram;
   const width = (most - least) / counts.length;
   const fine = (value) => value >= 1 ? digits(value, 4) + " s" : seconds(value);
-  const bin = (i) => counts.length === 1 ? seconds(least) : interval(least + i * width, least + (i + 1) * width, fine);
+  const bin = (i) => counts.length === 1 ? seconds(least)
+    : range([least + i * width, least + (i + 1) * width], fine);
   draw(part("rank-histogram"), "How many ranks are busy how long", 220, {
     grid: grid({top: 32}), tooltip: tooltip(({dataIndex, value}) => `${bin(dataIndex)}\n${plural(value, "rank")}`),
     xAxis: {type: "category", ...axis_name("busy time of a rank"), data: counts.map((_, i) => fine(least + i * width)),
@@ -616,6 +666,7 @@ if (!has_charts) {
   document.querySelectorAll(".control").forEach((control) => { control.hidden = true; });
 }
 show_header();
+show_uncertainty();
 show_results();
 show_speedup();
 show_step_time();

@@ -162,6 +162,23 @@ Json speedup_json(const std::optional<Speedup>& speedup) {
   return {{"versus", speedup->versus}, {"mean", speedup->mean}, {"p5", speedup->p5}, {"p95", speedup->p95}};
 }
 
+Json percentiles_json(const Percentiles& values) {
+  return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
+}
+
+// Around the mean of the run as it was simulated; nothing if the study does not ask for intervals.
+Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
+  if (!uncertainty) return nullptr;
+  Json variance = Json::array();
+  for (const VarianceShare& each : uncertainty->shares) variance.push_back({each.source, rounded(each.share)});
+  return {{"samples", uncertainty->samples},
+          {"step_time", percentiles_json(uncertainty->step_time_s)},
+          {"speedup", uncertainty->speedup ? percentiles_json(*uncertainty->speedup) : Json()},
+          {"variance", variance},
+          {"unknown", uncertainty->unknown},
+          {"advice", uncertainty->advice}};
+}
+
 Json names_of_memory_parts() {
   Json names = Json::array();
   for (std::size_t i = 0; i < memory_parts; ++i) names.push_back(memory_part_name(static_cast<MemoryPart>(i)));
@@ -229,6 +246,7 @@ Json run_json(const Run& run, std::size_t cells) {
           {"gpus", run.info.gpus},
           {"steps", metrics.steps},
           {"step_time", {{"mean", time.mean}, {"p5", time.p5}, {"p50", time.p50}, {"p95", time.p95}}},
+          {"uncertainty", uncertainty_json(metrics.uncertainty)},
           {"tokens_per_s", metrics.tokens_per_s},
           {"mfu", metrics.mfu},
           {"speedup", speedup_json(metrics.speedup)},

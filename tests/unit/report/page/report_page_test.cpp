@@ -159,6 +159,26 @@ TEST_CASE("a page holds the figures of its runs", "[report_page]") {
   CHECK(run.at("timeline").is_null());
 }
 
+TEST_CASE("a page has the intervals of a run that is resampled, and what would narrow them", "[report_page]") {
+  std::vector<Run> runs = one_run();
+  CHECK(data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty").is_null());
+  Uncertainty found;
+  found.samples = 200;
+  found.step_time_s = {4, 3.5, 4.1, 4.75};
+  found.speedup = Percentiles{1, 0.9, 1.01, 1.2};
+  found.shares = {{"attention_forward", 0.75, 0.1}, {"batches", 0.25, 0.05}};
+  found.unknown = {"gemm"};
+  found.advice = "calibrate gemm";
+  runs[0].metrics.uncertainty = found;
+  const auto shown = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty");
+  CHECK(shown.at("samples") == 200);
+  CHECK(shown.at("step_time") == nlohmann::json{{"p5", 3.5}, {"p50", 4.1}, {"p95", 4.75}});
+  CHECK(shown.at("speedup") == nlohmann::json{{"p5", 0.9}, {"p50", 1.01}, {"p95", 1.2}});
+  CHECK(shown.at("variance") == nlohmann::json::array({{"attention_forward", 0.75}, {"batches", 0.25}}));
+  CHECK(shown.at("unknown") == nlohmann::json{"gemm"});
+  CHECK(shown.at("advice") == "calibrate gemm");
+}
+
 TEST_CASE("the stages of a pipeline have means of their own on a page", "[report_page]") {
   std::vector<Run> runs = one_run(4);
   runs[0].info.stages = 2;
