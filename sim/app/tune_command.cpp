@@ -20,6 +20,7 @@ struct Options {
   std::string out;
   Format format = Format::table;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  bool resume = false;
 };
 
 // The study as it was written, which candidates are made of; it has been read without a problem.
@@ -50,7 +51,15 @@ void write_result(const std::filesystem::path& folder, const TuneResult& result,
   write_file(folder / "tune.json", formatted(result, study, Format::json));
 }
 
+int interrupted(const Options& options, const Study& study) {
+  note(fmt::format("{}: stopped before the best candidate was found{}", study.name,
+                   options.out.empty() ? "" : fmt::format("; --resume goes on with what is in {}", options.out)));
+  return exit_by_signal + stop_signal();
+}
+
 int run_command(const Options& options, const Session& session) {
+  if (options.resume && options.out.empty())
+    throw InputError("--resume needs the folder of --out, where candidates are kept");
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
   if (!options.out.empty()) prepare_folder(options.out);
@@ -60,13 +69,13 @@ int run_command(const Options& options, const Session& session) {
     ProgressDisplay display;
     result = tune(study, root_of(options), catalog,
                   {.jobs = static_cast<std::size_t>(options.jobs),
+                   .folder = options.out,
+                   .resume = options.resume,
+                   .version = version,
                    .stop = [] { return stop_signal() != 0; },
                    .report = [&](const TuneProgress& progress) { display.show(progress); }});
   }
-  if (!result) {
-    note(fmt::format("{}: stopped before the best candidate was found", study.name));
-    return exit_by_signal + stop_signal();
-  }
+  if (!result) return interrupted(options, study);
   if (!options.out.empty()) write_result(options.out, *result, study);
   print(formatted(*result, study, options.format));
   return 0;
@@ -87,10 +96,13 @@ void add_tune_command(CLI::App& app, Session& session) {
   command
       ->add_option(
           "--out", options.out,
-          "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json and study.yaml")
+          "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json and study.yaml; what "
+          "is simulated goes into search.jsonl, as it comes")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command->add_flag("--resume", options.resume,
+                    "Go on with what an earlier tuning has simulated in the folder of --out");
   command->footer(
       "Without `tune.space` it chooses tp, pp, schedule, placement, capacity, recomputation, and the plans of the "
       "study\n"

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -37,24 +35,9 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The file that is there: while steps are missing the one that grows.
-fs::path present_file(const fs::path& steps) {
-  const fs::path part = GrowingFile::temporary(steps);
-  return fs::exists(part) ? part : steps;
-}
-
 std::int64_t lines_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
-}
-
-// What is complete goes on under the name of what is not.
-void reopen(const fs::path& steps) {
-  const fs::path part = GrowingFile::temporary(steps);
-  if (fs::exists(part) || !fs::exists(steps)) return;
-  std::error_code error;
-  fs::rename(steps, part, error);
-  if (error) refuse(steps, error.message());
 }
 
 /// Reads whole steps as long as there are any.
@@ -102,31 +85,6 @@ class StepReader {
 
 }  // namespace
 
-fs::path GrowingFile::temporary(const fs::path& path) {
-  return path.string() + ".part";
-}
-
-GrowingFile::GrowingFile(fs::path path, std::uintmax_t keep) : path_(std::move(path)) {
-  const fs::path part = temporary(path_);
-  std::error_code error;
-  if (keep > 0) fs::resize_file(part, keep, error);
-  if (error) refuse(path_, error.message());
-  file_.reset(std::fopen(part.c_str(), keep > 0 ? "ab" : "wb"));
-  if (!file_) refuse(path_, std::strerror(errno));
-}
-
-void GrowingFile::append(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-  if (std::fflush(file_.get()) != 0 || !written) refuse(path_, std::strerror(errno));
-}
-
-void GrowingFile::finish() {
-  if (std::fclose(file_.release()) != 0) refuse(path_, std::strerror(errno));
-  std::error_code error;
-  fs::rename(temporary(path_), path_, error);
-  if (error) refuse(path_, error.message());
-}
-
 void Journal::require_resumable(const fs::path& folder, std::string_view identity, std::size_t plans,
                                 std::int64_t steps) {
   if (!fs::exists(identity_of(folder))) {
@@ -136,7 +94,7 @@ void Journal::require_resumable(const fs::path& folder, std::string_view identit
     throw InputError(fmt::format("{} holds the replay of another study, or by another version", folder.string()),
                      "name another folder, or leave --resume out to begin anew");
   }
-  const std::int64_t rows = lines_of(present_file(steps_of(folder))) - 1;  // without the header
+  const std::int64_t rows = lines_of(GrowingFile::present(steps_of(folder))) - 1;  // without the header
   if (rows <= steps * static_cast<std::int64_t>(plans)) return;
   throw InputError(fmt::format("{} holds more than {} steps", folder.string(), steps),
                    "ask for as many steps, or leave --resume out to begin anew");
@@ -157,7 +115,7 @@ Journal Journal::begin(const fs::path& folder, std::string_view identity, const 
 
 Journal Journal::resume(const fs::path& folder, const std::vector<std::string>& plans, const Take& take) {
   const fs::path path = steps_of(folder);
-  reopen(path);
+  GrowingFile::reopen(path);
   const StepTable table(plans);
   StepReader reader(GrowingFile::temporary(path), table, plans.size());
   for (std::int64_t step = 0; auto rows = reader.next(step); ++step) take(*rows);

@@ -1,37 +1,15 @@
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/replay/step_row.h"
+#include "sim/report/growing_file.h"
 
 namespace hdpsim {
-
-/// A text file that grows line by line under a temporary name and gets its own name when it is complete. What was
-/// appended survives the end of the process.
-class GrowingFile {
- public:
-  /// `keep` bytes of what is there under the temporary name stay; the rest is cut off.
-  GrowingFile(std::filesystem::path path, std::uintmax_t keep);
-
-  /// MachineError if it cannot be written.
-  void append(std::string_view text);
-  void finish();
-
-  [[nodiscard]] static std::filesystem::path temporary(const std::filesystem::path& path);
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
-  };
-  std::filesystem::path path_;
-  std::unique_ptr<std::FILE, Close> file_;
-};
 
 /// The steps of a replay in a folder: steps.csv, and `identity`, which says what the steps depend on. While steps are
 /// missing the file is named steps.csv.part. A process that is killed leaves whole steps and at most a piece of one,

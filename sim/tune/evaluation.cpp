@@ -59,6 +59,14 @@ Study Evaluator::study_of(std::size_t candidate) {
   return read_study(candidates_[candidate].study, catalog_);
 }
 
+std::string Evaluator::identity_of(std::size_t candidate) {
+  try {
+    return study_of(candidate).points.at(0).identity;
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 Evaluation Evaluator::evaluate(Evaluation evaluation) {
   try {
     Study study = study_of(evaluation.candidate);
@@ -72,8 +80,9 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
     const auto world = point.make_world();
     for (const std::int64_t step : evaluation.steps) {
-      evaluation.results.push_back(simulate_step(point, 0, step, *world).result);
-      evaluation.problem = memory_problem(evaluation.results.back().memory, point.spec);
+      const StepResult result = simulate_step(point, 0, step, *world).result;
+      evaluation.results.push_back({result.time, result.memory.device, result.model_flops});
+      evaluation.problem = memory_problem(result.memory, point.spec);
       if (!evaluation.problem.empty()) break;
     }
   } catch (const InputError& error) {

@@ -7,14 +7,17 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/plan/work_model.h"
 #include "sim/report/metrics.h"
+#include "sim/report/values.h"
 #include "sim/study/ordered_work.h"
 #include "sim/tune/evaluation.h"
 #include "sim/tune/front.h"
+#include "sim/tune/search_journal.h"
 
 namespace hdpsim {
 namespace {
@@ -63,6 +66,10 @@ class Search {
     for (std::int64_t step = 0; step < steps_; ++step) {
       if (step != result_.probe) order_.push_back(step);
     }
+    if (!run.folder.empty()) {
+      journal_ = run.resume ? SearchJournal::resume(run.folder, identity(root))
+                            : SearchJournal::begin(run.folder, identity(root));
+    }
     for (std::size_t i = 0; i < space_.size(); ++i) {
       contenders_.push_back({});
       contenders_.back().told.number = i;
@@ -77,6 +84,7 @@ class Search {
       if (!branch_and_bound() || !halve()) return std::nullopt;
     } while (running_.empty());
     if (!simulate_front()) return std::nullopt;
+    if (journal_) journal_->finish();
     return conclusion();
   }
 
@@ -95,19 +103,42 @@ class Search {
     return score(contenders_[candidate], contenders_[candidate].sum_s(steps));
   }
 
+  // What the evaluations depend on: the study, and the files behind every value of the space. Candidates that hold all
+  // of these values between them tell.
+  [[nodiscard]] std::string identity(const Value& root) {
+    std::string text = fmt::format("hdpsim: {}\n{}", run_.version, to_yaml(root));
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < space_.size(); ++i) {
+      bool is_new = false;
+      for (const auto& [path, value] : space_[i].choices) is_new |= seen.insert(path + '=' + line_of(value)).second;
+      if (is_new) text += evaluator_.identity_of(i);
+    }
+    return text;
+  }
+
   bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
     const auto make_worker = [&] {
       return [&](std::int64_t number) {
         return evaluator_.evaluate(std::move(evaluations[static_cast<std::size_t>(number)]));
       };
     };
-    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
+    const auto count = [&](const Evaluation& evaluation) {
       take(evaluation);
       ++done_;
       run_.report({stage, std::ssize(space_), left, result_.closed_form_steps + result_.full_steps, done_,
                    std::max(done_, most_evaluations())});
     };
-    return run_in_order({0, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
+    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
+      if (journal_) journal_->append(evaluation);
+      count(evaluation);
+    };
+    std::int64_t first = 0;
+    for (; journal_ && first < std::ssize(evaluations); ++first) {
+      const auto kept = journal_->next(evaluations[static_cast<std::size_t>(first)]);
+      if (!kept) break;
+      count(*kept);
+    }
+    return run_in_order({first, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
   }
 
   // Each candidate in closed form, and a few rounds of the best.
@@ -119,8 +150,8 @@ class Search {
     told.gpus = evaluation.gpus;
     told.capacity = evaluation.capacity;
     contender.peak = evaluation.peak;
-    for (const StepResult& step : evaluation.results) {
-      told.device_gb = std::max(told.device_gb, step.memory.device.gigabytes());
+    for (const EvaluatedStep& step : evaluation.results) {
+      told.device_gb = std::max(told.device_gb, step.device.gigabytes());
       if (evaluation.closed_form) {
         told.bound_s = seconds_of(step.time);
       } else {
@@ -308,6 +339,7 @@ class Search {
   std::vector<std::int64_t> order_;  // of steps: the probe first
   std::vector<Contender> contenders_;
   std::vector<std::size_t> running_;  // the best first
+  std::optional<SearchJournal> journal_;
   std::int64_t done_ = 0;
   TuneResult result_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ struct TuneProgress {
 
 struct TuneRun {
   std::size_t jobs = 1;                               ///< Threads; results do not depend on their number.
+  std::filesystem::path folder{};                     ///< Where search.jsonl grows; empty: nowhere.
+  bool resume = false;                                ///< Go on with the evaluations in the folder.
+  std::string version{};                              ///< Evaluations of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every simulation, from any thread.
   std::function<void(const TuneProgress&)> report = [](const TuneProgress&) {};  ///< Called by one thread at a time.
 };
@@ -86,7 +90,9 @@ struct TuneResult {
 /// twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Its members that
 /// are too slow for stage 3 are simulated on the probe step.
 ///
-/// `root` is the study as written, with all paths absolute. Nothing if it was stopped. InputError if nothing can run.
+/// `root` is the study as written, with all paths absolute. Nothing if it was stopped: what was evaluated is in the
+/// folder, and results do not depend on how often that happened. InputError if nothing can run, or as
+/// SearchJournal::resume(); MachineError if a file cannot be written.
 [[nodiscard]] std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog,
                                              const TuneRun& run);
 

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "sim/base/random.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 
@@ -17,12 +21,94 @@ TEST_CASE("a tuning writes the same bytes whatever the number of jobs", "[tune]"
   const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
   REQUIRE(three.code == 0);
   CHECK(files_in(here.folder() / "one") ==
-        std::vector<std::string>{"best.yaml", "candidates.csv", "study.yaml", "tune.json"});
+        std::vector<std::string>{"best.yaml", "candidates.csv", "search.jsonl", "study.yaml", "tune.json"});
   for (const std::string& name : files_in(here.folder() / "one")) {
     CAPTURE(name);
     CHECK((here.read("one/" + name) == here.read("three/" + name)));
   }
   CHECK((three.out == here.read("one/tune.json")));
+}
+
+void check_same_results(const Workplace& here, const std::string& one, const std::string& other) {
+  CHECK(files_in(here.folder() / one) == files_in(here.folder() / other));
+  for (const std::string& name : files_in(here.folder() / one))
+    check_same_file(here, fmt::format("{}/{}", one, name), fmt::format("{}/{}", other, name));
+}
+
+TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[tune]") {
+  const Workplace here;
+  const std::string longer = "tune configs/studies/tune.yaml --set data.steps=8";
+  REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
+  const std::uint64_t seed = 20260310;
+  CAPTURE(seed);
+  RandomStream random(seed, "kills");
+  int killed = 0;
+  const auto begun = [&] { return fs::exists(here.folder() / "parts/search.jsonl.part"); };
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    std::vector<std::string> arguments = {
+        "tune",   "configs/studies/tune.yaml", "--set", "data.steps=8", "--out", "parts",
+        "--jobs", attempt % 2 == 0 ? "1" : "3"};
+    if (begun()) arguments.emplace_back("--resume");
+    Background tuning(here, arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100 + random.below(300)));
+    tuning.send(SIGKILL);
+    killed += tuning.wait() == 128 + SIGKILL ? 1 : 0;
+  }
+  CHECK(killed > 0);
+  REQUIRE(here.hdpsim(longer + (begun() ? " --out parts --resume" : " --out parts")).code == 0);
+  check_same_results(here, "whole", "parts");
+}
+
+TEST_CASE("a tuning takes from its journal what is whole, and simulates the rest", "[tune]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out whole", short_tuning)).code == 0);
+  const std::string journal = here.read("whole/search.jsonl");
+  const std::size_t lines = static_cast<std::size_t>(line_count(journal));
+  REQUIRE(lines > 100);
+  // Cut in the first line but one, in the middle of a line, and not at all.
+  for (const std::size_t length : {journal.find('\n') + 5, journal.size() / 2, journal.size()}) {
+    CAPTURE(length);
+    fs::create_directories(here.folder() / "cut");
+    here.write("cut/search.jsonl.part", journal.substr(0, length));
+    REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
+    check_same_results(here, "whole", "cut");
+  }
+  // A journal that says otherwise is believed: it is read, not simulated again.
+  std::string told = journal;
+  const std::string results = "\"results\":[[";
+  const auto at = told.find(results);
+  REQUIRE(at != std::string::npos);
+  told.insert(at + results.size(), 1, '9');
+  here.write("cut/search.jsonl", told);
+  REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
+  CHECK((here.read("cut/tune.json") != here.read("whole/tune.json")));
+}
+
+TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
+  const Workplace here;
+  const auto said = [&](const std::string& arguments) {
+    const Outcome outcome = here.hdpsim(fmt::format("{} {}", short_tuning, arguments));
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK_THAT(said("--resume"), Catch::Contains("--resume needs the folder of --out"));
+  CHECK_THAT(said("--out new --resume"), Catch::Contains("new holds no tuning to go on with"));
+  const std::string cluster = text_of_file(here.folder() / "configs/clusters/a100-rail-3tier.yaml");
+  for (const char* name : {"one.yaml", "two.yaml"}) here.write(name, cluster);
+  const std::string space =
+      "--set 'cluster={file: one.yaml, gpus: 32}' --set 'tune.space={cluster.file: [one.yaml, two.yaml], mesh.pp: [1]}'"
+      " --out here";
+  REQUIRE(here.hdpsim(fmt::format("{} {}", short_tuning, space)).code == 0);
+  const std::string kept = here.read("here/search.jsonl");
+  CHECK_THAT(said(fmt::format("{} --resume --set tune.keep=3", space)),
+             Catch::Contains("here holds the tuning of another study"));
+  // A file that one value of the space names has changed.
+  std::string slower = cluster;
+  const auto rate = slower.find("300 GB/s");
+  REQUIRE(rate != std::string::npos);
+  here.write("two.yaml", slower.replace(rate, 1, 1, '2'));
+  CHECK_THAT(said(fmt::format("{} --resume", space)), Catch::Contains("here holds the tuning of another study"));
+  CHECK((here.read("here/search.jsonl") == kept));
 }
 
 TEST_CASE("the winner is a study that runs, and takes as long as the tuning says", "[tune]") {
