@@ -29,16 +29,13 @@ constexpr std::uint64_t studies = 240;
 constexpr double tolerance = 0.02;
 constexpr double tolerance_of_mean_change = 0.001;
 // Beside another job it hangs on the phase of both which messages meet, and the fluid grain has only their average: a
-// few of the studies miss the tolerance (1.3 % of 2,211, the worst differs by 7.3 %).
+// few of the studies miss the tolerance (0.5 % of 2,211, the worst differs by 7.3 %).
 constexpr double tolerance_beside = 0.08;
 constexpr double most_outliers_beside = 0.03;
 
-// Of these studies two differ by more than 2 %, by 2.5 % at most: their rings share links and have slow devices.
+// Of these studies three differ by more than 2 %, by 3.2 % at most: their rings share links and have slow devices.
 constexpr double tolerance_in_pipelines = 0.04;
 constexpr double most_outliers_in_pipelines = 0.02;
-
-constexpr double tolerance_with_experts = 0.1;
-constexpr double most_outliers_with_experts = 0.025;
 
 using tests::FabricKind;
 using tests::one_of;
@@ -347,7 +344,8 @@ Compared compare_grains(const char* tag, const Choice& choice, double most) {
                         << " s, difference " << 100 * difference << " %");
     CHECK(std::abs(difference) <= most);
   }
-  WARN("largest difference over " << compared.studies << " studies: " << 100 * worst << " %");
+  WARN("largest difference over " << compared.studies << " studies: " << 100 * worst << " %, more than 2 % in "
+                                  << compared.apart);
   return compared;
 }
 
@@ -355,11 +353,11 @@ TEST_CASE("fluid and exact agree within 2 % on random small studies", "[grains]"
   compare_grains("grains", {}, tolerance);
 }
 
-// Of 240 such studies five are further apart, the worst by 9.2 %. All five have rings that share links and slow
-// devices; why experts part the grains there is not understood.
+// Of 240 such studies one is further apart, by 2.02 %; of 3,000, 1.0 % are, the worst by 9.5 %, which is not
+// explained.
 TEST_CASE("fluid and exact nearly always agree within 2 % where tokens travel to experts", "[grains experts]") {
-  const Compared compared = compare_grains("grains experts", {.experts = true}, tolerance_with_experts);
-  if (compared.studies > 1) CHECK(compared.apart <= most_outliers_with_experts * compared.studies);
+  const Compared compared = compare_grains("grains experts", {.experts = true}, 0.025);
+  CHECK(compared.apart <= 1);
 }
 
 TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every schedule", "[grain pipelines]") {
@@ -378,7 +376,7 @@ TEST_CASE("fluid and exact nearly always agree within 2 % beside another job", "
   if (compared.studies > 1) CHECK(compared.apart <= most_outliers_beside * compared.studies);
 }
 
-// Of 3,000 such studies 2.6 % are further apart, the worst by 7.1 %. Where that is understood, a slow device makes the
+// Of 3,000 such studies 1.6 % are further apart, the worst by 6.7 %. Where that is understood, a slow device makes the
 // hops of its ring use a link one after the other that the fluid grain has them use together.
 TEST_CASE("fluid and exact agree over every fabric, over PCIe and with degraded links", "[grain fabrics]") {
   constexpr int exceptions = 5;

@@ -25,6 +25,7 @@ class FluidStep final : public StepRun {
         shared_(flows_, queue_, pipeline_.passes()),
         margins_(pipeline_.passes()),
         waves_(pipeline_.passes()),
+        sharing_(pipeline_.passes()),
         slowest_expert_(slowest_experts()) {}
 
   void handle_pass(const Event& event) override {
@@ -89,22 +90,41 @@ class FluidStep final : public StepRun {
     }
     std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(priced.program, hops, 1, link_bytes_);
-    GroupPace pace = group_pace(group, hops, machine_, contention_);
-    if (pipeline_.wave_size(id) > 1) {
+    const bool in_wave = pipeline_.wave_size(id) > 1;
+    GroupPace pace = group_pace(group, hops, machine_, {.contention = contention_, .begins_together = in_wave});
+    if (in_wave) {
       const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
       margins_[id.index()] = margins(priced, pace.classes.front().speed, slowest_hop);
     }
-    if (!pace.all.is_contended()) return end_at(id, queue_.now() + private_time(group, priced, pace));
+    if (!pace.all.is_contended()) return end_at(id, queue_.now() + private_time(group, priced, pace), false);
     std::erase_if(hops, [](const Hop& hop) { return hop.is_private; });
-    shared_.begin(id, std::move(priced), std::move(pace), std::move(hops));
+    if (margins_[id.index()]) waves_[pipeline_.wave_index(id)].begin_shared(queue_.now(), *margins_[id.index()]);
+    shared_.begin(id, std::move(priced), std::move(pace), std::move(hops), shared_wave(id));
+  }
+
+  // Counted once a wave.
+  [[nodiscard]] SharedWave shared_wave(PassId id) {
+    const std::size_t index = pipeline_.wave_index(id);
+    std::size_t& passes = sharing_[index];
+    if (passes == 0) {
+      const std::vector<PassId> wave = pipeline_.wave(id);
+      passes = static_cast<std::size_t>(
+          std::count_if(wave.begin(), wave.end(), [&](PassId member) { return shares_links(member); }));
+    }
+    return {index, passes};
+  }
+
+  [[nodiscard]] bool shares_links(PassId id) const {
+    const std::vector<Hop> hops = ring_hops(pipeline_.micro_batch(id), pipeline_.pass(id).stage, machine_);
+    return std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return !hop.is_private; });
   }
 
   // By itself a pass ends then; in a wave as soon as it is known when the others end.
-  void end_at(PassId id, Instant ended) {
+  void end_at(PassId id, Instant ended, bool shared) {
     intervals_[id.index()].end = ended;
     if (!margins_[id.index()]) return schedule_end(id);
     WaveRun& wave = waves_[pipeline_.wave_index(id)];
-    wave.add(intervals_[id.index()].begin, ended + wait_for_experts(id), *margins_[id.index()]);
+    wave.add(intervals_[id.index()].begin, ended + wait_for_experts(id), *margins_[id.index()], shared);
     if (wave.passes() < pipeline_.wave_size(id)) return;
     for (const PassId member : pipeline_.wave(id)) {
       Instant& end = intervals_[member.index()].end;
@@ -199,7 +219,7 @@ class FluidStep final : public StepRun {
     book(group, priced, no_transfer, kernels);
     for (const WorkerId worker : group) timeline_.ranks[worker.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
-    if (margins_[id.index()]) return end_at(id, queue_.now());
+    if (margins_[id.index()]) return end_at(id, queue_.now(), true);
     intervals_[id.index()].end = queue_.now();
     end(id);
   }
@@ -209,6 +229,7 @@ class FluidStep final : public StepRun {
   SharedRings shared_;
   std::vector<std::optional<Margins>> margins_;  // by pass, while it runs in a wave of several
   std::vector<WaveRun> waves_;                   // by wave
+  std::vector<std::size_t> sharing_;             // by wave: its passes whose rings share links; 0: not counted yet
   std::vector<double> slowest_expert_;           // by worker
 };
 

@@ -99,7 +99,7 @@ Duration RingPace::transfer(Bytes bytes, Bandwidth share) const {
 }
 
 GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops, const Machine& machine,
-                     bool contention) {
+                     const RingRules& rules) {
   GroupPace pace;
   const auto class_of = [&](double speed) -> SpeedClass& {
     for (SpeedClass& known : pace.classes) {
@@ -112,10 +112,11 @@ GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>&
   for (std::size_t i = 0; i < ranks; ++i) {
     SpeedClass& own = class_of(machine.speed[group[i].index()]);
     if (hops.empty()) continue;
-    own.own.add(hops[i], contention);
-    own.own.add(hops[(i + ranks - 1) % ranks], contention);
-    pace.all.add(hops[i], contention);
-    const double away = 2 * static_cast<double>(distances[i]) / static_cast<double>(ranks - 1);
+    own.own.add(hops[i], rules.contention);
+    own.own.add(hops[(i + ranks - 1) % ranks], rules.contention);
+    pace.all.add(hops[i], rules.contention);
+    const double away =
+        (rules.begins_together ? 1 : 2) * static_cast<double>(distances[i]) / static_cast<double>(ranks - 1);
     own.reach = std::max(own.reach, 1 - away);
   }
   std::sort(pace.classes.begin(), pace.classes.end(),

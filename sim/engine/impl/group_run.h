@@ -33,12 +33,13 @@ class RingPace {
 /// A ring is a system of ranks that wait for their neighbours once an exchange, and its speed is its slowest cycle of
 /// dependencies. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank behind the
 /// kernels before the ring, reaches the ring's slowest hop d exchanges later, stays there, and comes back d exchanges
-/// before the kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop.
+/// before the kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop. Where
+/// an all-to-all makes all ranks begin their layers together it need not come back: all but d do.
 struct SpeedClass {
   double speed = 1;
   RingPace own;
   double reach =
-      1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d / exchanges, at least 0.
+      1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d (or d) / exchanges, at least 0.
 };
 
 struct GroupPace {
@@ -46,8 +47,12 @@ struct GroupPace {
   RingPace all;                     ///< Every hop of the ring.
 };
 
+struct RingRules {
+  bool contention = true;        ///< Hops share links with others.
+  bool begins_together = false;  ///< All ranks begin a layer together.
+};
 [[nodiscard]] GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops,
-                                   const Machine& machine, bool contention);
+                                   const Machine& machine, const RingRules& rules);
 
 /// A cycle of a speed class, of which `reach` of the exchanges go at the pace of the slowest hop.
 [[nodiscard]] Duration between(Duration own, Duration slowest, double reach);

@@ -1,9 +1,11 @@
 #include "sim/engine/impl/shared_rings.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/ring_traffic.h"
+#include "sim/engine/impl/wave_run.h"
 
 namespace hdpsim {
 namespace {
@@ -19,6 +21,8 @@ constexpr std::uint32_t tag_mask = (1U << tag_bits) - 1;
 Duration no_transfer(Bytes) {
   return {};
 }
+
+const Bandwidth unlimited = Bandwidth::bytes_per_second(9'000'000'000'000'000'000);
 
 /// A leg of a block's pass, as the slowest class runs it.
 struct Leg {
@@ -45,6 +49,7 @@ struct SharedRings::Run {
   PricedProgram priced;
   GroupPace pace;
   std::vector<Hop> hops;
+  SharedWave wave;
 
   std::size_t block = 0;
   std::int64_t iteration = 0;
@@ -52,12 +57,13 @@ struct SharedRings::Run {
   std::size_t leg = 0;
   Instant pass_began{};
 
-  std::vector<FlowId> flows{};  // while in a ring
-  Bandwidth share{};            // the rate that sets the present pace
-  Instant since{};              // of that pace
-  Duration whole{};             // the ring of this pass at that pace
-  Instant earliest_end{};       // of the ring: its kernels
-  double done = 0;              // share of the ring
+  std::vector<FlowId> flows{};     // while in a ring
+  std::vector<Bandwidth> asked{};  // what each of them takes at most
+  Bandwidth share{};               // the rate that sets the present pace
+  Instant since{};                 // of that pace
+  Duration whole{};                // the ring of this pass at that pace
+  Instant earliest_end{};          // of the ring: its kernels
+  double done = 0;                 // share of the ring
   std::uint32_t version = 0;
   std::uint64_t round = 0;  // of the rates that it has seen
 
@@ -92,12 +98,13 @@ struct SharedRings::Run {
 };
 
 SharedRings::SharedRings(JobFlows& flows, JobQueue& queue, std::size_t passes)
-    : flows_(flows), queue_(queue), runs_(passes) {}
+    : flows_(flows), queue_(queue), runs_(passes), at_layer_(passes) {}
 
 SharedRings::~SharedRings() = default;
 
-void SharedRings::begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops) {
-  runs_[id.index()] = std::make_unique<Run>(Run{std::move(priced), std::move(pace), std::move(hops)});
+void SharedRings::begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops,
+                        const SharedWave& wave) {
+  runs_[id.index()] = std::make_unique<Run>(Run{std::move(priced), std::move(pace), std::move(hops), wave});
   enter_block(id);
 }
 
@@ -142,6 +149,7 @@ void SharedRings::enter_ring(PassId id) {
     const Bandwidth rate = run.legs[run.leg].demand.rate(hop.latency);
     for (const Route& route : hop.routes) {
       run.flows.push_back(flows_.add(route, rate, static_cast<std::uint32_t>(id.index())));
+      run.asked.push_back(rate);
     }
   }
   run.earliest_end = queue_.now() + run.legs[run.leg].ring_alone;
@@ -155,6 +163,7 @@ void SharedRings::leave_ring(PassId id) {
   Run& run = *runs_[id.index()];
   for (const FlowId flow : run.flows) flows_.remove(flow);
   run.flows.clear();
+  run.asked.clear();
   run.version = queue_.fresh_version();
   if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
   const Leg& last = run.legs.back();
@@ -169,7 +178,7 @@ void SharedRings::leave_ring(PassId id) {
 bool SharedRings::end_pass(PassId id) {
   Run& run = *runs_[id.index()];
   if (++run.iteration < run.iterations()) {
-    enter_pass(id);
+    meet_wave(id);
     return false;
   }
   if (++run.block == run.priced.program.blocks.size()) return true;
@@ -177,9 +186,23 @@ bool SharedRings::end_pass(PassId id) {
   return false;
 }
 
+void SharedRings::meet_wave(PassId id) {
+  const Run& run = *runs_[id.index()];
+  if (!has_all_to_all(run.priced.program, run.block)) return enter_pass(id);
+  std::vector<PassId>& here = at_layer_[run.wave.index];
+  here.push_back(id);
+  if (here.size() < run.wave.passes) return;
+  for (const PassId member : std::exchange(here, {})) enter_pass(member);
+}
+
+// A ring asks for what its messages need on average, beside its kernels. Where the links have that, each message takes
+// the whole link while it travels, so that those beside no kernel, which come last, are not kept waiting.
 Bandwidth SharedRings::slowest_share(const Run& run) const {
-  Bandwidth share = flows_.rate(run.flows.front());
-  for (const FlowId flow : run.flows) share = std::min(share, flows_.rate(flow));
+  Bandwidth share = unlimited;
+  for (std::size_t i = 0; i < run.flows.size(); ++i) {
+    const Bandwidth rate = flows_.rate(run.flows[i]);
+    if (rate < run.asked[i]) share = std::min(share, rate);
+  }
   return share;
 }
 

@@ -38,6 +38,10 @@ Duration between_exchanges(const PricedProgram& priced, std::size_t block) {
 
 }  // namespace
 
+bool has_all_to_all(const MicroBatchProgram& program, std::size_t block) {
+  return exchanges(program, block).has_value();
+}
+
 std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer) {
   const std::vector<Block>& blocks = priced.program.blocks;
   const auto whole = [&](std::size_t block) {
