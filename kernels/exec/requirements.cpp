@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
   if (plan.expert_ranks != 1) refuse("the plan has expert groups over several ranks, which cannot be executed");
+  const auto splits = [](const MicroBatch& micro_batch) { return micro_batch.token_wise; };
+  if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), splits)) {
+    refuse("the plan offloads token-wise, which cannot be executed: choose offload: auto or a ratio");
+  }
   if (plan.layers != model.layers / chunks) {
     const std::string where = chunks == 1 ? "" : fmt::format(" in each of {} parts", chunks);
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,

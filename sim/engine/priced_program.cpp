@@ -32,9 +32,14 @@ class Pricer {
     if (!answer.known || answer.work != instruction.work) answer = {true, instruction.work, estimate(instruction)};
     const Estimate& last = answer.estimate;
     if (depends_on_device_speed(instruction.opcode)) {
-      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * iterations_;
+      priced_.evidence[static_cast<std::size_t>(last.evidence)] += last.time * active_iterations(instruction);
     }
     return last.time;
+  }
+
+  [[nodiscard]] std::int64_t active_iterations(const Instruction& instruction) const {
+    const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
+    return std::max<std::int64_t>(0, iterations_ - skipped);
   }
 
   Estimate estimate(const Instruction& instruction) const {

@@ -244,6 +244,23 @@ double World::expert_layer_seconds(const Transformer& model, std::int64_t capaci
   return seconds;
 }
 
+// What makes a layer's activations again from its input and attention's output, as lowering has it.
+double World::again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const {
+  if (lowering.recompute == Recompute::full) return 0;  // again as a whole
+  const Machine& machine = parts_->machine;
+  const Transformer& model = lowering.model;
+  const std::int64_t tp = parts_->mesh.tp;
+  using enum DensePart;
+  const LinearPart part = dense_work(model, tokens, tp, {attention_norm, qkv, attention_output, mlp_norm, mlp_inner},
+                                     Direction::forward, lowering.dense);
+  const double seconds = parts_->site->cost->linear(part).time.seconds();
+  if (tp == 1) return seconds;
+  // Behind the norms gathers, behind attention's output product a scatter; or that alone, an all-reduce.
+  const Bytes hidden = hidden_bytes(model, tokens);
+  if (lowering.dense.sequence_parallel) return seconds + 3 * machine.tp_collective(hidden).seconds();
+  return seconds + machine.tp_all_reduce(hidden).seconds();
+}
+
 WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
   const Transformer& model = lowering.model;
   const Recompute recompute = lowering.recompute;
@@ -309,7 +326,11 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
   }
   const ActivationRules rules = hdpsim::with_experts(
       {.recompute = recompute, .sequence_parallel = lowering.dense.sequence_parallel}, model, experts);
-  const auto activations = static_cast<double>(kept_bytes(kept_tensors(model, rules), capacity, tp).count()) / tokens;
+  const std::vector<KeptTensor> kept = kept_tensors(model, rules);
+  const auto all = static_cast<double>(kept_bytes(kept, capacity, tp).count());
+  const auto activations = all / tokens;
+  work.copied_whole = static_cast<double>(token_wise_bytes(kept, capacity, tp, 0).count()) / all;
+  if (!model.moe) work.again_per_token = layers * again_seconds(lowering, capacity) / tokens;
   work.offload_per_token = layers * activations / static_cast<double>(machine.d2h.bytes_per_second());
   return work;
 }

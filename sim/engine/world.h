@@ -57,6 +57,7 @@ class World {
   explicit World(std::unique_ptr<Parts> parts);
   [[nodiscard]] double expert_layer_seconds(const Transformer& model, std::int64_t capacity, const ExpertLayout& layout,
                                             Direction direction) const;
+  [[nodiscard]] double again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -37,9 +38,11 @@ class KeptList {
   std::vector<KeptTensor> run() {
     if (rules_.recompute == Recompute::full) {
       residual("input of the layer", model_.element_bytes);
+      list_.back().goes_whole = true;
       return std::move(list_);
     }
     residual("input of attention's norm", model_.element_bytes);
+    list_.back().goes_whole = true;
     residual("input of the QKV product", model_.element_bytes);
     attention();
     if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
@@ -60,8 +63,10 @@ class KeptList {
     cut("queries", model_.element_bytes * query_width(model_));
     cut("keys", model_.element_bytes * kv_width(model_));
     cut("values", model_.element_bytes * kv_width(model_));
+    const std::size_t first = list_.size();
     if (rules_.recompute == Recompute::none) core();
     if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
   }
 
   [[nodiscard]] bool output_is_computed_again() const {
@@ -139,6 +144,13 @@ Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, st
     (tensor.cut ? cut : whole) += each * tensor.bytes_per_token + pairs * tensor.bytes_per_pair;
   }
   return Bytes(divided(cut, tp) + whole);
+}
+
+Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, double share) {
+  std::vector<KeptTensor> whole;
+  std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(whole), [](const auto& t) { return t.goes_whole; });
+  const Bytes of_whole = kept_bytes(whole, tokens, tp);
+  return of_whole + (kept_bytes(tensors, tokens, tp) - of_whole).scaled(share);
 }
 
 std::string_view memory_part_name(MemoryPart part) {
@@ -247,6 +259,11 @@ Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs, std::optional<
   const std::int64_t with_experts = shape_.expert_layers;
   return kept_bytes(kept_, tokens, shape_.tp, pairs, expert_tokens) * with_experts +
          kept_bytes(dense_kept_, tokens, shape_.tp, pairs) * (shape_.layers - with_experts);
+}
+
+Bytes DeviceMemory::kept_token_wise(std::int64_t tokens, double share) const {
+  HDPSIM_CHECK(shape_.expert_layers == 0, "token-wise offload of {} layers with experts", shape_.expert_layers);
+  return token_wise_bytes(kept_, tokens, shape_.tp, share) * shape_.layers;
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {

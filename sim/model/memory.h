@@ -33,6 +33,7 @@ struct KeptTensor {
   std::int64_t bytes_per_pair = 0;  ///< Per (query, key) pair that is computed; without flash attention only.
   bool cut = true;                  ///< Over the tensor-parallel group; otherwise each of its devices has all of it.
   bool of_experts = false;          ///< For a token of an expert group, and of one of its devices.
+  bool goes_whole = false;          ///< Under token-wise offload: a layer's input, or attention's output.
 };
 
 /// What one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT layer in bf16
@@ -48,6 +49,11 @@ struct KeptTensor {
 /// are those of an expert group for each of its devices; without, as many as the rank has for each of its own.
 [[nodiscard]] Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
                                std::int64_t pairs = 0, std::optional<std::int64_t> expert_tokens = {});
+
+/// Of these bytes those that go to host memory under token-wise offload (MEMO, Zhao et al. 2024, section 4.1): of each
+/// layer's input and of attention's output all, of the rest `share`.
+[[nodiscard]] Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
+                                     double share);
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
@@ -134,6 +140,8 @@ class DeviceMemory {
   /// Activations that a micro-batch keeps in all layers of the device, wherever they are.
   [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0,
                            std::optional<std::int64_t> expert_tokens = {}) const;
+  /// The token_wise_bytes() of the same layers. A model with experts has none (checked).
+  [[nodiscard]] Bytes kept_token_wise(std::int64_t tokens, double share) const;
   /// The fullest moment of a micro-batch's backward: the head's, that of one of the operations of the last layer, or
   /// the embedding's. O(1).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;

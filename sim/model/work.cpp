@@ -104,6 +104,8 @@ class Stretch {
         return add();
       case DensePart::mlp:
         return mlp();
+      case DensePart::mlp_inner:
+        return mlp_inner();
       case DensePart::mlp_residual:
         return is_forward_ ? add() : void();
       case DensePart::final_norm:
@@ -139,14 +141,27 @@ class Stretch {
   void add() { kernel(MemoryKernel::add, 3 * hidden_elements_); }
 
   void mlp() {
-    HDPSIM_CHECK(!model_.moe, "a layer of {} with experts has no dense MLP", model_.name);
-    const std::int64_t inner_products = mlp_matrices(model_) - 1;  // gate and up are one product of twice the width
-    const Gemm inner{tokens_, inner_products * shard_.ffn, model_.hidden};
     const Gemm down{tokens_, model_.hidden, shard_.ffn};
-    if (is_forward_) product(inner, InputOf::norm);
+    if (is_forward_) {
+      mlp_inner();
+      return product(down, InputOf::other);
+    }
     product(down, InputOf::other);
-    if (!is_forward_) product(inner, InputOf::norm);
+    product(inner_product(), InputOf::norm);
     work_.add(activation(model_, tokens_, shard_.ffn, work_.direction));
+  }
+
+  void mlp_inner() {
+    HDPSIM_CHECK(is_forward_, "backward of a part of the MLP of {}", model_.name);
+    product(inner_product(), InputOf::norm);
+    work_.add(activation(model_, tokens_, shard_.ffn, work_.direction));
+  }
+
+  // Gate and up are one product of twice the width.
+  [[nodiscard]] std::int64_t inner_products() const { return mlp_matrices(model_) - 1; }
+  [[nodiscard]] Gemm inner_product() const {
+    HDPSIM_CHECK(!model_.moe, "a layer of {} with experts has no dense MLP", model_.name);
+    return {tokens_, inner_products() * shard_.ffn, model_.hidden};
   }
 
   /// Backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).

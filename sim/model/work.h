@@ -39,7 +39,8 @@ enum class DensePart : std::uint8_t {
   mlp,
   mlp_residual,  ///< Has no work in backward.
   final_norm,
-  head,  ///< Output projection and cross-entropy.
+  head,       ///< Output projection and cross-entropy.
+  mlp_inner,  ///< Of mlp, forward, all but its last product, which leaves nothing to backward: where it is done again.
 };
 
 /// What a backward part computes: a product has the gradients of its input and of its weight.

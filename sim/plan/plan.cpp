@@ -106,4 +106,13 @@ double resident_share(double offload, std::int64_t layers) {
   return (2 + (1 - offload) * (count - 2)) / count;
 }
 
+double resident_share(const MicroBatch& micro_batch, std::int64_t layers) {
+  return resident_share(micro_batch.token_wise ? 1 : micro_batch.offload, layers);
+}
+
+double recomputed_share(const MicroBatch& micro_batch, std::int64_t layers) {
+  if (!micro_batch.token_wise) return 0;
+  return (1 - micro_batch.offload) * (1 - resident_share(micro_batch, layers));
+}
+
 }  // namespace hdpsim

@@ -29,12 +29,17 @@ struct MicroBatch {
   std::vector<Span> spans;
   Sharding sharding = Sharding::zigzag_ring;
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory, 0 to 1.
+  /// MEMO (Zhao et al. 2024, arXiv 2407.12117): all activations of all but two layers leave the device. The layers'
+  /// inputs and attention's outputs go to host memory whole; of the others the share `offload` of the tokens goes
+  /// there, and those of the rest are computed again.
+  bool token_wise = false;
   /// Tokens of one more sequence, which is no part of the batch and of the loss: what a rank runs that has nothing else
   /// to run in a wave (Plan::expert_ranks). A micro-batch without spans and padding computes experts for others alone.
   std::int64_t padding = 0;
 
   [[nodiscard]] std::int64_t tokens() const;           ///< Of all spans and the padding, over the whole group.
   [[nodiscard]] std::int64_t tokens_per_rank() const;  ///< The largest share of a rank: ceil(tokens / N).
+  [[nodiscard]] bool offloads() const { return token_wise || offload > 0; }
   [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
@@ -91,5 +96,10 @@ class SpanCuts {
 /// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two
 /// layers always stay (ByteScale, eq. 3).
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
+[[nodiscard]] double resident_share(const MicroBatch& micro_batch, std::int64_t layers);
+
+/// Share of the layers' activations, without their inputs and attention's outputs, that backward computes again under
+/// token-wise offload: (1 - r)(l - 2) / l; nothing otherwise.
+[[nodiscard]] double recomputed_share(const MicroBatch& micro_batch, std::int64_t layers);
 
 }  // namespace hdpsim

@@ -77,7 +77,7 @@ class Checker {
       return;
     }
     if (micro_batch.group.empty()) return;
-    const double share = resident_share(micro_batch.offload, plan_.layers);
+    const double share = resident_share(micro_batch, plan_.layers);
     const double held = static_cast<double>(micro_batch.tokens_per_rank()) * share;
     if (held > static_cast<double>(plan_.capacity) * capacity_tolerance) {
       problem("micro-batch {} leaves {:.1f} of {} tokens on each rank, the capacity is {}", id, held,

@@ -19,7 +19,9 @@ PlanTime plan_time(const Plan& plan, const WorkModel& work) {
   for (const MicroBatchId id : order) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];
     const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
-    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree);
+    const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) *
+                         static_cast<double>(micro_batch.tokens()) / static_cast<double>(degree);
+    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree) + again;
     double start = 0;
     for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);
     for (const HdpRank rank : micro_batch.group) {

@@ -134,18 +134,33 @@ class OptionReader {
     const bool has_host = context_.host_tokens.value_or(0) > 0 && context_.work.offload_per_token > 0;
     if (value.text == "none") return {};
     if (value.text == "auto") return {has_host ? Mode::automatic : Mode::none, 0};
+    if (value.text == "token-wise") return token_wise(value, has_host);
     Diagnostics not_a_number;
     const double ratio = read<double>(value, not_a_number).value_or(-1);
     if (!(ratio >= 0 && ratio <= 1)) {
-      error(value, fmt::format("'offload' is {}, it must be none, auto or a ratio from 0 to 1", written(value)),
-            "write none, auto or a ratio such as 0.5");
+      error(value,
+            fmt::format("'offload' is {}, it must be none, auto, token-wise or a ratio from 0 to 1", written(value)),
+            "write none, auto, token-wise or a ratio such as 0.5");
     } else if (ratio > 0 && !has_host) {
-      error(value, fmt::format("'offload' is {}, but the cluster has no host memory to copy to", value.text),
-            "give the nodes host memory, or write none");
+      no_host(value);
     } else if (ratio > 0) {
       return {Mode::fixed, ratio};
     }
     return {};
+  }
+
+  OffloadRule token_wise(const Value& value, bool has_host) {
+    if (!has_host) no_host(value);
+    if (!context_.work.again_per_token) {
+      error(value, "'offload' is token-wise, but layers with experts are not computed again token by token",
+            "write auto, or a ratio such as 0.5");
+    }
+    return {OffloadRule::Mode::token_wise, 0};
+  }
+
+  void no_host(const Value& value) {
+    error(value, fmt::format("'offload' is {}, but the cluster has no host memory to copy to", value.text),
+          "give the nodes host memory, or write none");
   }
 
   static std::string_view written(const Value& value) {

@@ -48,15 +48,17 @@ class Planner {
 /// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options. Defaults
 /// first:
 ///   static: {cp: auto | N, order: data | descending}
-///   hdp-naive: {order: data | descending, offload: none | auto | ratio, groups: by_length | uniform}
-///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio, balance: auto | dp | pp | none,
+///   hdp-naive: {order: data | descending, offload: none | auto | ratio | token-wise,
+///               groups: by_length | uniform}
+///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio | token-wise, balance: auto | dp | pp | none,
 ///                 placement: node-first | any, pack_groups: true, widen: false, groups: by_length | uniform}
 /// Two options turn a mechanism off and leave another policy behind: `balance: none` is hdp-naive with the same
 /// offload, `groups: uniform` gives every sequence the ranks of the longest one, which is static.
 /// With expert groups over several ranks the policy's plan is brought into their waves (in_expert_waves), whichever it
 /// is; `balance: auto` is then pp, whose micro-batches stand in waves already.
 /// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result
-/// is then null. `auto` offload on a cluster without host memory is none.
+/// is then null. `auto` offload on a cluster without host memory is none. `token-wise` is MEMO's split between host
+/// memory and recomputation (MicroBatch::token_wise), for micro-batches that two layers of activations make room for.
 [[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,
                                                     Diagnostics& diagnostics);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 namespace hdpsim {
 
@@ -21,6 +22,10 @@ struct WorkModel {
   double per_ring_token = 0;   ///< Seconds to pass the keys and values of one token over one hop, forward and backward.
   double per_ring_step = 0;    ///< Fixed seconds of one hop (latency), forward and backward.
   double offload_per_token = 0;  ///< Seconds to copy one token (all layers) to the host; 0: no host copies.
+  double copied_whole = 0;       ///< Share of those copies that are layers' inputs and attention's outputs.
+  /// Seconds to compute one token's other activations again (all layers); nothing where that is not done token by
+  /// token: of layers with experts.
+  std::optional<double> again_per_token = {};
 
   /// `area` and `tokens` are those of the whole group, which has `degree` ranks.
   [[nodiscard]] double seconds(double area, std::int64_t tokens, std::int64_t degree) const {

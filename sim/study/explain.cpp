@@ -105,7 +105,7 @@ class WhatIfs {
 
   [[nodiscard]] bool copies() const {
     const std::vector<MicroBatch>& all = program_.plan().micro_batches;
-    return std::any_of(all.begin(), all.end(), [](const MicroBatch& micro_batch) { return micro_batch.offload > 0; });
+    return std::any_of(all.begin(), all.end(), [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });
   }
 
   const StudyPoint& point_;

@@ -14,6 +14,7 @@ PlanningContext roomy_context(const Value& entry) {
   constexpr std::int64_t most_ranks = 1'000'000;
   WorkModel work;
   work.offload_per_token = 1;
+  work.again_per_token = 0;
   const Value* cp = entry.is_map() && !entry.entries.empty() ? entry.entries.front().value.find("cp") : nullptr;
   const std::int64_t ranks = cp == nullptr ? 1 : parse_count(cp->text).value.value_or(1);
   return {.ranks = std::clamp<std::int64_t>(ranks, 1, most_ranks),

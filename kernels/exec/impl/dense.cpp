@@ -1,5 +1,6 @@
 #include "kernels/exec/impl/dense.h"
 
+#include "kernels/spec/error.h"
 #include "sim/base/check.h"
 
 namespace hdpsim::kernels::exec {
@@ -58,6 +59,8 @@ void Dense::forward(DensePart part) {
       return norm_forward(layout_.final_norm(), shared.output, own(shared.final_normed), shared.final_inverse_rms);
     case DensePart::head:
       return head();
+    case DensePart::mlp_inner:
+      throw UnsupportedInput("the MLP is computed as a whole");
   }
 }
 
@@ -77,6 +80,7 @@ void Dense::backward(DensePart part) {
       return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
     case DensePart::mlp:
       return mlp_back();
+    case DensePart::mlp_inner:
     case DensePart::mlp_residual:
       return;  // the gradient of a sum is that of its parts
     case DensePart::final_norm:

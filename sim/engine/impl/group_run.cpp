@@ -153,10 +153,13 @@ std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
   return legs;
 }
 
-Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed) {
+Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed,
+                     std::int64_t iteration) {
+  const Block& loop = priced.program.blocks[block];
   Duration sum;
   for (std::size_t i = part.first; i < part.last; ++i) {
-    if (priced.program.blocks[block].body[i].stream == Stream::compute) sum += priced.time(block, i, speed);
+    const bool runs = loop.body[i].stream == Stream::compute && loop.body[i].active(iteration, loop.iterations);
+    if (runs) sum += priced.time(block, i, speed);
   }
   return sum;
 }

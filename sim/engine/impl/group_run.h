@@ -75,8 +75,9 @@ struct Pass {
 /// lies behind a ring is that leg's if there is no other one.
 [[nodiscard]] std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block);
 
-/// Time of the compute instructions of a part, once.
-[[nodiscard]] Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed);
+/// Time of the compute instructions of a part in one iteration.
+[[nodiscard]] Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed,
+                                   std::int64_t iteration);
 
 /// Time of the ring of a pass on ranks of this speed.
 [[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,

@@ -35,9 +35,9 @@ struct Leg {
   Duration last_ring = {};
 };
 
-Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed) {
-  const Duration before = kernel_time(priced, block, pass.before, speed);
-  const Duration behind = kernel_time(priced, block, pass.behind, speed);
+Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed, std::int64_t iteration) {
+  const Duration before = kernel_time(priced, block, pass.before, speed, iteration);
+  const Duration behind = kernel_time(priced, block, pass.behind, speed, iteration);
   if (!pass.has_ring()) return {pass, std::max(before + pass.tail, pass.copy), behind, {}, {}};
   return {pass, before, behind, ring_time(priced, block, pass.ring, speed, no_transfer),
           ring_demand(priced, block, pass.ring, speed)};
@@ -70,6 +70,20 @@ struct SharedRings::Run {
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
 
+  // Some kernels begin with a later iteration.
+  [[nodiscard]] bool differs_from_last() const {
+    const std::vector<Instruction>& body = priced.program.blocks[block].body;
+    return std::any_of(body.begin(), body.end(), [&](const Instruction& i) {
+      return i.stream == Stream::compute && i.first_iteration == iteration;
+    });
+  }
+  void lay_out_legs() {
+    legs.clear();
+    for (const Pass& pass : pass_through(priced, block)) {
+      legs.push_back(leg_of(priced, block, pass, slowest_speed(), iteration));
+    }
+  }
+
   // Layer after layer the share is mostly the same.
   [[nodiscard]] Duration ring_at(Bandwidth at_share) {
     Leg& own = legs[leg];
@@ -90,8 +104,9 @@ struct SharedRings::Run {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes, at_share); };
       const Duration slowest = ring_time(priced, block, pass.ring, c.speed, slowest_hop);
       const Duration own = c.reach < 1 ? ring_time(priced, block, pass.ring, c.speed, own_hops) : slowest;
-      longest = std::max(longest, kernel_time(priced, block, pass.before, c.speed) + between(own, slowest, c.reach) +
-                                      kernel_time(priced, block, pass.behind, c.speed));
+      longest = std::max(longest, kernel_time(priced, block, pass.before, c.speed, iteration) +
+                                      between(own, slowest, c.reach) +
+                                      kernel_time(priced, block, pass.behind, c.speed, iteration));
     }
     return std::max(of.ring_alone, longest - of.before - of.behind);
   }
@@ -124,17 +139,13 @@ bool SharedRings::handle(const Event& event) {
 }
 
 void SharedRings::enter_block(PassId id) {
-  Run& run = *runs_[id.index()];
-  run.iteration = 0;
-  run.legs.clear();
-  for (const Pass& pass : pass_through(run.priced, run.block)) {
-    run.legs.push_back(leg_of(run.priced, run.block, pass, run.slowest_speed()));
-  }
+  runs_[id.index()]->iteration = 0;
   enter_pass(id);
 }
 
 void SharedRings::enter_pass(PassId id) {
   Run& run = *runs_[id.index()];
+  if (run.iteration == 0 || run.differs_from_last()) run.lay_out_legs();
   run.pass_began = queue_.now();
   run.leg = 0;
   const Leg& first = run.legs.front();

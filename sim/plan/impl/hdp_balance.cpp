@@ -130,7 +130,7 @@ class Balancing {
     rings.reserve(long_.size());
     for (const std::size_t sequence : long_) {
       const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
-      rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size.degree)});
+      rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size)});
     }
     Buckets buckets(rings, options_.buckets);
     while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
@@ -162,7 +162,7 @@ class Balancing {
       group.emplace_back(static_cast<std::size_t>(rank));
       loads_.put(rank, start + seconds);
     }
-    builder_.add(std::move(group), members, size.offload);
+    builder_.add(std::move(group), members, size);
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
@@ -178,7 +178,7 @@ class Balancing {
       const std::int64_t most = std::min(widest, offer.ranks);
       const std::int64_t needed = sizing_.degree_within(count, candidate_.share - offer.start, most);
       const std::int64_t degree = std::max(ring.size.degree, needed);
-      const double finish = offer.start + sizing_.seconds(count, degree);
+      const double finish = offer.start + sizing_.seconds(count, {degree, ring.size.offload, ring.size.token_wise});
       if (finish < best_finish) {
         best_finish = finish;
         best = degree;
@@ -192,6 +192,7 @@ class Balancing {
   double let_join(SequenceList& members, RingSize size) {
     std::int64_t sum = tokens(members.front());
     double pairs = causal_pairs(sum);
+    if (size.token_wise) return sizing_.seconds(sum, size);
     double seconds = context_.work.seconds(pairs, sum, size.degree);
     if (!options_.pack_groups || size.degree == 1 || size.offload > 0) return seconds;
     const auto seconds_with = [&](std::int64_t count) {
@@ -223,7 +224,7 @@ class Balancing {
     const std::vector<RankPacks> ranks =
         deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, 1, pack);
+      for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, {}, pack);
     }
     return outcome_of(builder_, loads);
   }
@@ -291,7 +292,9 @@ class WaveBalancing {
       sum += tokens;
     }
     const RingSize size = sum < context_.capacity ? RingSize{} : sizing_.size(sum, candidate_.longest_seconds);
-    return {pack, size, context_.work.seconds(pairs, sum, size.degree)};
+    const double seconds =
+        size.token_wise ? sizing_.seconds(sum, size) : context_.work.seconds(pairs, sum, size.degree);
+    return {pack, size, seconds};
   }
 
   // No rank runs two micro-batches of a wave: ranks come back when it is full.
@@ -307,7 +310,7 @@ class WaveBalancing {
       }
       const double seconds = each.seconds / speeds_.slowest(ranks);
       for (const std::int64_t rank : ranks) done.emplace_back(rank, start + seconds);
-      builder_.add(std::move(group), packs_[each.pack], each.size.offload);
+      builder_.add(std::move(group), packs_[each.pack], each.size);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
   }

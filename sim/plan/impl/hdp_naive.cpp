@@ -26,8 +26,7 @@ class HdpNaive final : public Planner {
     std::stable_sort(placed.begin(), placed.end(),
                      [](const Placed& a, const Placed& b) { return a.place.wave < b.place.wave; });
     for (const Placed& it : placed) {
-      builder.add_consecutive(static_cast<std::size_t>(it.place.first_rank), static_cast<std::size_t>(it.size.degree),
-                              packs[it.pack], it.size.offload);
+      builder.add_consecutive(static_cast<std::size_t>(it.place.first_rank), it.size, packs[it.pack]);
     }
     return builder.take();
   }

@@ -34,24 +34,25 @@ PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, con
   }
 }
 
-void PlanBuilder::add(std::vector<HdpRank> group, const SequenceList& sequences, double offload) {
+void PlanBuilder::add(std::vector<HdpRank> group, const SequenceList& sequences, const RingSize& size) {
   const MicroBatchId id(plan_.micro_batches.size());
   for (const HdpRank rank : group) plan_.schedule[rank.index()].push_back(id);
   MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
   micro_batch.group = std::move(group);
-  micro_batch.offload = offload;
+  micro_batch.offload = size.offload;
+  micro_batch.token_wise = size.token_wise;
   micro_batch.spans.reserve(sequences.size());
   for (const std::size_t sequence : sequences) {
     micro_batch.spans.push_back({SequenceId(sequence), 0, plan_.sequence_tokens[sequence]});
   }
 }
 
-void PlanBuilder::add_consecutive(std::size_t first_rank, std::size_t degree, const SequenceList& sequences,
-                                  double offload) {
+void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size, const SequenceList& sequences) {
+  const auto degree = static_cast<std::size_t>(size.degree);
   std::vector<HdpRank> group;
   group.reserve(degree);
   for (std::size_t i = 0; i < degree; ++i) group.emplace_back(first_rank + i);
-  add(std::move(group), sequences, offload);
+  add(std::move(group), sequences, size);
 }
 
 }  // namespace hdpsim

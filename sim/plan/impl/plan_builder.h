@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/planner.h"
 
 namespace hdpsim {
@@ -22,10 +23,10 @@ class PlanBuilder {
   /// Checks that every sequence has 1 to `context` tokens.
   PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step);
 
-  /// Whole sequences as one micro-batch of the group.
-  void add(std::vector<HdpRank> group, const SequenceList& sequences, double offload = 0);
-  /// The same on `degree` consecutive ranks.
-  void add_consecutive(std::size_t first_rank, std::size_t degree, const SequenceList& sequences, double offload = 0);
+  /// Whole sequences as one micro-batch of the group, offloaded as `size` says.
+  void add(std::vector<HdpRank> group, const SequenceList& sequences, const RingSize& size = {});
+  /// The same on consecutive ranks, as many as its degree.
+  void add_consecutive(std::size_t first_rank, const RingSize& size, const SequenceList& sequences);
 
   [[nodiscard]] Plan take() { return std::move(plan_); }
 

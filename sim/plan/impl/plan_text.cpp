@@ -48,6 +48,7 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
   }
   fmt::format_to(out, "]");
   if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
+  if (micro_batch.token_wise) fmt::format_to(out, ", \"token_wise\": true");
   if (micro_batch.padding != 0) fmt::format_to(out, ", \"padding\": {}", micro_batch.padding);
   fmt::format_to(out, "}}");
 }

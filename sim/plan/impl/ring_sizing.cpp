@@ -6,10 +6,14 @@
 namespace hdpsim {
 namespace {
 
-// Six decimals, so that plan files stay readable; up, so that the rank still holds its tokens.
+// Six decimals, so that plan files stay readable; up, so that the rank still holds its tokens, or down, so that copies
+// stay hidden.
+constexpr double decimals = 1e6;
 double round_up(double ratio) {
-  constexpr double decimals = 1e6;
   return std::min(1.0, std::ceil(ratio * decimals - 1e-6) / decimals);
+}
+double round_down(double ratio) {
+  return std::floor(ratio * decimals + 1e-6) / decimals;
 }
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
@@ -18,12 +22,19 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-double RingSizing::seconds(std::int64_t tokens, std::int64_t degree) const {
-  return context_.work.seconds(causal_pairs(tokens), tokens, degree);
+double RingSizing::seconds(std::int64_t tokens, const RingSize& size) const {
+  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree) + again_seconds(tokens, size);
 }
 
-double RingSizing::work(std::int64_t tokens, std::int64_t degree) const {
-  return static_cast<double>(degree) * seconds(tokens, degree);
+double RingSizing::again_seconds(std::int64_t tokens, const RingSize& size) const {
+  if (!size.token_wise) return 0;
+  const double share = (1 - size.offload) * (1 - resident_share(1, context_.layers));
+  return share * context_.work.again_per_token.value_or(0) * static_cast<double>(tokens) /
+         static_cast<double>(size.degree);
+}
+
+double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
+  return static_cast<double>(size.degree) * seconds(tokens, size);
 }
 
 std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
@@ -59,7 +70,9 @@ double RingSizing::least_share_in_memory() const {
   const double floor = resident_share(1, context_.layers);
   const auto capacity = static_cast<double>(context_.capacity);
   const auto host = static_cast<double>(context_.host_tokens.value_or(0));
-  return std::max(floor, capacity / (capacity + host));
+  if (rule_.mode != OffloadRule::Mode::token_wise) return std::max(floor, capacity / (capacity + host));
+  // Without a split: of what leaves the device only a part goes to the host.
+  return std::max(floor, capacity * (1 - floor) * context_.work.copied_whole / host);
 }
 
 // (1 - share) x copy time of all layers = forward time. Both are per rank and fall alike with D, so that D drops out.
@@ -91,12 +104,43 @@ double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
 
 RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {
   const std::int64_t plain = plain_degree(tokens);
-  if (rule_.mode == OffloadRule::Mode::none) return {plain, 0};
+  if (rule_.mode == OffloadRule::Mode::none) return {plain};
+  if (rule_.mode == OffloadRule::Mode::token_wise) return token_wise(tokens, longest_seconds);
   const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
   std::int64_t wanted = degree_within(tokens, longest_seconds, plain);
   if (rule_.mode == OffloadRule::Mode::automatic) wanted = std::max(wanted, least_degree_hidden(tokens));
   const std::int64_t degree = std::max(in_memory, std::min({wanted, plain, context_.ranks}));
   return {degree, offload_for(ceil_divide(tokens, degree))};
+}
+
+// Of what leaves the device, the share that a forward pass hides; both fall alike with D. Above 1 it hides more.
+double RingSizing::hidden_share(std::int64_t tokens) const {
+  const double copy = context_.work.offload_per_token * static_cast<double>(tokens);
+  return context_.work.forward_seconds(causal_pairs(tokens), tokens) / copy;
+}
+
+// Negative: not even what goes whole is hidden, or held.
+double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
+  const double leaving = static_cast<double>(ceil_divide(tokens, degree)) * (1 - resident_share(1, context_.layers));
+  const double held = static_cast<double>(context_.host_tokens.value_or(0)) / leaving;
+  const double whole = context_.work.copied_whole;
+  const double others = 1 - whole;
+  if (others <= 0) return 1;
+  return std::min(1.0, (std::min(hidden_share(tokens), held) - whole) / others);
+}
+
+RingSize RingSizing::token_wise(std::int64_t tokens, double longest_seconds) const {
+  const std::int64_t plain = plain_degree(tokens);
+  const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
+  const bool pays = context_.layers > 2 && hidden_share(tokens) >= context_.work.copied_whole;
+  // What is computed again takes time too: as if it were all of what may be.
+  const double again = pays ? again_seconds(tokens, {1, std::max(0.0, split_of(tokens, in_memory)), true}) : 0;
+  const double compute = context_.work.compute_seconds(causal_pairs(tokens), tokens);
+  const double scale = compute > 0 ? compute / (compute + again) : 1;
+  const std::int64_t wanted = pays ? degree_within(tokens, longest_seconds * scale, plain) : plain;
+  const std::int64_t degree = std::max(in_memory, std::min({wanted, plain, context_.ranks}));
+  if (degree >= plain) return {degree};
+  return {degree, round_down(std::max(0.0, split_of(tokens, degree))), true};
 }
 
 Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing) {
@@ -108,7 +152,7 @@ Shares balanced_shares(const Batch& batch, const PlanningContext& context, const
       in_short += context.work.compute_seconds(causal_pairs(sequence.tokens), sequence.tokens);
       in_short += fixed_per_token * static_cast<double>(sequence.tokens);
     } else {
-      in_plain_rings += sizing.work(sequence.tokens, sizing.plain_degree(sequence.tokens));
+      in_plain_rings += sizing.work(sequence.tokens, {sizing.plain_degree(sequence.tokens)});
     }
   }
   const auto ranks = static_cast<double>(context.ranks);
@@ -116,7 +160,7 @@ Shares balanced_shares(const Batch& batch, const PlanningContext& context, const
   double in_rings = 0;
   for (const Sequence& sequence : batch.sequences) {
     if (sequence.tokens < context.capacity) continue;
-    in_rings += sizing.work(sequence.tokens, sizing.size(sequence.tokens, plain_share).degree);
+    in_rings += sizing.work(sequence.tokens, sizing.size(sequence.tokens, plain_share));
   }
   const double step = (in_short + in_rings) / ranks;
   const double tokens_per_wave = ranks * static_cast<double>(context.capacity);

@@ -8,7 +8,7 @@ namespace hdpsim {
 
 /// How much of the activations a policy moves to host memory.
 struct OffloadRule {
-  enum class Mode { none, automatic, fixed };
+  enum class Mode { none, automatic, fixed, token_wise };
   Mode mode = Mode::none;
   double ratio = 0;  ///< Of a fixed rule.
 };
@@ -17,6 +17,8 @@ struct OffloadRule {
 struct RingSize {
   std::int64_t degree = 1;
   double offload = 0;
+  bool token_wise = false;  ///< See MicroBatch.
+  friend bool operator==(const RingSize&, const RingSize&) = default;
 };
 
 /// ByteScale (arXiv 2502.21231), eq. 3: the least D(s) = ceil(s / C x resident_share(r)) over r. Bounds on r: the
@@ -24,6 +26,10 @@ struct RingSize {
 /// no bound from balance, and without one offload leaves a 2M-token sequence on 16 ranks for eight times the balanced
 /// step: here D never falls so low that the micro-batch takes longer than the policy allows. r is then lowered to what
 /// D needs.
+///
+/// Token-wise, as MEMO (Zhao et al. 2024, section 4.2): D is bounded by what two layers of activations leave room for,
+/// and r is the largest share of the tokens whose copies, beside those that go whole, a forward pass hides and host
+/// memory holds. Where it does not even hide what goes whole, D is that without offload, if the pool is large enough.
 class RingSizing {
  public:
   RingSizing(const PlanningContext& context, OffloadRule rule) : context_(context), rule_(rule) {}
@@ -38,9 +44,9 @@ class RingSizing {
   [[nodiscard]] std::int64_t degree_within(std::int64_t tokens, double seconds, std::int64_t most) const;
   /// The largest D >= `degree`, at most the pool, whose ring is not slower than its compute.
   [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
-  /// Of one rank of a ring of `degree`, and of all its ranks together.
-  [[nodiscard]] double seconds(std::int64_t tokens, std::int64_t degree) const;
-  [[nodiscard]] double work(std::int64_t tokens, std::int64_t degree) const;
+  /// Of one rank of a ring of that size, with what it computes again, and of all its ranks together.
+  [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size) const;
+  [[nodiscard]] double work(std::int64_t tokens, const RingSize& size) const;
   /// Tokens that one rank can hold at most when its host memory may be used to the full.
   [[nodiscard]] std::int64_t most_tokens_per_rank() const;
 
@@ -48,6 +54,10 @@ class RingSizing {
   [[nodiscard]] double least_share_in_memory() const;
   [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
   [[nodiscard]] double offload_for(std::int64_t tokens_per_rank) const;
+  [[nodiscard]] RingSize token_wise(std::int64_t tokens, double longest_seconds) const;
+  [[nodiscard]] double hidden_share(std::int64_t tokens) const;
+  [[nodiscard]] double split_of(std::int64_t tokens, std::int64_t degree) const;
+  [[nodiscard]] double again_seconds(std::int64_t tokens, const RingSize& size) const;
 
   PlanningContext context_;
   OffloadRule rule_;

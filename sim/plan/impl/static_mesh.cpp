@@ -17,7 +17,7 @@ class StaticMesh final : public Planner {
     put_in_order(packs, options_.order);
     const auto cp = static_cast<std::size_t>(options_.cp);
     const std::size_t groups = static_cast<std::size_t>(context_.ranks) / cp;
-    for (std::size_t i = 0; i < packs.size(); ++i) builder.add_consecutive(i % groups * cp, cp, packs[i]);
+    for (std::size_t i = 0; i < packs.size(); ++i) builder.add_consecutive(i % groups * cp, {options_.cp}, packs[i]);
     return builder.take();
   }
 

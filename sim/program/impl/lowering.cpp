@@ -1,8 +1,11 @@
 #include "sim/program/impl/lowering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
+#include "sim/base/check.h"
 #include "sim/model/memory.h"
 #include "sim/program/ring_attention.h"
 
@@ -150,7 +153,7 @@ class Lowering {
       layer_forward(layers);
       issue();
       if (work_.gathers) wait_for_gather();
-      if (micro_batch_.offload > 0) offload(last(), layers);
+      if (micro_batch_.offloads()) offload(last(), layers);
     }
   }
 
@@ -184,7 +187,7 @@ class Lowering {
   }
 
   void layer_backward(const LayerRun& of) {
-    const bool prefetched = micro_batch_.offload > 0;
+    const bool prefetched = micro_batch_.offloads();
     if (prefetched) prefetch(of);
     if (gathers_again()) gather_next();
     compute_again(of);
@@ -221,9 +224,35 @@ class Lowering {
   // What backward needs and was not kept.
   void compute_again(const LayerRun& of) {
     direction_ = Direction::forward;
+    if (micro_batch_.token_wise && recompute_ != Recompute::full) compute_split_again(of);
     if (recompute_ == Recompute::full) layer_forward(of);
     if (recompute_ == Recompute::selective && has_tokens()) forward_ring(std::nullopt);
     direction_ = Direction::backward;
+  }
+
+  // Of the tokens that token-wise offload leaves: from the layer's input and attention's output, which came back, all
+  // that lies between and behind them. The two layers that stayed have it.
+  void compute_split_again(const LayerRun& of) {
+    HDPSIM_CHECK(!of.has_experts, "token-wise offload of layers with experts of {}", model_.name);
+    const std::size_t first = body().size();
+    const std::int64_t all = std::exchange(tokens_, split_tokens());
+    if (has_tokens()) {
+      run(DensePart::attention_norm);
+      all_gather(DensePart::attention_norm);
+      run(DensePart::qkv);
+      run(DensePart::attention_output);
+      reduce_scatter(DensePart::attention_output);
+      run(DensePart::mlp_norm);
+      all_gather(DensePart::mlp_norm);
+      run(DensePart::mlp_inner);
+      end_stretch();
+    }
+    tokens_ = all;
+    for (std::size_t i = first; i < body().size(); ++i) body()[i].first_iteration = resident_layers;
+  }
+
+  [[nodiscard]] std::int64_t split_tokens() const {
+    return tokens_ - std::llround(micro_batch_.offload * static_cast<double>(tokens_));
   }
 
   struct RingWork {
@@ -325,6 +354,12 @@ class Lowering {
     return std::find_if(body().begin(), body().end(), is_compute);
   }
 
+  // The first of the iterations that compute nothing again, too.
+  std::vector<Instruction>::iterator first_kernel_of_all() {
+    const auto is_always = [](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == 0; };
+    return std::find_if(body().begin(), body().end(), is_always);
+  }
+
   // Behind what is fetched beside the layer before.
   std::vector<Instruction>::iterator first_of_layer() {
     const auto is_fetched = [](const Instruction& i) { return i.stream == Stream::h2d || i.stream == Stream::pool; };
@@ -350,7 +385,9 @@ class Lowering {
     const auto is_gather = [](const Instruction& i) { return i.opcode == Opcode::gather; };
     const auto gather = std::find_if(body().begin(), body().end(), is_gather);
     gather->after(last(), 1);
-    first_kernel()->after(static_cast<Index>(gather - body().begin()), 1);
+    const auto index = static_cast<Index>(gather - body().begin());
+    first_kernel()->after(index, 1);
+    if (first_kernel_of_all() != first_kernel()) first_kernel_of_all()->after(index, 1);
   }
 
   void reduce(std::int64_t count) {
@@ -380,6 +417,7 @@ class Lowering {
     const ActivationRules rules =
         with_experts({.recompute = recompute_, .sequence_parallel = dense_.sequence_parallel}, model_, experts_);
     const std::vector<KeptTensor> kept = kept_tensors(of.has_experts ? model_ : dense_model_, rules);
+    if (micro_batch_.token_wise) return token_wise_bytes(kept, tokens_, tp_, micro_batch_.offload);
     const std::int64_t group_tokens = (expert_tokens_.all + experts_.ep - 1) / experts_.ep;
     return kept_bytes(kept, tokens_, tp_, 0, group_tokens).scaled(micro_batch_.offload);
   }

@@ -120,6 +120,31 @@ TEST_CASE("what is computed again takes its time again, on fast and on slow netw
   }
 }
 
+TEST_CASE("token-wise offload takes the products of all but two layers again", "[engine][recompute]") {
+  constexpr std::int64_t layers = 5;
+  for (const std::size_t ranks : {1, 2}) {
+    std::vector<std::size_t> group(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) group[i] = i;
+    Plan plan = plan_of(static_cast<std::int64_t>(ranks), layers, {{group, 2000}});
+    for (const Grain grain : all_grains) {
+      const auto step_time = [&] {
+        HandMachine world(one_device_nodes(2, 1000_GBps), std::make_unique<HandCosts>(1_us));
+        world.machine.d2h = world.machine.h2d = 1'000'000_GBps;
+        const Timeline timeline = run(plan, one_head_model(layers), world, grain);
+        for (const Breakdown& rank : timeline.ranks) CHECK(rank.total() == timeline.step_time);
+        return timeline.step_time;
+      };
+      plan.micro_batches[0].token_wise = false;
+      plan.micro_batches[0].offload = 1;
+      const Duration copied = step_time();
+      plan.micro_batches[0].token_wise = true;
+      CHECK(step_time() == copied);
+      plan.micro_batches[0].offload = 0.5;
+      CHECK(step_time() == copied + (layers - 2) * 3_us);  // QKV, output, gate and up together
+    }
+  }
+}
+
 TEST_CASE("every tensor-parallel collective takes its time", "[engine][tp]") {
   constexpr std::int64_t layers = 3;
   const Plan plan = plan_of(1, layers, {{{0}, 1000}});

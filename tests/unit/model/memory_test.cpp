@@ -68,6 +68,22 @@ TEST_CASE("a GPT layer keeps what table 2 of Korthikanti et al. states, in all i
   }
 }
 
+TEST_CASE("token-wise offload moves a layer's input and attention's output whole", "[memory]") {
+  // Of a GPT layer's 16 values a hidden element (MEMO, Zhao et al. 2024, section 3) one is its input, one attention's
+  // output; flash attention's log-sum-exp, 4 bytes a head, goes with it.
+  const Transformer model = preset("gpt-530b");
+  const std::vector<KeptTensor> kept = kept_tensors(model, {});
+  const std::int64_t tokens = 1024;
+  const std::int64_t value = tokens * model.hidden * 2;
+  const std::int64_t log_sum_exp = tokens * model.heads * 4;
+  REQUIRE(kept_bytes(kept, tokens, 1) == Bytes(16 * value + log_sum_exp));
+  for (const std::int64_t tp : {1, 8}) {
+    CHECK(token_wise_bytes(kept, tokens, tp, 0) == Bytes((2 * value + log_sum_exp) / tp));
+    CHECK(token_wise_bytes(kept, tokens, tp, 0.25) == Bytes((2 * value + 14 * value / 4 + log_sum_exp) / tp));
+    CHECK(token_wise_bytes(kept, tokens, tp, 1) == kept_bytes(kept, tokens, tp));
+  }
+}
+
 TEST_CASE("sequence parallelism and selective recompute together save a factor of about five, as published",
           "[memory]") {
   for (const Korthikanti& row : korthikanti) {

@@ -139,15 +139,15 @@ TEST_CASE("offload can hold a context that the devices alone cannot", "[plan][op
         "                               ^ use more ranks, a larger capacity or a shorter context\n");
 }
 
-TEST_CASE("offload is none, auto or a ratio", "[plan][options]") {
+TEST_CASE("offload is none, auto, token-wise or a ratio", "[plan][options]") {
   for (const char* wrong : {"1.5", "-0.1", "some", "nan"}) {
     CHECK(problems(std::string("hdp-naive: {offload: ") + wrong + "}", with_host()) ==
           std::string("study.yaml:1:22: error: 'offload' is ") + wrong +
-              ", it must be none, auto or a ratio from 0 to 1\n"
+              ", it must be none, auto, token-wise or a ratio from 0 to 1\n"
               "    1 | hdp-naive: {offload: " +
               wrong +
               "}\n"
-              "                             ^ write none, auto or a ratio such as 0.5\n");
+              "                             ^ write none, auto, token-wise or a ratio such as 0.5\n");
   }
 }
 
@@ -157,6 +157,22 @@ TEST_CASE("offload needs host memory: a ratio is refused, auto does without", "[
         "    1 | hdp-naive: {offload: 0.5}\n"
         "                             ^ give the nodes host memory, or write none\n");
   CHECK(plan_of("hdp-naive: {offload: auto}", small_pool(), {800}) == plan_of("hdp-naive", small_pool(), {800}));
+}
+
+TEST_CASE("token-wise offload needs host memory and layers that can be computed again", "[plan][options]") {
+  PlanningContext context = with_host();
+  const std::string entry = "hdp-balance: {offload: token-wise}";
+  const std::string line = "    1 | " + entry + "\n";
+  CHECK(problems(entry, context) ==
+        "study.yaml:1:24: error: 'offload' is token-wise, but layers with experts are not computed again token by "
+        "token\n" +
+            line + "                               ^ write auto, or a ratio such as 0.5\n");
+  context.work.again_per_token = 0.1;
+  CHECK(problems(entry, context).empty());
+  context.host_tokens.reset();
+  CHECK(problems(entry, context) ==
+        "study.yaml:1:24: error: 'offload' is token-wise, but the cluster has no host memory to copy to\n" + line +
+            "                               ^ give the nodes host memory, or write none\n");
 }
 
 TEST_CASE("a sequence beyond the context is a bug of the caller", "[plan][options]") {

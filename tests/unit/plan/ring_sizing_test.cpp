@@ -87,6 +87,55 @@ TEST_CASE("sizing: a fixed ratio is used as it is, hidden or not", "[plan][sizin
   CHECK(size.offload == 0.5);
 }
 
+// A quarter of what a layer keeps goes to the host whole, and the rest of a token takes 0.3 s to compute again.
+PlanningContext token_wise_pool() {
+  PlanningContext context = with_host();
+  context.work.copied_whole = 0.25;
+  context.work.again_per_token = 0.3;
+  return context;
+}
+constexpr OffloadRule token_wise{OffloadRule::Mode::token_wise, 0};
+
+TEST_CASE("sizing: token-wise, the share of the tokens is copied that a forward pass hides", "[plan][sizing]") {
+  PlanningContext context = token_wise_pool();
+  const auto size = [&] { return RingSizing(context, token_wise).size(800, no_limit); };
+  CHECK(size().degree == 2);  // two of ten layers stay: 500 tokens a rank
+  CHECK(size().token_wise);
+  CHECK(size().offload == 1);
+  // Forward takes 1/3 s a token, and all copies 2/3 s: half of them are hidden, 0.25 + 0.75 r.
+  context.work.offload_per_token = 2.0 / 3;
+  CHECK(size().degree == 2);
+  CHECK(size().offload == Approx(1.0 / 3).margin(1e-6));
+  context.work.offload_per_token = (1.0 / 3) / 0.26;
+  CHECK(size().offload == Approx(0.01 / 0.75).margin(1e-6));
+  // Not even what goes whole is hidden.
+  context.work.offload_per_token = (1.0 / 3) / 0.24;
+  CHECK(size().degree == 8);
+  CHECK_FALSE(size().token_wise);
+}
+
+TEST_CASE("sizing: token-wise, host memory bounds the share of the tokens", "[plan][sizing]") {
+  PlanningContext context = token_wise_pool();
+  // Of 400 tokens on a rank 320 leave it. The host holds half of these: 0.25 + 0.75 r = 0.5.
+  context.host_tokens = 160;
+  const RingSize size = RingSizing(context, token_wise).size(800, no_limit);
+  CHECK(size.degree == 2);
+  CHECK(size.offload == Approx(1.0 / 3).margin(1e-6));
+  // A quarter of 80 % of 250 tokens, and nothing of the others: more tokens a rank would not fit.
+  context.host_tokens = 50;
+  CHECK(RingSizing(context, token_wise).most_tokens_per_rank() == 250);
+  CHECK(RingSizing(context, token_wise).size(800, no_limit) == RingSize{4, 0.083333, true});  // 40 of 160
+}
+
+TEST_CASE("sizing: token-wise, what is computed again takes its time", "[plan][sizing]") {
+  const PlanningContext context = token_wise_pool();
+  const RingSizing sizing(context, token_wise);
+  // Half of the tokens, eight of ten layers.
+  CHECK(sizing.seconds(800, {2, 0.5, true}) == Approx(400 + 0.5 * 0.8 * 0.3 * 400));
+  CHECK(sizing.seconds(800, {2, 0.5, false}) == Approx(400));
+  CHECK(sizing.size(100, no_limit) == RingSize{1});  // nothing leaves a rank that holds all
+}
+
 TEST_CASE("sizing: a ring stays hidden up to the width where its transfers take as long as its compute",
           "[plan][sizing]") {
   PlanningContext context = small_pool();

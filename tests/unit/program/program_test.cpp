@@ -272,6 +272,37 @@ TEST_CASE("what is computed again is not copied to the host", "[program][recompu
   CHECK(offloaded(Recompute::none) == activation_bytes(model, 1000, 1).scaled(0.5));
 }
 
+TEST_CASE("token-wise offload computes again what it does not copy, but attention", "[program][recompute]") {
+  Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  plan.micro_batches[0].token_wise = true;
+  const Transformer model = one_head_model(4);
+  const MicroBatchProgram kept = lowered(plan_of(1, 4, {{{0}, 1000}}), Recompute::none);
+  for (const std::int64_t copied : {0, 250, 1000}) {
+    const MicroBatchProgram split = lowered(plan, Recompute::none, static_cast<double>(copied) / 1000);
+    const Instruction& copy = forward_layers(split).body.back();
+    REQUIRE(copy.opcode == Opcode::offload);
+    // Whole: input and attention's output, 64 wide in bf16, and an fp32 log-sum-exp.
+    const Bytes whole(1000 * (2 * 64 * 2 + 4));
+    const Bytes others = activation_bytes(model, 1000, 1) - whole;
+    CHECK(split.bytes[copy.work] == whole + others.scaled(static_cast<double>(copied) / 1000));
+    std::vector<Instruction> body = backward_layers(split).body;
+    if (copied < 1000) {
+      const Instruction& again = body[1];  // behind the copy back
+      CHECK(again.first_iteration == 2);   // two layers stayed
+      using enum DensePart;
+      const LinearPart expected = dense_work(
+          model, 1000 - copied, 1, {attention_norm, qkv, attention_output, mlp_norm, mlp_inner}, Direction::forward);
+      CHECK(split.dense[again.work].parts == expected.parts);
+      CHECK(split.dense[again.work].memory_bound.size() == expected.memory_bound.size());
+      REQUIRE(split.dense[again.work].gemms.size() == 3);  // QKV, output, gate and up together
+      for (const Gemm& gemm : split.dense[again.work].gemms) CHECK(gemm.m == 1000 - copied);
+      body.erase(body.begin() + 1);
+    }
+    CHECK(count(backward_layers(split), Opcode::attention) == 1);
+    CHECK(body.size() == backward_layers(kept).body.size() + 1);
+  }
+}
+
 TEST_CASE("whatever is first to compute or to send waits for what comes back from the host", "[program][recompute]") {
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     const MicroBatchProgram program = lowered(plan_of(3, 4, {{{0, 1, 2}, 3000}}), recompute, 0.5);

@@ -92,6 +92,17 @@ TEST_CASE("offload moves all but two layers to the host", "[memory]") {
   }
 }
 
+TEST_CASE("token-wise offload leaves two layers, whatever goes to the host", "[memory]") {
+  for (const double ratio : {1.0, 0.25, 0.0}) {
+    Plan plan = plan_with(4, {micro_batch(500, 0, 1, ratio)});
+    plan.micro_batches[0].token_wise = true;
+    const MemoryUse use = PlanMemory(plan, setting(4)).use();
+    CHECK(use.device == device(4).peak({.tokens = 500, .resident = 0.5}).total());  // two of four
+    CHECK(use.host == device(4).kept_token_wise(500, ratio).scaled(0.5));
+  }
+  CHECK(device(4).kept_token_wise(500, 1) == device(4).kept(500));
+}
+
 TEST_CASE("offload and recomputation free what ByteScale published, within 10 % of the memory that is left",
           "[memory]") {
   // ByteScale (arXiv 2502.21231), offload of 64K tokens of LLaMA-7B, in GB by offload ratio, and full recomputation.
