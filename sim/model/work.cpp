@@ -101,7 +101,8 @@ class Stretch {
         return product({tokens_, model_.hidden, shard_.query_width}, InputOf::other);
       case DensePart::mlp_norm:
         norm();
-        return add();
+        add();
+        return branch_gradient();
       case DensePart::mlp:
         return mlp();
       case DensePart::mlp_inner:
@@ -125,11 +126,20 @@ class Stretch {
   // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
-    if (is_forward_) return kernel(MemoryKernel::embedding_forward, own + tokens_ * model_.hidden);
-    work_.add({Bytes(own * (model_.element_bytes + 2 * fp32))});
+    if (is_forward_) {
+      return work_.add({Bytes((own + tokens_ * model_.hidden) * stream()), 1, MemoryKernel::embedding_forward});
+    }
+    work_.add({Bytes(own * (stream() + 2 * fp32))});
   }
 
-  void norm() { norm(hidden_elements_); }
+  /// Bytes of an element of the residual stream.
+  [[nodiscard]] std::int64_t stream() const { return rules_.autocast ? fp32 : model_.element_bytes; }
+
+  // What norms take from the stream and leave of its gradient is cast.
+  void norm() {
+    norm(hidden_elements_);
+    if (rules_.autocast) cast_fp32(hidden_elements_);
+  }
 
   // In and out; backward: gradient and input in, gradient out.
   void norm(std::int64_t elements) {
@@ -137,11 +147,20 @@ class Stretch {
     kernel(MemoryKernel::rms_norm_backward, 3 * elements);
   }
 
-  // The residual, or the sum of its gradient and the norm's: two in, one out.
-  void add() { kernel(MemoryKernel::add, 3 * hidden_elements_); }
+  // The residual: a branch's output and the stream in, the stream out; or the sum of its gradient and the norm's.
+  void add() {
+    const std::int64_t bytes = is_forward_ ? stream() + model_.element_bytes + stream() : 3 * stream();
+    work_.add({Bytes(hidden_elements_ * bytes), 1, MemoryKernel::add});
+  }
+
+  // The products of a branch want the stream's gradient as an element.
+  void branch_gradient() {
+    if (rules_.autocast && !is_forward_) cast_fp32(hidden_elements_);
+  }
 
   void mlp() {
     const Gemm down{tokens_, model_.hidden, shard_.ffn};
+    branch_gradient();
     if (is_forward_) {
       mlp_inner();
       return product(down, InputOf::other);
@@ -168,10 +187,25 @@ class Stretch {
   void product(const Gemm& forward, InputOf input) {
     const bool fp8 = rules_.fp8 && input != InputOf::head;
     if (fp8 && !(is_forward_ && input == InputOf::norm)) cast(forward.m * (is_forward_ ? forward.k : forward.n));
+    if (rules_.autocast) cast_weight(forward.k * forward.n);
+    if (!is_forward_ && !fp8 && model_.biases && input != InputOf::head) sum_bias_gradient(forward.m * forward.n);
     if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
     work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
     work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
   }
+
+  /// The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
+  /// the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
+  void sum_bias_gradient(std::int64_t elements) { kernel(MemoryKernel::other, elements); }
+
+  /// Backward finds the weight as it was cast in forward; of its gradient there are two casts.
+  void cast_weight(std::int64_t elements) {
+    cast_fp32(elements);
+    if (!is_forward_) cast_fp32(elements);
+  }
+
+  /// Between fp32 and an element, either way.
+  void cast_fp32(std::int64_t elements) { work_.add({Bytes(elements * (fp32 + model_.element_bytes))}); }
 
   /// The input of a product, or the gradient of its output: read as an element and written in fp8 twice, by rows for
   /// one product and by columns for another, since fp8 products want both sides along k (Transformer Engine,

@@ -65,6 +65,10 @@ struct DenseRules {
   bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022), or on all tokens.
   /// The products of layers in fp8, with the casts that they need; that of the head stays in bf16 (Transformer Engine).
   bool fp8 = false;
+  /// Over parameters in fp32, as autocast of PyTorch computes (FSDP without a param_dtype): each product casts its
+  /// weight to bf16, and the weight's gradient to fp32 and, to be reduced, back. The residual stream is fp32, as the
+  /// embedding leaves it: norms cast it to bf16, products' outputs join it in fp32.
+  bool autocast = false;
 };
 
 /// What lies between the products of an MLP: gate and up (or one) in, one out; backward: what it read and the gradient

@@ -16,6 +16,17 @@ double exact_area(const AttentionCurve& curve, std::int64_t queries, std::int64_
 
 }  // namespace
 
+std::string_view other_attention_name(OtherAttention kernel) {
+  constexpr std::string_view prefix = "attention_";
+  return other_attention_key(kernel).substr(prefix.size());
+}
+
+std::string_view other_attention_key(OtherAttention kernel) {
+  constexpr std::array<std::string_view, other_attentions> keys = {"attention_triton", "attention_flash2",
+                                                                   "attention_cudnn"};
+  return keys.at(static_cast<std::size_t>(kernel));
+}
+
 double SendRecvRate::efficiency() const {
   return ratio(bandwidth, line_rate);
 }

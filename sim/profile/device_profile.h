@@ -81,6 +81,14 @@ struct AttentionCurve {
   friend bool operator==(const AttentionCurve&, const AttentionCurve&) = default;
 };
 
+/// Attention kernels of other libraries and years than `attention`, for studies that ask for them: FlashAttention of
+/// 2022 in Triton, FlashAttention-2 where that is not the main one, and cuDNN's.
+enum class OtherAttention { triton, flash2, cudnn };
+inline constexpr std::size_t other_attentions = 3;
+/// The word of a study, as "cudnn", and the key of its curves in a profile, as "attention_cudnn".
+[[nodiscard]] std::string_view other_attention_name(OtherAttention kernel);
+[[nodiscard]] std::string_view other_attention_key(OtherAttention kernel);
+
 /// Efficiency of a matrix product that fills the device, by its work.
 struct GemmWorkSample {
   double gflop = 0;
@@ -244,9 +252,8 @@ struct DeviceProfile {
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
-  std::optional<GemmTable> gemm_fp8;  ///< fp8 in; for studies that ask for it.
-  /// FlashAttention as written in Triton in 2022; for studies that ask for it.
-  std::vector<AttentionCurve> attention_triton;
+  std::optional<GemmTable> gemm_fp8;                                          ///< fp8 in; for studies that ask for it.
+  std::array<std::vector<AttentionCurve>, other_attentions> other_attention;  ///< By OtherAttention.
   bool fp8_linear = false;  ///< Layers multiply with gemm_fp8: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;

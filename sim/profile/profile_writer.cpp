@@ -186,8 +186,10 @@ std::string profile_text(const DeviceProfile& profile) {
   if (!profile.attention.empty()) {
     map.add("attention", list_of(profile.attention, [](const AttentionCurve& c) { return to_value(c); }));
   }
-  if (!profile.attention_triton.empty()) {
-    map.add("attention_triton", list_of(profile.attention_triton, [](const AttentionCurve& c) { return to_value(c); }));
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    if (profile.other_attention[i].empty()) continue;
+    map.add(other_attention_key(static_cast<OtherAttention>(i)),
+            list_of(profile.other_attention[i], [](const AttentionCurve& c) { return to_value(c); }));
   }
   if (profile.gemm) map.add("gemm", to_value(*profile.gemm));
   if (profile.gemm_fp8) map.add("gemm_fp8", to_value(*profile.gemm_fp8));

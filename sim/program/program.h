@@ -27,6 +27,8 @@ struct PoolSharding {
   bool overlap_grad_reduce = false;
   /// The parameters of a layer, or a chunk, are gathered beside a rank's first passes, not before them (level 1 and 2).
   bool overlap_param_gather = false;
+  /// Level 3: parameters are sharded and gathered in fp32, as under autocast (DenseRules::autocast).
+  bool fp32_parameters = false;
 
   friend bool operator==(const PoolSharding&, const PoolSharding&) = default;
   [[nodiscard]] bool reduces_by_layer(bool last) const { return zero >= 2 || (overlap_grad_reduce && last); }

@@ -33,15 +33,21 @@ std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DevicePr
   const Value* linear = map.find("linear");
   const Value* launch = map.find("launch");
   map.finish();
-  const std::size_t attends = choice(attention, "attention", {"flash", "unfused", "triton"}, diagnostics);
+  std::vector<std::string> attentions{"flash", "unfused"};
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    attentions.emplace_back(other_attention_name(static_cast<OtherAttention>(i)));
+  }
+  const std::size_t attends = choice(attention, "attention", attentions, diagnostics);
   const bool fp8 = choice(linear, "linear", {"bf16", "fp8"}, diagnostics) == 1;
   const bool graphs = choice(launch, "launch", {"eager", "graphs"}, diagnostics) == 1;
   if (profile == nullptr) return profile;
   auto chosen = std::make_shared<DeviceProfile>(*profile);
   chosen->unfused_attention = attends == 1;
-  if (attends == 2) {
-    need(!profile->attention_triton.empty(), "attention_triton", *attention, *profile, "flash", diagnostics);
-    chosen->attention = profile->attention_triton;
+  if (attends >= 2) {
+    const std::vector<AttentionCurve>& curves = profile->other_attention.at(attends - 2);
+    const std::string_view key = other_attention_key(static_cast<OtherAttention>(attends - 2));
+    need(!curves.empty(), key, *attention, *profile, "flash", diagnostics);
+    chosen->attention = curves;
   }
   chosen->fp8_linear = fp8;
   if (fp8) need(profile->gemm_fp8.has_value(), "gemm_fp8", *linear, *profile, "bf16", diagnostics);

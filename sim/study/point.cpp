@@ -173,7 +173,19 @@ class PointReader {
                        .gradient_bytes = point_.memory.gradient_bytes,
                        .overlap_grad_reduce = mesh.optional<bool>("overlap_grad_reduce", false),
                        .overlap_param_gather = mesh.optional<bool>("overlap_param_gather", false)};
+    read_parameters(mesh);
     point_.overlap_tp = mesh.optional<bool>("tp_comm_overlap", false);
+  }
+
+  void read_parameters(MapReader& mesh) {
+    const Value* parameters = mesh.find("parameters");
+    if (parameters == nullptr) return;
+    point_.sharding.fp32_parameters =
+        read_choice(*parameters, "type of parameters", {"bf16", "fp32"}, diagnostics_) == 1;
+    if (!point_.sharding.fp32_parameters || point_.sharding.zero == 3) return;
+    diagnostics_.error(parameters->position,
+                       "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
+                       "write zero: 3, or leave 'parameters' out");
   }
 
   void check_rules_of_experts(const Value& mesh) {
@@ -451,7 +463,9 @@ LoweringOptions lowering_of(const PointSpec& spec) {
           .recompute = spec.recompute,
           .pipeline = spec.pipeline,
           .experts = spec.experts.layout,
-          .dense = {.sequence_parallel = spec.memory.activations.sequence_parallel, .fp8 = spec.profile->fp8_linear},
+          .dense = {.sequence_parallel = spec.memory.activations.sequence_parallel,
+                    .fp8 = spec.profile->fp8_linear,
+                    .autocast = spec.sharding.fp32_parameters},
           .sharding = spec.sharding,
           .overlap_tp = spec.overlap_tp,
           .host_issues = spec.profile->overheads.host_issue.has_value()};

@@ -43,6 +43,7 @@ class AttentionKernel {
   [[nodiscard]] bool causal() const { return curve_.causal; }
   [[nodiscard]] bool backward() const { return curve_.backward; }
   [[nodiscard]] std::int64_t head_dim() const { return curve_.head_dim; }
+  [[nodiscard]] std::int64_t heads() const { return curve_.heads; }
   [[nodiscard]] double launch_seconds() const { return curve_.launch.seconds(); }
 
  private:

@@ -13,12 +13,12 @@ double wave_rounded_work(const GemmTile& tile, std::int64_t multiprocessors, con
   return 2.0 * static_cast<double>(charged * tile.m * tile.n) * static_cast<double>(op.k);
 }
 
-GemmKernel::GemmKernel(const GemmTable& table, const Datasheet& datasheet)
+GemmKernel::GemmKernel(const GemmTable& table, const Datasheet& datasheet, Bandwidth memory)
     : tile_{table.tile_m, table.tile_n},
       multiprocessors_(datasheet.multiprocessors),
       launch_seconds_(table.launch.seconds()),
       full_rate_(table.full_rate.per_second()),
-      memory_bandwidth_(static_cast<double>(datasheet.memory_bandwidth.bytes_per_second())) {
+      memory_bandwidth_(static_cast<double>(memory.bytes_per_second())) {
   constexpr double flop_per_gflop = 1e9;
   for (const GemmWorkSample& sample : table.by_work) by_work_.add(sample.gflop * flop_per_gflop, sample.efficiency);
   for (const GemmShapeSample& sample : table.by_shape) {

@@ -18,8 +18,9 @@ TableCostModel::TableCostModel(const DeviceProfile& profile)
   for (const AttentionCurve& curve : profile.attention) {
     if (!curve.samples.empty()) attention_.emplace_back(curve, profile.datasheet.multiprocessors);
   }
-  if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet);
-  if (profile.gemm_fp8) gemm_fp8_.emplace(*profile.gemm_fp8, profile.datasheet);
+  const Bandwidth memory = profile.memory_bound ? profile.memory_bound->bandwidth : profile.datasheet.memory_bandwidth;
+  if (profile.gemm) gemm_.emplace(*profile.gemm, profile.datasheet, memory);
+  if (profile.gemm_fp8) gemm_fp8_.emplace(*profile.gemm_fp8, profile.datasheet, memory);
 }
 
 Estimate TableCostModel::gemm(const Gemm& op) const {
@@ -44,25 +45,25 @@ Estimate TableCostModel::attention(const Attention& op) const {
 
 TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
   // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: between tile-rounded
-  // areas masks differ least.
+  // areas masks differ least. Of several curves of one kernel that with the nearest number of heads tells best how full
+  // the device is.
   const bool causal = mask == Mask::causal;
   const bool backward = op.direction == Direction::backward;
-  for (const AttentionKernel& kernel : attention_) {
-    if (kernel.causal() == causal && kernel.backward() == backward && kernel.head_dim() == op.head_dim) {
-      return {&kernel, 1, true};
-    }
-  }
+  const auto apart = [](std::int64_t a, std::int64_t b) {
+    return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+  };
   const auto distance = [&](const AttentionKernel& kernel) {
-    const double dims = std::abs(std::log2(static_cast<double>(op.head_dim) / static_cast<double>(kernel.head_dim())));
-    return std::array<double, 3>{kernel.backward() == backward ? 0.0 : 1.0, dims,
-                                 kernel.causal() == causal ? 0.0 : 1.0};
+    return std::array<double, 4>{kernel.backward() == backward ? 0.0 : 1.0, apart(op.head_dim, kernel.head_dim()),
+                                 kernel.causal() == causal ? 0.0 : 1.0, apart(op.heads, kernel.heads())};
   };
   const auto nearest =
       std::min_element(attention_.begin(), attention_.end(),
                        [&](const AttentionKernel& a, const AttentionKernel& b) { return distance(a) < distance(b); });
   double scale = static_cast<double>(op.head_dim) / static_cast<double>(nearest->head_dim());
   if (nearest->backward() != backward) scale *= backward ? backward_work : 1 / backward_work;
-  return {&*nearest, scale, false};
+  const bool exact =
+      nearest->causal() == causal && nearest->backward() == backward && nearest->head_dim() == op.head_dim;
+  return {&*nearest, scale, exact};
 }
 
 Estimate TableCostModel::tabulated(const Attention& op) const {

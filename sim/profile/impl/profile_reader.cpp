@@ -30,7 +30,10 @@ DeviceProfile ProfileReader::profile(const Value& document) {
   if (const Value* value = map.require("datasheet")) profile.datasheet = datasheet(*value);
   peak_ = profile.datasheet.peak;
   if (const Value* value = map.find("attention")) profile.attention = attention(*value);
-  if (const Value* value = map.find("attention_triton")) profile.attention_triton = attention(*value);
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    const Value* value = map.find(other_attention_key(static_cast<OtherAttention>(i)));
+    if (value != nullptr) profile.other_attention[i] = attention(*value);
+  }
   if (const Value* value = map.find("gemm")) profile.gemm = gemm(*value, peak_);
   if (const Value* value = map.find("gemm_fp8"))
     profile.gemm_fp8 = gemm(*value, FlopRate(fp8_speed * peak_.per_second()));

@@ -32,6 +32,7 @@ class Lowering {
         dense_(options.dense),
         zero_(options.sharding.zero),
         gradient_bytes_(options.sharding.gradient_bytes),
+        gathered_bytes_(options.sharding.fp32_parameters ? fp32_bytes : options.model.element_bytes),
         overlap_tp_(options.overlap_tp),
         host_issues_(options.host_issues),
         tokens_(micro_batch.tokens_per_rank()),
@@ -398,7 +399,7 @@ class Lowering {
     body()[reduction].after(computed);
   }
 
-  Index parameters(std::int64_t count) { return bytes(Bytes(count * model_.element_bytes)); }
+  Index parameters(std::int64_t count) { return bytes(Bytes(count * gathered_bytes_)); }
 
   // Of one device.
   [[nodiscard]] std::int64_t layer_parameters() const { return divided(layer_parameter_count(model_), tp_); }
@@ -531,6 +532,7 @@ class Lowering {
   DenseRules dense_;
   std::int64_t zero_;
   std::int64_t gradient_bytes_;
+  std::int64_t gathered_bytes_;
   bool overlap_tp_;
   bool host_issues_;
   std::int64_t tokens_;

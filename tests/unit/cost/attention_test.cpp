@@ -61,6 +61,22 @@ TEST_CASE("every sample of every shipped profile returns its own time", "[cost]"
   }
 }
 
+TEST_CASE("of several curves of a kernel that with the nearest number of heads counts", "[cost]") {
+  const AttentionCurve sixteen = doubling_curve();
+  AttentionCurve four = sixteen;  // the same times with a quarter of the heads: a device that they do not fill
+  four.heads = 4;
+  DeviceProfile profile = round_device();
+  profile.attention = {sixteen, four};
+  const auto cost = make_cost_model(profile);
+  const AttentionBlock block{4096, 4096, Mask::full, 1};
+  const auto time = [&](std::int64_t heads) {
+    return cost->attention({{block}, heads, heads, 128, Direction::forward}).time.seconds() - 10e-6;
+  };
+  CHECK(time(4) == Approx(time(16)));
+  CHECK(time(2) == Approx(time(4) / 2));  // at the rate of four heads, not of sixteen
+  CHECK(time(32) == Approx(2 * time(16)));
+}
+
 TEST_CASE("the ring step of the case study takes 2.8 ms on the published A100", "[cost]") {
   const auto cost = make_cost_model(shipped_profile("a100-published"));
   // 8,192 tokens a rank, tp 2: half of the queries against all keys or all against half, the same work either way.

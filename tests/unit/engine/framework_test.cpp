@@ -141,6 +141,25 @@ TEST_CASE("parameters that are gathered faster than layers compute cost the firs
   }
 }
 
+TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as many", "[engine][zero]") {
+  const Plan plan = two_ranks(1);
+  const auto moved = [&](Opcode opcode, bool fp32) {
+    const LoweringOptions options{
+        .model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = {.zero = 3, .fp32_parameters = fp32}};
+    const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+    Bytes sum;
+    for (const Block& block : program.blocks) {
+      for (const Instruction& i : block.body) {
+        if (i.opcode == opcode) sum += block.iterations * program.bytes[i.work];
+      }
+    }
+    return sum;
+  };
+  CHECK(moved(Opcode::gather, false) > Bytes{});
+  CHECK(moved(Opcode::gather, true) == 2 * moved(Opcode::gather, false));
+  CHECK(moved(Opcode::reduce, true) == moved(Opcode::reduce, false));
+}
+
 TEST_CASE("layers that compute faster than their parameters arrive go at the pace of the pool", "[engine][zero]") {
   // Forward: a gather before the first layer, one beside each but the last, which then computes. Backward: the first
   // gather beside the head and its reduction behind; each layer's reduction, and each other layer's gather before it;

@@ -226,6 +226,46 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   CHECK_FALSE(output_head(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
 }
 
+TEST_CASE("the gradients of biases read the gradients of all outputs once more", "[model]") {
+  const Transformer with = preset("gpt-22b");
+  Transformer without = with;
+  without.biases = false;
+  const std::int64_t t = 2048;
+  const std::int64_t h = with.hidden;
+  const auto more = [&](Direction direction, const DenseRules& rules) {
+    const auto traffic = [&](const Transformer& model) {
+      return before_attention(model, t, 1, direction, rules).traffic() +
+             after_attention(model, t, 1, direction, rules).traffic() +
+             output_head(model, t, 1, direction, rules).traffic();
+    };
+    return traffic(with) - traffic(without);
+  };
+  CHECK(more(Direction::forward, {}) == Bytes{});
+  CHECK(more(Direction::backward, {}) == Bytes(2 * t * (3 * h + h + 4 * h + h)));  // the head has none
+  CHECK(more(Direction::backward, {.fp8 = true}) == Bytes{});                      // its casts add them up
+}
+
+TEST_CASE("under autocast weights are cast once forward, their gradients twice backward; the residual stream is fp32",
+          "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t h = 4096;
+  // Output projection, gate and up in one, down: four bytes in and two out, or the other way round.
+  const std::int64_t weights = 6 * (h * h + 3 * h * 11008);
+  // A residual twice: two bytes more in and out. A norm: a cast.
+  const std::int64_t forward = h * (2 * (2 + 2) + (4 + 2));
+  // A norm's gradient is cast, three fp32 instead of three bf16 are joined, both branches want theirs in bf16.
+  const std::int64_t backward = h * ((2 + 4) + 3 * 2 + 2 * (4 + 2));
+  for (const std::int64_t tokens : {128, 8192}) {
+    const auto more = [&](Direction direction) {
+      const LinearPart with = after_attention(model, tokens, 1, direction, {.autocast = true});
+      const LinearPart without = after_attention(model, tokens, 1, direction, {});
+      return std::pair(with.traffic() - without.traffic(), with.launches() - without.launches());
+    };
+    CHECK(more(Direction::forward) == std::pair(Bytes(weights + tokens * forward), std::int64_t{3 + 1}));
+    CHECK(more(Direction::backward) == std::pair(Bytes(2 * weights + tokens * backward), std::int64_t{6 + 3}));
+  }
+}
+
 TEST_CASE("GPT keeps 32 bytes a hidden element and token, Korthikanti's 34 without dropout masks", "[model]") {
   const Transformer model = preset("gpt-22b");
   const std::int64_t log_sum_exp = 4 * model.heads;

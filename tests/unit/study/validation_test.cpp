@@ -162,11 +162,39 @@ TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a g
   };
   const PointSpec eager = spec_of("{attention: flash}");
   const PointSpec chosen = spec_of("{attention: triton, launch: graphs}");
-  CHECK(chosen.profile->attention == eager.profile->attention_triton);
+  const auto of = [&](OtherAttention kernel) {
+    return eager.profile->other_attention[static_cast<std::size_t>(kernel)];
+  };
+  CHECK(chosen.profile->attention == of(OtherAttention::triton));
   CHECK(lowering_of(eager).host_issues);
   CHECK_FALSE(lowering_of(chosen).host_issues);
   const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
   CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
+}
+
+TEST_CASE("kernels are chosen by the study: every other attention of a profile by its name", "[kernels]") {
+  const std::string study =
+      changed(changed(test::good_study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    const std::string name(other_attention_name(static_cast<OtherAttention>(i)));
+    const StudyFile file(changed(study, "mesh:", "kernels: {attention: " + name + "}\nmesh:"));
+    const PointSpec spec = file.load().points[0].spec;
+    INFO(name);
+    CHECK_FALSE(spec.profile->attention.empty());
+    CHECK(spec.profile->attention == spec.profile->other_attention[i]);
+  }
+}
+
+TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]") {
+  const auto spec_of = [](const std::string& mesh) {
+    return StudyFile(changed(test::good_study, "mesh: {", "mesh: {" + mesh + ", ")).load().points[0].spec;
+  };
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).sharding.fp32_parameters);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).dense.autocast);
+  CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).dense.autocast);
+  const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
+  REQUIRE(without.problems().size() == 1);
+  CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
 }
 
 TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
