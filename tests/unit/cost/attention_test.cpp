@@ -73,8 +73,9 @@ TEST_CASE("of several curves of a kernel that with the nearest number of heads c
     return cost->attention({{block}, heads, heads, 128, Direction::forward}).time.seconds() - 10e-6;
   };
   CHECK(time(4) == Approx(time(16)));
-  CHECK(time(2) == Approx(time(4) / 2));  // at the rate of four heads, not of sixteen
-  CHECK(time(32) == Approx(2 * time(16)));
+  CHECK(time(5) == Approx(time(4) * 5 / 4));
+  CHECK(time(10) == Approx(time(16) * 10 / 16));
+  CHECK(time(32) == Approx(time(16) * 2));
 }
 
 TEST_CASE("the ring step of the case study takes 2.8 ms on the published A100", "[cost]") {
