@@ -73,6 +73,15 @@ Kind named(const std::string& name, std::string_view (*name_of)(Kind)) {
   throw std::invalid_argument(fmt::format("there is no '{}'", name));
 }
 
+// A count, or the number of a thing. The library would take 1e76 for one.
+std::uint32_t number_of(const json& value) {
+  constexpr std::uint64_t most = 1'000'000'000;
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
+    throw std::invalid_argument(fmt::format("{} is no number from 0 to {}", value.dump(), most));
+  }
+  return value.get<std::uint32_t>();
+}
+
 Duration duration_of(const json& value) {
   const auto seconds = value.get<double>();
   if (!(seconds >= 0 && seconds < 9e6)) throw std::invalid_argument(fmt::format("{} s is no time", seconds));
@@ -129,17 +138,17 @@ Breakdown breakdown_of(const json& value) {
 }
 
 InstructionRecord record_of(const json& value) {
-  InstructionRecord record{.rank = HdpRank(value.at(0).get<std::size_t>()),
-                           .micro_batch = MicroBatchId(value.at(1).get<std::size_t>()),
-                           .block = value.at(2).get<std::uint32_t>(),
-                           .iteration = value.at(3).get<std::uint32_t>(),
-                           .instruction = value.at(4).get<std::uint32_t>(),
+  InstructionRecord record{.rank = HdpRank(number_of(value.at(0))),
+                           .micro_batch = MicroBatchId(number_of(value.at(1))),
+                           .block = number_of(value.at(2)),
+                           .iteration = number_of(value.at(3)),
+                           .instruction = number_of(value.at(4)),
                            .opcode = named<Opcode, opcode_count>(value.at(5).get<std::string>(), opcode_name),
                            .stream = named<Stream, stream_count>(value.at(6).get<std::string>(), stream_name),
                            .begin = instant_of(value.at(7)),
                            .end = instant_of(value.at(8))};
   if (value.size() > 9) {
-    record.chunk = value.at(9).get<std::uint32_t>();
+    record.chunk = number_of(value.at(9));
     record.kind = named<PassKind, pass_kinds>(value.at(10).get<std::string>(), pass_kind_name);
   }
   return record;
@@ -153,9 +162,9 @@ TimelineTitle title_of(const json& first) {
   if (!(core_share > 0 && core_share <= 1)) {
     throw std::invalid_argument(fmt::format("{} is no share of a core", core_share));
   }
-  const auto stages = first.value("stages", std::int64_t{1});
+  const std::int64_t stages = number_of(first.value("stages", json(1U)));
   if (stages < 1) throw std::invalid_argument(fmt::format("{} is no number of stages", stages));
-  return {first.at("source"), first.at("plan"), first.at("step"), core_share, stages};
+  return {first.at("source"), first.at("plan"), number_of(first.at("step")), core_share, stages};
 }
 
 }  // namespace
@@ -198,9 +207,9 @@ TimelineFile read_timeline(const std::string& file, const std::string& text) {
   lines.next([&](const json& first) {
     read.title = title_of(first);
     timeline.step_time = duration_of(first.at("step_time_s"));
-    ranks = first.at("ranks");
-    micro_batches = first.at("micro_batches");
-    instructions = first.at("instructions");
+    ranks = number_of(first.at("ranks"));
+    micro_batches = number_of(first.at("micro_batches"));
+    instructions = number_of(first.at("instructions"));
   });
   const auto add_rank = [&](const json& rank) {
     timeline.ranks.push_back(breakdown_of(rank.at("breakdown_s")));

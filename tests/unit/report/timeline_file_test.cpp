@@ -1,5 +1,7 @@
 #include "sim/report/timeline_file.h"
 
+#include <fmt/format.h>
+
 #include "sim/base/diagnostic.h"
 #include "tests/support/catch.h"
 
@@ -104,6 +106,10 @@ TEST_CASE("what is no timeline is told with its line", "[report]") {
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("0.25", "-1")), Contains("-1 s is no time"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", text.substr(0, text.rfind('['))), Contains("x.jsonl:4:1"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", text + "[]\n"), Contains("more lines than the first one says"));
+  for (const char* ranks : {"2111e73", "-1", "1.5", "18446744073709551615"}) {
+    CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(R"("ranks": 1)", fmt::format(R"("ranks": {})", ranks))),
+                      Contains("x.jsonl:1:1") && Contains("is no number from 0 to 1000000000"));
+  }
   CHECK_THROWS_WITH(read_timeline("x.jsonl", std::string(1'000'001, '[')), Contains("longer than 1000000 characters"));
 }
 
