@@ -129,6 +129,12 @@ TEST_CASE("a policy that stands twice is told apart by its options", "[study]") 
         Problems{"11:17: the plan 'static' stands here a second time"});
 }
 
+TEST_CASE("more plans than anyone compares are refused as a whole", "[study]") {
+  std::string many = "[static";
+  for (int i = 0; i < 1000; ++i) many += ", static";
+  CHECK(problems_with("[static, hdp-naive]", many + "]") == Problems{"11:8: 1001 plans are more than 1000"});
+}
+
 TEST_CASE("unknown keys are told wherever they stand", "[study]") {
   CHECK(problems_with("steps: 2", "steps: 2\n  stepps: 3") == Problems{"10:3: the data has no key 'stepps'"});
   CHECK(problems_with("name: good", "name: good\nnam: x") == Problems{"2:1: the study has no key 'nam'"});

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+// What a command may take: seconds of a core, and memory, which sanitizers reserve much more of.
+#ifdef __SANITIZE_ADDRESS__
+constexpr char bounds[] = "ulimit -t 20;";
+#else
+constexpr char bounds[] = "ulimit -t 3; ulimit -v 1500000;";
+#endif
+
+// No file may grow beyond 4 blocks of 512 bytes.
+constexpr char full_disk[] = "ulimit -f 4;";
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  all.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+void check_refused(const Workplace& here, const std::string& arguments) {
+  const Outcome outcome = here.hdpsim(arguments, bounds);
+  CAPTURE(arguments, outcome.err.substr(0, 500));
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.find("error: ") != std::string::npos);
+  CHECK(outcome.err.size() < 40'000);
+}
+
+bool holds_part(const fs::path& folder) {
+  if (!fs::exists(folder)) return false;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".part") return true;
+  }
+  return false;
+}
+
+TEST_CASE("endless brackets and endless lines are refused at once, whatever file they are in", "[hostile]") {
+  const Workplace here;
+  constexpr std::size_t length = 10'000'000;
+  here.write("brackets", std::string(length, '['));
+  here.write("line", std::string(length, '1'));
+  here.write("maps.json", repeated("{\"a\": ", length / 6));
+  here.write("node.xml", repeated("<a>", length / 3));
+  here.write("cluster.yaml", "gpus: 8\nnode: {nccl_topology: node.xml}\n");
+  for (const char* file : {"brackets", "line", "maps.json"}) {
+    for (const char* kind : {"study", "plan", "cluster", "model", "profile", "validation", "lengths"}) {
+      check_refused(here, fmt::format("check {} --kind {}", file, kind));
+    }
+    for (const char* command : {"study", "replay", "tune", "validate"}) {
+      check_refused(here, fmt::format("{} {}", command, file));
+    }
+    check_refused(here, fmt::format("compare {0} {0}", file));
+  }
+  check_refused(here, "check cluster.yaml --kind cluster");
+}
+
+TEST_CASE("files as large as they may be are refused as fast, however many their problems", "[hostile]") {
+  const Workplace here;
+  constexpr std::size_t largest = 2'000'000;
+  here.write("brackets.yaml", "a: " + std::string(largest - 3, '['));
+  here.write("twice.yaml", repeated("a: 1\n", largest / 5));
+  here.write("plans.yaml", "plans: [" + repeated("1,", largest / 2 - 5) + "]\n");
+  std::string keys;
+  for (int i = 0; keys.size() < largest - 20; ++i) keys += fmt::format("k{}: 1\n", i);
+  here.write("keys.yaml", keys);
+  std::string anchors = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    anchors += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+  }
+  here.write("anchors.yaml", anchors);
+  for (const char* file : {"brackets", "twice", "plans", "keys", "anchors"}) {
+    for (const char* kind : {"study", "cluster", "profile"}) {
+      check_refused(here, fmt::format("check {}.yaml --kind {}", file, kind));
+    }
+  }
+}
+
+TEST_CASE("lengths that no integer holds are refused in every format", "[hostile]") {
+  const Workplace here;
+  for (const char* length : {"9223372036854775807", "9223372036854775808", "18446744073709551616", "1e999"}) {
+    here.write("a.txt", fmt::format("{}\n", length));
+    here.write("a.csv", fmt::format("length\n{}\n", length));
+    here.write("a.jsonl", fmt::format("{{\"length\": {}}}\n", length));
+    for (const char* file : {"a.txt", "a.csv", "a.jsonl"}) check_refused(here, fmt::format("check {}", file));
+  }
+}
+
+TEST_CASE("the name of a file cannot break a message's line", "[hostile]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("check \"two\nlines.yaml\"");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err == "two lines.yaml: error: there is no such file\n");
+}
+
+TEST_CASE("where nothing can be written every command ends with 3 and leaves nothing but a journal", "[hostile]") {
+  const Workplace here;
+  here.write("file", "not a folder");
+  for (const char* command : {"study configs/studies/tiny.yaml", "tune configs/studies/tune.yaml --set data.steps=2",
+                              "validate configs/validation/sc21.yaml"}) {
+    const Outcome full = here.hdpsim(fmt::format("{} --out results", command), full_disk);
+    CAPTURE(command, full.err);
+    CHECK(full.code == 3);
+    CHECK(full.err.find("error: cannot write results/") != std::string::npos);
+    const bool keeps_journal = std::string(command).starts_with("tune");  // --resume goes on from it
+    CHECK(holds_part(here.folder() / "results") == keeps_journal);
+    fs::remove_all(here.folder() / "results");
+    CHECK(here.hdpsim(fmt::format("{} --out file/results", command)).code == 3);
+    if (fs::exists("/dev/full")) CHECK(here.hdpsim(fmt::format("{} >/dev/full", command)).code == 3);
+    CHECK(here.hdpsim(fmt::format("{} >&-", command)).code == 3);
+    CHECK(here.hdpsim(fmt::format("{} | true >.stdout", command)).err.find("bug") == std::string::npos);
+  }
+}
+
+TEST_CASE("a replay that met a full disk goes on where there is room again", "[hostile]") {
+  const Workplace here;
+  const std::string command = "replay configs/studies/replay.yaml --steps 60 --out";
+  const Outcome full = here.hdpsim(command + " results", full_disk);
+  CHECK(full.code == 3);
+  CHECK(full.err.find("error: cannot write results/") != std::string::npos);
+  CHECK_FALSE(fs::exists(here.folder() / "results/steps.csv"));
+  REQUIRE(here.hdpsim(command + " results --resume").code == 0);
+  REQUIRE(here.hdpsim(command + " anew").code == 0);
+  check_same_file(here, "results/steps.csv", "anew/steps.csv");
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
