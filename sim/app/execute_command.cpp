@@ -14,6 +14,7 @@
 #include "kernels/transport/mpi_transport.h"
 #include "sim/app/command.h"
 #include "sim/app/execution_devices.h"
+#include "sim/app/execution_pace.h"
 #include "sim/app/execution_report.h"
 #include "sim/app/execution_work.h"
 #include "sim/app/launcher.h"
@@ -51,6 +52,7 @@ class Teller {
     Machine& machine = world_->machine();
     machine.record_instructions = true;
     if (share < 1) machine.processors = share * static_cast<double>(machine.speed.size());
+    if (options.pace) pace_.emplace(*work.point, options.backend);
     const std::filesystem::path out = options.out;
     for (const std::string& name : work.folder_names()) {
       const bool has_own_folder = !out.empty() && work.plans() > 1;
@@ -74,6 +76,11 @@ class Teller {
     print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
 
+  /// Between two runs, while all other ranks wait.
+  void read_pace() {
+    if (pace_) pace_->read();
+  }
+
   void tell(const Turn& turn, const PlannedStep& planned, exec::StepOutcome&& outcome) {
     PlanReport& report = plans_.at(turn.plan);
     const Plan& plan = planned.plan();
@@ -92,7 +99,8 @@ class Teller {
                                                         .core_share = report.core_share,
                                                         .measured = std::move(*outcome.timeline),
                                                         .processor = std::move(outcome.processor),
-                                                        .planning = planned.planning()}));
+                                                        .planning = planned.planning(),
+                                                        .at_pace = at_pace(planned.program())}));
   }
 
   void end() const {
@@ -120,6 +128,13 @@ class Teller {
     report.core_share = computed_seconds(alone.ranks) / computed_seconds(report.predicted.ranks);
   }
 
+  [[nodiscard]] std::optional<Duration> at_pace(const Program& program) const {
+    if (!pace_) return std::nullopt;
+    const std::unique_ptr<World> world = work_.point->make_world(pace_->of_last_run());
+    world->machine().processors = world_->machine().processors;
+    return simulate(program, world->machine(), Grain::exact).step_time;
+  }
+
   // The columns that only several plans or several runs need.
   [[nodiscard]] std::string prefix(const std::string& plan, const std::string& run) const {
     std::string text;
@@ -132,6 +147,7 @@ class Teller {
   std::int64_t runs_;
   const char* device_;  ///< What kernels run on.
   std::unique_ptr<World> world_;
+  std::optional<ExecutionPace> pace_;
   std::vector<PlanReport> plans_;
 };
 
@@ -150,6 +166,14 @@ bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
   return is_end || (options.checkpoint_every > 0 && steps % options.checkpoint_every == 0);
 }
 
+// Rank 0 times kernels while nobody trains.
+void read_pace(const ExecuteOptions& options, const exec::JobDevice& device, Teller* teller) {
+  if (!options.pace) return;
+  device.host.barrier();
+  if (teller != nullptr) teller->read_pace();
+  device.host.barrier();
+}
+
 // All turns on one rank; `teller` on rank 0 alone. Every plan trains a model of its own. False if somebody asked to
 // stop.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
@@ -164,6 +188,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     models.push_back(std::make_unique<exec::Executor>(device, work.model(), settings));
     if (options.resume) (void)models.back()->load(options.checkpoint);
   }
+  read_pace(options, device, teller);
   for (std::int64_t index = 0; index < turns.count(); ++index) {
     const Turn turn = turns[index];
     exec::Executor& model = *models[turn.plan];
@@ -174,6 +199,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     };
     exec::StepOutcome outcome = model.run_step(program, tokens, stop_signal() != 0);
     const bool stopped = outcome.stopped;
+    if (!stopped) read_pace(options, device, teller);
     if (teller != nullptr) teller->tell(turn, *planned, std::move(outcome));
     const bool is_end = stopped || index + 1 == turns.count();
     if (keeps(options, index + 1, is_end)) model.save(options.checkpoint, turn.step + 1);
@@ -230,6 +256,10 @@ bool run(const Training& training, const std::optional<Launch>& launch) {
 
 int run_command(const ExecuteOptions& options, const Session& session) {
   const std::optional<Launch> launch = find_launch();
+  if (launch && options.pace) {
+    throw InputError("--pace times kernels while ranks that are threads wait, but here they are processes",
+                     "leave it out, or start one process alone");
+  }
   Catalog catalog(session.data_folder);
   const Work work = read_work(options, launch ? std::optional(launch->processes) : std::nullopt, catalog);
   const auto tokens = token_source(options, work.model());
@@ -317,6 +347,9 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
             "HDP ranks, of mesh.tp x mesh.pp threads of this process each, on one node of the study's cluster "
             "(default: those of "
             "the study)");
+  command.add_flag("--pace", options.pace,
+                   "Between the runs, time kernels that the profile has samples of, and tell what is predicted with "
+                   "kernels as fast as they are then; where ranks are threads");
   add_patience(command, options.patience, "Give up when a rank waits so long and nothing moves (default: 60 s)");
 }
 

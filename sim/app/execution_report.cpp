@@ -54,6 +54,14 @@ std::string step_line(std::int64_t step, double loss, std::int64_t tokens, const
                      duration_text(measured), short_number(tokens_per_second(tokens, measured)));
 }
 
+// All rows know it.
+template <class Row>
+Duration mean_at_pace(const std::vector<Row>& rows) {
+  std::vector<Duration> times;
+  for (const Row& row : rows) times.push_back(*row.at_pace);
+  return mean_of(times);
+}
+
 bool is_computed(Activity activity) {
   return activity == Activity::attention || activity == Activity::linear || activity == Activity::optimizer;
 }
@@ -80,7 +88,8 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
                    .measured = step.measured.mean(),
                    .processor = mean_of(step.processor),
                    .exposed = exposed,
-                   .planning = step.planning});
+                   .planning = step.planning,
+                   .at_pace = step.at_pace});
   if (!folder_.empty()) write(program, step);
   return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
 }
@@ -88,11 +97,16 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
 void ExecutionReport::write(const Program& program, const ExecutedStep& step) const {
   const Plan& plan = program.plan();
   const std::int64_t stages = program.pipeline().stages();
-  const TimelineTitle measured{.source = "measured", .plan = plan.policy, .step = step.step, .stages = stages};
+  const TimelineTitle measured{
+      .source = "measured", .plan = plan.policy, .step = step.step, .stages = stages, .at_pace = step.at_pace};
   if (step.run == 1) {
     write_file(folder_ / fmt::format("plan-{}.json", step.step), plan_text(plan));
-    write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step),
-               timeline_text({"predicted", plan.policy, step.step, step.core_share, stages}, step.predicted));
+    write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step), timeline_text({.source = "predicted",
+                                                                                      .plan = plan.policy,
+                                                                                      .step = step.step,
+                                                                                      .core_share = step.core_share,
+                                                                                      .stages = stages},
+                                                                                     step.predicted));
     TraceSelection all;
     for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) all.ranks.emplace_back(rank);
     write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
@@ -126,6 +140,9 @@ std::string ExecutionReport::finish() const {
   const Duration exposed = mean_of(collected(rows, &Row::exposed));
   return text +
          fmt::format("  {:<16}{:>12}{:>12}\n", "step", duration_text(expected.total()), duration_text(found.total())) +
+         (rows.front().at_pace ? fmt::format("  {:<16}{:>12}  with kernels as fast as they were beside these runs\n",
+                                             "step at pace", duration_text(mean_at_pace(rows)))
+                               : "") +
          fmt::format("  plan exposed: {}, {:.3f}% of a step; planned in {} beside the step before\n",
                      time_or_nothing(exposed), 100 * exposed.seconds() / found.total().seconds(),
                      duration_text(mean_of(collected(rows, &Row::planning))));
@@ -138,7 +155,7 @@ std::string ExecutionReport::csv() const {
       text += fmt::format(",{}_{}_s", source, activity_name(static_cast<Activity>(i)));
     }
   }
-  text += ",run,plan_exposed_s,planning_s\n";
+  text += ",run,plan_exposed_s,planning_s,at_pace_s\n";
   for (const Row& row : rows_) {
     text += fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
                         row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
@@ -147,7 +164,8 @@ std::string ExecutionReport::csv() const {
         text += fmt::format(",{}", breakdown[static_cast<Activity>(i)].seconds());
       }
     }
-    text += fmt::format(",{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds());
+    text += fmt::format(",{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
+                        row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "");
   }
   return text;
 }

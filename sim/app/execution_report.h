@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ExecutedStep {
   Timeline measured;
   std::vector<Breakdown> processor;  ///< By worker, as the executor's.
   Duration planning;                 ///< Of the plan, beside the step before.
+  std::optional<Duration> at_pace;   ///< As in TimelineTitle.
 };
 
 /// Tells of real steps of one plan while they run: a line each, then what the time went to.
@@ -50,6 +52,7 @@ class ExecutionReport {
     Breakdown predicted, measured, processor;  ///< Means over the ranks.
     Duration exposed;                          ///< What the rank that waited longest for its plan waited.
     Duration planning;
+    std::optional<Duration> at_pace;
   };
   void write(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;

@@ -32,6 +32,7 @@ struct ExecuteOptions {
   std::vector<std::string> text;
   std::int64_t seed = 1;
   double rate = 3e-4;
+  bool pace = false;                          ///< Kernels are timed beside every run.
   Duration patience = Duration::seconds(60);  ///< For a rank that does not move.
 };
 

@@ -276,6 +276,7 @@ StepComparison::Summary StepComparison::summary(const TimelineFile& file) const 
   Summary summary;
   summary.step_time_s = timeline.step_time.seconds();
   if (!file.processor.empty()) summary.on_core_s = computed_seconds(file.processor);
+  if (file.title.at_pace) summary.at_pace_s = file.title.at_pace->seconds();
   std::array<DurationSum, family_count> families;
   for_each_family(timeline.instructions, [&](const InstructionRecord& record, std::size_t family) {
     families.at(family) += record.end - record.begin;
@@ -359,6 +360,12 @@ Comparison StepComparison::result() const {
   if (std::all_of(measured_.begin(), measured_.end(), knows_cores)) {
     result.on_core_s = pair([](const Summary& s) { return *s.on_core_s; });
   }
+  const auto knows_pace = [](const Summary& run) { return run.at_pace_s.has_value(); };
+  if (std::all_of(measured_.begin(), measured_.end(), knows_pace)) {
+    std::vector<double> predicted;
+    for (const Summary& run : measured_) predicted.push_back(*run.at_pace_s);
+    result.at_pace_s = Pair{median(std::move(predicted)), result.step_time_s.measured};
+  }
   for (std::size_t i = 0; i < family_count; ++i) {
     if (family_instructions_[i] == 0) continue;
     result.families.push_back(
@@ -403,6 +410,7 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
                   .noise_floor_s = 0,
                   .core_share = 0,
                   .on_core_s = Pair{},
+                  .at_pace_s = Pair{},
                   .families = mean_families(steps),
                   .stages = steps[0].stages,
                   .ranks = std::vector<RankComparison>(steps[0].ranks.size())};
@@ -416,6 +424,8 @@ Comparison mean_of(const std::vector<Comparison>& steps) {
     if (mean.noise_floor_s) *mean.noise_floor_s += *step.noise_floor_s * share;
     if (!step.on_core_s) mean.on_core_s.reset();
     if (mean.on_core_s) add_share(*mean.on_core_s, *step.on_core_s, share);
+    if (!step.at_pace_s) mean.at_pace_s.reset();
+    if (mean.at_pace_s) add_share(*mean.at_pace_s, *step.at_pace_s, share);
     add_ranks(mean.ranks, step.ranks, share);
     for (std::size_t i = 0; i < activity_count; ++i) add_share(mean.activities_s[i], step.activities_s[i], share);
   }

@@ -49,6 +49,9 @@ struct Comparison {
   /// Attention, linear work and optimizer while a thread had a core, mean over the ranks: what of a prediction for a
   /// core each can be compared where ranks share cores. Nothing if the measurement does not say.
   std::optional<Pair> on_core_s;
+  /// The step time once more, predicted with kernels as fast as they were beside each run. Nothing if they were not
+  /// timed then.
+  std::optional<Pair> at_pace_s = {};
   std::vector<FamilyComparison> families;           ///< Largest absolute difference first.
   std::int64_t stages = 1;                          ///< Of each rank's pipeline.
   std::vector<RankComparison> ranks;                ///< One a worker: rank x stages + stage.
@@ -79,6 +82,7 @@ class StepComparison {
   struct Summary {
     double step_time_s = 0;
     std::optional<double> on_core_s;
+    std::optional<double> at_pace_s;  ///< Of a measurement.
     std::array<double, family_count> family_s{};
     std::vector<RankTimes> ranks;
     std::array<double, activity_count> activity_s{};

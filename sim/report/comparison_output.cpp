@@ -41,6 +41,15 @@ std::size_t widest_name(const std::vector<Comparison>& plans) {
   return width;
 }
 
+// Nothing where kernels were not timed beside the runs.
+std::string pace_line(const Comparison& plan) {
+  if (!plan.at_pace_s) return "";
+  return fmt::format("  {} at the pace of its kernels beside the runs: {} (the prediction {:+.1f}%), error {}\n",
+                     plan.plan, time_text(plan.at_pace_s->predicted),
+                     100 * (plan.at_pace_s->predicted / plan.step_time_s.predicted - 1),
+                     percent_text(plan.at_pace_s->error()));
+}
+
 std::string summary_table(const std::vector<Comparison>& plans) {
   const std::size_t width = widest_name(plans);
   std::string text = fmt::format("  {:<{}}{:>7}{:>7}{:>12}{:>12}{:>9}{:>13}\n", "plan", width, "steps", "runs",
@@ -50,6 +59,7 @@ std::string summary_table(const std::vector<Comparison>& plans) {
                         time_text(plan.step_time_s.predicted), time_text(plan.step_time_s.measured),
                         percent_text(plan.step_time_s.error()), noise_text(plan));
   }
+  for (const Comparison& plan : plans) text += pace_line(plan);
   const bool noise_unknown = std::any_of(plans.begin(), plans.end(), [](const auto& p) { return !p.noise_floor_s; });
   if (noise_unknown) text += "  the noise floor is unknown where steps were run once: execute them with --repeat\n";
   if (const std::optional<double> tau = ranking_agreement(plans)) {
@@ -125,6 +135,7 @@ Json plan_json(const Comparison& plan, Json json) {
   json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
   json["core_share"] = plan.core_share;
   json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
+  json["at_pace_s"] = plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json();
   json["families"] = Json::array();
   for (const FamilyComparison& family : plan.families) {
     json["families"].push_back({{"family", family.family},

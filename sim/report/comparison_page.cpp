@@ -70,6 +70,11 @@ std::string step_times(const std::vector<Comparison>& plans) {
           "<p class=\"note\">Ranks share cores: kernels are predicted to have {:.0f} % of one on average.</p>\n",
           100 * plan.core_share);
     }
+    if (plan.at_pace_s) {
+      text += fmt::format(
+          "<p class=\"note\">With kernels as fast as they were beside the runs: predicted {}, error {:+.1f} %.</p>\n",
+          time_text(plan.at_pace_s->predicted), 100 * plan.at_pace_s->error().value_or(0));
+    }
   }
   if (const std::optional<double> tau = ranking_agreement(plans)) {
     text += fmt::format("<p>Ranking of the plans, Kendall&rsquo;s tau: {:.2f}.</p>\n", *tau);

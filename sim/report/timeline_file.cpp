@@ -164,7 +164,9 @@ TimelineTitle title_of(const json& first) {
   }
   const std::int64_t stages = number_of(first.value("stages", json(1U)));
   if (stages < 1) throw std::invalid_argument(fmt::format("{} is no number of stages", stages));
-  return {first.at("source"), first.at("plan"), number_of(first.at("step")), core_share, stages};
+  std::optional<Duration> at_pace;
+  if (first.contains("at_pace_s")) at_pace = duration_of(first.at("at_pace_s"));
+  return {first.at("source"), first.at("plan"), number_of(first.at("step")), core_share, stages, at_pace};
 }
 
 }  // namespace
@@ -175,12 +177,14 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
   const Output out(text);
   fmt::format_to(
       out,
-      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}{}, \"step_time_s\": {}, \"ranks\": {}, "
+      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}{}{}, \"step_time_s\": {}, \"ranks\": {}, "
       "\"micro_batches\": {}, \"instructions\": {}}}\n",
       timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step,
       title.core_share == 1 ? "" : fmt::format(", \"core_share\": {}", title.core_share),
-      title.stages == 1 ? "" : fmt::format(", \"stages\": {}", title.stages), seconds_text(timeline.step_time),
-      timeline.ranks.size(), timeline.micro_batches.size(), timeline.instructions.size());
+      title.stages == 1 ? "" : fmt::format(", \"stages\": {}", title.stages),
+      title.at_pace ? fmt::format(", \"at_pace_s\": {}", seconds_text(*title.at_pace)) : "",
+      seconds_text(timeline.step_time), timeline.ranks.size(), timeline.micro_batches.size(),
+      timeline.instructions.size());
   for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) write_rank(rank, timeline, processor, out);
   for (std::size_t id = 0; id < timeline.micro_batches.size(); ++id) {
     const MicroBatchInterval& interval = timeline.micro_batches[id];

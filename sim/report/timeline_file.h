@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,15 @@ struct TimelineTitle {
   /// then take 1 / core_share of what they take on cores of their own.
   double core_share = 1;
   std::int64_t stages = 1;  ///< Of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages + stage.
+  /// Of a measurement: the step time that is predicted with kernels as fast as they were beside this run, if they were
+  /// timed then.
+  std::optional<Duration> at_pace = {};
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
 
 /// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first
-/// line says what it is ("core_share" and "stages" if they are not 1) and how many of the others follow; times are
-/// seconds since the start of the step, exact to the picosecond:
+/// line says what it is ("core_share" and "stages" if they are not 1, "at_pace_s" if it is known) and how many of the
+/// others follow; times are seconds since the start of the step, exact to the picosecond:
 ///   {"schema": "hdpsim.timeline/1", "source": "measured", "plan": "hdp-balance", "step": 0, "step_time_s": 0.25,
 ///    "ranks": 2, "micro_batches": 1, "instructions": 1}
 ///   {"rank": 0, "breakdown_s": {"attention": 0.1, ...}}                  one a worker; its parts sum to step_time_s;

@@ -107,7 +107,9 @@ std::vector<Duration> slopes_of(const StudyPoint& point, const Program& program)
     const auto family = static_cast<CostFamily>(i);
     const double change = std::min(0.5, nudge(errors[i]));
     const auto time = [&](double factor) {
-      return simulate_plan(point, program, *point.make_world(family, factor)).step_time;
+      FamilyFactors factors;
+      factors[family] = factor;
+      return simulate_plan(point, program, *point.make_world(factors)).step_time;
     };
     slopes.push_back((time(1 + change) - time(1 - change)).scaled(1 / (2 * change)));
   }

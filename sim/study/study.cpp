@@ -310,9 +310,9 @@ std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const 
   return accepted_world(changed, *spec.profile);
 }
 
-std::unique_ptr<World> StudyPoint::make_world(CostFamily family, double factor) const {
+std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) const {
   DeviceProfile profile = *spec.profile;
-  profile.factors[family] = factor;
+  profile.factors = factors;
   return accepted_world(spec, profile);
 }
 

@@ -41,8 +41,8 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world() const;
   /// The same with another cluster of the same nodes.
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
-  /// The same where a family's costs are this many times what the profile says.
-  [[nodiscard]] std::unique_ptr<World> make_world(CostFamily family, double factor) const;
+  /// The same where the costs of families are so many times what the profile says.
+  [[nodiscard]] std::unique_ptr<World> make_world(const FamilyFactors& factors) const;
 };
 
 /// One policy of a study with its options.

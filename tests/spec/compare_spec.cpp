@@ -66,6 +66,18 @@ TEST_CASE("several plans run in turn, each in a folder of its own, and are compa
   CHECK_THAT(here.read("difference/comparison.json"), Contains(R"("schema": "hdpsim.comparison/1")"));
 }
 
+TEST_CASE("kernels timed beside the runs tell a machine that is slower from a prediction that is wrong", "[compare]") {
+  const ComparedWorkplace here;
+  const Outcome executed = here.run("execute fast.yaml --plan static --repeat 2 --pace --out real");
+  CHECK_THAT(executed.out, Contains("step at pace"));
+  CHECK_THAT(here.run("compare real").out, Contains("static at the pace of its kernels beside the runs: "));
+  CHECK_THAT(here.read("real/measured-0.jsonl"), Contains("\"at_pace_s\": "));
+  const Outcome refused =
+      here.hdpsim("execute fast.yaml --plan static --pace --set profile=a100-published --set cluster.device=A100-80GB");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("profile a100-published has no kernels that were timed"));
+}
+
 TEST_CASE("both plans train the same model, though their runs interleave", "[compare]") {
   const ComparedWorkplace here;
   (void)here.run("execute fast.yaml --plan static --plan hdp-balance --steps 2 --out both");

@@ -37,6 +37,7 @@ TEST_CASE("one command trains a case for real and leaves its study, plans, runs 
     CHECK(files_in(here.folder() / "box/short-2" / plan) == std::vector<std::string>{"plan-0.json", "steps.csv"});
   }
   CHECK_THAT(outcome.out, Contains("error of the kernels while on a core: mean") && Contains("(6 rows)"));
+  CHECK_THAT(outcome.out, Contains("error at the pace of the kernels, shared cores: mean") && Contains("(3 rows)"));
   CHECK(files_in(here.folder() / "box/web-4") ==
         std::vector<std::string>{"comparison.json", "families.csv", "ranks.csv", "study.yaml"});
   CHECK(files_in(here.folder() / "box") == std::vector<std::string>{"machine.json", "summary.csv"});

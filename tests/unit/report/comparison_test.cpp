@@ -149,6 +149,19 @@ TEST_CASE("what ranks that share cores computed is compared as on a core of thei
   CHECK(result.core_share == 0.5);
 }
 
+TEST_CASE("where kernels were timed beside the runs, the step is predicted at their pace too", "[comparison]") {
+  TimelineFile fast = small("measured", 2);  // 10 s
+  fast.title.at_pace = seconds(9);
+  TimelineFile slow = small("measured", 4);  // 20 s
+  slow.title.at_pace = seconds(18);
+  const Comparison result = compared(small("predicted"), {fast, slow});
+  CHECK(result.step_time_s.error() == Approx(5 / 15.0 - 1));
+  CHECK(result.at_pace_s->error() == Approx(13.5 / 15 - 1));
+  CHECK_THAT(comparison_table({result}), Contains("13.5 s (the prediction +170.0%), error -10.0%"));
+  CHECK(mean_of({result, result}).at_pace_s->predicted == Approx(13.5));
+  CHECK_FALSE(compared(small("predicted"), {fast, small("measured")}).at_pace_s);
+}
+
 // One rank of two stages. Forward on the first takes 1 s, on the second 2 s, backward there 3 s and on the first 4 s,
 // times `pace`. Block and place are the same in all passes; between the two on the second stage is its bubble.
 TimelineFile pipeline_of_two(const std::string& source, double pace) {

@@ -69,7 +69,8 @@ TEST_CASE("what ranks did on their cores, and what share of one was predicted, a
 }
 
 TEST_CASE("of a pipeline, an instruction says which pass it belongs to", "[report]") {
-  const TimelineTitle title{.source = "measured", .plan = "p", .step = 3, .stages = 2};
+  const TimelineTitle title{
+      .source = "measured", .plan = "p", .step = 3, .stages = 2, .at_pace = Duration::picoseconds(5)};
   Timeline timeline = small_timeline();
   timeline.ranks.resize(2, timeline.ranks[0]);
   timeline.instructions[0].chunk = 3;

@@ -1,0 +1,94 @@
+#include "calib/measure/pace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "calib/measure/summary.h"
+#include "calib/measure/workload.h"
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim::calib {
+namespace {
+
+// Long enough for a clock, short enough for a reading beside every step.
+constexpr double usual_s = 2e-3;
+constexpr std::size_t products = 3;
+constexpr int runs = 3;
+constexpr std::uint64_t seed = 1;
+
+// How far a time is from the usual one, whichever is longer.
+double oddity(Duration time) {
+  return std::abs(std::log(time.seconds() / usual_s));
+}
+
+bool is_more_usual(Duration a, Duration b) {
+  return oddity(a) < oddity(b);
+}
+
+template <class Sample>
+const Sample* most_usual(const std::vector<Sample>& samples) {
+  const auto less = [](const Sample& a, const Sample& b) { return is_more_usual(a.time, b.time); };
+  const auto found = std::min_element(samples.begin(), samples.end(), less);
+  return found == samples.end() ? nullptr : &*found;
+}
+
+Attention launch_of(const AttentionCurve& curve, const AttentionSample& sample) {
+  return {.blocks = {{sample.queries, sample.keys, curve.causal ? Mask::causal : Mask::full, sample.count}},
+          .heads = curve.heads,
+          .kv_heads = curve.kv_heads,
+          .head_dim = curve.head_dim,
+          .direction = curve.backward ? Direction::backward : Direction::forward};
+}
+
+}  // namespace
+
+PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile)
+    : device_(std::move(device)), speed_(device_->speed(device_->circumstances())) {
+  for (const AttentionCurve& curve : profile.attention) {
+    const AttentionSample* const sample = most_usual(curve.samples);
+    if (sample == nullptr || !sample->spread) continue;  // published
+    take(curve.backward ? CostFamily::attention_backward : CostFamily::attention_forward, launch_of(curve, *sample),
+         sample->time);
+  }
+  if (profile.gemm) {
+    std::vector<GemmShapeSample> shapes = profile.gemm->by_shape;
+    std::erase_if(shapes, [](const GemmShapeSample& shape) { return !shape.spread; });
+    std::sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return is_more_usual(a.time, b.time); });
+    shapes.resize(std::min(shapes.size(), products));
+    for (const GemmShapeSample& shape : shapes) {
+      take(CostFamily::gemm, Gemm{.m = shape.m, .n = shape.n, .k = shape.k}, shape.time);
+    }
+  }
+  std::map<std::string, std::vector<MemoryBoundSample>> kernels;
+  for (const MemoryBoundSample& sample : profile.samples.memory_bound) kernels[sample.kernel].push_back(sample);
+  for (const auto& [kernel, samples] : kernels) {
+    const MemoryBoundSample& sample = *most_usual(samples);
+    take(CostFamily::memory_bound, MemoryBoundSubject{kernel, sample.bytes.count()}, sample.time);
+  }
+  if (yardsticks_.empty()) {
+    throw InputError("profile " + profile.name + " has no kernels that were timed, so that none can be timed again",
+                     "measure one of this machine: hdpsim calibrate");
+  }
+}
+
+void PaceMeter::take(CostFamily family, Subject subject, Duration then) {
+  Repeatable work = prepare(*device_, speed_, subject, seed);
+  yardsticks_.push_back({family, std::move(subject), then.seconds(), std::move(work)});
+}
+
+FamilyFactors PaceMeter::read() {
+  std::map<CostFamily, std::vector<double>> ratios;
+  for (const Yardstick& yardstick : yardsticks_) {
+    const std::unique_ptr<Neighbours> neighbours = device_->neighbours_at_work(yardstick.subject);
+    (void)yardstick.work.time(1);  // warms up
+    ratios[yardstick.family].push_back(summary(yardstick.work.time(runs)).median_s / yardstick.then_s);
+  }
+  FamilyFactors factors;
+  for (auto& [family, values] : ratios) factors[family] = summary(values).median_s;
+  return factors;
+}
+
+}  // namespace hdpsim::calib

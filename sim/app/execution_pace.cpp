@@ -1,0 +1,22 @@
+#include "sim/app/execution_pace.h"
+
+namespace hdpsim::app {
+
+ExecutionPace::ExecutionPace(const StudyPoint& point, DeviceKind kind)
+    : meter_(kind == DeviceKind::cpu ? calib::make_cpu_device() : calib::make_cuda_device(0), *point.spec.profile) {}
+
+void ExecutionPace::read() {
+  before_ = after_;
+  after_ = meter_.read();
+}
+
+FamilyFactors ExecutionPace::of_last_run() const {
+  FamilyFactors mean;
+  for (std::size_t i = 0; i < cost_families; ++i) {
+    const auto family = static_cast<CostFamily>(i);
+    mean[family] = (before_[family] + after_[family]) / 2;
+  }
+  return mean;
+}
+
+}  // namespace hdpsim::app
