@@ -27,6 +27,7 @@ constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
 // agree about is measured again.
 constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
+constexpr double message_sampling_share = 0.5;
 
 constexpr double launch_s = 5e-6;
 constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory
@@ -160,6 +161,10 @@ std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed,
 
 std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes) {
   return stop_at_noise(wishes.noise, {.most_s = wishes.sampling_s});
+}
+
+std::unique_ptr<StoppingRule> message_stopping_rule(const Wishes& wishes) {
+  return stop_at_noise(wishes.noise, {.most_s = message_sampling_share * wishes.sampling_s});
 }
 
 }  // namespace hdpsim::calib

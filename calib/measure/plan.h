@@ -18,7 +18,7 @@ struct Wishes {
   double sampling_s = 0.1;                ///< At most this for the samples of one subject in one round.
   double noise = 0.005;                   ///< Sampling stops earlier where the median is known this well.
   int rounds = 2;                         ///< Of everything, each in another order.
-  int most_rounds = 8;                    ///< Of what two rounds do not agree about, while there is time.
+  int most_rounds = 12;                   ///< Of what two rounds do not agree about, while there is time.
   bool messages = true;                   ///< False where they come from a file of nccl-tests.
   std::optional<Transformer> model = {};  ///< Its matrix products come first.
   std::uint64_t seed = 1;                 ///< Of document lengths, tensors and the order.
@@ -47,7 +47,10 @@ struct Planned {
 /// subjects can be measured.
 [[nodiscard]] Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes);
 
-/// The rule for all subjects of a plan.
+/// The rule for the kernels and copies of a plan.
 [[nodiscard]] std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes);
+/// The rule for its messages: they differ from round to round more than from run to run, so that many short rounds tell
+/// more than a few long ones.
+[[nodiscard]] std::unique_ptr<StoppingRule> message_stopping_rule(const Wishes& wishes);
 
 }  // namespace hdpsim::calib

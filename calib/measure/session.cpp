@@ -50,7 +50,7 @@ constexpr int most_pauses = 300;
 
 // Whether a message finds its data in the cache depends on who else uses that. Two rounds may agree on the slower of
 // two speeds, a few more seldom do.
-constexpr std::size_t least_message_rounds = 5;
+constexpr std::size_t least_message_rounds = 8;
 
 // What is left of the time limit then is for the doubtful.
 constexpr double settled_share = 0.9;
@@ -187,6 +187,11 @@ class Session {
     return enough && gap_of_two_lowest(medians) <= options_.agreement;
   }
 
+  [[nodiscard]] const StoppingRule& rule_of(const Subject& subject) const {
+    const bool is_message = std::holds_alternative<MessageSubject>(subject);
+    return is_message && options_.message_rule != nullptr ? *options_.message_rule : *options_.rule;
+  }
+
   enum class Outcome { done, postponed, stopped };
 
   Outcome measure(std::size_t index, int round) {
@@ -196,7 +201,7 @@ class Session {
     const Repeatable work = prepare(device_, options_.speed, planned.subject, options_.seed);
     const Repetition repetition = [&] {
       const std::unique_ptr<Neighbours> neighbours = device_.neighbours_at_work(planned.subject);
-      return repeat(work, *options_.rule, options_.stop);
+      return repeat(work, rule_of(planned.subject), options_.stop);
     }();
     result_.throttled += repetition.throttled;
     result_.impossible += repetition.impossible;

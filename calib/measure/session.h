@@ -24,9 +24,10 @@ struct Progress {
 struct SessionOptions {
   DeviceSpeed speed{};
   const StoppingRule* rule = nullptr;
-  int rounds = 2;           ///< Of everything.
-  int most_rounds = 2;      ///< Of what the rounds do not agree about, while there is time.
-  double agreement = 0.01;  ///< Two rounds agree if their medians differ by less than this share.
+  const StoppingRule* message_rule = nullptr;  ///< Of messages; null: the same.
+  int rounds = 2;                              ///< Of everything.
+  int most_rounds = 2;                         ///< Of what the rounds do not agree about, while there is time.
+  double agreement = 0.01;                     ///< Two rounds agree if their medians differ by less than this share.
   std::uint64_t seed = 1;
   double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
   /// Asked when all else is measured, until it names nothing or time is up: what of the plan to measure once more.

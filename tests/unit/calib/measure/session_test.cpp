@@ -180,7 +180,8 @@ TEST_CASE("what no two rounds agree about is counted when rounds are over", "[se
   CHECK(calibration.journal.measurements().size() == 4);
 }
 
-TEST_CASE("messages get five rounds although two agree, because two may have met the same crowded cache", "[session]") {
+TEST_CASE("messages get eight rounds although two agree, because two may have met the same crowded cache",
+          "[session]") {
   Calibration calibration;
   const Subject message = MessageSubject{MessageKind::send_recv, 2, 4096};
   const std::vector<Planned> plan = {{message, 1}, {Gemm{64, 64, 64}, 1}};
@@ -189,14 +190,33 @@ TEST_CASE("messages get five rounds although two agree, because two may have met
                                            {.speed = calibration.device.speed(calibration.device.circumstances()),
                                             .rule = rule.get(),
                                             .rounds = 2,
-                                            .most_rounds = 8,
+                                            .most_rounds = 12,
                                             .agreement = 1});
   CHECK(result.unsettled == 0);
   std::map<std::string, int> rounds;
   for (const Measurement& measurement : calibration.journal.measurements()) ++rounds[label_of(measurement.subject)];
-  CHECK(rounds[label_of(message)] == 5);
+  CHECK(rounds[label_of(message)] == 8);
   // The first level once more, the message among it.
   CHECK(rounds[label_of(plan[1].subject)] == 3);
+}
+
+TEST_CASE("messages may have a rule of their own", "[session]") {
+  Calibration calibration;
+  const std::unique_ptr<StoppingRule> rule = stop_at_noise(1, {.least_runs = 7});
+  const std::unique_ptr<StoppingRule> message_rule = stop_at_noise(1, {.least_runs = 4});
+  // Each of these takes so long that a batch is one run.
+  const std::vector<Planned> plan = {{MessageSubject{MessageKind::send_recv, 2, std::int64_t{1} << 28}, 1},
+                                     {MemoryBoundSubject{"adam", std::int64_t{1} << 28}, 1}};
+  (void)run_session(calibration.device, plan, calibration.journal,
+                    {.speed = calibration.device.speed(calibration.device.circumstances()),
+                     .rule = rule.get(),
+                     .message_rule = message_rule.get(),
+                     .rounds = 1,
+                     .most_rounds = 1});
+  REQUIRE(calibration.journal.measurements().size() == 2);
+  for (const Measurement& measurement : calibration.journal.measurements()) {
+    CHECK(measurement.timing.runs == (family_of(measurement.subject) == "messages" ? 4 : 7));
+  }
 }
 
 TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
