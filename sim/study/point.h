@@ -86,13 +86,6 @@ struct PointSpec {
   [[nodiscard]] std::string setting() const;
 };
 
-/// A study with every value that may be left out put in: `grain: fluid`, `data: {overlong: split, seed: 1}`,
-/// `mesh: {tp: 1, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm,
-/// recompute: none, zero: 1}` and `memory: {loss: fused, fragmentation: 0.047, reserve: auto}`;
-/// with stages also `mesh: {schedule: 1f1b, virtual_stages: 1}`, and where it speaks of experts `mesh: {ep: 1}` and
-/// `moe: {across: inside, capacity_factor: none, routing: uniform}`.
-[[nodiscard]] Value with_defaults(Value study);
-
 /// What belongs to a study as a whole and not to its points.
 inline constexpr std::array<std::string_view, 6> whole_study_keys = {"name",   "plans",  "compare_to",
                                                                      "output", "replay", "tune"};

@@ -19,6 +19,7 @@
 #include "sim/study/override.h"
 #include "sim/study/plan_entry.h"
 #include "sim/study/problems.h"
+#include "sim/study/study_defaults.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/sweep.h"
 #include "sim/study/without.h"

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/values.h"
+#include "sim/study/point.h"
+
+namespace hdpsim {
+namespace {
+
+// " x pp 4 (interleaved, 2 virtual stages)"; nothing for one stage.
+std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
+  if (mesh.pp == 1) return "";
+  const std::string& name = pipeline_schedule_names().at(static_cast<std::size_t>(pipeline.schedule));
+  const std::int64_t chunks = pipeline.virtual_stages;
+  return fmt::format(" x pp {} ({}{})", mesh.pp, name, chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
+}
+
+}  // namespace
+
+std::string BackgroundSpec::what() const {
+  if (job == nullptr) return traffic_pattern_names().at(static_cast<std::size_t>(traffic.pattern));
+  return fmt::format("{} with {}", job->model.name, line_of(plan));
+}
+
+std::string PointSpec::setting() const {
+  const std::int64_t own = mesh.devices();
+  const std::string gpus =
+      own == cluster.devices ? fmt::format("{}", own) : fmt::format("{} of {}", own, cluster.devices);
+  std::vector<std::string> beside;
+  for (const BackgroundSpec& other : background) {
+    beside.push_back(fmt::format("{} ({}, {} GPUs)", other.name, other.what(), other.gpus(cluster)));
+  }
+  const bool one = connections.communicators == Communicators::one;
+  return fmt::format("{} on {} x {}, hdp {} x tp {}{}{}{}, capacity {}{}, {} {}{} of {} tokens{}{}", model.name, gpus,
+                     cluster.device, mesh.hdp, mesh.tp, text_of(mesh, pipeline), experts.text(),
+                     one ? "" : " with a communicator for each group", count_text(capacity),
+                     capacity_is_chosen ? " (auto)" : "", steps, connections.cold ? "cold " : "",
+                     steps == 1 ? "step" : "steps", count_text(batch.tokens_per_step),
+                     beside.empty() ? "" : ", beside ", fmt::join(beside, ", "));
+}
+
+}  // namespace hdpsim
