@@ -1,0 +1,44 @@
+#include "sim/program/impl/offload.h"
+
+#include "sim/model/memory.h"
+
+namespace hdpsim {
+namespace {
+
+Bytes offloaded_bytes(const PassWriter& writer, const LayerRun& of) {
+  const LoweringOptions& options = writer.options();
+  const MicroBatch& micro_batch = writer.micro_batch();
+  const ActivationRules rules =
+      with_experts({.recompute = options.recompute, .sequence_parallel = options.dense.sequence_parallel},
+                   options.model, options.experts);
+  const std::vector<KeptTensor> kept = kept_tensors(writer.model_of(of), rules);
+  if (micro_batch.token_wise) return token_wise_bytes(kept, writer.tokens(), writer.tp(), micro_batch.offload);
+  const std::int64_t group_tokens = divided(writer.expert_tokens().all, options.experts.ep);
+  return kept_bytes(kept, writer.tokens(), writer.tp(), 0, group_tokens).scaled(micro_batch.offload);
+}
+
+}  // namespace
+
+void offload(PassWriter& writer, const LayerRun& of) {
+  if (!writer.micro_batch().offloads()) return;
+  const Index computed = writer.last();
+  const Index copy = writer.add(Opcode::offload, Stream::d2h, writer.bytes(offloaded_bytes(writer, of)));
+  writer.body()[copy].last_skipped = resident_layers;
+  writer.body()[copy].after(computed);
+  first_of_layer(writer).after(copy, resident_layers);
+}
+
+void prefetch(PassWriter& writer, const LayerRun& of) {
+  if (!writer.micro_batch().offloads()) return;
+  const Index copy = writer.add(Opcode::prefetch, Stream::h2d, writer.bytes(offloaded_bytes(writer, of)));
+  writer.body()[copy].first_iteration = resident_layers;
+}
+
+void wait_for_prefetch(PassWriter& writer) {
+  if (!writer.micro_batch().offloads()) return;
+  first_kernel(writer).after(0);
+  if (first_of_layer(writer).stream == Stream::comm) first_of_layer(writer).after(0);
+  writer.body()[0].after(writer.last(), resident_layers);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,132 @@
+#include "sim/program/impl/pass_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t fp32_bytes = 4;
+
+template <typename Item>
+Index added(std::vector<Item>& table, Item item) {
+  table.push_back(std::move(item));
+  return static_cast<Index>(table.size()) - 1;
+}
+
+}  // namespace
+
+void PassWriter::open_block(std::int64_t iterations, Direction direction) {
+  program_.blocks.push_back({iterations, {}});
+  direction_ = direction;
+}
+
+Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
+  Instruction instruction;
+  instruction.opcode = opcode;
+  instruction.stream = stream;
+  instruction.work = work;
+  return added(body(), instruction);
+}
+
+Index PassWriter::add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step) {
+  const Index index = add(opcode, stream, work);
+  body().back().ring_step = static_cast<std::uint32_t>(ring_step);
+  return index;
+}
+
+Index PassWriter::bytes(Bytes amount) {
+  return added(program_.bytes, amount);
+}
+
+Index PassWriter::attention(Attention work) {
+  return added(program_.attention, std::move(work));
+}
+
+Index PassWriter::memory_bound(const MemoryBound& work) {
+  return added(program_.memory_bound, work);
+}
+
+void PassWriter::end_stretch() {
+  if (stretch_.empty()) return;
+  add_dense(dense_work(dense_model_, tokens_, tp(), stretch_, direction_, options_.dense));
+  stretch_.clear();
+}
+
+void PassWriter::all_gather(DensePart part) {
+  if (options_.dense.sequence_parallel || part == DensePart::head) collective(CollectiveKind::all_gather, part);
+}
+
+void PassWriter::reduce_scatter(DensePart part) {
+  collective(options_.dense.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part);
+}
+
+void PassWriter::gather_received(Direction direction) {
+  if (options_.dense.sequence_parallel || tp() == 1) return;
+  open_block(1, direction);
+  collective(CollectiveKind::all_gather, DensePart::mlp_residual);
+}
+
+void PassWriter::experts() {
+  end_stretch();
+  for (ExpertStep& step : expert_layer({model(), options_.experts, tp(), tokens_, expert_tokens_}, direction_)) {
+    if (auto* part = std::get_if<LinearPart>(&step)) {
+      add_dense(std::move(*part));
+    } else if (auto* wait = std::get_if<ExpertWait>(&step)) {
+      const ExpertWait work{of_this_pass(std::move(wait->slowest)), of_this_pass(std::move(wait->even))};
+      add(Opcode::expert_wait, Stream::compute, added(program_.expert_waits, work));
+    } else if (work_.kind != PassKind::weight_gradient) {
+      const auto& op = std::get<TensorParallelCollective>(step);
+      if (tp() > 1 || op.kind == CollectiveKind::all_to_all) add_collective(op);
+    }
+  }
+}
+
+void PassWriter::issue() {
+  if (options_.host_issues) add(Opcode::issue, Stream::compute, 0);
+}
+
+MicroBatchProgram PassWriter::take() {
+  if (program_.blocks.empty()) open_block(1, Direction::forward);  // nothing to do in this pass
+  return std::move(program_);
+}
+
+void PassWriter::collective(CollectiveKind kind, DensePart part) {
+  if (tp() == 1) return;
+  end_stretch();
+  const bool is_loss = part == DensePart::head && kind == CollectiveKind::all_gather;
+  const Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
+  const bool overlapped = options_.overlap_tp && options_.dense.sequence_parallel && part != DensePart::head;
+  add_collective({kind, amount, part, direction_, overlapped});
+}
+
+void PassWriter::add_collective(const TensorParallelCollective& op) {
+  add(Opcode::collective, Stream::compute, added(program_.collectives, op));
+}
+
+void PassWriter::add_dense(LinearPart part) {
+  add(Opcode::dense, Stream::compute, added(program_.dense, of_this_pass(std::move(part))));
+}
+
+LinearPart PassWriter::of_this_pass(LinearPart part) const {
+  if (part.direction == Direction::forward) return part;
+  if (work_.kind == PassKind::input_gradient) return input_gradients(part);
+  return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
+}
+
+Instruction& first_kernel(PassWriter& writer) {
+  const auto is_compute = [](const Instruction& i) { return i.stream == Stream::compute; };
+  return *std::find_if(writer.body().begin(), writer.body().end(), is_compute);
+}
+
+Instruction& first_kernel_of_all(PassWriter& writer) {
+  const auto is_always = [](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == 0; };
+  return *std::find_if(writer.body().begin(), writer.body().end(), is_always);
+}
+
+Instruction& first_of_layer(PassWriter& writer) {
+  const auto is_fetched = [](const Instruction& i) { return i.stream == Stream::h2d || i.stream == Stream::pool; };
+  return *std::find_if_not(writer.body().begin(), writer.body().end(), is_fetched);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,73 @@
+#include "sim/program/impl/pool.h"
+
+#include <algorithm>
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t fp32_bytes = 4;
+
+}  // namespace
+
+std::int64_t layer_parameters(const PassWriter& writer) {
+  return divided(layer_parameter_count(writer.model()), writer.tp());
+}
+
+std::int64_t embedding_parameters(const PassWriter& writer) {
+  const Transformer& model = writer.model();
+  return divided((model.vocabulary + model.learned_positions) * model.hidden, writer.tp());
+}
+
+std::int64_t head_parameters(const PassWriter& writer) {
+  const Transformer& model = writer.model();
+  const bool has_table = writer.work().embedding && model.tied_embeddings;
+  return divided((has_table ? 0 : model.vocabulary * model.hidden) + final_norm_parameters(model), writer.tp());
+}
+
+std::int64_t parameters_around(const PassWriter& writer) {
+  return (writer.work().embedding ? embedding_parameters(writer) : 0) +
+         (writer.work().head ? head_parameters(writer) : 0);
+}
+
+bool gathers_again(const PassWriter& writer) {
+  return writer.work().gathers && writer.options().sharding.zero == 3;
+}
+
+void gather_first(PassWriter& writer, std::int64_t parameters) {
+  writer.open_block(1, Direction::forward);
+  gather(writer, parameters);
+}
+
+void gather(PassWriter& writer, std::int64_t parameters) {
+  const std::int64_t width = writer.options().sharding.fp32_parameters ? fp32_bytes : writer.model().element_bytes;
+  writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * width)));
+}
+
+void gather_next(PassWriter& writer) {
+  gather(writer, layer_parameters(writer));
+  writer.body().back().last_skipped = 1;
+}
+
+void wait_for_gather(PassWriter& writer) {
+  std::vector<Instruction>& body = writer.body();
+  const auto is_gather = [](const Instruction& i) { return i.opcode == Opcode::gather; };
+  const auto gather = std::find_if(body.begin(), body.end(), is_gather);
+  gather->after(writer.last(), 1);
+  const auto index = static_cast<Index>(gather - body.begin());
+  Instruction& first = first_kernel(writer);
+  Instruction& always = first_kernel_of_all(writer);
+  first.after(index, 1);
+  if (&always != &first) always.after(index, 1);
+}
+
+void reduce(PassWriter& writer, std::int64_t parameters) {
+  const PassWork& work = writer.work();
+  if (!work.reduces || parameters == 0 || work.kind == PassKind::input_gradient) return;
+  const PoolSharding& sharding = writer.options().sharding;
+  const Index computed = writer.last();
+  const std::int64_t width = sharding.zero >= 2 ? writer.model().element_bytes : sharding.gradient_bytes;
+  const Index reduction = writer.add(Opcode::reduce, Stream::pool, writer.bytes(Bytes(parameters * width)));
+  writer.body()[reduction].after(computed);
+}
+
+}  // namespace hdpsim
