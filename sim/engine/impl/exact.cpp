@@ -9,6 +9,7 @@
 #include "sim/engine/impl/group_program.h"
 #include "sim/engine/impl/private_ring.h"
 #include "sim/engine/impl/ring_traffic.h"
+#include "sim/engine/impl/serial_links.h"
 #include "sim/engine/impl/shared_processors.h"
 #include "sim/engine/impl/step_run.h"
 
@@ -39,6 +40,7 @@ class ExactStep final : public StepRun {
   ExactStep(const StepSetting& setting, bool queue_all)
       : StepRun(setting, true),
         queue_all_(queue_all || machine_.record_instructions || machine_.processors),
+        looks_for_serial_links_(setting.alone && !queue_all),
         set_up_(machine_, pipeline_.stages()),
         board_(pipeline_, flows_, queue_),
         experts_(pipeline_, program_.plan().expert_ranks),
@@ -130,6 +132,7 @@ class ExactStep final : public StepRun {
     }
     std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
+    make_private(hops);
     intervals_[id.index()].begin = queue_.now();
     // Gradients of weights need no ring: each worker has its own pace.
     const bool rings = pipeline_.pass(id).kind != PassKind::weight_gradient;
@@ -141,6 +144,14 @@ class ExactStep final : public StepRun {
     } else {
       board_.open(id, std::move(hops));
     }
+  }
+
+  // Of a step whose rings share no link nobody needs to know more.
+  void make_private(std::vector<Hop>& hops) {
+    const auto is_private = [](const Hop& hop) { return hop.is_private; };
+    if (!looks_for_serial_links_ || std::all_of(hops.begin(), hops.end(), is_private)) return;
+    if (!serial_links_) serial_links_.emplace(program_, machine_);
+    for (Hop& hop : hops) serial_links_->make_private(hop);
   }
 
   // No worker can end before the last one has begun, since every rank needs the keys of all others.
@@ -363,6 +374,8 @@ class ExactStep final : public StepRun {
   }
 
   bool queue_all_;
+  bool looks_for_serial_links_;
+  std::optional<SerialLinks> serial_links_;     // when first asked for
   std::optional<SharedProcessors> processors_;  // if workers share them
   ConnectionSetUp set_up_;
   ExchangeBoard board_;

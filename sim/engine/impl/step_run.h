@@ -21,6 +21,7 @@ struct StepSetting {
   const Machine& machine;
   JobPort& port;
   std::vector<Bytes>& link_bytes;  ///< By LinkId; what the job's rings and stages send is added.
+  bool alone = false;              ///< The job has the network to itself.
 };
 
 /// The passes of one step of one job, in one grain. The simulation hands it the job's events and changes of rates.
@@ -91,8 +92,8 @@ class StepRun {
 
 /// `contention` false lets every ring have its links alone.
 [[nodiscard]] std::unique_ptr<StepRun> make_fluid_step(const StepSetting& setting, bool contention);
-/// Passes whose rings share no link are run without the event queue; `queue_all` runs them with it, which gives
-/// the same timeline.
+/// Passes of whose rings no message can meet another one are run without the event queue; `queue_all` runs them with it,
+/// and every message over links that others may use as a flow, which gives the same timeline.
 [[nodiscard]] std::unique_ptr<StepRun> make_exact_step(const StepSetting& setting, bool queue_all);
 [[nodiscard]] std::unique_ptr<StepRun> make_step(const StepSetting& setting, Grain grain, bool queue_all = false);
 

@@ -1,0 +1,86 @@
+#include "sim/engine/impl/serial_links.h"
+
+#include <algorithm>
+
+namespace hdpsim {
+namespace {
+
+// How many of a hop's shards use the link.
+std::int64_t shards_on(const Hop& hop, LinkId link) {
+  return std::count_if(hop.routes.begin(), hop.routes.end(), [&](const Route& route) {
+    const auto links = route.binding_links();
+    return std::find(links.begin(), links.end(), link) != links.end();
+  });
+}
+
+}  // namespace
+
+SerialLinks::SerialLinks(const Program& program, const Machine& machine)
+    : machine_(machine), users_(machine.network->link_count()) {
+  add_rings(program);
+  if (program.pipeline().stages() > 1) add_stage_messages(program);
+}
+
+// All passes of a micro-batch on one stage have the same ring.
+void SerialLinks::add_rings(const Program& program) {
+  const Pipeline& pipeline = program.pipeline();
+  for (const MicroBatch& micro_batch : program.plan().micro_batches) {
+    for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
+      const std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
+      for (std::size_t i = 0; i < hops.size(); ++i) {
+        const WorkerId from = pipeline.worker(micro_batch.group[i], stage);
+        const WorkerId to = pipeline.worker(micro_batch.group[(i + 1) % hops.size()], stage);
+        add(hops[i], static_cast<std::uint32_t>(from.index()), static_cast<std::uint32_t>(to.index()));
+      }
+    }
+  }
+}
+
+// Those that share links are flows, and go beside the rings of both workers.
+void SerialLinks::add_stage_messages(const Program& program) {
+  const Pipeline& pipeline = program.pipeline();
+  const std::int64_t stages = pipeline.stages();
+  const auto add_message = [&](std::size_t rank, std::int64_t from, std::int64_t to) {
+    const Hop hop = stage_hop(HdpRank(rank), from, to, machine_);
+    if (!hop.is_private) add(hop, Users::several, Users::several);
+  };
+  for (std::size_t rank = 0; rank < pipeline.workers() / static_cast<std::size_t>(stages); ++rank) {
+    for (std::int64_t chunk = 0; chunk + 1 < pipeline.chunks(); ++chunk) {
+      add_message(rank, chunk % stages, (chunk + 1) % stages);
+      add_message(rank, (chunk + 1) % stages, chunk % stages);
+    }
+  }
+}
+
+void SerialLinks::add(const Hop& hop, std::uint32_t sender, std::uint32_t receiver) {
+  const auto join = [](std::uint32_t& known, std::uint32_t user) {
+    known = known == Users::nobody || known == user ? user : Users::several;
+  };
+  for (const Route& route : hop.routes) {
+    for (const LinkId link : route.binding_links()) {
+      join(users_[link.index()].sender, sender);
+      join(users_[link.index()].receiver, receiver);
+    }
+  }
+}
+
+bool SerialLinks::is_serial(LinkId link) const {
+  const Users& users = users_[link.index()];
+  return users.sender != Users::several || users.receiver != Users::several;
+}
+
+// Of max-min fair shares the least is what the fullest link gives to each of its flows.
+void SerialLinks::make_private(Hop& hop) const {
+  if (hop.is_private) return;
+  Bandwidth slowest = hop.alone;
+  for (const Route& route : hop.routes) {
+    for (const LinkId link : route.binding_links()) {
+      if (!is_serial(link)) return;
+      slowest = std::min(slowest, machine_.network->link_rate(link) / shards_on(hop, link));
+    }
+  }
+  hop.is_private = true;
+  hop.alone = slowest;
+}
+
+}  // namespace hdpsim
