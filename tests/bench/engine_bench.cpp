@@ -1,5 +1,5 @@
 // The event queue alone, and one step of the published 7B workload: fluid from 1,024 to 65,536 GPUs, exact with and
-// without the queue for rings that share no link.
+// without the queue for rings of whose messages no two meet, with NICs for every GPU and shared ones.
 
 #include <benchmark/benchmark.h>
 
@@ -97,8 +97,8 @@ BENCHMARK(fluid_step_shared_nics)
     ->Complexity(benchmark::oNLogN);
 
 // (GPUs, 1 if everything goes through the event queue)
-void exact_step(benchmark::State& state) {
-  Workload workload(state.range(0));
+void exact_step(benchmark::State& state, const char* policy, int nics_per_node) {
+  Workload workload(state.range(0), policy, nics_per_node);
   const Program program(workload.plan, workload.options);
   std::uint64_t events = 0;
   for (auto _ : state) {
@@ -106,7 +106,15 @@ void exact_step(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(events));
 }
-BENCHMARK(exact_step)->ArgsProduct({{1 << 10, 1 << 12}, {0, 1}})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(exact_step, own_nics, "hdp-balance", 8)
+    ->ArgsProduct({{1 << 10, 1 << 12}, {0, 1}})
+    ->Unit(benchmark::kMillisecond);
+// Rings of 256 ranks of two GPUs; every two GPUs share a NIC.
+BENCHMARK_CAPTURE(exact_step, shared_nics, "static", 4)
+    ->Args({1 << 10, 0})
+    ->Args({1 << 10, 1})
+    ->Args({1 << 12, 0})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace hdpsim
