@@ -87,28 +87,34 @@ std::string check_lengths(const std::string& path) {
   return fmt::format("{} lengths, {} tokens", description.count, description.tokens);
 }
 
-FileKind told_or_found(const std::string& path, std::optional<FileKind> kind, const Value& document) {
-  if (!kind) kind = kind_of_file(path, document);
-  if (kind) return *kind;
+FileKind found_kind(const std::string& path) {
+  Diagnostics diagnostics;
+  const Value outline = load_outline(path, diagnostics);
+  if (outline.is_null()) diagnostics.throw_if_any();
+  if (const auto kind = kind_of_file(path, outline)) return *kind;
   throw InputError(Position{path, 0, 0}, "cannot tell what kind of file this is",
                    fmt::format("say it with --kind {}", fmt::join(file_kind_names(), "|")));
 }
 
+Value loaded(const std::string& path, Diagnostics& diagnostics) {
+  Value document = load_document(path, diagnostics);
+  if (document.is_null()) diagnostics.throw_if_any();
+  return document;
+}
+
 CheckedFile check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
   Diagnostics diagnostics;
-  const Value outline = load_outline(path, diagnostics);
-  if (outline.is_null()) diagnostics.throw_if_any();
-  switch (told_or_found(path, told, outline)) {
+  switch (told ? *told : found_kind(path)) {
     case FileKind::study:
       return {check_study(path, catalog), {}};
     case FileKind::plan:
       return {check_plan_file(path), {}};
     case FileKind::cluster:
-      return check_cluster(load_document(path, diagnostics), catalog, diagnostics);
+      return check_cluster(loaded(path, diagnostics), catalog, diagnostics);
     case FileKind::model:
       return {check_model(path, diagnostics), {}};
     case FileKind::profile:
-      return {check_profile(load_document(path, diagnostics), path, diagnostics), {}};
+      return {check_profile(loaded(path, diagnostics), path, diagnostics), {}};
     case FileKind::validation:
       return {check_validation(path, catalog), {}};
     case FileKind::lengths:

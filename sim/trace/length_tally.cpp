@@ -14,7 +14,6 @@ namespace {
 constexpr int cells_per_octave_log2 = 10;
 constexpr std::uint64_t cells_per_octave = 1 << cells_per_octave_log2;
 constexpr std::uint64_t single_cells = 2 * cells_per_octave;  // one length each
-constexpr int highest_octave = 39;                            // of longest_length - 1
 
 int octave_of(std::uint64_t n) {
   return static_cast<int>(std::bit_width(n | 1)) - 1;
@@ -36,12 +35,12 @@ std::int64_t longest_in(std::size_t cell) {
 
 }  // namespace
 
-LengthTally::LengthTally() : cells_(single_cells + (highest_octave - cells_per_octave_log2) * cells_per_octave) {}
-
 void LengthTally::add(std::int64_t tokens) {
   HDPSIM_CHECK(tokens >= 1 && tokens <= longest_length, "tokens = {}", tokens);
   const auto n = static_cast<std::uint64_t>(tokens) - 1;
-  Cell& cell = cells_[cell_of(n)];
+  const std::size_t index = cell_of(n);
+  if (index >= cells_.size()) cells_.resize(index + 1);
+  Cell& cell = cells_[index];
   ++cell.count;
   cell.tokens += tokens;
   for (Sums* sums : {&octave_[static_cast<std::size_t>(octave_of(n))], &total_}) {

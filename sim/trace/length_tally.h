@@ -10,8 +10,8 @@
 namespace hdpsim {
 
 /// Counts lengths in logarithmic buckets: lengths up to 2048 have a bucket each, every octave (2^k, 2^(k+1)] above has
-/// 1024 of equal width. Memory is constant (1 MB); a quantile is off by less than 0.1 % of its value; counts and sums
-/// over the lengths above a power of two are exact.
+/// 1024 of equal width. Memory grows with the longest length alone, to 2 MB at most; a quantile is off by less than
+/// 0.1 % of its value; counts and sums over the lengths above a power of two are exact.
 class LengthTally {
  public:
   struct Bucket {
@@ -27,7 +27,6 @@ class LengthTally {
     Int128 squares = 0;  ///< Sum of s^2.
   };
 
-  LengthTally();
   /// Requires 1 <= tokens <= longest_length (checked).
   void add(std::int64_t tokens);
 
@@ -48,7 +47,7 @@ class LengthTally {
     std::int64_t count = 0;
     Int128 tokens = 0;
   };
-  std::vector<Cell> cells_;
+  std::vector<Cell> cells_;             // up to that of the longest length
   std::array<Sums, octaves> octave_{};  // of (2^k, 2^(k+1)]; the first one also holds the length 1
   Sums total_;
   std::int64_t min_ = 0;

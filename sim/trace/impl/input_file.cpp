@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t block = std::size_t{1} << 20;
+constexpr std::size_t block = std::size_t{1} << 16;
 constexpr std::size_t longest_line = std::size_t{64} << 20;
 
 std::string name_like(const fs::path& path) {
