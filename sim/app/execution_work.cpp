@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "kernels/exec/requirements.h"
-#include "sim/app/study_choice.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/study/check_file.h"
 #include "sim/study/step.h"
+#include "sim/study/study_choice.h"
 
 namespace hdpsim::app {
 namespace {

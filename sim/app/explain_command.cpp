@@ -7,12 +7,12 @@
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
-#include "sim/app/study_choice.h"
 #include "sim/base/quantity_text.h"
 #include "sim/report/explanation.h"
 #include "sim/report/values.h"
 #include "sim/study/explain.h"
 #include "sim/study/runner.h"
+#include "sim/study/study_choice.h"
 
 namespace hdpsim::app {
 namespace {

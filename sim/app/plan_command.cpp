@@ -1,8 +1,8 @@
 #include "sim/app/command.h"
-#include "sim/app/study_choice.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/output_file.h"
 #include "sim/study/step.h"
+#include "sim/study/study_choice.h"
 
 namespace hdpsim::app {
 namespace {

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <thread>
-#include <utility>
 
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
-#include "sim/app/study_choice.h"
+#include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "sim/report/output_file.h"
 
@@ -17,73 +15,13 @@ namespace {
 
 struct Options {
   std::string file;
-  std::string trace;
-  std::string column;
-  std::vector<std::string> plans;
+  ReplayChoice choice;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  // 0: as the trace or the study says
-  std::int64_t point = -1;
   std::string out;
   Format format = Format::table;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
   bool resume = false;
 };
-
-// In quotes, so that nothing in it means anything to YAML.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result.append(c == '\'' ? 2 : 1, c);
-  return result + "'";
-}
-
-std::vector<std::string> overrides_of(const Options& options) {
-  std::vector<std::string> all;
-  if (!options.trace.empty()) {
-    const std::string column = options.column.empty() ? "" : fmt::format(", column: {}", quoted(options.column));
-    all.push_back(fmt::format("data.lengths={{file: {}{}}}", quoted(options.trace), column));
-  }
-  all.insert(all.end(), options.overrides.begin(), options.overrides.end());
-  return all;
-}
-
-StudyPoint& point_of(Study& study, const Options& options) {
-  if (options.point < 0 && study.points.size() > 1) {
-    throw InputError(fmt::format("a replay has one point, the study has {}", study.points.size()),
-                     "choose one with --point, or leave the sweep out with --set sweep={}");
-  }
-  const StudyPoint& chosen = chosen_point(study, std::max<std::int64_t>(0, options.point));
-  return study.points[static_cast<std::size_t>(&chosen - study.points.data())];
-}
-
-template <class Item>
-void keep_only(std::vector<Item>& items, const std::vector<std::size_t>& kept) {
-  std::vector<Item> result;
-  for (const std::size_t index : kept) result.push_back(std::move(items[index]));
-  items = std::move(result);
-}
-
-// The plans that --plan names, in the order of the study; all of them if it names none.
-void choose_plans(Study& study, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  std::set<std::size_t> chosen;
-  for (const std::string& name : names) chosen.insert(chosen_plan(study, name));
-  const std::vector<std::size_t> kept(chosen.begin(), chosen.end());
-  keep_only(study.plans, kept);
-  keep_only(study.resolved.find("plans")->items, kept);
-  for (StudyPoint& point : study.points) keep_only(point.planners, kept);
-  const auto is_baseline = [&](const StudyPlan& plan) { return plan.name == study.compare_to; };
-  if (std::none_of(study.plans.begin(), study.plans.end(), is_baseline)) {
-    study.compare_to.reset();
-    std::erase_if(study.resolved.entries, [](const Value::Entry& entry) { return entry.key == "compare_to"; });
-  }
-}
-
-// A trace that was named is used once; otherwise the study says.
-std::int64_t steps_of(const StudyPoint& point, const Options& options) {
-  if (options.steps > 0) return options.steps;
-  if (options.trace.empty()) return point.spec.steps;
-  return point.batches->lap().value_or(point.spec.steps);
-}
 
 int interrupted(const Options& options, const Study& study) {
   note(fmt::format("{}: stopped before its steps were finished{}", study.name,
@@ -91,26 +29,21 @@ int interrupted(const Options& options, const Study& study) {
   return exit_by_signal + stop_signal();
 }
 
-void write_result(const std::filesystem::path& folder, const ReplayResult& result, const Study& study) {
-  write_file(folder / "study.yaml", to_yaml(study.resolved));
-  write_file(folder / "replay.html", replay_page(result));
-  write_file(folder / "replay.json", replay_json(result, study.resolved, version));
+void print_row(const StepTable& table, const StepRow& row) {
+  if (row.step == 0 && row.plan == 0) print(StepTable::header());
+  print(table.line(row));
 }
 
 int run_command(const Options& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where steps are kept");
-  if (options.trace.empty() && !options.column.empty())
-    throw InputError("--column needs a trace", "name it with --trace");
   Catalog catalog(session.data_folder);
-  Study study = load_study(options.file, overrides_of(options), catalog);
-  choose_plans(study, options.plans);
-  StudyPoint& point = point_of(study, options);
-  point.spec.steps = steps_of(point, options);
-  study.resolved.find("data")->set("steps", Value::scalar(std::to_string(point.spec.steps)));
+  Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
+  const StudyPoint& point = choose(study, options.choice);
   if (!options.out.empty()) prepare_folder(options.out);
 
   catch_stop_signals();
+  const StepTable table(plan_names(study));
   std::optional<ReplayResult> result;
   {
     ProgressDisplay display;
@@ -121,14 +54,14 @@ int run_command(const Options& options, const Session& session) {
                         .version = version,
                         .stop = [] { return stop_signal() != 0; },
                         .report = [&](const ReplayProgress& progress) { display.show(progress); },
-                        .rows =
-                            [&](const std::string& line) {
-                              if (options.format == Format::csv) print(line);
+                        .row =
+                            [&](const StepRow& row) {
+                              if (options.format == Format::csv) print_row(table, row);
                             }};
     result = replay(study, point, run);
   }
   if (!result) return interrupted(options, study);
-  if (!options.out.empty()) write_result(options.out, *result, study);
+  if (!options.out.empty()) write_replay(options.out, *result, study, version);
   if (options.format == Format::table) print(replay_table(*result));
   if (options.format == Format::json) print(replay_json(*result, study.resolved, version));
   return 0;
@@ -143,18 +76,19 @@ void add_replay_command(CLI::App& app, Session& session) {
   command->add_option("STUDY", options.file, "The study, a YAML file; `replay` in it says what is looked for")
       ->required();
   command
-      ->add_option("--trace", options.trace,
+      ->add_option("--trace", options.choice.trace,
                    "Lengths instead of those of the study, in any format of traces/README.md: plain lengths, Mooncake, "
                    "Azure LLM inference, BurstGPT, ServeGen, vidur, ...")
       ->type_name("FILE");
-  command->add_option("--column", options.column, "Column or columns of the trace that hold the lengths: a, or a+b")
+  command
+      ->add_option("--column", options.choice.column, "Column or columns of the trace that hold the lengths: a, or a+b")
       ->type_name("NAME");
-  add_count(*command, "--steps", options.steps,
+  add_count(*command, "--steps", options.choice.steps,
             "Steps (default: until the trace of --trace has been used once, otherwise data.steps of the study)");
-  command->add_option("--plan", options.plans, "Only this plan of the study; may be given several times")
+  command->add_option("--plan", options.choice.plans, "Only this plan of the study; may be given several times")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  add_count(*command, "--point", options.point, "Which point, if the study has a sweep, counted from 0", 0);
+  add_count(*command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
   command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -7,8 +7,6 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/output_file.h"
-#include "sim/study/override.h"
-#include "sim/study/study_paths.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::app {
@@ -23,15 +21,6 @@ struct Options {
   bool resume = false;
 };
 
-// The study as it was written, which candidates are made of; it has been read without a problem.
-Value root_of(const Options& options) {
-  Diagnostics none;
-  Value root = load_document(options.file, none);
-  apply_overrides(root, options.overrides, none);
-  make_paths_absolute(root);
-  return root;
-}
-
 std::string formatted(const TuneResult& result, const Study& study, Format format) {
   switch (format) {
     case Format::table:
@@ -42,13 +31,6 @@ std::string formatted(const TuneResult& result, const Study& study, Format forma
       return tune_json(result, study.tune.price, study.resolved, version);
   }
   return tune_table(result, study.tune.price);
-}
-
-void write_result(const std::filesystem::path& folder, const TuneResult& result, const Study& study) {
-  write_file(folder / "study.yaml", to_yaml(study.resolved));
-  write_file(folder / "best.yaml", to_yaml(result.winner));
-  write_file(folder / "candidates.csv", formatted(result, study, Format::csv));
-  write_file(folder / "tune.json", formatted(result, study, Format::json));
 }
 
 int interrupted(const Options& options, const Study& study) {
@@ -64,10 +46,12 @@ int run_command(const Options& options, const Session& session) {
   const Study study = load_study(options.file, options.overrides, catalog);
   if (!options.out.empty()) prepare_folder(options.out);
   catch_stop_signals();
+  Diagnostics none;
+  const Value root = tuning_root(load_document(options.file, none), options.overrides);
   std::optional<TuneResult> result;
   {
     ProgressDisplay display;
-    result = tune(study, root_of(options), catalog,
+    result = tune(study, root, catalog,
                   {.jobs = static_cast<std::size_t>(options.jobs),
                    .folder = options.out,
                    .resume = options.resume,
@@ -76,7 +60,7 @@ int run_command(const Options& options, const Session& session) {
                    .report = [&](const TuneProgress& progress) { display.show(progress); }});
   }
   if (!result) return interrupted(options, study);
-  if (!options.out.empty()) write_result(options.out, *result, study);
+  if (!options.out.empty()) write_tuning(options.out, *result, study, version);
   print(formatted(*result, study, options.format));
   return 0;
 }

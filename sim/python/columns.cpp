@@ -1,5 +1,8 @@
 #include "sim/python/columns.h"
 
+#include <algorithm>
+
+#include "sim/base/diagnostic.h"
 #include "sim/base/quantity_text.h"
 #include "sim/report/values.h"
 
@@ -50,10 +53,16 @@ class Columns final : public TableSink {
 
 }  // namespace
 
-py::dict columns_of(ResultTable table, const std::vector<Run>& runs) {
+py::dict columns_of(const std::function<void(TableSink&)>& write) {
   Columns columns;
-  write_table(table, runs, columns);
+  write(columns);
   return columns.take();
+}
+
+std::size_t table_named(const std::string& name, const std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  throw py::value_error("a result has no table '" + name + "'; " + suggestion(name, names));
 }
 
 }  // namespace hdpsim::python

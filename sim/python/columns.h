@@ -2,14 +2,19 @@
 
 #include <pybind11/pybind11.h>
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "sim/report/csv.h"
 
 namespace hdpsim::python {
 
-/// A table of a result as a dictionary of lists, one a column: text, whole numbers, floats, True and False as such,
-/// None for what is not there. Needs the GIL.
-[[nodiscard]] pybind11::dict columns_of(ResultTable table, const std::vector<Run>& runs);
+/// A table as a dictionary of lists, one a column: text, whole numbers, floats, True and False as such, None for what
+/// is not there. Needs the GIL.
+[[nodiscard]] pybind11::dict columns_of(const std::function<void(TableSink&)>& write);
+
+/// Index of a table; ValueError with the names of all if there is none of this name.
+[[nodiscard]] std::size_t table_named(const std::string& name, const std::vector<std::string>& names);
 
 }  // namespace hdpsim::python

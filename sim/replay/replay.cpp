@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/replay/journal.h"
-#include "sim/report/csv.h"
+#include "sim/replay/window_table.h"
 #include "sim/study/ordered_work.h"
 #include "sim/study/step.h"
 
@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::int64_t usual_windows = 50;
 constexpr std::int64_t least_window = 10;
-
-std::vector<std::string> names_of(const Study& study) {
-  std::vector<std::string> names;
-  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
-  return names;
-}
 
 // The steps do not depend on how many there are, so that a replay may be made longer.
 std::string without_steps(const std::string& identity) {
@@ -40,7 +34,7 @@ std::string identity_of(const Study& study, const StudyPoint& point, const std::
 }
 
 ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t steps) {
-  const std::vector<std::string> names = names_of(study);
+  const std::vector<std::string> names = plan_names(study);
   const auto baseline = study.compare_to ? std::find(names.begin(), names.end(), *study.compare_to) : names.begin();
   const ClusterSpec& cluster = point.spec.cluster;
   return {.steps = steps,
@@ -53,15 +47,6 @@ ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t s
           .host_gb = (cluster.least_host_memory() / cluster.devices_per_node).gigabytes()};
 }
 
-constexpr char windows_header[] =
-    "first_step,last_step,plan,step_time_mean_s,step_time_max_s,speedup,group_wait_share,mean_length,weighted_length,"
-    "longest\n";
-
-std::string line_of_window(const WindowRow& row, const std::string& plan) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.first, row.last, csv_field(plan), row.mean_s, row.max_s,
-                     row.speedup, row.group_wait_share, row.mean_length, row.weighted_length, row.longest);
-}
-
 /// A replay under way: takes steps in their order, wherever they come from.
 class Replay {
  public:
@@ -69,11 +54,8 @@ class Replay {
       : study_(study),
         point_(point),
         run_(run),
-        names_(names_of(study)),
-        table_(names_),
-        fold_(rules_of(study, point, run.steps), [this](const WindowRow& row) {
-          if (windows_) windows_->append(line_of_window(row, names_[row.plan]));
-        }) {}
+        names_(plan_names(study)),
+        fold_(rules_of(study, point, run.steps), [this](const WindowRow& row) { take(row); }) {}
 
   std::optional<ReplayResult> result() {
     open_files();
@@ -91,10 +73,9 @@ class Replay {
   void open_files() {
     const std::string identity = identity_of(study_, point_, run_.version);
     if (run_.resume) Journal::require_resumable(run_.folder, identity, names_.size(), run_.steps);
-    run_.rows(StepTable::header());
     if (run_.folder.empty()) return;
     windows_.emplace(run_.folder / "windows.csv", 0);
-    windows_->append(windows_header);
+    windows_->append(csv_text(write_window_header));
     if (run_.resume) {
       const auto take_kept = [this](const std::vector<StepRow>& rows) { take(rows); };
       journal_.emplace(Journal::resume(run_.folder, names_, take_kept));
@@ -132,8 +113,13 @@ class Replay {
   }
 
   void take(const std::vector<StepRow>& rows) {
-    for (const StepRow& row : rows) run_.rows(table_.line(row));
+    for (const StepRow& row : rows) run_.row(row);
     fold_.add(rows);
+  }
+
+  void take(const WindowRow& row) {
+    run_.window(row);
+    if (windows_) windows_->append(csv_text([&](TableSink& sink) { write_window(row, names_[row.plan], sink); }));
   }
 
   std::optional<std::vector<std::vector<StepCause>>> explained(const ReplaySummary& summary) const {
@@ -156,13 +142,18 @@ class Replay {
   const StudyPoint& point_;
   const ReplayRun& run_;
   std::vector<std::string> names_;
-  StepTable table_;
   ReplayFold fold_;
   std::optional<GrowingFile> windows_;
   std::optional<Journal> journal_;
 };
 
 }  // namespace
+
+std::vector<std::string> plan_names(const Study& study) {
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  return names;
+}
 
 std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run) {
   return Replay(study, point, run).result();

@@ -28,7 +28,8 @@ struct ReplayRun {
   std::string version{};                              ///< Steps of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const ReplayProgress&)> report = [](const ReplayProgress&) {};
-  std::function<void(const std::string&)> rows = [](const std::string&) {};  ///< Gets the lines of steps.csv.
+  std::function<void(const StepRow&)> row = [](const StepRow&) {};         ///< Gets those of steps.csv, ...
+  std::function<void(const WindowRow&)> window = [](const WindowRow&) {};  ///< ... and those of windows.csv.
 };
 
 /// What a replay came to.
@@ -40,6 +41,9 @@ struct ReplayResult {
   ReplaySummary summary;
   std::vector<std::vector<StepCause>> worst;  ///< Of each plan, slowest first.
 };
+
+/// Of the plans, in the order of the study: what tables call them.
+[[nodiscard]] std::vector<std::string> plan_names(const Study& study);
 
 /// Runs `run.steps` steps of one point of a study with all of its plans. Step times are in the order of the steps;
 /// results do not depend on the number of threads, nor on how often the replay was interrupted. Memory does not grow

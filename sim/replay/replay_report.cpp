@@ -8,6 +8,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/replay/replay_text.h"
+#include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/values.h"
 
@@ -206,6 +207,13 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
                {"plans", Json::array()}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) json["plans"].push_back(plan_json(result, plan));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_replay(const std::filesystem::path& folder, const ReplayResult& result, const Study& study,
+                  std::string_view version) {
+  write_file(folder / "study.yaml", to_yaml(study.resolved));
+  write_file(folder / "replay.html", replay_page(result));
+  write_file(folder / "replay.json", replay_json(result, study.resolved, version));
 }
 
 }  // namespace hdpsim

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,10 @@ namespace hdpsim {
 
 /// The same as one HTML page that opens without a network: step times and lengths over the steps as charts.
 [[nodiscard]] std::string replay_page(const ReplayResult& result);
+
+/// Writes what `hdpsim replay --out` writes of a result: study.yaml, replay.html and replay.json. MachineError if a file
+/// cannot be written.
+void write_replay(const std::filesystem::path& folder, const ReplayResult& result, const Study& study,
+                  std::string_view version);
 
 }  // namespace hdpsim

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
-#include <utility>
 
-#include "sim/report/csv.h"
 #include "sim/report/metrics.h"
 
 namespace hdpsim {
@@ -30,9 +27,11 @@ void visit_numbers(Row& row, const Visit& visit) {
   visit(row.host_gb);
 }
 
-std::string key_of(std::int64_t step, const std::string& plan) {
-  return fmt::format("{},{}", step, plan);
-}
+struct Numbers {
+  TableSink& sink;
+  void operator()(std::int64_t count) const { sink.count(count); }
+  void operator()(double number) const { sink.number(number); }
+};
 
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
@@ -77,26 +76,33 @@ StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t 
   return row;
 }
 
-StepTable::StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {
-  for (std::string& plan : plans_) plan = csv_field(plan);
+void StepTable::write_header(TableSink& sink) {
+  for (const char* name :
+       {"step", "plan", "sequences", "tokens", "longest", "weighted_length", "micro_batches", "step_time_s"}) {
+    sink.text(name);
+  }
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    sink.text(fmt::format("{}_s", activity_name(static_cast<Activity>(i))));
+  }
+  for (const char* name : {"busy_min_s", "busy_mean_s", "busy_max_s", "device_peak_gb", "host_peak_gb"}) {
+    sink.text(name);
+  }
+  sink.end_row();
 }
 
-std::string StepTable::header() {
-  std::string text = "step,plan,sequences,tokens,longest,weighted_length,micro_batches,step_time_s";
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    text += fmt::format(",{}_s", activity_name(static_cast<Activity>(i)));
-  }
-  return text + ",busy_min_s,busy_mean_s,busy_max_s,device_peak_gb,host_peak_gb\n";
+void StepTable::write(const StepRow& row, TableSink& sink) const {
+  sink.count(row.step);
+  sink.text(plans_.at(row.plan));
+  visit_numbers(row, Numbers{sink});
+  sink.end_row();
 }
 
 std::string StepTable::line(const StepRow& row) const {
-  std::string text = key_of(row.step, plans_.at(row.plan));
-  visit_numbers(row, [&](const auto& number) { fmt::format_to(std::back_inserter(text), ",{}", number); });
-  return text + '\n';
+  return csv_text([&](TableSink& sink) { write(row, sink); });
 }
 
 std::optional<StepRow> StepTable::parse(std::string_view line, std::int64_t step, std::size_t plan) const {
-  const std::string key = key_of(step, plans_.at(plan));
+  const std::string key = fmt::format("{},{}", step, csv_field(plans_.at(plan)));
   if (!line.starts_with(key)) return std::nullopt;
   line.remove_prefix(key.size());
   StepRow row;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/engine/timeline.h"
+#include "sim/report/csv.h"
 #include "sim/report/step_result.h"
 #include "sim/trace/sequence.h"
 
@@ -47,16 +48,19 @@ struct StepRow {
 /// Rows of a CSV file and back. `plans` are the names that stand in the rows.
 class StepTable {
  public:
-  explicit StepTable(std::vector<std::string> plans);
+  explicit StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {}
 
-  [[nodiscard]] static std::string header();
+  static void write_header(TableSink& sink);
+  void write(const StepRow& row, TableSink& sink) const;
+
+  [[nodiscard]] static std::string header() { return csv_text(write_header); }
   /// With its line end; numbers are the shortest that read back as themselves.
   [[nodiscard]] std::string line(const StepRow& row) const;
   /// Nothing if the line, without its end, is not that of this step and plan.
   [[nodiscard]] std::optional<StepRow> parse(std::string_view line, std::int64_t step, std::size_t plan) const;
 
  private:
-  std::vector<std::string> plans_;  ///< As fields of CSV.
+  std::vector<std::string> plans_;
 };
 
 }  // namespace hdpsim

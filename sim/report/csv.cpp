@@ -319,10 +319,14 @@ void write_table(ResultTable table, const std::vector<Run>& runs, TableSink& sin
   writers.at(static_cast<std::size_t>(table))(runs, cells);
 }
 
-std::string table_csv(ResultTable table, const std::vector<Run>& runs) {
+std::string csv_text(const std::function<void(TableSink&)>& write) {
   CsvText text;
-  write_table(table, runs, text);
+  write(text);
   return text.take();
+}
+
+std::string table_csv(ResultTable table, const std::vector<Run>& runs) {
+  return csv_text([&](TableSink& sink) { write_table(table, runs, sink); });
 }
 
 }  // namespace hdpsim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,13 @@ class TableSink {
   virtual void end_row() = 0;
 };
 
+/// What `write` puts into the sink, as CSV: numbers are the shortest that read back as themselves.
+[[nodiscard]] std::string csv_text(const std::function<void(TableSink&)>& write);
+
 /// Times are seconds.
 void write_table(ResultTable table, const std::vector<Run>& runs, TableSink& sink);
 
-/// The same as a file: numbers are the shortest that read back as themselves.
+/// The same as a file.
 [[nodiscard]] std::string table_csv(ResultTable table, const std::vector<Run>& runs);
 
 }  // namespace hdpsim

@@ -15,6 +15,8 @@
 #include "sim/report/metrics.h"
 #include "sim/report/values.h"
 #include "sim/study/ordered_work.h"
+#include "sim/study/override.h"
+#include "sim/study/study_paths.h"
 #include "sim/tune/evaluation.h"
 #include "sim/tune/front.h"
 #include "sim/tune/search_journal.h"
@@ -345,6 +347,13 @@ class Search {
 };
 
 }  // namespace
+
+Value tuning_root(Value written, const std::vector<std::string>& overrides) {
+  Diagnostics none;
+  apply_overrides(written, overrides, none);
+  make_paths_absolute(written);
+  return written;
+}
 
 std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run) {
   return Search(study, root, catalog, run).run();

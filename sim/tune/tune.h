@@ -75,6 +75,10 @@ struct TuneResult {
   Value winner;  ///< A complete study with the best candidate as its only plan.
 };
 
+/// What candidates of a study are made of: the study as it was written, with the overrides and with all paths absolute.
+/// The study is one that was read without a problem.
+[[nodiscard]] Value tuning_root(Value written, const std::vector<std::string>& overrides);
+
 /// Looks for the best candidate. Three stages, each on what the one before has left:
 ///
 /// 1. Candidates that cannot run are named: the study's own checks, and memory.
@@ -90,7 +94,7 @@ struct TuneResult {
 /// twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Its members that
 /// are too slow for stage 3 are simulated on the probe step.
 ///
-/// `root` is the study as written, with all paths absolute. Nothing if it was stopped: what was evaluated is in the
+/// `root` is that of tuning_root(). Nothing if it was stopped: what was evaluated is in the
 /// folder, and results do not depend on how often that happened. InputError if nothing can run, or as
 /// SearchJournal::resume(); MachineError if a file cannot be written.
 [[nodiscard]] std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog,

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
-#include "sim/report/csv.h"
+#include "sim/report/output_file.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -32,6 +33,44 @@ std::string_view name_of(Fate fate) {
       return "infeasible";
   }
   return "";
+}
+
+// Of the table of candidates.
+constexpr std::array columns = {"rank",
+                                "choices",
+                                "fate",
+                                "reason",
+                                "gpus",
+                                "capacity",
+                                "steps",
+                                "step_time_s",
+                                "closed_form_s",
+                                "ratio",
+                                "ratio_p5",
+                                "ratio_p95",
+                                "mfu",
+                                "device_peak_gb",
+                                "gpu_hours_per_gigatoken",
+                                "cost_per_gigatoken",
+                                "on_front"};
+
+// All columns but the rank. Of a candidate that cannot run there are no figures.
+void write_candidate(const TunedCandidate& candidate, const std::optional<Price>& price, TableSink& sink) {
+  sink.text(candidate.text);
+  sink.text(name_of(candidate.fate));
+  sink.text(candidate.reason);
+  if (candidate.fate == Fate::infeasible) {
+    for (std::size_t column = 4; column < columns.size(); ++column) sink.nothing();
+    return;
+  }
+  for (const std::int64_t count : {candidate.gpus, candidate.capacity, candidate.steps}) sink.count(count);
+  for (const double number :
+       {candidate.time_s, candidate.bound_s, candidate.ratio, candidate.ratio_p5, candidate.ratio_p95, candidate.mfu,
+        candidate.device_gb, candidate.gpu_hours_per_gigatoken}) {
+    sink.number(number);
+  }
+  price ? sink.number(price->amount * candidate.gpu_hours_per_gigatoken) : sink.nothing();
+  sink.flag(candidate.on_front);
 }
 
 std::string steps_text(const TuneResult& result, const TunedCandidate& candidate) {
@@ -152,25 +191,18 @@ std::string tune_table(const TuneResult& result, const std::optional<Price>& pri
       table_of_those(result, price, result.candidates.size(), is_on_front), infeasible_text(result), result.profile);
 }
 
-std::string tune_csv(const TuneResult& result, const std::optional<Price>& price) {
-  std::string text =
-      "rank,choices,fate,reason,gpus,capacity,steps,step_time_s,closed_form_s,ratio,ratio_p5,ratio_p95,mfu,"
-      "device_peak_gb,gpu_hours_per_gigatoken,cost_per_gigatoken,on_front\n";
+void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink) {
+  for (const char* name : columns) sink.text(name);
+  sink.end_row();
   for (std::size_t rank = 0; rank < result.candidates.size(); ++rank) {
-    const TunedCandidate& candidate = result.candidates[rank];
-    text += fmt::format("{},{},{},{}", rank + 1, csv_field(candidate.text), name_of(candidate.fate),
-                        csv_field(candidate.reason));
-    if (candidate.fate == Fate::infeasible) {
-      text += ",,,,,,,,,,,,,\n";
-      continue;
-    }
-    text += fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{}\n", candidate.gpus, candidate.capacity,
-                        candidate.steps, candidate.time_s, candidate.bound_s, candidate.ratio, candidate.ratio_p5,
-                        candidate.ratio_p95, candidate.mfu, candidate.device_gb, candidate.gpu_hours_per_gigatoken,
-                        price ? fmt::format("{}", price->amount * candidate.gpu_hours_per_gigatoken) : "",
-                        candidate.on_front);
+    sink.count(static_cast<std::int64_t>(rank) + 1);
+    write_candidate(result.candidates[rank], price, sink);
+    sink.end_row();
   }
-  return text;
+}
+
+std::string tune_csv(const TuneResult& result, const std::optional<Price>& price) {
+  return csv_text([&](TableSink& sink) { write_candidates(result, price, sink); });
 }
 
 std::string tune_json(const TuneResult& result, const std::optional<Price>& price, const Value& study,
@@ -189,6 +221,14 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
   for (const TunedCandidate& candidate : result.candidates)
     json["candidates"].push_back(candidate_json(candidate, price));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_tuning(const std::filesystem::path& folder, const TuneResult& result, const Study& study,
+                  std::string_view version) {
+  write_file(folder / "study.yaml", to_yaml(study.resolved));
+  write_file(folder / "best.yaml", to_yaml(result.winner));
+  write_file(folder / "candidates.csv", tune_csv(result, study.tune.price));
+  write_file(folder / "tune.json", tune_json(result, study.tune.price, study.resolved, version));
 }
 
 }  // namespace hdpsim

@@ -64,6 +64,30 @@ class InFolder(unittest.TestCase):
         os.chdir(folder.name)
         Path("study.yaml").write_text(yaml)
 
+    def assert_columns_are(self, text, columns):
+        """The cells of a CSV file of the program."""
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual(list(columns), list(rows[0]))
+        for name, cells in columns.items():
+            with self.subTest(column=name):
+                self.assertEqual(len(cells), len(rows))
+                for cell, row in zip(cells, rows):
+                    self.assert_same(cell, row[name])
+
+    def assert_same(self, cell, text):
+        if isinstance(cell, bool):
+            self.assertEqual(text, "true" if cell else "false")
+        elif isinstance(cell, int):  # the program writes counts as the study does
+            self.assertEqual(cell, int(text.replace("Ki", "")) * (1024 if text.endswith("Ki") else 1))
+        elif isinstance(cell, float):
+            self.assertEqual(cell, float(text))
+        else:
+            self.assertEqual(cell or "", text)
+
+    def assert_same_files(self, names):
+        for name in names:
+            self.assertEqual(Path("module", name).read_bytes(), Path("program", name).read_bytes(), name)
+
 
 class Results(InFolder):
     def test_a_dictionary_a_text_and_a_file_are_the_same_study_as_the_program_runs(self):
@@ -75,24 +99,8 @@ class Results(InFolder):
     def test_columns_hold_the_cells_of_the_programs_tables(self):
         result = hdpsim.run(study, out="out")
         for table in ("runs", "steps", "ranks", "links", "memory"):
-            columns = result.columns(table)
-            rows = list(csv.DictReader(io.StringIO(Path(f"out/{table}.csv").read_text())))
-            self.assertEqual(list(columns), list(rows[0]))
-            for name, cells in columns.items():
-                with self.subTest(table=table, column=name):
-                    self.assertEqual(len(cells), len(rows))
-                    for cell, row in zip(cells, rows):
-                        self.assert_same(cell, row[name])
-
-    def assert_same(self, cell, text):
-        if isinstance(cell, bool):
-            self.assertEqual(text, "true" if cell else "false")
-        elif isinstance(cell, int):  # the program writes counts as the study does
-            self.assertEqual(cell, int(text.replace("Ki", "")) * (1024 if text.endswith("Ki") else 1))
-        elif isinstance(cell, float):
-            self.assertEqual(cell, float(text))
-        else:
-            self.assertEqual(cell or "", text)
+            with self.subTest(table=table):
+                self.assert_columns_are(Path(f"out/{table}.csv").read_text(), result.columns(table))
 
     def test_columns_have_types(self):
         columns = hdpsim.run(study).columns()
@@ -140,8 +148,8 @@ class Results(InFolder):
         again = []
         hdpsim.run("study.yaml", out="program", resume=True, progress=lambda *steps: again.append(steps))
         self.assertEqual(again, [])  # everything was there
-        for name in ("study.yaml", "result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "memory.csv"):
-            self.assertEqual(Path("module", name).read_bytes(), Path("program", name).read_bytes(), name)
+        self.assert_same_files(
+            ["study.yaml", "result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "memory.csv"])
 
     def test_the_resolved_study_gives_the_same_results(self):
         result = hdpsim.run(study)
@@ -159,6 +167,118 @@ class Results(InFolder):
     def test_an_unknown_table_is_an_error_with_the_names(self):
         with self.assertRaisesRegex(ValueError, "no table 'step'.*did you mean 'steps'"):
             hdpsim.run(study).columns("step")
+
+
+class Tunings(InFolder):
+    # tp 8 leaves four ranks, tp 3 does not divide the heads: one that runs and one that cannot.
+    tuned = {**study, "sweep": {}, "tune": {"space": {"mesh.tp": [2, 3, 8], "mesh.capacity": ["8Ki", "auto"]},
+                                            "price": "2 USD/GPU-hour"}}
+
+    def setUp(self):
+        super().setUp()
+        Path("tune.yaml").write_text(json.dumps(self.tuned))
+
+    def test_the_candidates_are_those_of_the_program(self):
+        tuning = hdpsim.tune(self.tuned)
+        self.assert_columns_are(hdpsim_program("tune", "tune.yaml", "--format", "csv").stdout, tuning.columns())
+        self.assertEqual(str(tuning), hdpsim_program("tune", "tune.yaml").stdout)
+        self.assertIn("infeasible", tuning.columns()["fate"])
+        unknown = [gpus is None for gpus in tuning.columns()["gpus"]]
+        self.assertEqual(unknown, [fate == "infeasible" for fate in tuning.columns()["fate"]])
+
+    def test_overrides_mean_what_set_means_and_jobs_change_nothing(self):
+        options = ("--set", "tune.space={mesh.tp: [1, 2]}", "--format", "json")
+        printed = hdpsim_program("tune", "tune.yaml", *options).stdout
+        for jobs in (1, 3):
+            tuning = hdpsim.tune("tune.yaml", overrides={"tune.space": {"mesh.tp": [1, 2]}}, jobs=jobs)
+            self.assertEqual(tuning.json(), printed)
+
+    def test_out_is_the_folder_that_the_program_writes_and_resumes(self):
+        self.assertEqual(hdpsim_program("tune", "tune.yaml", "--out", "program").returncode, 0)
+        tuning = hdpsim.tune("tune.yaml", out="module")
+        names = ["study.yaml", "best.yaml", "candidates.csv", "tune.json", "search.jsonl"]
+        self.assert_same_files(names)
+        self.assertEqual(tuning.best, Path("program/best.yaml").read_text())
+        self.assertEqual(hdpsim.tune("tune.yaml", out="program", resume=True).columns(), tuning.columns())
+        self.assert_same_files(names)
+
+    def test_the_best_runs_in_the_time_that_the_search_found(self):
+        tuning = hdpsim.tune(self.tuned)
+        self.assertEqual(tuning.columns()["fate"][0], "finished")  # on all steps
+        [seconds] = hdpsim.run(tuning.best).columns()["step_time_mean_s"]
+        self.assertAlmostEqual(seconds, tuning.columns()["step_time_s"][0], delta=1e-9 * seconds)
+
+    def test_progress_comes_to_its_end_and_exceptions_say_what_the_program_says(self):
+        seen = []
+        tuning = hdpsim.tune(self.tuned, progress=lambda *counts: seen.append(counts))
+        self.assertGreaterEqual(len(seen), len(tuning.columns()["rank"]))  # each candidate at least once
+        self.assertEqual([done for done, _ in seen], list(range(1, len(seen) + 1)))
+        told = hdpsim_program("tune", "tune.yaml", "--set", "tune.objectiv=cost")
+        self.assertEqual(told.returncode, 2)
+        with self.assertRaises(hdpsim.InputError) as raised:
+            hdpsim.tune("tune.yaml", overrides={"tune.objectiv": "cost"})
+        self.assertEqual(str(raised.exception) + "\n", told.stderr)
+
+
+class Replays(InFolder):
+    def setUp(self):
+        super().setUp()
+        Path("lengths.csv").write_text("in,out\n" + "".join(f"{900 * i},{i}\n" for i in range(1, 80)))
+
+    def program(self, *options):
+        options = ("--trace", "lengths.csv", "--column", "in+out", "--point", "1", *options)
+        return hdpsim_program("replay", "study.yaml", *options)
+
+    def module(self, **options):
+        return hdpsim.replay("study.yaml", trace=Path("lengths.csv"), column="in+out", point=1, **options)
+
+    def test_columns_hold_the_cells_of_the_programs_tables(self):
+        replay = self.module(out="module")
+        self.assert_columns_are(self.program("--format", "csv", "--out", "program").stdout, replay.columns())
+        self.assert_columns_are(Path("program/windows.csv").read_text(), replay.columns("windows"))
+        self.assert_same_files(["study.yaml", "steps.csv", "windows.csv", "replay.json", "replay.html"])
+        replay.page("page.html")
+        self.assertEqual(Path("page.html").read_bytes(), Path("program/replay.html").read_bytes())
+        self.assertEqual(str(replay), self.program().stdout)
+
+    def test_a_trace_is_used_once(self):
+        tokens = sum(900 * i + i for i in range(1, 80))
+        [whole, *rest] = self.module(plans=["static"], overrides={"data.tokens_per_step": "256Ki"}).columns()["tokens"]
+        self.assertLessEqual(whole, 256 << 10)
+        self.assertGreaterEqual(whole + sum(rest), tokens)
+        self.assertLess(sum(rest), tokens)
+
+    def test_choices_and_overrides_mean_what_options_mean(self):
+        printed = self.program("--plan", "hdp-balance", "--steps", "3", "--set", "mesh.tp=4", "--format", "json").stdout
+        for jobs in (1, 3):
+            replay = self.module(plans=["hdp-balance"], steps=3, overrides={"mesh.tp": 4}, jobs=jobs)
+            self.assertEqual(replay.json(), printed)
+        self.assertEqual(replay.columns()["step"], [0, 1, 2])
+
+    def test_resume_makes_a_replay_longer(self):
+        seen = []
+        self.module(steps=2, out="module")
+        longer = self.module(steps=5, out="module", resume=True, progress=lambda *counts: seen.append(counts))
+        self.assertEqual(seen, [(3, 5), (4, 5), (5, 5)])
+        self.assertEqual(longer.columns(), self.module(steps=5).columns())
+
+    def test_exceptions_say_what_the_program_says(self):
+        for options, choices in (
+            (["--plan", "hdp"], {"plans": ["hdp"]}),
+            (["--point", "7"], {"point": 7}),
+            ([], {}),  # several points, and none chosen
+            (["--trace", "none.csv"], {"trace": "none.csv"}),
+            (["--column", "in"], {"column": "in"}),
+        ):
+            told = hdpsim_program("replay", "study.yaml", *options)
+            self.assertEqual(told.returncode, 2, options)
+            with self.assertRaises(hdpsim.InputError) as raised:
+                hdpsim.replay("study.yaml", **choices)
+            self.assertEqual(str(raised.exception) + "\n", told.stderr)
+        with self.assertRaisesRegex(ValueError, "steps is 0"):
+            self.module(steps=0)
+        with self.assertRaisesRegex(ValueError, "no table 'window'.*did you mean 'windows'"):
+            self.module(steps=1).columns("window")
 
 
 class Problems(InFolder):

@@ -1,13 +1,20 @@
 """What would this training plan cost on that cluster for my data?
 
-``run`` simulates a study and returns its results as columns, ``check`` lists what is wrong with one. A study is a
-dictionary with the keys of a study file, the path of such a file, or YAML text (a string with a line break in it).
+``run`` simulates a study, ``tune`` looks for the mesh and the plan that run it best, ``replay`` runs its plans over a
+long trace; each returns its results as columns. ``check`` lists what is wrong with a study. A study is a dictionary
+with the keys of a study file, the path of such a file, or YAML text (a string with a line break in it).
 
     import hdpsim
 
     result = hdpsim.run("configs/studies/tiny.yaml", overrides={"data.steps": 2})
     columns = result.columns()
     print(dict(zip(columns["plan"], columns["tokens_per_s"])))
+
+    tuning = hdpsim.tune("configs/studies/tune.yaml", out="tuned")
+    print(tuning.columns()["choices"][0], hdpsim.run(tuning.best).columns()["mfu"])
+
+    replay = hdpsim.replay("configs/studies/replay.yaml", trace="lengths.csv")
+    print(max(replay.columns()["step_time_s"]))
 """
 
 from __future__ import annotations
@@ -23,7 +30,10 @@ from . import _native
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Bug", "Column", "InputError", "MachineError", "Problem", "Result", "Study", "check", "run"]
+__all__ = [
+    "Bug", "Column", "InputError", "MachineError", "Problem", "Replay", "Result", "Study", "Tuning", "check", "replay",
+    "run", "tune",
+]
 __version__ = _native.version
 
 #: A dictionary, a path, or YAML text.
@@ -63,11 +73,29 @@ class Bug(RuntimeError):
     """A check of the simulator itself has failed."""
 
 
-class Result:
-    """The runs of a study: every plan at every point of its sweep."""
+class _Answer:
+    """What all results have in common."""
 
-    def __init__(self, native: _native.Result) -> None:
+    def __init__(self, native: Any) -> None:
         self._native = native
+
+    def json(self) -> str:
+        """The text that the command prints with --format json."""
+        return self._native.json()
+
+    @property
+    def study(self) -> str:
+        """The resolved study, as YAML: it gives the same results again."""
+        return self._native.study
+
+    def __str__(self) -> str:
+        return self._native.table()
+
+
+class Result(_Answer):
+    """The runs of a study: every plan at every point of its sweep. ``json`` is result.json, schema hdpsim.result/1."""
+
+    _native: _native.Result
 
     def columns(self, table: str = "runs") -> dict[str, Column]:
         """A table by columns, which have the names and the order of the program's CSV files.
@@ -80,35 +108,71 @@ class Result:
 
     def frame(self, table: str = "runs") -> pandas.DataFrame:
         """The same as a pandas DataFrame. ImportError without pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("frame() needs pandas, which is not here: columns() has the same as lists") from error
-        return pandas.DataFrame(self.columns(table))
+        return _frame(self.columns(table))
 
     def page(self, path: str | os.PathLike) -> None:
         """Writes the report page, one HTML file. A step of every run is simulated once more for it."""
         self._native.page(os.fspath(path))
-
-    def json(self) -> str:
-        """The text of result.json, schema hdpsim.result/1."""
-        return self._native.json()
-
-    @property
-    def study(self) -> str:
-        """The resolved study, as YAML: it gives the same results again."""
-        return self._native.study
 
     @property
     def notes(self) -> list[str]:
         """What the program would have said beside the results: steps beyond the profile's measurements, for example."""
         return self._native.notes
 
-    def __str__(self) -> str:
-        return self._native.table()
-
     def __repr__(self) -> str:
         return f"<hdpsim.Result of {len(self.columns()['plan'])} runs>"
+
+
+class Tuning(_Answer):
+    """What a search for the best mesh and plan came to. ``json`` is tune.json, schema hdpsim.tuning/1."""
+
+    _native: _native.Tuning
+
+    def columns(self) -> dict[str, Column]:
+        """The candidates, best first, those that cannot run at the end: the columns of candidates.csv.
+
+        ``choices`` is what the candidate sets, ``fate`` how far it came (finished, slower, bounded, infeasible, with
+        the ``reason``), ``ratio`` its step time to that of the best. Times are seconds, ``_gb`` are 1e9 bytes; what is
+        not known of a candidate is None.
+        """
+        return self._native.columns()
+
+    def frame(self) -> pandas.DataFrame:
+        """The same as a pandas DataFrame. ImportError without pandas."""
+        return _frame(self.columns())
+
+    @property
+    def best(self) -> str:
+        """A complete study with the best candidate as its only plan, as YAML: ``run(tuning.best)`` simulates it."""
+        return self._native.best
+
+    def __repr__(self) -> str:
+        return f"<hdpsim.Tuning of {len(self.columns()['rank'])} candidates>"
+
+
+class Replay(_Answer):
+    """The plans of a study over a long trace. ``json`` is replay.json, schema hdpsim.replay/1."""
+
+    _native: _native.Replay
+
+    def columns(self, table: str = "steps") -> dict[str, Column]:
+        """A table by columns, which have the names and the order of the program's CSV files.
+
+        ``steps`` has a row a step and plan, ``windows`` one a window of steps and plan. Times are seconds, lengths
+        tokens, ``_gb`` are 1e9 bytes. ValueError for another name.
+        """
+        return self._native.columns(table)
+
+    def frame(self, table: str = "steps") -> pandas.DataFrame:
+        """The same as a pandas DataFrame. ImportError without pandas."""
+        return _frame(self.columns(table))
+
+    def page(self, path: str | os.PathLike) -> None:
+        """Writes replay.html: step times and lengths over the steps as charts."""
+        self._native.page(os.fspath(path))
+
+    def __repr__(self) -> str:
+        return f"<hdpsim.Replay of {len(self.columns()['step'])} steps>"
 
 
 def run(
@@ -132,13 +196,57 @@ def run(
     InputError if the study is wrong, MachineError if the machine refuses. Other threads of Python go on; Ctrl-C ends it
     between two steps.
     """
-    if resume and out is None:
-        raise InputError("error: resume needs the folder of out, where runs are kept")
-    threads = (os.cpu_count() or 1) if jobs is None else jobs
-    if threads < 1:
-        raise ValueError(f"jobs is {jobs}, it must be at least 1")
-    source = _source(study, overrides, without)
-    return Result(_native.run(source, threads, "" if out is None else os.fspath(out), resume, progress))
+    return Result(_native.run(_source(study, overrides, without), _options("runs", jobs, out, resume, progress)))
+
+
+def tune(
+    study: Study,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Tuning:
+    """Looks for the mesh and the plan that run the work of a study best, as ``hdpsim tune`` does.
+
+    ``tune`` in the study names the space, the objective and a price. ``out`` is a folder for the files of the program;
+    ``resume`` then goes on with what an earlier search has simulated there. ``progress`` is called with the number of
+    simulations done and the most that there can be. All else is as of ``run``.
+    """
+    return Tuning(_native.tune(_source(study, overrides, ()), _options("candidates", jobs, out, resume, progress)))
+
+
+def replay(
+    study: Study,
+    *,
+    trace: str | os.PathLike | None = None,
+    column: str | None = None,
+    plans: Sequence[str] = (),
+    steps: int | None = None,
+    point: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Replay:
+    """Runs the plans of a study over a long trace of lengths, step by step, as ``hdpsim replay`` does.
+
+    ``trace`` is a file of lengths instead of the study's, in any format that the program reads, and ``column`` the
+    column or columns in it. ``plans`` names those of the study's plans that run, by default all. ``steps`` is by
+    default one pass through ``trace``, otherwise the study's ``data.steps``. ``point`` chooses one of a study that has
+    a sweep, counted from 0. ``out`` is a folder for the files of the program; ``resume`` then goes on after the last
+    step there, and with more ``steps`` makes the replay longer. The result holds every step. All else is as of ``run``.
+    """
+    for name, count, least in (("steps", steps, 1), ("point", point, 0)):
+        if count is not None and count < least:
+            raise ValueError(f"{name} is {count}, it must be at least {least}")
+    choice = _native.ReplayChoice(
+        "" if trace is None else os.fspath(trace), column or "", list(plans), steps or 0, -1 if point is None else point
+    )
+    options = _options("steps", jobs, out, resume, progress)
+    return Replay(_native.replay(_source(study, overrides, ()), choice, options))
 
 
 def check(
@@ -150,6 +258,29 @@ def check(
     except InputError as error:
         return error.problems
     return []
+
+
+def _options(
+    kept: str,
+    jobs: int | None,
+    out: str | os.PathLike | None,
+    resume: bool,
+    progress: Callable[[int, int], object] | None,
+) -> _native.RunOptions:
+    if resume and out is None:
+        raise InputError(f"error: resume needs the folder of out, where {kept} are kept")
+    threads = (os.cpu_count() or 1) if jobs is None else jobs
+    if threads < 1:
+        raise ValueError(f"jobs is {jobs}, it must be at least 1")
+    return _native.RunOptions(threads, "" if out is None else os.fspath(out), resume, progress)
+
+
+def _frame(columns: dict[str, Column]) -> pandas.DataFrame:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("frame() needs pandas, which is not here: columns() has the same as lists") from error
+    return pandas.DataFrame(columns)
 
 
 def _source(study: Study, overrides: Mapping[str, Any] | None, without: Sequence[str]) -> _native.StudySource:

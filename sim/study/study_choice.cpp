@@ -1,10 +1,10 @@
-#include "sim/app/study_choice.h"
+#include "sim/study/study_choice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace hdpsim::app {
+namespace hdpsim {
 
 std::size_t chosen_plan(const Study& study, const std::string& name) {
   std::vector<std::string> names;
@@ -21,4 +21,4 @@ const StudyPoint& chosen_point(const Study& study, std::int64_t point) {
   throw InputError(fmt::format("there is no point {}: the study has {}, counted from 0", point, study.points.size()));
 }
 
-}  // namespace hdpsim::app
+}  // namespace hdpsim

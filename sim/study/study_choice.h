@@ -5,7 +5,7 @@
 
 #include "sim/study/study.h"
 
-namespace hdpsim::app {
+namespace hdpsim {
 
 /// The plan of a study that --plan names; the only one, if it names none. InputError if there is no such plan, or
 /// several to choose from.
@@ -14,4 +14,4 @@ namespace hdpsim::app {
 /// The point of a study that --point names, counted from 0. InputError if there is none.
 [[nodiscard]] const StudyPoint& chosen_point(const Study& study, std::int64_t point);
 
-}  // namespace hdpsim::app
+}  // namespace hdpsim
