@@ -123,7 +123,9 @@ TEST_CASE("to first order a resampled family says what a new simulation says", "
     double sum = 0;
     for (std::size_t family = 0; family < cost_families; ++family) {
       const double factor = 1.08;
-      const auto world = point.make_world(static_cast<CostFamily>(family), factor);
+      FamilyFactors factors;
+      factors[static_cast<CostFamily>(family)] = factor;
+      const auto world = point.make_world(factors);
       double seconds = 0;
       double nominal = 0;
       for (std::int64_t step = 0; step < 2; ++step) {
