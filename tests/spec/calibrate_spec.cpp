@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -46,21 +44,17 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
 
 TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
   const Workplace here;
-  const std::vector<std::string> arguments = {"calibrate", "--backend", "cpu",    "--time-limit",
-                                              "6s",        "--out",     "it.yaml"};
+  const std::string calibrate = "calibrate --backend cpu --time-limit 6s --out it.yaml";
   const fs::path samples = here.folder() / "it.samples.jsonl";
-  Background calibration(here, arguments);
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (line_count(text_of_file(samples)) < 5 && std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  Background calibration(here, calibrate);
+  wait_until([&] { return line_count(text_of_file(samples)) >= 5; });
   calibration.send(SIGINT);
   REQUIRE(calibration.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "it.yaml"));
   const std::string kept = text_of_file(samples);
   CHECK(line_count(kept) >= 5);
 
-  const Outcome resumed = here.hdpsim("calibrate --backend cpu --time-limit 6s --out it.yaml --resume");
+  const Outcome resumed = here.hdpsim(calibrate + " --resume");
   CAPTURE(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(fs::exists(here.folder() / "it.yaml"));

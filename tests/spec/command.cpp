@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
+#include "sim/base/random.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {
@@ -51,16 +53,14 @@ Outcome Workplace::hdpsim(const std::string& arguments, const std::string& befor
   return {exit_code(status), text_of_file(folder_ / ".stdout"), text_of_file(folder_ / ".stderr")};
 }
 
-Background::Background(const Workplace& workplace, const std::vector<std::string>& arguments) : process_(fork()) {
+Background::Background(const Workplace& workplace, const std::string& arguments) : process_(fork()) {
   if (process_ < 0) throw std::runtime_error("cannot fork");
   if (process_ > 0) return;
-  std::vector<char*> argv = {const_cast<char*>(HDPSIM_BINARY)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  const bool ready = chdir(workplace.folder().c_str()) == 0 && std::freopen("/dev/null", "w", stdout) != nullptr &&
-                     std::freopen("/dev/null", "w", stderr) != nullptr;
-  if (ready) execv(HDPSIM_BINARY, argv.data());
-  std::abort();  // the program is not there
+  // The shell becomes hdpsim, so its number stays.
+  const std::string command =
+      fmt::format("cd '{}' && exec '{}' {} >/dev/null 2>&1", workplace.folder().string(), HDPSIM_BINARY, arguments);
+  execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  std::abort();  // there is no shell
 }
 
 void Background::send(int signal) const {
@@ -71,6 +71,29 @@ int Background::wait() {
   int status = 0;
   waitpid(process_, &status, 0);
   return exit_code(status);
+}
+
+void wait_until(const std::function<bool()>& holds) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!holds() && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+void run_through_kills(const Workplace& here, const std::string& arguments, const std::string& begun,
+                       const Kills& kills) {
+  CAPTURE(kills.seed);
+  RandomStream random(kills.seed, "kills");
+  const auto command = [&] { return arguments + (fs::exists(here.folder() / begun) ? " --resume" : ""); };
+  int killed = 0;
+  for (int attempt = 0; attempt < kills.times; ++attempt) {
+    Background run(here, fmt::format("{} --jobs {}", command(), attempt % 2 == 0 ? 1 : 3));
+    std::this_thread::sleep_for(kills.from + std::chrono::milliseconds(random.below((kills.to - kills.from).count())));
+    run.send(SIGKILL);
+    killed += run.wait() == 128 + SIGKILL ? 1 : 0;
+  }
+  CHECK(killed > 0);
+  REQUIRE(here.hdpsim(command()).code == 0);
 }
 
 std::string mpirun(const std::string& options) {

@@ -2,8 +2,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,10 +39,10 @@ class Workplace {
   fs::path folder_;
 };
 
-/// hdpsim in the background, its output thrown away.
+/// hdpsim in the background, its arguments as a shell would read them, its output thrown away.
 class Background {
  public:
-  Background(const Workplace& workplace, const std::vector<std::string>& arguments);
+  Background(const Workplace& workplace, const std::string& arguments);
   void send(int signal) const;
   /// The exit code, as in Outcome.
   int wait();
@@ -48,6 +50,21 @@ class Background {
  private:
   pid_t process_ = 0;
 };
+
+/// Waits until something holds, a minute at most.
+void wait_until(const std::function<bool()>& holds);
+
+/// When a run is killed: so many times, each so long after its start, evenly drawn.
+struct Kills {
+  int times = 6;
+  std::uint64_t seed = 0;
+  std::chrono::milliseconds from{};
+  std::chrono::milliseconds to{};
+};
+/// Kills `hdpsim ARGUMENTS` again and again, of one job and of three in turn, and lets it run to its end then. It goes
+/// on with --resume wherever the file `begun` is there. Checks that some run was killed and that the last one is well.
+void run_through_kills(const Workplace& here, const std::string& arguments, const std::string& begun,
+                       const Kills& kills);
 
 /// mpirun with these options, such as "-n 3", and those that it needs here: root in a container, and more processes
 /// than cores.

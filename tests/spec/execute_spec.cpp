@@ -273,12 +273,8 @@ TEST_CASE("bytes of text are learned from", "[execute]") {
 
 TEST_CASE("a run that is told to stop ends after its step, its files whole", "[execute]") {
   const RealWorkplace here;
-  Background run(here, {"execute", "small.yaml", "--plan", "static", "--steps", "100000", "--out", "out"});
-  const fs::path first = here.folder() / "out" / "measured-0.jsonl";
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!fs::exists(first) && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  Background run(here, "execute small.yaml --plan static --steps 100000 --out out");
+  wait_until([&] { return fs::exists(here.folder() / "out/measured-0.jsonl"); });
   run.send(SIGTERM);
   CHECK(run.wait() == 128 + SIGTERM);
   const std::vector<std::string> files = files_in(here.folder() / "out");
@@ -303,20 +299,14 @@ std::int64_t last_step(const std::string& out) {
 
 TEST_CASE("a run that is killed again and again goes on from its last checkpoint, to the bit", "[execute]") {
   const FastWorkplace here;
-  const std::vector<std::string> endless = {"execute", "fast.yaml",          "--steps", "100000", "--checkpoint",
-                                            "kept",    "--checkpoint-every", "1"};
+  const std::string endless = "execute fast.yaml --steps 100000 --checkpoint kept --checkpoint-every 1";
   const fs::path kept = here.folder() / "kept";
   std::mt19937 random(7);
   for (int kill = 0; kill < 100; ++kill) {
-    std::vector<std::string> arguments = endless;
-    if (fs::exists(kept)) arguments.emplace_back("--resume");
     const std::string before = here.read("kept");
-    Background run(here, arguments);
+    Background run(here, fs::exists(kept) ? endless + " --resume" : endless);
     // At any point of a step, once there is something new to go on from.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (here.read("kept") == before && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    wait_until([&] { return here.read("kept") != before; });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     run.send(SIGKILL);
     REQUIRE(run.wait() == 128 + SIGKILL);

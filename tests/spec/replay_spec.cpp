@@ -6,12 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "sim/base/random.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr char short_replay[] = "replay configs/studies/tiny.yaml --point 1 --steps 24 --set replay.window=5";
 constexpr const char* files[] = {"steps.csv", "windows.csv", "replay.json", "replay.html", "study.yaml"};
@@ -53,23 +54,7 @@ TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[r
   const Workplace here;
   const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  const std::uint64_t seed = 20260102;
-  CAPTURE(seed);
-  RandomStream random(seed, "kills");
-  int killed = 0;
-  for (int attempt = 0; attempt < 6; ++attempt) {
-    std::vector<std::string> arguments = {
-        "replay", "configs/studies/tiny.yaml", "--point", "1",     "--steps", "150",
-        "--set",  "replay.window=20",          "--out",   "parts", "--jobs",  attempt % 2 == 0 ? "1" : "3"};
-    if (fs::exists(here.folder() / "parts/identity")) arguments.emplace_back("--resume");
-    Background replay(here, arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.below(150)));
-    replay.send(SIGKILL);
-    killed += replay.wait() == 128 + SIGKILL ? 1 : 0;
-  }
-  CHECK(killed > 0);
-  const bool begun = fs::exists(here.folder() / "parts/identity");
-  REQUIRE(here.hdpsim(longer + (begun ? " --out parts --resume" : " --out parts")).code == 0);
+  run_through_kills(here, longer + " --out parts", "parts/identity", {.seed = 20260102, .from = 20ms, .to = 170ms});
   check_same_files(here, "whole", "parts");
   CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
 }
@@ -162,8 +147,8 @@ TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
 
 TEST_CASE("Ctrl-C ends a replay, which then goes on", "[replay]") {
   const Workplace here;
-  Background replay(here, {"replay", "configs/studies/replay.yaml", "--out", "out", "--jobs", "2"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  Background replay(here, "replay configs/studies/replay.yaml --out out --jobs 2");
+  std::this_thread::sleep_for(500ms);
   replay.send(SIGINT);
   CHECK(replay.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "out/replay.json"));

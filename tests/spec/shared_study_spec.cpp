@@ -1,15 +1,12 @@
 #include <fmt/format.h>
 
-#include <csignal>
-#include <thread>
-
-#include "sim/base/random.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {
 namespace {
 
+using namespace std::chrono_literals;
 using Catch::Contains;
 
 constexpr int points = 60;
@@ -129,19 +126,8 @@ TEST_CASE("validation under mpirun predicts the same", "[validate][mpi]") {
 
 TEST_CASE("a study that is killed at any moment goes on to the same bytes", "[study]") {
   const ManyPoints here;
-  const std::uint64_t seed = 20261121;
-  CAPTURE(seed);
-  RandomStream random(seed, "kills");
-  int killed = 0;
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    Background study(here,
-                     {"study", "many.yaml", "--out", "shared", "--resume", "--jobs", attempt % 2 == 0 ? "1" : "3"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.below(300)));
-    study.send(SIGKILL);
-    killed += study.wait() == 128 + SIGKILL ? 1 : 0;
-  }
-  CHECK(killed > 0);
-  REQUIRE(here.hdpsim("study many.yaml --out shared --resume").code == 0);
+  run_through_kills(here, "study many.yaml --out shared", "shared",
+                    {.times = 8, .seed = 20261121, .from = 20ms, .to = 320ms});
   here.check_same_as_whole("shared");
 }
 

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -204,12 +202,9 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
       "name: long\ncluster: {preset: a100-rail-3tier, gpus: 8}\nmodel: {preset: llama-7b}\nprofile: a100-published\n"
       "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 1}\nmesh: {tp: 2}\n"
       "plans: [static, hdp-balance]\nsweep: {data.steps: [1, 1000000]}\n");
-  Background study(here, {"study", "long.yaml", "--out", "results", "--jobs", "2"});
+  Background study(here, "study long.yaml --out results --jobs 2");
   const fs::path runs = here.folder() / "results/runs";
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while ((!fs::exists(runs) || files_in(runs).size() < 2) && std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  wait_until([&] { return fs::exists(runs) && files_in(runs).size() >= 2; });
   study.send(SIGTERM);
   CHECK(study.wait() == 128 + SIGTERM);
   CHECK(files_in(here.folder() / "results").empty());

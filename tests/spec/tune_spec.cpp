@@ -1,17 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "sim/base/random.h"
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim::spec {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr char short_tuning[] = "tune configs/studies/tune.yaml --set data.steps=2";
 
@@ -39,23 +37,8 @@ TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[t
   const Workplace here;
   const std::string longer = "tune configs/studies/tune.yaml --set data.steps=8";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  const std::uint64_t seed = 20260310;
-  CAPTURE(seed);
-  RandomStream random(seed, "kills");
-  int killed = 0;
-  const auto begun = [&] { return fs::exists(here.folder() / "parts/search.jsonl.part"); };
-  for (int attempt = 0; attempt < 6; ++attempt) {
-    std::vector<std::string> arguments = {
-        "tune",   "configs/studies/tune.yaml", "--set", "data.steps=8", "--out", "parts",
-        "--jobs", attempt % 2 == 0 ? "1" : "3"};
-    if (begun()) arguments.emplace_back("--resume");
-    Background tuning(here, arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 + random.below(300)));
-    tuning.send(SIGKILL);
-    killed += tuning.wait() == 128 + SIGKILL ? 1 : 0;
-  }
-  CHECK(killed > 0);
-  REQUIRE(here.hdpsim(longer + (begun() ? " --out parts --resume" : " --out parts")).code == 0);
+  run_through_kills(here, longer + " --out parts", "parts/search.jsonl.part",
+                    {.seed = 20260310, .from = 100ms, .to = 400ms});
   check_same_results(here, "whole", "parts");
 }
 
