@@ -14,6 +14,8 @@
 
 namespace hdpsim::test {
 
+inline constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
+
 /// Round numbers to derive times by hand: a product or a memory-bound part takes what its constructor says, attention
 /// one picosecond a (query, key) pair forward and two backward.
 class HandCosts final : public CostModel {

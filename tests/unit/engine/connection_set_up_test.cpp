@@ -7,13 +7,13 @@
 namespace hdpsim {
 namespace {
 
+using test::all_grains;
 using test::HandCosts;
 using test::HandMachine;
 using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 constexpr Duration contact = 20_ms;
 constexpr Duration base = 500_ms;
 constexpr Duration per_rank = 30_ms;

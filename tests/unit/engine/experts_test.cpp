@@ -8,6 +8,7 @@
 namespace hdpsim {
 namespace {
 
+using test::all_grains;
 using test::HandCosts;
 using test::HandMachine;
 using test::one_device_nodes;
@@ -62,8 +63,6 @@ Duration attention_forward(std::int64_t tokens) {
 Duration wave(std::int64_t tokens) {
   return linear + exchanges + layers * 3 * attention_forward(tokens);
 }
-
-constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 
 TEST_CASE("a rank without a micro-batch computes its experts for the other and waits for the rest", "[experts]") {
   const Plan plan = in_expert_waves(plan_of(2, layers, {{{0}, 1000}}), 2, 0);

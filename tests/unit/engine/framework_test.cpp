@@ -8,13 +8,13 @@
 namespace hdpsim {
 namespace {
 
+using test::all_grains;
 using test::HandCosts;
 using test::HandMachine;
 using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 constexpr std::int64_t layers = 5;
 
 // Two ranks, so many micro-batches of one token each: attention takes one picosecond forward and two backward.

@@ -7,13 +7,13 @@
 namespace hdpsim {
 namespace {
 
+using test::all_grains;
 using test::HandMachine;
 using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 using Groups = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
 
-constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 constexpr std::int64_t tokens = 512;
 constexpr std::int64_t vocabulary = 1000;
 

@@ -6,6 +6,7 @@
 namespace hdpsim {
 namespace {
 
+using test::all_grains;
 using test::HandCosts;
 using test::HandMachine;
 using test::one_device_nodes;
@@ -25,8 +26,6 @@ Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Gra
 Duration linear_time(std::int64_t layers, Duration per_gemm) {
   return per_gemm * (layers * (4 + 8) + 3);
 }
-
-constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 
 TEST_CASE("one rank alone takes its kernels' time", "[engine]") {
   constexpr std::int64_t layers = 3;

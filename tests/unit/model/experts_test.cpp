@@ -5,19 +5,12 @@
 #include <string>
 
 #include "sim/model/memory.h"
-#include "sim/model/model_config.h"
-#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
 
 namespace hdpsim {
 namespace {
 
-Transformer preset(const std::string& name) {
-  Diagnostics diagnostics;
-  const auto model = load_model_preset(name, std::string(HDPSIM_SOURCE_DIR) + "/configs/models", {}, diagnostics);
-  INFO(diagnostics.text());
-  REQUIRE(model.has_value());
-  return *model;
-}
+using test::preset;
 
 // Hidden size 64; 4 experts of inner width 32, 2 of which a token takes.
 Transformer small_mixture(std::int64_t experts = 4, std::int64_t per_token = 2) {

@@ -7,20 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "sim/model/model_config.h"
 #include "sim/model/work.h"
-#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
 
 namespace hdpsim {
 namespace {
 
-Transformer preset(const std::string& name) {
-  Diagnostics diagnostics;
-  const auto model = load_model_preset(name, std::string(HDPSIM_SOURCE_DIR) + "/configs/models", {}, diagnostics);
-  INFO(diagnostics.text());
-  REQUIRE(model.has_value());
-  return *model;
-}
+using test::preset;
 
 double gib(Bytes bytes) {
   return static_cast<double>(bytes.count()) / (1024.0 * 1024 * 1024);

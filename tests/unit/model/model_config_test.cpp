@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
 
 namespace hdpsim {
 namespace {
@@ -30,12 +30,9 @@ TEST_CASE("every preset loads without a problem", "[model]") {
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
   for (const std::string& name : names) {
-    Diagnostics diagnostics;
-    const auto model = load_model_preset(name, presets, {}, diagnostics);
-    INFO(diagnostics.text());
-    REQUIRE(model.has_value());
-    CHECK(model->name == name);
-    CHECK(model->heads % model->kv_heads == 0);
+    const Transformer model = test::preset(name);
+    CHECK(model.name == name);
+    CHECK(model.heads % model.kv_heads == 0);
   }
 }
 

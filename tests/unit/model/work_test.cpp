@@ -3,19 +3,12 @@
 #include <numeric>
 #include <string>
 
-#include "sim/model/model_config.h"
-#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
 
 namespace hdpsim {
 namespace {
 
-Transformer preset(const std::string& name) {
-  Diagnostics diagnostics;
-  const auto model = load_model_preset(name, std::string(HDPSIM_SOURCE_DIR) + "/configs/models", {}, diagnostics);
-  INFO(diagnostics.text());
-  REQUIRE(model.has_value());
-  return *model;
-}
+using test::preset;
 
 double flops(const LinearPart& part) {
   return std::accumulate(part.gemms.begin(), part.gemms.end(), 0.0, [](double sum, const Gemm& gemm) {

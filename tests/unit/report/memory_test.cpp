@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/model/model_config.h"
-#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
 
 namespace hdpsim {
 namespace {
@@ -108,12 +107,10 @@ TEST_CASE("offload and recomputation free what ByteScale published, within 10 % 
   // ByteScale (arXiv 2502.21231), offload of 64K tokens of LLaMA-7B, in GB by offload ratio, and full recomputation.
   // The mesh is not published; tp 8 is read from the slope. What else was in those 59 GB is not known, so only what is
   // saved is predicted.
-  Diagnostics diagnostics;
-  const auto llama = load_model_preset("llama-7b", HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics);
-  REQUIRE(llama);
+  const Transformer llama = test::preset("llama-7b");
   const auto predicted = [&](double ratio, Recompute recompute) {
     const Plan plan = plan_with(1, {micro_batch(65'536, 0, 1, ratio)});
-    MemorySetting at{.model = *llama, .mesh = {.hdp = 1, .tp = 8, .pp = 1}};
+    MemorySetting at{.model = llama, .mesh = {.hdp = 1, .tp = 8, .pp = 1}};
     at.rules.activations.recompute = recompute;
     return PlanMemory(plan, at).use().device.gigabytes();
   };
