@@ -26,6 +26,20 @@ mesh: {tp: 2}
 plans: [static, hdp-naive]
 )";
 
+/// Every problem that reading finds, as `line:column: message`, without the file.
+template <class Read>
+std::vector<std::string> problems_of(const Read& read) {
+  std::vector<std::string> found;
+  try {
+    read();
+  } catch (const InputError& error) {
+    for (const Diagnostic& problem : error.diagnostics().sorted()) {
+      found.push_back(fmt::format("{}:{}: {}", problem.position.line, problem.position.column, problem.message));
+    }
+  }
+  return found;
+}
+
 /// A study file that is gone after the test.
 class StudyFile {
  public:
@@ -39,17 +53,8 @@ class StudyFile {
     Catalog catalog(HDPSIM_SOURCE_DIR);
     return load_study(path(), overrides, catalog);
   }
-  /// Every problem as `line:column: message`, without the file.
   [[nodiscard]] std::vector<std::string> problems(const std::vector<std::string>& overrides = {}) const {
-    std::vector<std::string> found;
-    try {
-      (void)load(overrides);
-    } catch (const InputError& error) {
-      for (const Diagnostic& problem : error.diagnostics().sorted()) {
-        found.push_back(fmt::format("{}:{}: {}", problem.position.line, problem.position.column, problem.message));
-      }
-    }
-    return found;
+    return problems_of([&] { (void)load(overrides); });
   }
 
  private:

@@ -28,15 +28,7 @@ rows:
 std::vector<std::string> problems_of(const std::string& text) {
   const StudyFile file(text);
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  std::vector<std::string> found;
-  try {
-    (void)load_validation(file.path(), catalog);
-  } catch (const InputError& error) {
-    for (const Diagnostic& problem : error.diagnostics().sorted()) {
-      found.push_back(fmt::format("{}:{}: {}", problem.position.line, problem.position.column, problem.message));
-    }
-  }
-  return found;
+  return test::problems_of([&] { (void)load_validation(file.path(), catalog); });
 }
 
 TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of as many GPUs", "[validation]") {

@@ -1,10 +1,10 @@
 #include "kernels/reference/attention.h"
 
 #include <cmath>
-#include <functional>
 
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"
+#include "tests/unit/kernels/reference/central_differences.h"
 
 using namespace hdpsim::kernels;
 using namespace hdpsim::kernels::reference;
@@ -45,21 +45,6 @@ struct Problem {
   }
 };
 
-/// The gradient of `objective` by central differences.
-std::vector<double> differences(std::vector<double>& of, const std::function<double()>& objective) {
-  constexpr double step = 1e-5;
-  std::vector<double> gradient;
-  for (double& value : of) {
-    const double before = value;
-    value = before + step;
-    const double above = objective();
-    value = before - step;
-    gradient.push_back((above - objective()) / (2 * step));
-    value = before;
-  }
-  return gradient;
-}
-
 /// The scores' softmax written out once more, for one head of one full block: P [queries, keys].
 std::vector<std::vector<double>> probabilities(const Problem& problem) {
   const AttentionBlock& block = problem.blocks[0];
@@ -94,9 +79,9 @@ TEST_CASE("gradients of attention are the finite differences of its output", "[a
       Problem problem(shared, queries, keys, mask);
       const AttentionGradients gradients = problem.gradients();
       const auto objective = [&] { return problem.objective(); };
-      CHECK(relative_error(gradients.d_q, differences(problem.q, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_k, differences(problem.k, objective), 1) <= 1e-8);
-      CHECK(relative_error(gradients.d_v, differences(problem.v, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_q, central_differences(problem.q, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_k, central_differences(problem.k, objective), 1) <= 1e-8);
+      CHECK(relative_error(gradients.d_v, central_differences(problem.v, objective), 1) <= 1e-8);
     }
   }
 }

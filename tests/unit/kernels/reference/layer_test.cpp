@@ -1,11 +1,11 @@
 #include "kernels/reference/layer.h"
 
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include "tests/support/catch.h"
 #include "tests/support/kernels.h"
+#include "tests/unit/kernels/reference/central_differences.h"
 
 using namespace hdpsim::kernels;
 using namespace hdpsim::kernels::reference;
@@ -19,21 +19,6 @@ std::vector<double> tensor(std::uint64_t seed, std::size_t rows, std::size_t wid
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
-
-/// The gradient of `objective` by central differences.
-std::vector<double> differences(std::vector<double>& of, const std::function<double()>& objective) {
-  constexpr double step = 1e-5;
-  std::vector<double> gradient;
-  for (double& value : of) {
-    const double before = value;
-    value = before + step;
-    const double above = objective();
-    value = before - step;
-    gradient.push_back((above - objective()) / (2 * step));
-    value = before;
-  }
-  return gradient;
 }
 
 }  // namespace
@@ -52,8 +37,8 @@ TEST_CASE("RMSNorm gives rows whose root mean square is the weight's, and the gr
   const auto d_y = tensor(3, 3, 5);
   const auto objective = [&] { return dot(rms_norm_forward(x, weight, 0.1).y, d_y); };
   const auto gradients = rms_norm_backward(x, weight, rms_norm_forward(x, weight, 0.1).inverse_rms, d_y);
-  CHECK(relative_error(gradients.d_x, differences(x, objective)) <= 1e-8);
-  CHECK(relative_error(gradients.d_weight, differences(weight, objective)) <= 1e-8);
+  CHECK(relative_error(gradients.d_x, central_differences(x, objective)) <= 1e-8);
+  CHECK(relative_error(gradients.d_weight, central_differences(weight, objective)) <= 1e-8);
 }
 
 TEST_CASE("RoPE keeps lengths, makes products depend on the distance alone, and turns back", "[layer]") {
@@ -76,7 +61,7 @@ TEST_CASE("gradients of SwiGLU are its finite differences", "[layer]") {
   auto gate_up = tensor(6, 2, 6);
   const auto d_y = tensor(7, 2, 3);
   const auto objective = [&] { return dot(swiglu_forward(gate_up, 3), d_y); };
-  CHECK(relative_error(swiglu_backward(gate_up, d_y, 3), differences(gate_up, objective)) <= 1e-8);
+  CHECK(relative_error(swiglu_backward(gate_up, d_y, 3), central_differences(gate_up, objective)) <= 1e-8);
   CHECK(swiglu_forward(std::vector<double>{0, 1, 5, 3}, 2)[1] == Approx(3 / (1 + std::exp(-1.0))).epsilon(1e-14));
 }
 
@@ -100,7 +85,7 @@ TEST_CASE("cross-entropy: uniform logits cost log n; gradients are differences a
     const CrossEntropyResult moved = cross_entropy(logits, targets, 0.5);
     return 0.5 * (moved.loss[0] + moved.loss[1] + moved.loss[2]);
   };
-  CHECK(relative_error(result.d_logits, differences(logits, objective)) <= 1e-8);
+  CHECK(relative_error(result.d_logits, central_differences(logits, objective)) <= 1e-8);
   for (std::size_t token = 0; token < 3; ++token) {
     const double sum = std::accumulate(result.d_logits.begin() + static_cast<std::ptrdiff_t>(token * 4),
                                        result.d_logits.begin() + static_cast<std::ptrdiff_t>(token * 4 + 4), 0.0);
