@@ -7,8 +7,7 @@
 /// The instructions of Hopper (kernels/cuda/device/hopper.cuh) for the emulator, as late as their rules allow:
 ///
 /// - boxes of the copy engine land when somebody waits for them and could go on otherwise; NaN lies there until then;
-/// - products of a warpgroup read shared memory and write their registers when they are waited for, each warp for
-/// itself.
+/// - products of a warpgroup read shared memory and write their registers when each of its warps waits for them.
 ///   Registers that were touched in between end the launch, and so do products that no fence precedes;
 /// - what was stored for the async proxy is in shared memory when fence_async() has been called;
 /// - boxes that are added are read from shared memory when that is waited for.

@@ -342,16 +342,21 @@ TEST_CASE("portable backward: the deterministic one gives the same bits whatever
   }
 }
 
+// Four query heads of two key-value heads, rows without gaps, no memory.
+AttentionBackward packed_rows() {
+  return {.heads = heads_of(4, 2, 64),
+          .blocks = {},
+          .q = {nullptr, 256},
+          .k = {nullptr, 128},
+          .v = {nullptr, 128},
+          .d_o = {nullptr, 256},
+          .d_q = {nullptr, 256},
+          .d_k = {nullptr, 128},
+          .d_v = {nullptr, 128}};
+}
+
 TEST_CASE("portable backward refuses rows that its copies and additions cannot take", "[attention]") {
-  AttentionBackward op{.heads = heads_of(4, 2, 64),
-                       .blocks = {},
-                       .q = {nullptr, 256},
-                       .k = {nullptr, 128},
-                       .v = {nullptr, 128},
-                       .d_o = {nullptr, 256},
-                       .d_q = {nullptr, 256},
-                       .d_k = {nullptr, 128},
-                       .d_v = {nullptr, 128}};
+  AttentionBackward op = packed_rows();
   CHECK(portable::backward_arguments(op, 2).heads_per_part == 1);
   op.d_v.stride = 129;
   CHECK_THROWS_WITH(portable::backward_arguments(op, 1), "attention: rows of d_v must begin at multiples of 8 bytes");
@@ -360,15 +365,7 @@ TEST_CASE("portable backward refuses rows that its copies and additions cannot t
 }
 
 TEST_CASE("Hopper backward refuses a query gradient whose rows the copy engine cannot add to", "[attention]") {
-  AttentionBackward op{.heads = heads_of(4, 2, 64),
-                       .blocks = {},
-                       .q = {nullptr, 256},
-                       .k = {nullptr, 128},
-                       .v = {nullptr, 128},
-                       .d_o = {nullptr, 256},
-                       .d_q = {nullptr, 256},
-                       .d_k = {nullptr, 128},
-                       .d_v = {nullptr, 128}};
+  AttentionBackward op = packed_rows();
   const auto arguments = [&] {
     return hopper::backward_arguments<hopper::BackwardShape<64>>(op, {}, 2, emulator::tensor_map);
   };

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What the units of the emulated Hopper say to each other. Every thread belongs to one block at a time, whose state the
+/// units keep.
+namespace hdpsim::emulator {
+
+inline constexpr std::size_t chunk_bytes = 16;  ///< What a swizzle moves as one.
+
+/// A chunk of shared memory where the swizzle of 128 bytes puts it.
+[[nodiscard]] unsigned char* swizzled_chunk(std::uint32_t address);
+
+/// Now and then, lets the other threads have many turns. Whether is the same for all lanes, unless they have diverged.
+void linger();
+
+/// Barriers, boxes and stores of the async proxy.
+namespace copy_engine {
+
+/// Eager: everything happens at once, and not as late as it may.
+void begin_block(bool eager);
+/// Failure where this thread leaves something under way.
+void end_thread();
+/// Failure where the block does.
+void end_block();
+
+}  // namespace copy_engine
+
+/// Products of warpgroups.
+namespace tensor_cores {
+
+void begin_block();
+/// Failure where this thread leaves something under way.
+void end_thread();
+
+}  // namespace tensor_cores
+}  // namespace hdpsim::emulator
