@@ -2,30 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "kernels/spec/error.h"
 
 namespace hdpsim::kernels::cuda {
 
 LocalWorld::LocalWorld(std::vector<Queues*> queues, std::chrono::milliseconds limit)
-    : limit_(limit), ranks_(queues.size()), waiting_ends_(queues.size() * queues.size()) {
+    : limit_(limit), ranks_(queues.size()), matching_(queues.size()) {
   for (std::size_t rank = 0; rank < queues.size(); ++rank) ranks_[rank].queues = queues[rank];
-}
-
-// The message that the other end has started first, or a new one.
-LocalWorld::MessagePointer LocalWorld::match(int from, int to, bool sending) {
-  auto& waiting = waiting_ends_[static_cast<std::size_t>(from) * ranks_.size() + static_cast<std::size_t>(to)];
-  if (!waiting.empty() && waiting.front()->sent.has_value() != sending) {
-    MessagePointer message = std::move(waiting.front());
-    waiting.pop_front();
-    return message;
-  }
-  auto message = std::make_shared<Message>();
-  message->from = from;
-  message->to = to;
-  waiting.push_back(message);
-  return message;
 }
 
 // Queues the copy if both ends are there.
@@ -56,14 +39,14 @@ Ticket LocalWorld::start(int rank, std::span<const Send> sends, std::span<const 
   const Ticket ticket = self.next_ticket++;
   auto& messages = self.exchanges[ticket];
   for (const Send& send : sends) {
-    const MessagePointer& message = messages.emplace_back(match(rank, send.peer, true));
+    const MessagePointer& message = messages.emplace_back(matching_.match(rank, send.peer, true));
     message->sent = send.bytes;
     message->source = send.data;
     message->sender_ready = ready;
     started(*message);
   }
   for (const Receive& receive : receives) {
-    const MessagePointer& message = messages.emplace_back(match(receive.peer, rank, false));
+    const MessagePointer& message = messages.emplace_back(matching_.match(receive.peer, rank, false));
     message->received = receive.bytes;
     message->target = receive.data;
     message->receiver_ready = ready;
@@ -124,9 +107,7 @@ std::vector<Event> LocalWorld::leave(int rank) {
 // Messages that only this rank has started end; those that only others have become hopeless.
 void LocalWorld::remove(int rank) {
   at(rank).here = false;
-  for (auto& waiting : waiting_ends_) {
-    std::erase_if(waiting, [&](const MessagePointer& message) { return message->from == rank || message->to == rank; });
-  }
+  matching_.forget(rank);
   for (Rank& other : ranks_) other.changed.notify_all();
 }
 

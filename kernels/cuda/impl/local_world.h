@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "kernels/cuda/impl/queues.h"
 #include "kernels/transport/impl/describe.h"
+#include "kernels/transport/impl/matching.h"
 #include "kernels/transport/transport.h"
 
 namespace hdpsim::kernels::cuda {
@@ -62,7 +62,6 @@ class LocalWorld {
 
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
-  MessagePointer match(int from, int to, bool sending);
   void started(Message& message);
   void require_here(int rank) const;
   [[nodiscard]] bool hopeless(const Message& message) const;
@@ -74,8 +73,7 @@ class LocalWorld {
   const std::chrono::milliseconds limit_;
   std::mutex mutex_;
   std::vector<Rank> ranks_;
-  // For each ordered pair of ranks, the messages that one of the two has started: all sends or all receives.
-  std::vector<std::deque<MessagePointer>> waiting_ends_;
+  Matching<Message> matching_;
 };
 
 }  // namespace hdpsim::kernels::cuda

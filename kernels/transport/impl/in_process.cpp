@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "kernels/transport/impl/describe.h"
+#include "kernels/transport/impl/matching.h"
 #include "kernels/transport/message_transport.h"
 
 namespace hdpsim::kernels {
@@ -45,7 +45,7 @@ using MessagePointer = std::shared_ptr<Message>;
 class World {
  public:
   World(int ranks, std::chrono::milliseconds limit)
-      : limit_(limit), ranks_(static_cast<std::size_t>(ranks)), waiting_ends_(ranks_.size() * ranks_.size()) {}
+      : limit_(limit), ranks_(static_cast<std::size_t>(ranks)), matching_(ranks_.size()) {}
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
 
@@ -72,7 +72,6 @@ class World {
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  MessagePointer match(int from, int to, bool sending);
   void moved(const Message& message);
   bool move_piece(Lock& lock, int rank);
   [[nodiscard]] const Message* first_incomplete(int rank) const;
@@ -84,8 +83,7 @@ class World {
   const std::chrono::milliseconds limit_;
   std::mutex mutex_;
   std::vector<Rank> ranks_;
-  // For each ordered pair of ranks, the messages that one of the two has started: all sends or all receives.
-  std::vector<std::deque<MessagePointer>> waiting_ends_;
+  Matching<Message> matching_;
 };
 
 // The lock is held for less time than a thread takes to wake up.
@@ -101,21 +99,6 @@ World::Lock World::acquire() {
   Lock lock(mutex_, std::defer_lock);
   acquire(lock);
   return lock;
-}
-
-// The message that the other end has started first, or a new one.
-MessagePointer World::match(int from, int to, bool sending) {
-  auto& waiting = waiting_ends_[static_cast<std::size_t>(from) * ranks_.size() + static_cast<std::size_t>(to)];
-  if (!waiting.empty() && waiting.front()->sent.has_value() != sending) {
-    MessagePointer message = std::move(waiting.front());
-    waiting.pop_front();
-    return message;
-  }
-  auto message = std::make_shared<Message>();
-  message->from = from;
-  message->to = to;
-  waiting.push_back(message);
-  return message;
 }
 
 // Tells both ends of a message.
@@ -136,13 +119,13 @@ Ticket World::start(int rank, std::span<const Send> sends, std::span<const Recei
   const Ticket ticket = self.next_ticket++;
   auto& messages = self.exchanges[ticket];
   for (const Send& send : sends) {
-    MessagePointer message = match(rank, send.peer, true);
+    MessagePointer message = matching_.match(rank, send.peer, true);
     message->sent = send.bytes;
     message->source = static_cast<const std::byte*>(send.data);
     moved(*messages.emplace_back(std::move(message)));
   }
   for (const Receive& receive : receives) {
-    MessagePointer message = match(receive.peer, rank, false);
+    MessagePointer message = matching_.match(receive.peer, rank, false);
     message->received = receive.bytes;
     message->target = static_cast<std::byte*>(receive.data);
     moved(*messages.emplace_back(std::move(message)));
