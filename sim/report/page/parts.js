@@ -22,7 +22,9 @@ const short_seconds = (value) => seconds(value).replace(/\.0+ /, " ");
 const short = (value) => scaled(value, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
 const percent = (share) => (100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0) + "%";
 const ratio = (value) => value.toFixed(2) + "×";
-const short_ratio = (value) => digits(value, 2).replace(/\.0+$/, "") + "×";
+// Of an axis: 0.5, 1, 1.5 and not 0.50, 1.0, 1.5.
+const plain = (value) => String(Number(digits(value)));
+const short_ratio = (value) => plain(value) + "×";
 const tokens = (count) => {
   for (const [size, unit] of [[2 ** 20, "Mi"], [2 ** 10, "Ki"]]) {
     if (count >= size && count % size === 0) return count / size + unit;
@@ -91,6 +93,8 @@ function draw(place, label, height, option) {
 const chart_of = (section) => part(section).querySelector(".chart");
 const grid = (more = {}) => ({left: 4, right: 28, top: 48, bottom: 4, outerBoundsMode: "same", ...more});
 const legend = (more = {}) => ({top: 0, left: 0, itemWidth: 14, itemHeight: 10, type: "scroll", ...more});
+// Of a few entries: goes on in a second line instead of on a second page, which paper does not turn.
+const whole_legend = () => legend({type: "plain", itemGap: 8});
 const axis_name = (name) => ({name, nameLocation: "middle", nameGap: 28, nameTextStyle: {color: "#57606a"}});
 const tooltip = (formatter, more = {}) => ({renderMode: "richText", confine: true, formatter, ...more});
 const value_axis = (name, form) => ({type: "value", ...axis_name(name), axisLabel: {formatter: form}});

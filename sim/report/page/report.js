@@ -80,11 +80,14 @@ function draw_stacked(place, label, items, name_of, parts, axis) {
   const series = parts.map(({name, color, value}) => ({
     type: "bar", name, color, stack: "all", barCategoryGap: "25%", data: items.map(value),
   }));
-  if (axis.limit !== undefined && series.length > 0) series[0].markLine = limit_line({xAxis: axis.limit}, axis.exact);
+  if (axis.limit !== undefined && series.length > 0) {
+    const at_the_top = {position: "start", distance: 4};  // rows are counted downwards
+    series[0].markLine = limit_line({xAxis: axis.limit}, axis.exact, at_the_top);
+  }
   const exact = axis.exact ?? axis.form;
   const text = ({seriesName, value, dataIndex}) => `${rows[dataIndex]}\n${seriesName}: ${exact(value)}`;
-  draw(place, label, 90 + items.length * (items.length > 60 ? 14 : 22), {
-    grid: grid(), legend: legend(), tooltip: tooltip(text),
+  draw(place, label, 98 + items.length * (items.length > 60 ? 14 : 22), {
+    grid: grid({top: 56}), legend: whole_legend(), tooltip: tooltip(text),
     xAxis: {...value_axis(axis.name, axis.form), max: axis.max},
     yAxis: {type: "category", inverse: true, data: rows, axisTick: {show: false},
             axisLabel: {width: 260, overflow: "truncate"}},
@@ -92,9 +95,9 @@ function draw_stacked(place, label, items, name_of, parts, axis) {
   });
 }
 
-const limit_line = (at, form) => ({
+const limit_line = (at, form, place) => ({
   silent: true, symbol: "none", lineStyle: {color: "#b3261e", type: "solid", width: 1.5},
-  label: {formatter: ({value}) => form(value) + " limit", color: "#b3261e", position: "insideEndTop"}, data: [at],
+  label: {formatter: ({value}) => `limit of a device: ${form(value)}`, color: "#b3261e", ...place}, data: [at],
 });
 
 // With the median between them where it is one of means.
@@ -172,8 +175,8 @@ function show_results() {
                             element("th", {scope: "colgroup", colSpan: columns.length}, title));
     return [...(data.points.length > 1 ? [heading] : []), ...runs.map((run) => row(run, best))];
   });
-  part("results-table").append(table(`${plural(data.runs.length, "run")}; the fastest plan of a point is bold`, columns,
-                                     rows), activity_legend());
+  part("results-table").append(activity_legend(), table(
+    `${plural(data.runs.length, "run")}; the fastest plan of a point is bold`, columns, rows));
 }
 
 function show_speedup() {
@@ -451,7 +454,7 @@ function show_memory(run) {
   const parts = used.map(({name, i}) => ({name, color: memory_colors[i % memory_colors.length],
                                           value: ({memory}) => memory.parts[i]}));
   draw_stacked(part("memory-parts"), "The fullest device by use, a bar a plan", runs, ({plan}) => plan, parts,
-               {name: "memory of the fullest device, GB", form: (value) => digits(value), exact: gigabytes,
+               {name: "memory of the fullest device, GB", form: plain, exact: gigabytes,
                 limit: device_limit,
                 max: above(Math.max(device_limit, ...runs.map(({memory}) => memory.device)))});
   show_memory_over_time(run, ranks, device_limit, step);
@@ -486,14 +489,14 @@ function show_memory_over_time(run, ranks, limit, step) {
     return [line(rank, samples, 1, {color, lineStyle: {width: 1.5}}),
             ...(host ? [line(rank, samples, 2, {color, lineStyle: {width: 1, type: "dashed"}})] : [])];
   });
-  series[0].markLine = limit_line({yAxis: limit}, gigabytes);
+  series[0].markLine = limit_line({yAxis: limit}, gigabytes, {position: "insideEndTop"});
   draw(place, `Memory of ${ranks.length} ranks over one step`, 300, {
     grid: grid(), legend: legend(),
     tooltip: tooltip(({seriesName, data: [at, bytes]}) => `${seriesName}, ${seconds(at)}\n${gigabytes(bytes)}`),
     xAxis: {...value_axis("time since the start of the step", short_seconds), min: 0, max: ranks[0].samples.at(-1)[0]},
     yAxis: {type: "value", name: "GB", nameTextStyle: {align: "left"},
             max: (value) => above(Math.max(limit, value.max)),
-            axisLabel: {formatter: (value) => digits(value)}},
+            axisLabel: {formatter: plain}},
     series,
   });
 }
@@ -534,7 +537,7 @@ function show_groups(run) {
     tooltip: tooltip(({seriesName, dataIndex, value}) =>
       `${seriesName}, groups of ${size_name(dataIndex)}\n${percent(value)} of the tokens`),
     xAxis: {type: "category", ...axis_name("ranks in the group"), data: classes.map(size_name),
-            axisTick: {show: false}},
+            axisTick: {show: false}, axisLabel: {interval: 0, hideOverlap: true}},
     yAxis: {type: "value", axisLabel: {formatter: percent}},
     series: runs.map((each) => ({type: "bar", name: each.plan, color: plan_color(each.plan), barGap: "10%",
                                  data: classes.map((index) => share(each, index))})),
@@ -571,20 +574,21 @@ function show_lengths(run) {
   if (!lengths) return hide("lengths");
   part("lengths-note").textContent = `${lengths.count.toLocaleString("en")} sequences of all ${run.steps} steps, ` +
     `${short(lengths.tokens)} tokens; mean ${short(lengths.mean)}, longest ${tokens(lengths.max)}.`;
+  const shares = lengths.shares.filter(([above], i) => i === 0 || above < lengths.max);
   const kinds = [["sequences", 1, "#b9c0c8"], ["tokens", 2, "#6aa9e0"], ["sum of squares", 3, "#1c5fae"]];
   draw(chart_of("lengths"), "Share of sequences, tokens and squared lengths above powers of two", 280, {
     grid: grid(), legend: legend(),
     tooltip: tooltip(({seriesName, name, value}) => `above ${name} tokens\n${percent(value)} of the ${seriesName}`),
     xAxis: {type: "category", ...axis_name("in sequences longer than"), axisTick: {show: false},
-            data: lengths.shares.map(([above]) => tokens(above))},
+            data: shares.map(([above]) => tokens(above))},
     yAxis: {type: "value", max: 1, axisLabel: {formatter: percent}},
     series: kinds.map(([name, column, color]) => ({type: "bar", name, color, barGap: "5%",
-                                                   data: lengths.shares.map((row) => row[column])})),
+                                                   data: shares.map((row) => row[column])})),
   });
   const small = (share) => share > 0 && share < 0.001 ? "<0.1%" : (100 * share).toFixed(1) + "%";
   show_figures("lengths",
     table("Shares above a length", [{title: "above"}, ...kinds.map(([title]) => ({title}))],
-          lengths.shares.map(([above, ...shares]) => [tokens(above), ...shares.map(small)])),
+          shares.map(([above, ...parts]) => [tokens(above), ...parts.map(small)])),
     table("Percentiles", [{title: "percent"}, {title: "tokens"}],
           lengths.percentiles.map(([share, length]) => [String(share), length.toLocaleString("en")])));
 }
@@ -656,8 +660,9 @@ function follow_the_width() {
     cancelAnimationFrame(pending);
     if (!matchMedia("print").matches) pending = requestAnimationFrame(() => resize());
   });
-  window.addEventListener("beforeprint", () => resize({width: print_width}));
-  window.addEventListener("afterprint", () => resize({width: "auto"}));
+  const offer_zoom = (show) => charts.get(chart_of("timeline"))?.setOption({dataZoom: [{show}]});
+  window.addEventListener("beforeprint", () => { offer_zoom(false); resize({width: print_width}); });
+  window.addEventListener("afterprint", () => { offer_zoom(true); resize({width: "auto"}); });
 }
 
 part("no-charts").hidden = has_charts;
