@@ -35,7 +35,7 @@ CollectivePlanner::CollectivePlanner(const ClusterLinks& links) : links_(links),
 CollectivePlan CollectivePlanner::plan(CollectiveKind kind, CollectiveAlgorithm algorithm,
                                        std::span<const DeviceId> devices, PlanGrain grain) {
   const MembersByNode members(links_.cluster(), devices);
-  PlanBuilder builder(links_, grain, flows_);
+  CollectivePlanBuilder builder(links_, grain, flows_);
   const bool reduces_all = kind == CollectiveKind::all_reduce;
   const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   switch (algorithm) {

@@ -153,6 +153,16 @@ file sim/app/a.cpp 'std::jthread progress;'
 file sim/plan/a.cpp 'std::this_thread::yield();'
 expect "threads of a study and of the application"
 
+# --- one name, one type
+file sim/model/a.h 'namespace hdpsim {' 'struct Part {' '};' '}  // namespace hdpsim'
+file sim/plan/a.cpp 'namespace hdpsim {' 'class Part final' '    : public Whole {' '};' '}  // namespace hdpsim'
+expect "two types of one name" "sim/plan/a.cpp:2: hdpsim::Part is defined in sim/model/a.h, too: to the linker they are one type"
+file sim/model/a.h 'namespace hdpsim {' 'struct Part;' 'struct Part {' '};' 'struct Part::Inner {' '};' '}  // namespace hdpsim'
+file sim/plan/a.cpp 'namespace hdpsim {' 'namespace {' 'struct Part {' '};' '}  // namespace' '}  // namespace hdpsim' \
+  'namespace hdpsim::plan {' 'enum class Part {' '};' '}  // namespace hdpsim::plan'
+file tests/unit/a.cpp 'namespace hdpsim {' 'struct Part {' '};' '}  // namespace hdpsim'
+expect "types of one name in namespaces of their own"
+
 mkdir -p "$tree/sim/base"
 printf '%s\n' '// Units.' '#pragma once' >"$tree/sim/base/a.h"
 expect "a header that starts with something else" "sim/base/a.h:1: a header starts with #pragma once"

@@ -56,7 +56,7 @@ class Kernel {
     }
   }
 
-  [[nodiscard]] Candidate candidate(const Form& form) const {
+  [[nodiscard]] CandidateFit candidate(const Form& form) const {
     const Equations all = equations(form);
     const auto predict = [all](const Indices& known, const Indices& asked) {
       const std::vector<double> coefficients =
@@ -154,7 +154,7 @@ AttentionFit fit_attention(const std::vector<AttentionTiming>& samples, const Ci
                            std::uint64_t seed) {
   const Kernel kernel(samples, device);
   const std::vector<Form> all = forms(device.multiprocessors, samples.size());
-  std::vector<Candidate> candidates;
+  std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
   for (const Form& form : all) candidates.push_back(kernel.candidate(form));
   std::vector<double> seconds;

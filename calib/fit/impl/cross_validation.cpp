@@ -80,7 +80,8 @@ Indices inner_indices(std::size_t count) {
   return {indices.begin() + 1, indices.end() - 1};
 }
 
-Predictions predictions_of(const Candidate& candidate, std::size_t samples, const Indices& held, std::uint64_t seed) {
+Predictions predictions_of(const CandidateFit& candidate, std::size_t samples, const Indices& held,
+                           std::uint64_t seed) {
   const std::size_t folds = held.size() <= leave_one_out_up_to ? held.size() : usual_folds;
   const Indices order = shuffled(held, seed);
   const Indices all = all_indices(samples);
@@ -109,11 +110,11 @@ std::size_t best_of(const std::vector<Predictions>& candidates, const std::vecto
   return best;
 }
 
-Choice choose(const std::vector<Candidate>& candidates, const std::vector<double>& seconds, const Indices& held,
+Choice choose(const std::vector<CandidateFit>& candidates, const std::vector<double>& seconds, const Indices& held,
               std::uint64_t seed) {
   std::vector<Predictions> predictions;
   predictions.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) {
+  for (const CandidateFit& candidate : candidates) {
     predictions.push_back(predictions_of(candidate, seconds.size(), held, seed));
   }
   const std::size_t best = best_of(predictions, seconds, held);

@@ -13,7 +13,7 @@ namespace hdpsim::calib {
 using Indices = std::vector<std::size_t>;
 
 /// One way to explain samples: fitted to some of them, it predicts others, in seconds.
-struct Candidate {
+struct CandidateFit {
   std::string form;
   std::function<std::vector<double>(const Indices& known, const Indices& asked)> predict;
 };
@@ -27,7 +27,7 @@ struct Predictions {
 };
 
 /// `held` are the samples that are dealt; all others are always known, and their held_out means nothing.
-[[nodiscard]] Predictions predictions_of(const Candidate& candidate, std::size_t samples, const Indices& held,
+[[nodiscard]] Predictions predictions_of(const CandidateFit& candidate, std::size_t samples, const Indices& held,
                                          std::uint64_t seed);
 
 /// The candidate that predicts the samples `of` best when it has not seen them: with the least root mean square of
@@ -41,7 +41,7 @@ struct Choice {
   std::size_t candidate = 0;
   Predictions predictions;
 };
-[[nodiscard]] Choice choose(const std::vector<Candidate>& candidates, const std::vector<double>& seconds,
+[[nodiscard]] Choice choose(const std::vector<CandidateFit>& candidates, const std::vector<double>& seconds,
                             const Indices& held, std::uint64_t seed);
 
 /// Errors of predictions of the samples `of`.

@@ -40,7 +40,7 @@ class Products {
     return seconds;
   }
 
-  [[nodiscard]] Candidate candidate(const Form& form) const {
+  [[nodiscard]] CandidateFit candidate(const Form& form) const {
     const auto predict = [this, form](const Indices& known, const Indices& asked) {
       GemmTable part = table_;
       part.by_shape = selected(table_.by_shape, known);
@@ -103,7 +103,7 @@ std::vector<Form> forms() {
 GemmFit fit_gemm(const GemmTable& table, std::int64_t multiprocessors, std::uint64_t seed) {
   const Products products(table, multiprocessors);
   const std::vector<Form> all = forms();
-  std::vector<Candidate> candidates;
+  std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
   for (const Form& form : all) candidates.push_back(products.candidate(form));
   const std::vector<double> seconds = products.seconds();

@@ -109,7 +109,7 @@ Curves curves_of(const Samples& samples, Range range, const Form& form) {
   return curves;
 }
 
-Candidate candidate(const Samples& samples, const Form& form) {
+CandidateFit candidate(const Samples& samples, const Form& form) {
   const Range range = range_of(samples);
   const auto predict = [&samples, form, range](const Indices& known, const Indices& asked) {
     const Curves curves = curves_of(selected(samples, known), range, form);

@@ -138,7 +138,7 @@ MessageFit fitted(const Transfers& messages, const Form& form) {
   return fit;
 }
 
-Candidate candidate(const Transfers& messages, const Form& form) {
+CandidateFit candidate(const Transfers& messages, const Form& form) {
   const auto predict = [&messages, form](const Indices& known, const Indices& asked) {
     std::vector<double> predictions;
     if (known.empty()) return std::vector<double>(asked.size(), 0);
@@ -166,7 +166,7 @@ MessageFit fit_messages(const std::vector<MessageSample>& samples, std::uint64_t
                    [](const MessageSample& a, const MessageSample& b) { return a.bytes < b.bytes; });
   const Transfers messages = transfers_of(by_size);
   const std::vector<Form> all = forms();
-  std::vector<Candidate> candidates;
+  std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
   for (const Form& form : all) candidates.push_back(candidate(messages, form));
   const Indices held = inner_indices(by_size.size());

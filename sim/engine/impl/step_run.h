@@ -6,7 +6,7 @@
 
 #include "sim/engine/event_queue.h"
 #include "sim/engine/impl/job_port.h"
-#include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/schedule_progress.h"
 #include "sim/engine/impl/stage_messages.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/simulator.h"
@@ -41,7 +41,7 @@ class StepRun {
   /// The share of the bytes of its ring that a pass has sent; 1 for one that does not run.
   [[nodiscard]] virtual double share_sent(PassId id) const = 0;
 
-  [[nodiscard]] const Progress& progress() const { return progress_; }
+  [[nodiscard]] const ScheduleProgress& progress() const { return progress_; }
   [[nodiscard]] const Program& program() const { return program_; }
   /// By worker: when it ended its last pass.
   [[nodiscard]] const std::vector<Instant>& finished() const { return free_since_; }
@@ -67,7 +67,7 @@ class StepRun {
   JobQueue& queue_;
   JobFlows& flows_;
   std::vector<Bytes>& link_bytes_;
-  Progress progress_;
+  ScheduleProgress progress_;
   std::vector<Instant> free_since_;  ///< By worker: when it ended its last pass, or stood before the next one.
   std::vector<MicroBatchInterval> intervals_;  ///< By pass.
   Timeline timeline_;

@@ -1,21 +1,24 @@
 #pragma once
 
 #include "sim/network/collective_plan.h"
+#include "sim/network/impl/collective_plan_builder.h"
 #include "sim/network/impl/members_by_node.h"
-#include "sim/network/impl/plan_builder.h"
 
 namespace hdpsim {
 
 // The algorithms of plan_collective, a file each. Kinds that an algorithm does not have are refused (checked).
 
-[[nodiscard]] CollectivePlan plan_ring(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_hierarchical(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_tree(PlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_nvls(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_nvls_tree(PlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_pat(PlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> devices);
+[[nodiscard]] CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind,
+                                       const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_hierarchical(CollectivePlanBuilder builder, CollectiveKind kind,
+                                               const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind,
+                                       const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_pat(CollectivePlanBuilder builder, const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_all_to_all(CollectivePlanBuilder builder, const MembersByNode& members);
+[[nodiscard]] CollectivePlan plan_send_recv(CollectivePlanBuilder builder, std::span<const DeviceId> devices);
 
 /// The parent of a node in the first or the second of two binary trees over `nodes` nodes; of a root, the node itself.
 /// A leaf of the first is none of the second but where a tree has less than two levels.

@@ -11,7 +11,7 @@ namespace {
 /// of the sending node.
 class AllToAll {
  public:
-  AllToAll(PlanBuilder& builder, const MembersByNode& members) : builder_(builder), members_(members) {
+  AllToAll(CollectivePlanBuilder& builder, const MembersByNode& members) : builder_(builder), members_(members) {
     for (std::size_t node = 0; node < members.nodes(); ++node) {
       if (holders_.size() < members.of(node).size()) holders_.resize(members.of(node).size());
       for (std::size_t place = 0; place < members.of(node).size(); ++place) ++holders_[place];
@@ -70,7 +70,7 @@ class AllToAll {
     }
   }
 
-  PlanBuilder& builder_;
+  CollectivePlanBuilder& builder_;
   const MembersByNode& members_;
   std::vector<std::size_t> holders_;  ///< By place: nodes that have a member there.
   std::vector<DeviceId> plane_;
@@ -113,7 +113,7 @@ std::vector<Message> hops_of(const ClusterSpec& cluster, std::span<const Message
 
 }  // namespace
 
-CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_all_to_all(CollectivePlanBuilder builder, const MembersByNode& members) {
   AllToAll exchange(builder, members);
   exchange.add();
   const std::size_t several = members.nodes() > 1 ? 1 : 0;
@@ -122,7 +122,7 @@ CollectivePlan plan_all_to_all(PlanBuilder builder, const MembersByNode& members
                         {.inside = inside, .between = several});
 }
 
-CollectivePlan plan_send_recv(PlanBuilder builder, std::span<const DeviceId> devices) {
+CollectivePlan plan_send_recv(CollectivePlanBuilder builder, std::span<const DeviceId> devices) {
   const ClusterSpec& cluster = builder.links().cluster();
   const bool stays = std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
     return cluster.node_of(device) == cluster.node_of(devices.front());
@@ -139,7 +139,7 @@ CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message>
   double largest = 0;
   for (const Message& hop : hops) largest = std::max(largest, hop.bytes);
   std::vector<double> flows(links.count());
-  PlanBuilder builder(links, grain, flows);
+  CollectivePlanBuilder builder(links, grain, flows);
   for (const Message& hop : hops) {
     builder.send(hop.from, hop.to, hop.bytes / largest);
     builder.end_part();

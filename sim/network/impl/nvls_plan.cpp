@@ -6,7 +6,7 @@
 namespace hdpsim {
 namespace {
 
-CollectivePlan in_one_node(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+CollectivePlan in_one_node(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
   const auto devices = static_cast<double>(members.devices());
   // all_gather: each sends its 1/g once, the switch copies; reduce_scatter the other way; all_reduce both.
   const double shard = 1 / devices;
@@ -21,7 +21,7 @@ CollectivePlan in_one_node(PlanBuilder builder, CollectiveKind kind, const Membe
 
 // The links between the ports of all nodes and that of the first, each once: switches add up on the way to it, and copy
 // on the way back.
-void add_switch_tree(PlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
+void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
   std::vector<LinkId> used;
   const DeviceId root = members.port(0, nic);
   for (std::size_t node = 1; node < members.nodes(); ++node) {
@@ -37,7 +37,7 @@ void add_switch_tree(PlanBuilder& builder, const MembersByNode& members, std::si
 
 }  // namespace
 
-CollectivePlan plan_nvls(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
   if (members.nodes() == 1) {
     HDPSIM_CHECK(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
                      kind == CollectiveKind::reduce_scatter,

@@ -7,7 +7,7 @@ namespace hdpsim {
 
 // Every device is the root of a binomial tree of its own part. A device at distance d of a root has the part from the
 // one at d less its lowest bit, so a hop over 2^k is made by every d below n whose lowest bit is 2^k: one of 2^(k+1).
-CollectivePlan plan_pat(PlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_pat(CollectivePlanBuilder builder, const MembersByNode& members) {
   HDPSIM_CHECK(members.has_one_each(), "{} devices on {} nodes: PAT is for one a node", members.devices(),
                members.nodes());
   const std::size_t n = members.nodes();

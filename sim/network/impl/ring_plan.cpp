@@ -18,7 +18,7 @@ struct RingRange {
 class Rings {
  public:
   /// `ports`: places in a node, one a ring and ascending. `root`: place in the first node into which nothing goes.
-  Rings(PlanBuilder& builder, const MembersByNode& members, bool has_nic_ports, std::size_t root)
+  Rings(CollectivePlanBuilder& builder, const MembersByNode& members, bool has_nic_ports, std::size_t root)
       : builder_(builder), members_(members), has_nic_ports_(has_nic_ports), root_(root) {}
 
   [[nodiscard]] std::size_t count() const { return has_nic_ports_ ? members_.nics() : members_.of(0).size(); }
@@ -58,14 +58,14 @@ class Rings {
     }
   }
 
-  PlanBuilder& builder_;
+  CollectivePlanBuilder& builder_;
   const MembersByNode& members_;
   bool has_nic_ports_;
   std::size_t root_;
   std::vector<double> into_;
 };
 
-void add_all(Rings& rings, PlanBuilder& builder, double inside) {
+void add_all(Rings& rings, CollectivePlanBuilder& builder, double inside) {
   if (builder.grain() == PlanGrain::whole) {
     rings.add({0, rings.count()}, inside);
     return;
@@ -77,7 +77,7 @@ void add_all(Rings& rings, PlanBuilder& builder, double inside) {
 }
 
 // Without ports: the ring closes inside the node.
-void add_ring_of_a_node(PlanBuilder& builder, std::span<const DeviceId> members, bool is_broadcast) {
+void add_ring_of_a_node(CollectivePlanBuilder& builder, std::span<const DeviceId> members, bool is_broadcast) {
   for (std::size_t from = 0; from < members.size(); ++from) {
     const std::size_t to = (from + 1) % members.size();
     if (to != 0 || !is_broadcast) builder.send(members[from], members[to]);
@@ -90,7 +90,7 @@ double share_that_moves(std::size_t members) {
 
 }  // namespace
 
-CollectivePlan plan_ring(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
   HDPSIM_CHECK(kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv, "no ring does {}",
                collective_name(kind));
   const bool is_broadcast = kind == CollectiveKind::broadcast;
@@ -109,7 +109,7 @@ CollectivePlan plan_ring(PlanBuilder builder, CollectiveKind kind, const Members
                         {.inside = passes * (members.devices() - nodes), .between = passes * (nodes - 1)});
 }
 
-CollectivePlan plan_hierarchical(PlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+CollectivePlan plan_hierarchical(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
   HDPSIM_CHECK(kind != CollectiveKind::broadcast, "there is no hierarchical broadcast");
   if (!members.is_even()) return plan_ring(std::move(builder), kind, members);
   const std::size_t in_node = members.of(0).size();

@@ -14,13 +14,13 @@ std::size_t first_tree_parent(std::size_t node, std::size_t nodes) {
   return above < nodes ? above : node ^ bit;
 }
 
-void add_both_ways(PlanBuilder& builder, DeviceId one, DeviceId other, double flows) {
+void add_both_ways(CollectivePlanBuilder& builder, DeviceId one, DeviceId other, double flows) {
   builder.send(one, other, flows);
   builder.send(other, one, flows);
 }
 
 // The chain of each port goes from it through all others, in cyclic order: it uses every hop but that into the port.
-void add_chains(PlanBuilder& builder, std::span<const DeviceId> members, std::span<const std::uint32_t> ports,
+void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> members, std::span<const std::uint32_t> ports,
                 double flows) {
   if (members.size() == 1) return;
   for (std::size_t to = 0; to < members.size(); ++to) {
@@ -34,7 +34,7 @@ void add_chains(PlanBuilder& builder, std::span<const DeviceId> members, std::sp
 /// The trees between nodes of all NICs. `inside(node, ports, trees)` adds what so many trees of these ports do in a
 /// node.
 template <class Inside>
-void add_trees(PlanBuilder& builder, const MembersByNode& members, const Inside& inside) {
+void add_trees(CollectivePlanBuilder& builder, const MembersByNode& members, const Inside& inside) {
   const bool in_parts = builder.grain() == PlanGrain::parts;
   for (std::size_t node = 0; !in_parts && node < members.nodes(); ++node) inside(node, members.ports(node), 2);
   for (std::size_t nic = 0; nic < members.nics(); ++nic) {
@@ -61,7 +61,7 @@ std::size_t tree_parent(std::size_t node, std::size_t nodes, bool second) {
   return (first_tree_parent((node + nodes - 1) % nodes, nodes) + 1) % nodes;          // shifted by one
 }
 
-CollectivePlan plan_tree(PlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& members) {
   if (members.nodes() == 1) {
     add_chains(builder, members.of(0), std::array<std::uint32_t, 1>{0}, 1);
     return builder.finish(1, {.inside = 2 * (members.devices() - 1)});
@@ -76,7 +76,7 @@ CollectivePlan plan_tree(PlanBuilder builder, const MembersByNode& members) {
 }
 
 // A device sends its data for the switch to add up and receives the sum; 1/g of either is its own part of the work.
-CollectivePlan plan_nvls_tree(PlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const MembersByNode& members) {
   add_trees(builder, members, [&](std::size_t node, std::span<const std::uint32_t> ports, int trees) {
     const double own = 1 + 1 / static_cast<double>(members.of(node).size());
     const double flows = own * trees * static_cast<double>(ports.size());

@@ -32,7 +32,7 @@ TEST_CASE("the ends of a range of sizes stay known", "[fit]") {
   CHECK(inner_indices(3) == Indices{0, 1, 2});
 }
 
-Candidate polynomial(const std::vector<double>& x, const std::vector<double>& seconds, int terms) {
+CandidateFit polynomial(const std::vector<double>& x, const std::vector<double>& seconds, int terms) {
   return {"", [=](const Indices& known, const Indices& asked) {
             const auto features = [&](std::size_t i) {
               std::vector<double> powers = {1};
@@ -56,7 +56,7 @@ TEST_CASE("the form of the law is chosen, not the richest that fits it as well",
     x.push_back(i);
     seconds.push_back(measured(2.0 + 3.0 * i).median_s);
   }
-  std::vector<Candidate> candidates;
+  std::vector<CandidateFit> candidates;
   for (const int terms : {1, 2, 3, 4}) candidates.push_back(polynomial(x, seconds, terms));
   const Indices all = all_indices(x.size());
   const Choice choice = choose(candidates, seconds, all, 1);

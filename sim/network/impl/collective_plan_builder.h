@@ -13,10 +13,10 @@ struct Steps {
 };
 
 /// Collects the flows of a plan part by part. Sums are kept by link: nothing is stored per message.
-class PlanBuilder {
+class CollectivePlanBuilder {
  public:
   /// `flows`: a zero for each link, and so again when the plan is finished.
-  PlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows);
+  CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows);
 
   /// Flows over the route from one device to another.
   void send(DeviceId from, DeviceId to, double flows = 1);

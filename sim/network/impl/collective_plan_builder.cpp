@@ -1,4 +1,4 @@
-#include "sim/network/impl/plan_builder.h"
+#include "sim/network/impl/collective_plan_builder.h"
 
 #include <algorithm>
 
@@ -6,15 +6,15 @@
 
 namespace hdpsim {
 
-PlanBuilder::PlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows)
+CollectivePlanBuilder::CollectivePlanBuilder(const ClusterLinks& links, PlanGrain grain, std::vector<double>& flows)
     : links_(links), grain_(grain), flows_(flows) {}
 
-void PlanBuilder::send(DeviceId from, DeviceId to, double flows) {
+void CollectivePlanBuilder::send(DeviceId from, DeviceId to, double flows) {
   const Route route = watch(from, to);
   for (const LinkId link : route.binding_links()) load(link, flows);
 }
 
-Route PlanBuilder::watch(DeviceId from, DeviceId to) {
+Route CollectivePlanBuilder::watch(DeviceId from, DeviceId to) {
   const Route route = links_.route(from, to);
   const bool stays = links_.cluster().node_of(from) == links_.cluster().node_of(to);
   Duration& longest = stays ? inside_ : between_;
@@ -22,7 +22,7 @@ Route PlanBuilder::watch(DeviceId from, DeviceId to) {
   return route;
 }
 
-void PlanBuilder::pass_nvswitch(std::span<const DeviceId> members, double out, double in) {
+void CollectivePlanBuilder::pass_nvswitch(std::span<const DeviceId> members, double out, double in) {
   HDPSIM_CHECK(links_.cluster().has_nvlink() && members.size() > 1, "an NVSwitch of {} devices", members.size());
   for (std::size_t place = 0; place < members.size(); ++place) {
     const Route to_next = watch(members[place], members[(place + 1) % members.size()]);
@@ -31,13 +31,13 @@ void PlanBuilder::pass_nvswitch(std::span<const DeviceId> members, double out, d
   }
 }
 
-void PlanBuilder::load(LinkId link, double flows) {
+void CollectivePlanBuilder::load(LinkId link, double flows) {
   double& sum = flows_[link.index()];
   if (sum == 0) touched_.push_back(static_cast<FairShare::Link>(link.index()));
   sum += flows;
 }
 
-void PlanBuilder::send_all_pairs(std::span<const DeviceId> devices, double flows) {
+void CollectivePlanBuilder::send_all_pairs(std::span<const DeviceId> devices, double flows) {
   const auto loads = grain_ == PlanGrain::whole ? links_.all_pairs(devices) : std::nullopt;
   if (loads) {
     // The first and the last are as far from each other as any: tiers are numbered from end to end.
@@ -54,11 +54,11 @@ void PlanBuilder::send_all_pairs(std::span<const DeviceId> devices, double flows
   }
 }
 
-void PlanBuilder::end_part() {
+void CollectivePlanBuilder::end_part() {
   if (grain_ == PlanGrain::parts) emit();
 }
 
-void PlanBuilder::emit() {
+void CollectivePlanBuilder::emit() {
   if (touched_.empty()) return;
   std::sort(touched_.begin(), touched_.end());
   CollectivePlan::Part& part = plan_.parts.emplace_back();
@@ -70,7 +70,7 @@ void PlanBuilder::emit() {
   touched_.clear();
 }
 
-CollectivePlan PlanBuilder::finish(double bytes_per_flow, const Steps& steps) {
+CollectivePlan CollectivePlanBuilder::finish(double bytes_per_flow, const Steps& steps) {
   emit();
   plan_.bytes_per_flow = bytes_per_flow;
   plan_.latency =

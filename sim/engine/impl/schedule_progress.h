@@ -12,9 +12,9 @@
 namespace hdpsim {
 
 /// Where every worker stands in its list of passes.
-class Progress {
+class ScheduleProgress {
  public:
-  explicit Progress(const Pipeline& pipeline);
+  explicit ScheduleProgress(const Pipeline& pipeline);
 
   /// The pass that the worker runs or waits for; nothing behind its last one.
   [[nodiscard]] std::optional<PassId> current(WorkerId worker) const;

@@ -1,10 +1,10 @@
-#include "sim/engine/impl/progress.h"
+#include "sim/engine/impl/schedule_progress.h"
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
 
-Progress::Progress(const Pipeline& pipeline) : pipeline_(pipeline), position_(pipeline.workers()) {
+ScheduleProgress::ScheduleProgress(const Pipeline& pipeline) : pipeline_(pipeline), position_(pipeline.workers()) {
   still_absent_.reserve(pipeline.passes());
   for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     still_absent_.push_back(pipeline.micro_batch(PassId(p)).group.size());
@@ -12,20 +12,20 @@ Progress::Progress(const Pipeline& pipeline) : pipeline_(pipeline), position_(pi
   for (const auto& schedule : pipeline.schedule()) unfinished_ += schedule.empty() ? 0 : 1;
 }
 
-std::optional<PassId> Progress::current(WorkerId worker) const {
+std::optional<PassId> ScheduleProgress::current(WorkerId worker) const {
   const auto& schedule = pipeline_.schedule()[worker.index()];
   const std::size_t position = position_[worker.index()];
   if (position == schedule.size()) return std::nullopt;
   return schedule[position];
 }
 
-std::optional<PassId> Progress::arrive(WorkerId worker) {
+std::optional<PassId> ScheduleProgress::arrive(WorkerId worker) {
   const auto next = current(worker);
   if (!next || --still_absent_[next->index()] > 0) return std::nullopt;
   return next;
 }
 
-void Progress::check_all_ended(std::string_view whose) const {
+void ScheduleProgress::check_all_ended(std::string_view whose) const {
   constexpr std::size_t most_told = 8;
   std::string waiting;
   std::size_t told = 0;
@@ -41,7 +41,7 @@ void Progress::check_all_ended(std::string_view whose) const {
                whose.empty() ? "" : fmt::format(" of '{}'", whose), waiting);
 }
 
-std::string Progress::name_of(WorkerId worker) const {
+std::string ScheduleProgress::name_of(WorkerId worker) const {
   const std::string rank = fmt::format("rank {}", pipeline_.rank_of(worker).index());
   return pipeline_.stages() == 1 ? rank : fmt::format("{} stage {}", rank, pipeline_.stage_of(worker));
 }
