@@ -29,10 +29,12 @@ struct NaiveOptions {
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
 
+/// DP-Balance or PP-Balance, as below.
+enum class Balance { dp, pp };
+
 /// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
 /// maximum of zero, and it leaves several choices open. Completions:
-///   targets   ranks more than delta below the most loaded one; if there are none or too few, the least loaded join
-/// them;
+///   targets   ranks more than delta below the most loaded one; where none or too few are, the least loaded join them;
 ///   draw      within the first bucket the longest sequence that the targets can hold, otherwise the longest;
 ///   ranks     a ring starts when its last rank is free, and that time counts on all its ranks. Of the ranks that are
 ///             free in time it gets either those that would wait least or the least loaded; within delta, whole nodes
@@ -49,18 +51,17 @@ struct NaiveOptions {
 /// position on all their ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not fill
 /// the pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all
 /// share, so that none can deadlock, with stages or without.
-enum class Balance { dp, pp };
 struct BalanceOptions {
-  std::int64_t buckets =
-      16;  ///< Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
+  /// Of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
+  std::int64_t buckets = 16;
   double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
   OffloadRule offload;
   /// Nothing: `auto`, which is `pp` in pipelines of more than one stage and with expert groups over several ranks.
   std::optional<Balance> balance;
   bool node_first = true;   ///< `placement`: node-first, or any: the lowest ranks.
   bool pack_groups = true;  ///< Whether short sequences may join rings.
-  /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more than ceil(s
-  /// / C) ranks, as long as its transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
+  /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more ranks than
+  /// ceil(s / C), as long as its transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/impl/balance.h"
+#include "sim/plan/impl/buckets.h"
+#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/short_sequences.h"
+
+namespace hdpsim {
+namespace {
+
+// The parts of a span that joins a ring must be whole tiles of the attention kernels: two parts a rank of at least 128
+// rows.
+constexpr std::int64_t least_joined_tokens_per_rank = 256;
+
+class RankBalancing {
+ public:
+  RankBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
+      : context_(step.context),
+        options_(step.options),
+        batch_(step.batch),
+        builder_("hdp-balance", step.context, step.batch, step.step),
+        sizing_(step.context, step.options.offload),
+        candidate_(candidate),
+        speeds_(step.speeds),
+        loads_(no_loads(step, candidate)),
+        long_(step.order.begin(), first_short(step.order, step.batch, step.context.capacity)),
+        short_(step.batch, std::span(step.order).subspan(long_.size())) {}
+
+  BalanceOutcome run() {
+    std::vector<Ring> rings;
+    rings.reserve(long_.size());
+    for (const std::size_t sequence : long_) {
+      const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
+      rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size)});
+    }
+    Buckets buckets(rings, options_.buckets);
+    while (!buckets.empty()) place(buckets.draw(loads_.target_count()));
+    return place_short();
+  }
+
+ private:
+  static SequenceList::const_iterator first_short(const SequenceList& order, const Batch& batch,
+                                                  std::int64_t capacity) {
+    return std::partition_point(order.begin(), order.end(),
+                                [&](std::size_t sequence) { return batch.sequences[sequence].tokens >= capacity; });
+  }
+
+  std::int64_t tokens(std::size_t sequence) const { return batch_.sequences[sequence].tokens; }
+
+  void place(const Ring& ring) {
+    RingSize size = ring.size;
+    if (options_.widen) size.degree = widened(ring);
+    SequenceList members{ring.sequence};
+    const double nominal = let_join(members, size);
+    loads_.make_available(size.degree);
+    const std::vector<std::int64_t> ranks = loads_.take(size.degree, candidate_.choice);
+    const double seconds = nominal / speeds_.slowest(ranks);
+    double start = 0;
+    for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
+    std::vector<HdpRank> group;
+    group.reserve(ranks.size());
+    for (const std::int64_t rank : ranks) {
+      group.emplace_back(static_cast<std::size_t>(rank));
+      loads_.put(rank, start + seconds);
+    }
+    builder_.add(std::move(group), members, size);
+  }
+
+  // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
+  // first. Wider rings wait for more ranks, and beyond a certain width their transfers show.
+  std::int64_t widened(const Ring& ring) const {
+    const std::int64_t count = tokens(ring.sequence);
+    const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
+    std::int64_t best = ring.size.degree;
+    double best_finish = std::numeric_limits<double>::infinity();
+    const double soon_enough = candidate_.share * (1 + options_.delta);
+    for (const RankLoads::Offer& offer : loads_.offers()) {
+      if (offer.ranks < ring.size.degree || best_finish <= soon_enough) continue;
+      const std::int64_t most = std::min(widest, offer.ranks);
+      const std::int64_t needed = sizing_.degree_within(count, candidate_.share - offer.start, most);
+      const std::int64_t degree = std::max(ring.size.degree, needed);
+      const double finish = offer.start + sizing_.seconds(count, {degree, ring.size.offload, ring.size.token_wise});
+      if (finish < best_finish) {
+        best_finish = finish;
+        best = degree;
+      }
+    }
+    return best;
+  }
+
+  // Lets short sequences fill the room that ceil(s / C) leaves in a ring, the longest that fits first, as long as they
+  // cost the ring's ranks no more than they would cost alone. Returns the seconds of the micro-batch.
+  double let_join(SequenceList& members, RingSize size) {
+    std::int64_t sum = tokens(members.front());
+    double pairs = causal_pairs(sum);
+    if (size.token_wise) return sizing_.seconds(sum, size);
+    double seconds = context_.work.seconds(pairs, sum, size.degree);
+    if (!options_.pack_groups || size.degree == 1 || size.offload > 0) return seconds;
+    const auto seconds_with = [&](std::int64_t count) {
+      return context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
+    };
+    const auto worth_it = [&](std::size_t sequence) {
+      const std::int64_t count = tokens(sequence);
+      const double cost = (seconds_with(count) - seconds) * static_cast<double>(size.degree);
+      return count >= least_joined_tokens_per_rank * size.degree && cost <= seconds_alone(count);
+    };
+    while (const auto joins = short_.take_longest_within(size.degree * context_.capacity - sum, worth_it)) {
+      const std::int64_t count = tokens(*joins);
+      seconds = seconds_with(count);
+      members.push_back(*joins);
+      sum += count;
+      pairs += causal_pairs(count);
+    }
+    return seconds;
+  }
+
+  // In a full micro-batch of one rank, with its share of the fixed time.
+  double seconds_alone(std::int64_t count) const {
+    const double share = static_cast<double>(count) / static_cast<double>(context_.capacity);
+    return context_.work.compute_seconds(causal_pairs(count), count) + context_.work.per_micro_batch * share;
+  }
+
+  BalanceOutcome place_short() {
+    std::vector<double> loads = loads_.loads();
+    const std::vector<RankPacks> ranks =
+        deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, {}, pack);
+    }
+    return outcome_of(builder_, loads);
+  }
+
+  const PlanningContext& context_;
+  const BalanceOptions& options_;
+  const Batch& batch_;
+  PlanBuilder builder_;
+  RingSizing sizing_;
+  BalanceCandidate candidate_;
+  const KnownSpeeds& speeds_;
+  RankLoads loads_;
+  SequenceList long_;
+  ShortSequences short_;
+};
+
+}  // namespace
+
+BalanceOutcome balance_ranks(const BalancedStep& step, const BalanceCandidate& candidate) {
+  return RankBalancing(step, candidate).run();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/impl/balance.h"
+#include "sim/plan/impl/packing.h"
+#include "sim/plan/impl/waves.h"
+
+namespace hdpsim {
+namespace {
+
+class WaveBalancing {
+ public:
+  WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
+      : context_(step.context),
+        batch_(step.batch),
+        builder_("hdp-balance", step.context, step.batch, step.step),
+        sizing_(step.context, step.options.offload),
+        candidate_(candidate),
+        speeds_(step.speeds),
+        loads_(no_loads(step, candidate)),
+        packs_(best_fit(step.batch, step.order, step.context.capacity)) {}
+
+  BalanceOutcome run() {
+    for (std::vector<Item>& wave : waves()) run_wave(wave);
+    return outcome_of(builder_, loads_.loads());
+  }
+
+ private:
+  struct Item {
+    std::size_t pack;
+    RingSize size;
+    double seconds;
+  };
+
+  // A sequence of C tokens or more is a pack alone.
+  std::vector<std::vector<Item>> waves() const {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
+    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.seconds > b.seconds; });
+    Waves places(items.size(), context_.ranks);
+    std::vector<std::vector<Item>> waves;
+    for (const Item& each : items) {
+      const std::size_t wave = places.place(each.size.degree).wave;
+      if (wave >= waves.size()) waves.resize(wave + 1);
+      waves[wave].push_back(each);
+    }
+    return waves;
+  }
+
+  Item item(std::size_t pack) const {
+    double pairs = 0;
+    std::int64_t sum = 0;
+    for (const std::size_t sequence : packs_[pack]) {
+      const std::int64_t tokens = batch_.sequences[sequence].tokens;
+      pairs += causal_pairs(tokens);
+      sum += tokens;
+    }
+    const RingSize size = sum < context_.capacity ? RingSize{} : sizing_.size(sum, candidate_.longest_seconds);
+    const double seconds =
+        size.token_wise ? sizing_.seconds(sum, size) : context_.work.seconds(pairs, sum, size.degree);
+    return {pack, size, seconds};
+  }
+
+  // No rank runs two micro-batches of a wave: ranks come back when it is full.
+  void run_wave(const std::vector<Item>& wave) {
+    std::vector<std::pair<std::int64_t, double>> done;
+    for (const Item& each : wave) {
+      const std::vector<std::int64_t> ranks = loads_.take(each.size.degree, RankChoice::least_loaded);
+      std::vector<HdpRank> group;
+      double start = 0;
+      for (const std::int64_t rank : ranks) {
+        group.emplace_back(static_cast<std::size_t>(rank));
+        start = std::max(start, loads_.load(rank));
+      }
+      const double seconds = each.seconds / speeds_.slowest(ranks);
+      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + seconds);
+      builder_.add(std::move(group), packs_[each.pack], each.size);
+    }
+    for (const auto& [rank, load] : done) loads_.put(rank, load);
+  }
+
+  const PlanningContext& context_;
+  const Batch& batch_;
+  PlanBuilder builder_;
+  RingSizing sizing_;
+  BalanceCandidate candidate_;
+  const KnownSpeeds& speeds_;
+  RankLoads loads_;
+  std::vector<SequenceList> packs_;
+};
+
+}  // namespace
+
+BalanceOutcome balance_waves(const BalancedStep& step, const BalanceCandidate& candidate) {
+  return WaveBalancing(step, candidate).run();
+}
+
+}  // namespace hdpsim
