@@ -112,24 +112,36 @@ class Stretch {
       case DensePart::final_norm:
         return norm();
       case DensePart::head:
-        // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
-        // gradient in place.
         product({tokens_, vocabulary_, model_.hidden}, InputOf::head);
-        return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * tokens_ * vocabulary_);
+        return loss(tokens_ * vocabulary_);
     }
   }
 
   [[nodiscard]] LinearPart take() { return std::move(work_); }
 
  private:
+  // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
+  // gradient in place.
+  void loss(std::int64_t logits) {
+    if (!rules_.fp32_loss) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);
+    cast_fp32(logits);
+    // Read by maximum and sum; read and written by difference, exponential and quotient, or by the multiplication.
+    const std::int64_t passes = is_forward_ ? 2 + 3 * 2 : 2;
+    work_.add({Bytes(passes * fp32 * logits), is_forward_ ? 5 : 1});
+  }
+
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
-  // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out.
+  // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out. Where a kernel of its own adds
+  // gradients to sums, the table's is dense: zeros to which rows are added.
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
     if (is_forward_) {
       return work_.add({Bytes((own + tokens_ * model_.hidden) * stream()), 1, MemoryKernel::embedding_forward});
     }
     work_.add({Bytes(own * (stream() + 2 * fp32))});
+    const std::int64_t table = vocabulary_ * model_.hidden;
+    if (rules_.added_bytes > 0) work_.add({Bytes(table * model_.element_bytes)});
+    add_up(table);
   }
 
   /// Bytes of an element of the residual stream.
@@ -192,7 +204,17 @@ class Stretch {
     if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
     work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
     work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
+    add_up(forward.k * forward.n);
+    if (rules_.flat_gradients) flatten(forward.k * forward.n);
   }
+
+  /// A weight's gradient in, its sum over micro-batches in and out.
+  void add_up(std::int64_t elements) {
+    if (rules_.added_bytes > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * rules_.added_bytes))});
+  }
+
+  /// Copied as it leaves the product or, under autocast, the cast to fp32; divided as ranks sum it.
+  void flatten(std::int64_t elements) { work_.add({Bytes(elements * 2 * (stream() + model_.element_bytes)), 2}); }
 
   /// The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
   /// the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).

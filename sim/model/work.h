@@ -69,6 +69,17 @@ struct DenseRules {
   /// weight to bf16, and the weight's gradient to fp32 and, to be reduced, back. The residual stream is fp32, as the
   /// embedding leaves it: norms cast it to bf16, products' outputs join it in fp32.
   bool autocast = false;
+  /// Weights are views of a layer's flat parameter, so that their gradients are copied into a flat one, which is
+  /// divided before ranks sum it in elements (FSDP of PyTorch 2.0: flat_param.py, _get_unflat_views; _runtime_utils.py,
+  /// _div_if_needed).
+  bool flat_gradients = false;
+  /// Bytes of an element of the sums over micro-batches to which a kernel of its own adds each weight's gradient, as
+  /// Megatron-LM did before gradient_accumulation_fusion (megatron/model/distributed.py, main_grad.add_). 0: the
+  /// product that makes a gradient adds it up.
+  std::int64_t added_bytes = 0;
+  /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
+  /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
+  bool fp32_loss = false;
 };
 
 /// What lies between the products of an MLP: gate and up (or one) in, one out; backward: what it read and the gradient

@@ -63,6 +63,7 @@ class MeshReader {
                        .overlap_grad_reduce = mesh.optional<bool>("overlap_grad_reduce", false),
                        .overlap_param_gather = mesh.optional<bool>("overlap_param_gather", false)};
     read_parameters(mesh);
+    point_.accumulation_fusion = mesh.optional<bool>("gradient_accumulation_fusion", true);
     point_.overlap_tp = mesh.optional<bool>("tp_comm_overlap", false);
   }
 
@@ -79,7 +80,8 @@ class MeshReader {
 
   void check_rules_of_experts(const Value& mesh) {
     const bool fp8 = point_.profile != nullptr && point_.profile->fp8_linear;
-    const bool plain = point_.memory.activations.sequence_parallel && point_.sharding == PoolSharding{} && !fp8;
+    const bool plain = point_.memory.activations.sequence_parallel && point_.sharding == PoolSharding{} &&
+                       point_.accumulation_fusion && !fp8;
     if (plain) return;
     diagnostics_.unsupported(mesh.position,
                              fmt::format("{} has experts, which are known in bf16, with sequence parallelism and fp32 "

@@ -175,7 +175,10 @@ LoweringOptions lowering_of(const PointSpec& spec) {
           .experts = spec.experts.layout,
           .dense = {.sequence_parallel = spec.memory.activations.sequence_parallel,
                     .fp8 = spec.profile->fp8_linear,
-                    .autocast = spec.sharding.fp32_parameters},
+                    .autocast = spec.sharding.fp32_parameters,
+                    .flat_gradients = spec.sharding.zero == 3,
+                    .added_bytes = spec.accumulation_fusion ? 0 : spec.sharding.gradient_bytes,
+                    .fp32_loss = !spec.memory.fused_loss},
           .sharding = spec.sharding,
           .overlap_tp = spec.overlap_tp,
           .host_issues = spec.profile->overheads.host_issue.has_value()};

@@ -70,6 +70,7 @@ struct PointSpec {
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   PoolSharding sharding;            ///< Of the same level as `memory`.
   bool overlap_tp = false;          ///< See LoweringOptions.
+  bool accumulation_fusion = true;  ///< Products add up gradients over micro-batches: DenseRules::added_bytes.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;

@@ -259,6 +259,54 @@ TEST_CASE("under autocast weights are cast once forward, their gradients twice b
   }
 }
 
+TEST_CASE("gradients that products do not add up are read and added to their sums by kernels", "[model]") {
+  const Transformer model = preset("gpt-22b");
+  const std::int64_t h = model.hidden;
+  const std::int64_t tp = 8;
+  const std::int64_t weights = (h * h + 2 * h * model.ffn_hidden) / tp;  // output projection, up, down
+  const std::int64_t table = model.vocabulary / tp * h;
+  for (const std::int64_t sums : {2, 4}) {
+    const auto more = [&](const auto& part, Direction direction) {
+      const LinearPart with = part(model, 2048, tp, direction, DenseRules{.added_bytes = sums});
+      const LinearPart without = part(model, 2048, tp, direction, DenseRules{});
+      return std::pair(with.traffic() - without.traffic(), with.launches() - without.launches());
+    };
+    const std::int64_t added = 2 + 2 * sums;
+    CHECK(more(after_attention, Direction::forward) == std::pair(Bytes{}, std::int64_t{0}));
+    CHECK(more(after_attention, Direction::backward) == std::pair(Bytes(weights * added), std::int64_t{3}));
+    CHECK(more(output_head, Direction::backward) == std::pair(Bytes(table * added), std::int64_t{1}));
+    // The table's gradient is dense: zeros first.
+    CHECK(more(embedding, Direction::backward) == std::pair(Bytes(table * (2 + added)), std::int64_t{2}));
+  }
+}
+
+TEST_CASE("FSDP copies each gradient into a flat one and divides it before it is reduced", "[model]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t weights = 4096 * 4096 + 3 * 4096 * 11008;
+  const auto more = [&](bool autocast) {
+    const DenseRules views{.autocast = autocast, .flat_gradients = true};
+    const LinearPart with = after_attention(model, 2048, 1, Direction::backward, views);
+    return with.traffic() - after_attention(model, 2048, 1, Direction::backward, {.autocast = autocast}).traffic();
+  };
+  CHECK(more(false) == Bytes(weights * (2 + 2 + 2 + 2)));
+  CHECK(more(true) == Bytes(weights * (4 + 4 + 2 + 2)));
+  CHECK(after_attention(model, 2048, 1, Direction::forward, {.flat_gradients = true}).traffic() ==
+        after_attention(model, 2048, 1, Direction::forward).traffic());
+}
+
+TEST_CASE("a loss in fp32 passes over the logits kernel by kernel", "[model]") {
+  const Transformer model = preset("gpt-22b");
+  const std::int64_t logits = 2048 * model.vocabulary / 8;
+  const auto bytes = [&](Direction direction, bool fp32_loss) {
+    return output_head(model, 2048, 8, direction, {.fp32_loss = fp32_loss}).traffic();
+  };
+  const auto more = [&](Direction direction) { return bytes(direction, true) - bytes(direction, false); };
+  // Fused: read once, and turned into the gradient in place. In fp32: copied; maximum, difference, exponential, sum and
+  // quotient; backward a multiplication in place and a cast.
+  CHECK(more(Direction::forward) == Bytes(logits * ((2 + 4) + 4 + (4 + 4) + (4 + 4) + 4 + (4 + 4) - 2)));
+  CHECK(more(Direction::backward) == Bytes(logits * ((4 + 4) + (4 + 2) - (2 + 2))));
+}
+
 TEST_CASE("GPT keeps 32 bytes a hidden element and token, Korthikanti's 34 without dropout masks", "[model]") {
   const Transformer model = preset("gpt-22b");
   const std::int64_t log_sum_exp = 4 * model.heads;

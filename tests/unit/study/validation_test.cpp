@@ -184,6 +184,8 @@ TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]"
   CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).sharding.fp32_parameters);
   CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).dense.autocast);
   CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).dense.autocast);
+  CHECK(lowering_of(spec_of("zero: 3")).dense.flat_gradients);
+  CHECK_FALSE(lowering_of(spec_of("zero: 2")).dense.flat_gradients);
   const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
   REQUIRE(without.problems().size() == 1);
   CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
@@ -203,6 +205,17 @@ TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
   CHECK(lowering.sharding.overlap_grad_reduce);
   CHECK(lowering.sharding.overlap_param_gather);
   CHECK(lowering.overlap_tp);
+  CHECK(lowering.dense.added_bytes == 0);
+}
+
+TEST_CASE("kernels add up gradients, and compute the loss, where the study says so", "[mesh]") {
+  const std::string separate =
+      changed(test::good_study, "mesh: {",
+              "memory: {loss: fp32}\nmesh: {gradients: bf16, gradient_accumulation_fusion: false, ");
+  const LoweringOptions lowering = lowering_of(StudyFile(separate).load().points[0].spec);
+  CHECK(lowering.dense.added_bytes == 2);
+  CHECK(lowering.dense.fp32_loss);
+  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).dense.fp32_loss);
 }
 
 TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {
