@@ -6,22 +6,73 @@
 #include "sim/document/reader.h"
 #include "sim/model/model_config.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/values.h"
+#include "sim/study/fingerprint.h"
+#include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
+namespace {
+
+void append_text(std::string_view text, std::string& key) {
+  key += std::to_string(text.size());
+  key += ':';
+  key += text;
+}
+
+// All of a value but its place, unlike for values that differ. Of the place only the file counts: paths start there.
+void append_value(const Value& value, std::string& key) {
+  key += static_cast<char>('a' + static_cast<int>(value.kind));
+  key += value.quoted ? 'q' : value.one_line ? 'l' : ' ';
+  if (value.is_scalar()) {
+    append_text(value.text, key);
+    append_text(value.position.file, key);
+  }
+  for (const Value& item : value.items) append_value(item, key);
+  for (const auto& [name, position, of] : value.entries) {
+    append_text(name, key);
+    append_value(of, key);
+  }
+  key += '.';
+}
+
+std::string key_of(const Value& value) {
+  std::string key;
+  append_value(value, key);
+  return key;
+}
+
+// What gave a problem is asked again, so that the problem is told again.
+template <typename Answer, typename Read>
+std::optional<Answer> remembered(std::map<std::string, Answer>& answers, const Value& asked, Diagnostics& diagnostics,
+                                 const Read& read) {
+  std::string key = key_of(asked);
+  if (const auto known = answers.find(key); known != answers.end()) return known->second;
+  Diagnostics found;
+  std::optional<Answer> answer = read(found);
+  diagnostics.append(found);
+  if (answer && found.empty()) answers.emplace(std::move(key), *answer);
+  return answer;
+}
+
+}  // namespace
 
 std::optional<ClusterSpec> Catalog::cluster(const Value& value, Diagnostics& diagnostics) const {
-  return read_cluster(value, clusters(), diagnostics);
+  return remembered(clusters_, value, diagnostics,
+                    [&](Diagnostics& found) { return read_cluster(value, clusters(), found); });
 }
 
 Value Catalog::expanded_cluster(const Value& value) const {
   Diagnostics told_before;
-  return expand_cluster(value, clusters(), told_before);
+  return *remembered(expanded_clusters_, value, told_before,
+                     [&](Diagnostics& found) { return std::optional(expand_cluster(value, clusters(), found)); });
 }
 
 std::optional<Transformer> Catalog::model(const Value& value, Diagnostics& diagnostics) const {
+  return remembered(models_, value, diagnostics, [&](Diagnostics& found) { return read_named_model(value, found); });
+}
+
+std::optional<Transformer> Catalog::read_named_model(const Value& value, Diagnostics& diagnostics) const {
   MapReader map(value, "the model", diagnostics);
   const Value* preset = map.find("preset");
   const Value* config = map.find("hf_config");
@@ -53,24 +104,33 @@ std::shared_ptr<const DeviceProfile> Catalog::profile(const Value& value, Diagno
   if (!read<std::string>(value, diagnostics)) return nullptr;
   const bool is_path = looks_like_path(value.text);
   const std::string name = is_path ? path_of(value).string() : value.text;
-  if (const auto known = read_profiles_.find(name); known != read_profiles_.end()) return known->second;
+  if (const auto known = profiles_.find(name); known != profiles_.end()) return known->second;
   if (is_path && !is_there(name)) {
     diagnostics.error(value.position, fmt::format("there is no file {}", name));
     return nullptr;
   }
   auto profile = load_profile(name, profiles().string(), value.position, diagnostics);
   if (!profile) return nullptr;
-  return read_profiles_[name] = std::make_shared<DeviceProfile>(std::move(*profile));
+  return profiles_[name] = std::make_shared<DeviceProfile>(std::move(*profile));
+}
+
+std::shared_ptr<const DeviceProfile> Catalog::profile_with(const Value& kernels,
+                                                           const std::shared_ptr<const DeviceProfile>& profile,
+                                                           Diagnostics& diagnostics) {
+  return *remembered(profiles_with_[profile], kernels, diagnostics,
+                     [&](Diagnostics& found) { return std::optional(with_kernels(profile, kernels, found)); });
 }
 
 std::optional<Lengths> Catalog::lengths(const Value& value, Diagnostics& diagnostics) {
-  Value named = value;
-  make_paths_absolute(named);
-  const std::string key = line_of(named);
-  if (const auto known = read_lengths_.find(key); known != read_lengths_.end()) return known->second;
-  std::optional<Lengths> lengths = read_lengths(value, traces(), diagnostics);
-  if (lengths) read_lengths_[key] = *lengths;
-  return lengths;
+  return remembered(lengths_, value, diagnostics,
+                    [&](Diagnostics& found) { return read_lengths(value, traces(), found); });
+}
+
+std::uint64_t Catalog::fingerprint(const Value& lengths, const std::shared_ptr<const DeviceProfile>& profile) {
+  Diagnostics none;
+  return *remembered(fingerprints_[profile], lengths, none, [&](Diagnostics&) {
+    return std::optional(hdpsim::fingerprint(profile_text(*profile), fingerprint_of_lengths(lengths, traces())));
+  });
 }
 
 }  // namespace hdpsim

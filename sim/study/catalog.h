@@ -17,8 +17,8 @@
 namespace hdpsim {
 
 /// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters,
-/// configs/models, configs/validation, calib/profiles and traces. Profiles and lengths that many points of a sweep
-/// share are read once.
+/// configs/models, configs/validation, calib/profiles and traces. What many points of a sweep share is read once:
+/// asked the same, without a problem, it gives the same answer, whatever has become of the files since.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {
@@ -38,16 +38,37 @@ class Catalog {
   [[nodiscard]] std::optional<Transformer> model(const Value& value, Diagnostics& diagnostics) const;
   /// A name or a path.
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile(const Value& value, Diagnostics& diagnostics);
+  /// See with_kernels().
+  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with(const Value& kernels,
+                                                                  const std::shared_ptr<const DeviceProfile>& profile,
+                                                                  Diagnostics& diagnostics);
   /// As read_lengths() has it.
   [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
 
   /// The cluster of a study written out in full.
   [[nodiscard]] Value expanded_cluster(const Value& value) const;
+  /// Of everything in the lengths, which could be read, and the profile.
+  [[nodiscard]] std::uint64_t fingerprint(const Value& lengths, const std::shared_ptr<const DeviceProfile>& profile);
 
  private:
+  /// By the whole text of what was asked.
+  template <typename Answer>
+  using Answers = std::map<std::string, Answer>;
+  /// And by the profile that it was asked of.
+  template <typename Answer>
+  using AnswersOfProfiles = std::map<std::shared_ptr<const DeviceProfile>, Answers<Answer>>;
+
+  [[nodiscard]] std::optional<Transformer> read_named_model(const Value& value, Diagnostics& diagnostics) const;
+
   std::filesystem::path data_;
-  std::map<std::string, std::shared_ptr<const DeviceProfile>> read_profiles_;
-  std::map<std::string, Lengths> read_lengths_;
+  Answers<std::shared_ptr<const DeviceProfile>> profiles_;
+  Answers<Lengths> lengths_;
+  AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_;
+  AnswersOfProfiles<std::uint64_t> fingerprints_;
+  // Who asks sees no difference.
+  mutable Answers<ClusterSpec> clusters_;
+  mutable Answers<Value> expanded_clusters_;
+  mutable Answers<Transformer> models_;
 };
 
 }  // namespace hdpsim

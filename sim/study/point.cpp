@@ -7,13 +7,10 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
-#include "sim/profile/profile_file.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/failures.h"
 #include "sim/study/fingerprint.h"
-#include "sim/study/kernel_choice.h"
-#include "sim/study/lengths.h"
 #include "sim/study/mesh_options.h"
 
 namespace hdpsim {
@@ -32,7 +29,7 @@ class PointReader {
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
     if (const Value* profile = study.require("profile")) read_profile(*profile);
     if (const Value* kernels = study.find("kernels")) {
-      point_.profile = with_kernels(point_.profile, *kernels, diagnostics_);
+      point_.profile = catalog_.profile_with(*kernels, point_.profile, diagnostics_);
     }
     if (point_.profile != nullptr) point_.model.element_bytes = point_.profile->element_bytes;
     if (const Value* data = study.require("data")) read_data(*data);
@@ -198,8 +195,7 @@ std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagno
   if (found.empty() && point.capacity_is_chosen) choose_capacity(study, point, found);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
-  point.fingerprint = fingerprint_of_lengths(*study.find("data")->find("lengths"), catalog.traces());
-  point.fingerprint = fingerprint(profile_text(*point.profile), point.fingerprint);
+  point.fingerprint = catalog.fingerprint(*study.find("data")->find("lengths"), point.profile);
   point.fingerprint = fingerprint(text_of(point.model), point.fingerprint);
   point.fingerprint = fingerprint(fmt::format("{}", fmt::join(point.experts.layout.shares, " ")), point.fingerprint);
   for (const BackgroundSpec& other : point.background) {

@@ -92,8 +92,8 @@ class StepRun {
 
 /// `contention` false lets every ring have its links alone.
 [[nodiscard]] std::unique_ptr<StepRun> make_fluid_step(const StepSetting& setting, bool contention);
-/// Passes of whose rings no message can meet another one are run without the event queue; `queue_all` runs them with it,
-/// and every message over links that others may use as a flow, which gives the same timeline.
+/// Passes of whose rings no message can meet another one are run without the event queue. `queue_all` runs them with
+/// it, and has a flow for every message over links that several devices use, which gives the same timeline.
 [[nodiscard]] std::unique_ptr<StepRun> make_exact_step(const StepSetting& setting, bool queue_all);
 [[nodiscard]] std::unique_ptr<StepRun> make_step(const StepSetting& setting, Grain grain, bool queue_all = false);
 
