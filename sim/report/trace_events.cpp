@@ -107,7 +107,7 @@ class StepWriter {
     return step_.title.empty() ? name : fmt::format("{} {}", step_.title, name);
   }
   [[nodiscard]] std::string rank_name(HdpRank rank) const {
-    const std::string name = titled(fmt::format("rank {}", rank.index()));
+    std::string name = titled(fmt::format("rank {}", rank.index()));
     if (step_.machine == nullptr || step_.machine->placement == nullptr) return name;
     const auto device = [&](std::int64_t stage, std::int64_t shard) {
       return step_.machine->placement->device(rank, stage, shard).index();
