@@ -58,9 +58,9 @@ struct JobDevice {
 
 /// How programs for an executor on such a backend are lowered: its element sizes, and attention that adds up by itself.
 [[nodiscard]] LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh,
-                                           Recompute recompute = Recompute::none, const PipelineOptions& pipeline = {});
+                                           Recompute recompute = {}, const PipelineOptions& pipeline = {});
 [[nodiscard]] inline LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
-                                                  Recompute recompute = Recompute::none,
+                                                  Recompute recompute = {},
                                                   const PipelineOptions& pipeline = {}) {
   return lowering_for(backend.element(), model, mesh, recompute, pipeline);
 }

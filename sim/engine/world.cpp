@@ -1,6 +1,8 @@
 #include "sim/engine/world.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 
 #include "sim/model/memory.h"
 #include "sim/model/work.h"
@@ -244,26 +246,60 @@ double World::expert_layer_seconds(const Transformer& model, std::int64_t capaci
   return seconds;
 }
 
+// Forward parts with the collectives between them: gathers before the first products of attention and the MLP, and sums
+// behind their last ones.
+double World::forward_seconds(const LoweringOptions& lowering, const std::vector<DensePart>& parts,
+                              std::int64_t tokens) const {
+  const Machine& machine = parts_->machine;
+  const std::int64_t tp = parts_->mesh.tp;
+  const LinearPart part = dense_work(lowering.model, tokens, tp, parts, Direction::forward, lowering.dense);
+  const double seconds = parts_->site->cost->linear(part).time.seconds();
+  if (tp == 1) return seconds;
+  using enum DensePart;
+  const auto has = [&](std::initializer_list<DensePart> those) {
+    return std::find_first_of(parts.begin(), parts.end(), those.begin(), those.end()) == parts.end() ? 0.0 : 1.0;
+  };
+  const Bytes hidden = hidden_bytes(lowering.model, tokens);
+  const double sums = has({attention_output}) + has({mlp});
+  if (!lowering.dense.sequence_parallel) return seconds + sums * machine.tp_all_reduce(hidden).seconds();
+  const double gathers = has({attention_norm, qkv}) + has({mlp_norm, mlp, mlp_inner});
+  return seconds + (sums + gathers) * machine.tp_collective(hidden).seconds();
+}
+
 // What makes a layer's activations again from its input and attention's output, as lowering has it.
 double World::again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const {
   if (lowering.recompute == Recompute::full) return 0;  // again as a whole
-  const Machine& machine = parts_->machine;
-  const Transformer& model = lowering.model;
-  const std::int64_t tp = parts_->mesh.tp;
   using enum DensePart;
-  const LinearPart part = dense_work(model, tokens, tp, {attention_norm, qkv, attention_output, mlp_norm, mlp_inner},
-                                     Direction::forward, lowering.dense);
-  const double seconds = parts_->site->cost->linear(part).time.seconds();
-  if (tp == 1) return seconds;
-  // Behind the norms gathers, behind attention's output product a scatter; or that alone, an all-reduce.
-  const Bytes hidden = hidden_bytes(model, tokens);
-  if (lowering.dense.sequence_parallel) return seconds + 3 * machine.tp_collective(hidden).seconds();
-  return seconds + machine.tp_all_reduce(hidden).seconds();
+  std::vector<DensePart> parts;
+  const auto add = [&](LayerModule module, std::initializer_list<DensePart> own) {
+    if (!lowering.recompute.has(module)) std::copy(own.begin(), own.end(), std::back_inserter(parts));
+  };
+  add(LayerModule::norm, {attention_norm, mlp_norm});
+  add(LayerModule::qkv, {qkv});
+  add(LayerModule::projection, {attention_output, attention_residual});
+  add(LayerModule::mlp, {mlp_inner});
+  return forward_seconds(lowering, parts, tokens);
+}
+
+// Dense work of all layers of a stage that backward does again, that of experts in place of the MLP's.
+double World::recompute_seconds(const LoweringOptions& lowering, std::int64_t capacity, double layers,
+                                double with_experts) const {
+  LoweringOptions dense = lowering;
+  dense.model = with_dense_layers(lowering.model);
+  const auto seconds_of = [&](const std::vector<DensePart>& parts) { return forward_seconds(dense, parts, capacity); };
+  std::vector<DensePart> parts = parts_again(lowering.recompute);
+  double seconds = (layers - with_experts) * seconds_of(parts);
+  if (with_experts == 0) return seconds;
+  std::erase_if(parts, [](DensePart part) { return part == DensePart::mlp || part == DensePart::mlp_activation; });
+  seconds += with_experts * seconds_of(parts);
+  if (!lowering.recompute.has(LayerModule::experts)) return seconds;
+  return seconds + with_experts * expert_layer_seconds(lowering.model, capacity, lowering.experts, Direction::forward);
 }
 
 WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
   const Transformer& model = lowering.model;
   const Recompute recompute = lowering.recompute;
+  const bool attends_again = recompute.has(LayerModule::attention);
   const ExpertLayout& experts = lowering.experts;
   const Machine& machine = parts_->machine;
   const CostModel& cost = *parts_->site->cost;
@@ -280,8 +316,8 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
   const Transformer dense_model = with_dense_layers(model);
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     const bool is_forward = direction == Direction::forward;
-    const double times = layers * (is_forward && recompute == Recompute::full ? 2 : 1);
-    const double attention_times = layers * (is_forward && recompute != Recompute::none ? 2 : 1);
+    const double times = layers;
+    const double attention_times = layers * (is_forward && attends_again ? 2 : 1);
     add_dense(before_attention(model, capacity, tp, direction, lowering.dense), times);
     add_dense(after_attention(dense_model, capacity, tp, direction, lowering.dense), times);
     if (with_experts > 0) {
@@ -308,6 +344,7 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
                          direction};
     area += attention_times * cost.attention(step).time.seconds() / (tokens * (tokens + 1) / 2);
   }
+  dense += recompute_seconds(lowering, capacity, layers, with_experts);
   WorkModel work;
   work.per_token = dense / tokens;
   work.per_area = area;
@@ -319,7 +356,7 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
     const std::int64_t dkv = parts_->site->profile.backward_ring.dkv_bytes_per_element;
     const auto kv = static_cast<double>(kv_bytes(model, capacity, tp).count()) / tokens;
     // Forward KV, again where attention is recomputed; backward KV and dKV.
-    const double forward = recompute == Recompute::none ? 1 : 2;
+    const double forward = attends_again ? 2 : 1;
     const double both_ways = kv * (forward + 1 + static_cast<double>(dkv) / 2);
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
     work.per_ring_step = layers * (forward + 1) * route.latency.seconds();

@@ -57,7 +57,11 @@ class World {
   explicit World(std::unique_ptr<Parts> parts);
   [[nodiscard]] double expert_layer_seconds(const Transformer& model, std::int64_t capacity, const ExpertLayout& layout,
                                             Direction direction) const;
+  [[nodiscard]] double forward_seconds(const LoweringOptions& lowering, const std::vector<DensePart>& parts,
+                                       std::int64_t tokens) const;
   [[nodiscard]] double again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const;
+  [[nodiscard]] double recompute_seconds(const LoweringOptions& lowering, std::int64_t capacity, double layers,
+                                         double with_experts) const;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -224,4 +224,17 @@ LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std
   return part.take();
 }
 
+LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut) {
+  const std::int64_t all = sum_of(rows);
+  Part part(Direction::forward);
+  if (all > 0) part.activation(model, all, divided(model.moe->expert_hidden, cut));
+  return part.take();
+}
+
+LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
+  Part part(Direction::forward);
+  part.activation(model, tokens, divided(model.moe->shared_hidden, tp));
+  return part.take();
+}
+
 }  // namespace hdpsim

@@ -89,6 +89,10 @@ struct LayerRun {
 /// copies that come from the devices of a group are put in their order first and back afterwards (`sorted`).
 [[nodiscard]] LinearPart expert_work(const Transformer& model, const std::vector<std::int64_t>& rows, std::int64_t cut,
                                      bool sorted, Direction direction);
+/// Of expert_work() and shared_expert_work(), forward, the activation alone: where it alone is done again.
+[[nodiscard]] LinearPart expert_activation_work(const Transformer& model, const std::vector<std::int64_t>& rows,
+                                                std::int64_t cut);
+[[nodiscard]] LinearPart shared_activation_work(const Transformer& model, std::int64_t tokens, std::int64_t tp);
 /// The experts that every token takes, cut over the tensor-parallel devices: all `tokens` tokens of the HDP rank.
 [[nodiscard]] LinearPart shared_expert_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                             Direction direction);

@@ -36,41 +36,46 @@ class KeptList {
   KeptList(const Transformer& model, const ActivationRules& rules) : model_(model), rules_(rules) {}
 
   std::vector<KeptTensor> run() {
-    if (rules_.recompute == Recompute::full) {
-      residual("input of the layer", model_.element_bytes);
-      list_.back().goes_whole = true;
-      return std::move(list_);
-    }
-    residual("input of attention's norm", model_.element_bytes);
+    residual("input of the layer", model_.element_bytes);
     list_.back().goes_whole = true;
-    residual("input of the QKV product", model_.element_bytes);
+    if (rules_.recompute == Recompute::full) return std::move(list_);
+    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
     attention();
-    if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
-    residual("input of the MLP's norm", model_.element_bytes);
-    residual("input of the MLP", model_.element_bytes);
-    if (model_.moe) {
-      experts(*model_.moe);
-    } else {
-      cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
-      cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
+    if (!again(LayerModule::projection)) {
+      if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
+      residual("input of the MLP's norm", model_.element_bytes);
     }
+    const std::size_t first = list_.size();
+    if (!again(LayerModule::norm)) residual("input of the MLP", model_.element_bytes);
+    model_.moe ? experts(*model_.moe) : mlp();
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
     if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
     return std::move(list_);
   }
 
  private:
+  [[nodiscard]] bool again(LayerModule module) const { return rules_.recompute.has(module); }
+
   void attention() {
-    cut("queries", model_.element_bytes * query_width(model_));
-    cut("keys", model_.element_bytes * kv_width(model_));
-    cut("values", model_.element_bytes * kv_width(model_));
+    if (!again(LayerModule::qkv)) {
+      cut("queries", model_.element_bytes * query_width(model_));
+      cut("keys", model_.element_bytes * kv_width(model_));
+      cut("values", model_.element_bytes * kv_width(model_));
+    }
     const std::size_t first = list_.size();
-    if (rules_.recompute == Recompute::none) core();
+    if (!again(LayerModule::attention)) core();
     if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
   }
 
   [[nodiscard]] bool output_is_computed_again() const {
-    return rules_.recompute == Recompute::selective && rules_.flash_attention;
+    return again(LayerModule::attention) && rules_.flash_attention;
+  }
+
+  void mlp() {
+    if (again(LayerModule::mlp)) return;
+    cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
+    if (!again(LayerModule::activation)) cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
   }
 
   // What lies between queries, keys and values and the output.
@@ -86,14 +91,16 @@ class KeptList {
 
   // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
   void experts(const MixtureOfExperts& moe) {
+    if (again(LayerModule::experts)) return;
+    const bool outputs = !again(LayerModule::activation);
     list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
     of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
     of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
-    of_experts("output of the experts' activation", model_.element_bytes * width, true);
+    if (outputs) of_experts("output of the experts' activation", model_.element_bytes * width, true);
     if (moe.shared_hidden == 0) return;
     cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
-    cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
+    if (outputs) cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
   }
 
   void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
@@ -115,9 +122,20 @@ class KeptList {
   std::vector<KeptTensor> list_;
 };
 
-ActivationRules without_recompute(ActivationRules rules) {
+// What of a layer is computed again.
+std::vector<KeptTensor> computed_again(const Transformer& model, ActivationRules rules) {
+  const std::vector<KeptTensor> kept = kept_tensors(model, rules);
   rules.recompute = Recompute::none;
-  return rules;
+  std::vector<KeptTensor> again = kept_tensors(model, rules);
+  std::erase_if(again, [&](const KeptTensor& tensor) {
+    return std::any_of(kept.begin(), kept.end(), [&](const KeptTensor& other) { return other.name == tensor.name; });
+  });
+  return again;
+}
+
+std::vector<KeptTensor> with_mlp(std::vector<KeptTensor> tensors, bool of_mlp) {
+  std::erase_if(tensors, [&](const KeptTensor& tensor) { return tensor.of_mlp != of_mlp; });
+  return tensors;
 }
 
 }  // namespace
@@ -231,8 +249,11 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
       shape_(shape),
       rules_(rules),
       kept_(kept_tensors(model_, rules.activations)),
-      all_(kept_tensors(model_, without_recompute(rules.activations))),
+      kept_by_mlp_(with_mlp(kept_, true)),
+      again_at_mlp_(computed_again(model_, rules.activations)),
+      again_at_attention_(with_mlp(again_at_mlp_, false)),
       dense_kept_(kept_tensors(with_dense_layers(model), rules.activations)) {
+  if (!rules.activations.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = rules.activations.ep;
   const bool own_head = shape.head && (!model.tied_embeddings || !shape.embedding);
   const std::int64_t rows =
@@ -293,22 +314,24 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// What all moments of the last layer's backward have in common: all activations, and the gradient of its residual. A
-// layer that is computed again has them all.
-MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load) const {
+// What all moments of the last layer's backward have in common: all activations, what is computed again, and the
+// gradient of the residual.
+MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
   if (shape_.layers == 0) return parts;
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
-  if (rules_.activations.recompute == Recompute::full) {
-    parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
-  }
+  parts[MemoryPart::workspace] += of_layer(again, load);
   return parts;
+}
+
+Bytes DeviceMemory::of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const {
+  return kept_bytes(tensors, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
 }
 
 // At the MLP's activation: the gradients of what it wrote and of what it read, where what it wrote is gone already.
 MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load);
+  MemoryParts parts = layer_moment(load, again_at_mlp_);
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
   parts[MemoryPart::workspace] += inner(load) * (1 + read - 1);
   return parts;
@@ -317,7 +340,7 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
 // At the MLP's last product: the gradient of its output, gathered, and that of its input. With experts the gradient of
 // every copy of a token, and where they have travelled, of those that were sent too.
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load);
+  MemoryParts parts = layer_moment(load, again_at_mlp_);
   parts[MemoryPart::workspace] += inner(load);
   if (model_.moe) {
     parts[MemoryPart::workspace] += copies(load);
@@ -333,19 +356,13 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
 // At attention's backward, when the layer's MLP is gone: gradients of the output, of q, k and v and an fp32 sum of q's
 // (FlashAttention), and in a ring two buffers each of keys and values and of their gradients.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
-  MemoryParts parts = layer_moment(load);
+  MemoryParts parts = layer_moment(load, again_at_attention_);
   if (shape_.layers == 0) return parts;
-  const Recompute recompute = rules_.activations.recompute;
-  const Bytes mlp = mlp_bytes(load);
-  Bytes& layer = parts[recompute == Recompute::full ? MemoryPart::workspace : MemoryPart::activations];
-  layer = layer - mlp;
+  Bytes& activations = parts[MemoryPart::activations];
+  activations = activations - of_layer(kept_by_mlp_, load);
   const std::int64_t widths = 2 * query_width(model_) + 2 * kv_width(model_);
   parts[MemoryPart::workspace] +=
       Bytes(divided(load.tokens * (widths * model_.element_bytes + query_width(model_) * fp32), shape_.tp));
-  if (recompute == Recompute::selective) {
-    parts[MemoryPart::workspace] += kept_bytes(all_, load.tokens, shape_.tp, load.pairs, load.expert_tokens) -
-                                    kept_bytes(kept_, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
-  }
   if (load.ring > 1) parts[MemoryPart::communication] += kv_bytes(model_, load.tokens, shape_.tp) * (2 + 2);
   return parts;
 }
@@ -387,17 +404,6 @@ Bytes DeviceMemory::copies(const MemoryLoad& load) const {
   if (rules_.activations.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
   return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
       .scaled(rules_.activations.hottest);
-}
-
-// What the layer keeps of its MLP, or of its experts: gone when attention's backward begins.
-Bytes DeviceMemory::mlp_bytes(const MemoryLoad& load) const {
-  const std::int64_t read = model_.gated_mlp ? 2 : 1;
-  const Bytes input = hidden(load.tokens, rules_.activations.sequence_parallel);
-  if (!model_.moe) return inner(load) * (1 + read) + input;
-  const MixtureOfExperts& moe = *model_.moe;
-  const Bytes shared(divided(load.tokens * moe.shared_hidden, shape_.tp) * model_.element_bytes);
-  const std::int64_t tokens = rules_.activations.sequence_parallel ? divided(load.tokens, shape_.tp) : load.tokens;
-  return (inner(load) + shared) * (1 + read) + copies(load) + Bytes(tokens * moe.experts * fp32) + input;
 }
 
 std::int64_t chunks_in_flight(std::int64_t pp, std::int64_t stage, std::int64_t virtual_stages,

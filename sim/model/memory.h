@@ -15,7 +15,7 @@ namespace hdpsim {
 
 /// How a layer is computed, as far as it decides what backward finds in memory.
 struct ActivationRules {
-  Recompute recompute = Recompute::none;
+  Recompute recompute = {};
   bool flash_attention = true;    ///< Keeps q, k, v, o and the log-sum-exp; otherwise the matrices of scores.
   bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022).
   bool dropout = false;           ///< Of scores and of both residual branches, with a byte of mask an element.
@@ -33,13 +33,15 @@ struct KeptTensor {
   std::int64_t bytes_per_pair = 0;  ///< Per (query, key) pair that is computed; without flash attention only.
   bool cut = true;                  ///< Over the tensor-parallel group; otherwise each of its devices has all of it.
   bool of_experts = false;          ///< For a token of an expert group, and of one of its devices.
+  bool of_mlp = false;              ///< Gone when attention's backward begins.
   bool goes_whole = false;          ///< Under token-wise offload: a layer's input, or attention's output.
 };
 
 /// What one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT layer in bf16
 /// with dropout and without flash attention these are the 34 s b h + 5 a s^2 b bytes of Korthikanti et al. 2022, eq. 1.
-/// Selective recomputation leaves out what has a byte for each pair; flash attention has no such tensor and runs as a
-/// whole, so that its output is not kept either.
+/// What a module makes that is computed again is left out. Of the attention core that is what has a byte for each pair;
+/// flash attention has no such tensor and runs as a whole, so that its output is not kept either. Of the projection it
+/// is the input of the MLP's norm, and of the layer as a whole all but its input.
 ///
 /// With experts it keeps the router's probabilities in fp32 and every copy of a token in place of the MLP's input. The
 /// probabilities weigh the output of the activation, so that nothing is kept behind the experts' last product.
@@ -154,18 +156,22 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts mlp_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts attention_moment(const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts embedding_moment() const;
-  [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load) const;
+  [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const;
+  [[nodiscard]] Bytes of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
-  [[nodiscard]] Bytes mlp_bytes(const MemoryLoad& load) const;
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
 
   const Transformer model_;  ///< As its layers are that have experts, if any has.
   DeviceShape shape_;
   MemoryRules rules_;
   std::vector<KeptTensor> kept_;
-  std::vector<KeptTensor> all_;         ///< What the layer has once it is computed again.
+  std::vector<KeptTensor> kept_by_mlp_;  ///< Of these, or its experts: gone when attention's backward begins.
+  /// What is there again at the MLP's backward, and at attention's, which is computed again behind it; before it where
+  /// the MLP's input needs it.
+  std::vector<KeptTensor> again_at_mlp_;
+  std::vector<KeptTensor> again_at_attention_;
   std::vector<KeptTensor> dense_kept_;  ///< Of the other layers.
   MemoryParts states_;
 };

@@ -1,17 +1,62 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 
 namespace hdpsim {
 
-/// Which activations of a layer the backward pass computes again (Korthikanti et al. 2022).
-enum class Recompute : std::uint8_t {
-  none,
-  selective,  ///< The attention core: what lies between queries, keys and values and its output.
-  full,       ///< Everything: only the layer's input is kept.
+/// A module of a layer: forward work whose results are kept for backward, or computed again there.
+enum class LayerModule : std::uint8_t {
+  norm,        ///< Both norms: from the residual stream, the inputs of the QKV product and of the MLP.
+  qkv,         ///< Queries, keys and values, rotated.
+  attention,   ///< The attention core: what lies between queries, keys and values and its output.
+  projection,  ///< Of attention's output, and the residual behind it: the input of the MLP's norm.
+  mlp,         ///< The dense MLP as a whole: all between its input and its output.
+  activation,  ///< Of the MLP or of the experts alone: its output, from its input.
+  experts,     ///< What layers with experts have in place of the MLP as a whole, router and shared experts included.
 };
+inline constexpr std::size_t layer_modules = 7;
+/// In the order of the enumeration.
+inline constexpr std::array<std::string_view, layer_modules> layer_module_names = {
+    "norm", "qkv", "attention", "projection", "mlp", "activation", "experts"};
+
+/// Which activations of a layer the backward pass computes again: those of a set of modules, as Megatron-LM has it
+/// (`--recompute-modules`), or all of them.
+class Recompute {
+ public:
+  constexpr Recompute() = default;
+  constexpr Recompute(std::initializer_list<LayerModule> modules) {
+    for (const LayerModule module : modules) add(module);
+  }
+  constexpr void add(LayerModule module) { bits_ = static_cast<std::uint8_t>(bits_ | bit_of(module)); }
+  [[nodiscard]] constexpr bool has(LayerModule module) const { return (bits_ & bit_of(module)) != 0; }
+  [[nodiscard]] constexpr bool intersects(const Recompute& other) const { return (bits_ & other.bits_) != 0; }
+  friend constexpr bool operator==(const Recompute&, const Recompute&) = default;
+
+  static const Recompute none;
+  static const Recompute selective;  ///< The attention core (Korthikanti et al. 2022).
+  static const Recompute full;       ///< The layer as a whole: only its input is kept.
+
+ private:
+  static constexpr std::uint8_t bit_of(LayerModule module) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(module));
+  }
+  std::uint8_t bits_ = 0;
+};
+inline constexpr Recompute Recompute::none{};
+inline constexpr Recompute Recompute::selective{LayerModule::attention};
+inline constexpr Recompute Recompute::full{LayerModule::norm,       LayerModule::qkv, LayerModule::attention,
+                                           LayerModule::projection, LayerModule::mlp, LayerModule::activation,
+                                           LayerModule::experts};
+
+/// Sets that have names.
 inline constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
+inline constexpr std::array<Recompute, 3> named_recomputes = {Recompute::none, Recompute::selective, Recompute::full};
+/// A name, or the modules: `full`, `[norm, activation]`.
+[[nodiscard]] std::string recompute_text(Recompute recompute);
 
 }  // namespace hdpsim

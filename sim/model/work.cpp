@@ -1,6 +1,7 @@
 #include "sim/model/work.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -99,14 +100,19 @@ class Stretch {
         return kernel(MemoryKernel::rope, 2 * tokens_ * (shard_.query_width + shard_.kv_width / 2));  // Q, K in place
       case DensePart::attention_output:
         return product({tokens_, model_.hidden, shard_.query_width}, InputOf::other);
+      case DensePart::attention_residual:
+        return is_forward_ ? add() : void();
       case DensePart::mlp_norm:
         norm();
+        if (is_forward_) return;
         add();
         return branch_gradient();
       case DensePart::mlp:
         return mlp();
       case DensePart::mlp_inner:
         return mlp_inner();
+      case DensePart::mlp_activation:
+        return mlp_activation();
       case DensePart::mlp_residual:
         return is_forward_ ? add() : void();
       case DensePart::final_norm:
@@ -183,8 +189,12 @@ class Stretch {
   }
 
   void mlp_inner() {
-    HDPSIM_CHECK(is_forward_, "backward of a part of the MLP of {}", model_.name);
     product(inner_product(), InputOf::norm);
+    mlp_activation();
+  }
+
+  void mlp_activation() {
+    HDPSIM_CHECK(is_forward_, "backward of a part of the MLP of {}", model_.name);
     work_.add(activation(model_, tokens_, shard_.ffn, work_.direction));
   }
 
@@ -318,6 +328,32 @@ Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
   return Flops(6.0 * static_cast<double>(weights) * static_cast<double>(tokens));
 }
 
+std::vector<DensePart> parts_again(Recompute recompute) {
+  using enum LayerModule;
+  std::vector<DensePart> parts;
+  const auto add = [&](LayerModule module, std::initializer_list<DensePart> own) {
+    if (recompute.has(module)) std::copy(own.begin(), own.end(), std::back_inserter(parts));
+  };
+  add(norm, {DensePart::attention_norm});
+  add(qkv, {DensePart::qkv});
+  add(projection, {DensePart::attention_output, DensePart::attention_residual});
+  add(norm, {DensePart::mlp_norm});
+  add(mlp, {DensePart::mlp});
+  if (!recompute.has(mlp)) add(activation, {DensePart::mlp_activation});
+  if (recompute == Recompute::full) parts.push_back(DensePart::mlp_residual);
+  return parts;
+}
+
+double linear_share_again(const Transformer& model, Recompute recompute) {
+  const std::int64_t projection = model.heads * model.head_dim * model.hidden;
+  const std::int64_t qkv = attention_weights(model) - projection;
+  const std::int64_t mlp = mlp_weights(model, model.moe ? model.moe->experts_per_token : 0);
+  const std::int64_t again = (recompute.has(LayerModule::qkv) ? qkv : 0) +
+                             (recompute.has(LayerModule::projection) ? projection : 0) +
+                             (recompute.has(model.moe ? LayerModule::experts : LayerModule::mlp) ? mlp : 0);
+  return static_cast<double>(again) / static_cast<double>(qkv + projection + mlp);
+}
+
 LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                       const std::vector<DensePart>& parts, Direction direction, const DenseRules& rules) {
   Stretch stretch(model, tokens, tp, direction, rules);
@@ -338,7 +374,8 @@ LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::i
   if (direction == Direction::backward) {
     return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction, rules);
   }
-  return dense_work(model, tokens, tp, {attention_output, mlp_norm, mlp, mlp_residual}, direction, rules);
+  return dense_work(model, tokens, tp, {attention_output, attention_residual, mlp_norm, mlp, mlp_residual}, direction,
+                    rules);
 }
 
 LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,

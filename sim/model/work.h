@@ -31,16 +31,18 @@ namespace hdpsim {
 /// norms and residuals are on tokens / tp or on all tokens (DenseRules), products on all tokens with heads, inner width
 /// and vocabulary divided by tp. In the order of forward.
 enum class DensePart : std::uint8_t {
-  embedding,         ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
-  attention_norm,    ///< Backward also joins the residual's gradient, as mlp_norm's does.
-  qkv,               ///< Projection and rope.
-  attention_output,  ///< Projection.
-  mlp_norm,          ///< Residual and norm.
+  embedding,           ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
+  attention_norm,      ///< Backward also joins the residual's gradient.
+  qkv,                 ///< Projection and rope.
+  attention_output,    ///< Projection.
+  attention_residual,  ///< Has no work in backward.
+  mlp_norm,            ///< Backward also joins the residual's gradient.
   mlp,
   mlp_residual,  ///< Has no work in backward.
   final_norm,
   head,       ///< Output projection and cross-entropy.
   mlp_inner,  ///< Of mlp, forward, all but its last product, which leaves nothing to backward: where it is done again.
+  mlp_activation,  ///< Of mlp, forward, where it alone is done again.
 };
 
 /// What a backward part computes: a product has the gradients of its input and of its weight.
@@ -87,6 +89,13 @@ struct DenseRules {
 [[nodiscard]] MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width,
                                      Direction direction);
 
+/// Forward parts of a layer with a dense MLP that are done again, in their order; attention itself stands between `qkv`
+/// and `attention_output`. A module is done as a whole, as Megatron-LM's checkpoints do it: the MLP with its last
+/// product, the layer with its last residual.
+[[nodiscard]] std::vector<DensePart> parts_again(Recompute recompute);
+/// Of a layer's forward products, in FLOPs, the share that is done again. Experts count as what a token takes of them.
+[[nodiscard]] double linear_share_again(const Transformer& model, Recompute recompute);
+
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                     const std::vector<DensePart>& parts, Direction direction,
@@ -116,7 +125,7 @@ struct DenseRules {
 /// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout): the kept_tensors()
 /// of sim/model/memory.h.
 [[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                     Recompute recompute = Recompute::none, bool sequence_parallel = true);
+                                     Recompute recompute = {}, bool sequence_parallel = true);
 /// Parameters that one device holds: everything divided by tp (the norms' share is not worth a term).
 [[nodiscard]] std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp);
 

@@ -15,6 +15,17 @@ class Steps {
         rows_(expert_rows(*layer.model.moe, layer.layout, layer.group)),
         own_tokens_((layer.tokens + layer.tp - 1) / layer.tp) {}
 
+  std::vector<ExpertStep> activations() {
+    const bool in_groups = layer_.layout.ep > 1;
+    const std::int64_t cut = in_groups ? 1 : layer_.tp;
+    const auto work = [&](const std::vector<std::int64_t>& rows) { return expert_activation_work(model_, rows, cut); };
+    if (layer_.tokens > 0 && model_.moe->shared_hidden > 0) {
+      steps_.emplace_back(shared_activation_work(model_, layer_.tokens, layer_.tp));
+    }
+    in_groups ? evenly(work(rows_.even), work(rows_.slowest)) : void(steps_.emplace_back(work(rows_.slowest)));
+    return std::move(steps_);
+  }
+
   std::vector<ExpertStep> run() {
     if (layer_.tokens == 0) {
       exchanged_experts();
@@ -54,12 +65,15 @@ class Steps {
 
   void exchanged_experts() {
     all_to_all();
-    LinearPart even = expert_work(model_, rows_.even, 1, true, direction_);
-    steps_.emplace_back(even);
-    if (rows_.slowest != rows_.even) {
-      steps_.emplace_back(ExpertWait{expert_work(model_, rows_.slowest, 1, true, direction_), std::move(even)});
-    }
+    evenly(expert_work(model_, rows_.even, 1, true, direction_),
+           expert_work(model_, rows_.slowest, 1, true, direction_));
     all_to_all();
+  }
+
+  // Work of an even share, and the wait for the device that has most.
+  void evenly(const LinearPart& even, const LinearPart& slowest) {
+    steps_.emplace_back(even);
+    if (rows_.slowest != rows_.even) steps_.emplace_back(ExpertWait{slowest, even});
   }
 
   void permutation(std::int64_t tokens) { steps_.emplace_back(permutation_work(model_, tokens, direction_)); }
@@ -86,6 +100,10 @@ class Steps {
 
 std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction) {
   return Steps(layer, direction).run();
+}
+
+std::vector<ExpertStep> expert_activations(const ExpertLayer& layer) {
+  return Steps(layer, Direction::forward).activations();
 }
 
 }  // namespace hdpsim

@@ -29,4 +29,7 @@ using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait
 /// elements.
 [[nodiscard]] std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction);
 
+/// What computes its activations again, and nothing else of it: forward, without anything that travels.
+[[nodiscard]] std::vector<ExpertStep> expert_activations(const ExpertLayer& layer);
+
 }  // namespace hdpsim

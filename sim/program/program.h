@@ -45,8 +45,9 @@ struct LoweringOptions {
       2;  ///< Of the key and value gradients that travel the ring backward: bf16 2, fp32 4.
   /// A kernel of its own joins a ring step's output with those before it; otherwise attention adds it up itself.
   bool separate_merge = true;
-  /// What backward computes again, layer by layer: a layer's forward before its backward, or its ring attention alone.
-  Recompute recompute = Recompute::none;
+  /// What backward computes again, layer by layer: modules of the MLP's half before the MLP's backward, those of
+  /// attention's half before attention's. With the projection, which the MLP's half begins with, all before the layer's.
+  Recompute recompute = {};
   PipelineOptions pipeline = {};
   ExpertLayout experts = {};  ///< Of a model with experts; its ep is that of the mesh (checked).
   DenseRules dense = {};

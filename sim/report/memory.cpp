@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 
 namespace hdpsim {
@@ -46,9 +47,9 @@ Ahead ahead_of(std::int64_t stages, std::int64_t stage, std::int64_t micro_batch
 
 /// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
 /// five for two in attention, and what is computed again comes on top (it is in the work model).
-double forward_share(const MicroBatch& micro_batch, const WorkModel& work, Recompute recompute) {
-  const double linear = recompute == Recompute::full ? 1.0 / 4 : 1.0 / 3;
-  const double attention = recompute == Recompute::none ? 2.0 / 7 : 2.0 / 9;
+double forward_share(const MicroBatch& micro_batch, const WorkModel& work, double linear_again, bool attends_again) {
+  const double linear = 1 / (3 + linear_again);
+  const double attention = attends_again ? 2.0 / 9 : 2.0 / 7;
   const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
   const double forward =
       linear * work.compute_seconds(0, micro_batch.tokens()) + attention * work.compute_seconds(micro_batch.area(), 0);
@@ -58,7 +59,10 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work, Recom
 }  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
-    : plan_(plan), channels_(setting.channels), recompute_(setting.rules.activations.recompute) {
+    : plan_(plan),
+      channels_(setting.channels),
+      linear_again_(linear_share_again(setting.model, setting.rules.activations.recompute)),
+      attends_again_(setting.rules.activations.recompute.has(LayerModule::attention)) {
   if (channels_.per_connection) {
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
@@ -197,7 +201,7 @@ Bytes PlanMemory::channels_of(HdpRank rank) const {
 
 Duration PlanMemory::turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const {
   const MicroBatchInterval& interval = timeline.micro_batches[id.index()];
-  const double share = forward_share(plan_.micro_batches[id.index()], work, recompute_);
+  const double share = forward_share(plan_.micro_batches[id.index()], work, linear_again_, attends_again_);
   return interval.begin.since_start() + (interval.end - interval.begin).scaled(share);
 }
 

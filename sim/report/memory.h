@@ -105,7 +105,8 @@ class PlanMemory {
 
   const Plan& plan_;
   ChannelMemory channels_;
-  Recompute recompute_;
+  double linear_again_;  ///< Share of forward's products that backward does again.
+  bool attends_again_;
   std::vector<Stage> stages_;
   std::vector<Bytes> peaks_;  ///< By rank.
   std::optional<MicroBatchId> fullest_;

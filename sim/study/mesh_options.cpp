@@ -7,6 +7,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
+#include "sim/model/experts.h"
 
 namespace hdpsim {
 namespace {
@@ -34,11 +35,7 @@ class MeshReader {
     }
     read_connections(mesh);
     const PipelineOptions pipeline = read_pipeline(mesh);
-    if (const Value* recompute = mesh.find("recompute")) {
-      const std::vector<std::string> names(recompute_names.begin(), recompute_names.end());
-      const auto choice = read_choice(*recompute, "way to recompute activations", names, diagnostics_);
-      if (choice) point_.recompute = static_cast<Recompute>(*choice);
-    }
+    if (const Value* recompute = mesh.find("recompute")) point_.recompute = read_recompute(*recompute);
     mesh.finish();
     if ((nodes != nullptr && !take_nodes(*nodes)) || !tp || !pp) return false;
     if (*pp > 1) check_pipeline(value, *pp, pipeline);
@@ -50,6 +47,37 @@ class MeshReader {
   }
 
  private:
+  // The name of a set, or a list of modules.
+  Recompute read_recompute(const Value& value) {
+    if (!value.is_sequence()) {
+      const std::vector<std::string> names(recompute_names.begin(), recompute_names.end());
+      const auto choice = read_choice(value, "way to recompute activations", names, diagnostics_);
+      return choice ? named_recomputes.at(*choice) : Recompute::none;
+    }
+    const std::vector<std::string> names(layer_module_names.begin(), layer_module_names.end());
+    Recompute recompute;
+    for (const Value& item : value.items) {
+      const auto choice = read_choice(item, "module to recompute", names, diagnostics_);
+      if (!choice) continue;
+      const auto module = static_cast<LayerModule>(*choice);
+      check_module(item, module);
+      recompute.add(module);
+    }
+    return recompute;
+  }
+
+  void check_module(const Value& item, LayerModule module) {
+    if (point_.model.layers == 0) return;  // unknown, which is told elsewhere
+    const std::int64_t with_experts = expert_layers(point_.model, 0, point_.model.layers);
+    if (module == LayerModule::experts && with_experts == 0) {
+      diagnostics_.error(item.position, fmt::format("no layer of {} has experts", point_.model.name), "write mlp");
+    }
+    if (module == LayerModule::mlp && with_experts == point_.model.layers) {
+      diagnostics_.error(item.position, fmt::format("every layer of {} has experts, not an MLP", point_.model.name),
+                         "write experts");
+    }
+  }
+
   // How the training framework shards, sums and overlaps.
   void read_framework(MapReader& mesh) {
     point_.memory.zero = mesh.optional_in<std::int64_t>("zero", {0, 3}).value_or(1);

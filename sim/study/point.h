@@ -64,7 +64,7 @@ struct PointSpec {
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
   ExpertOptions experts;  ///< Of a model with experts.
-  Recompute recompute = Recompute::none;
+  Recompute recompute = {};
   std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().

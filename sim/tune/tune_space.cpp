@@ -75,6 +75,25 @@ std::vector<std::string> with_own(const std::string& own, std::initializer_list<
   return values;
 }
 
+Value modules(std::initializer_list<LayerModule> chosen) {
+  Value list = Value::sequence({});
+  for (const LayerModule module : chosen) {
+    list.items.push_back(Value::scalar(std::string(layer_module_names.at(static_cast<std::size_t>(module)))));
+  }
+  return list;
+}
+
+// Beside the study's own, what is cheap to compute again, and all.
+Dimension recomputations(const Study& study) {
+  Dimension dimension;
+  const Value& own = *study.resolved.find("mesh")->find("recompute");
+  dimension.choices.push_back({{"mesh.recompute", own}});
+  for (const Value& other : {modules({LayerModule::norm, LayerModule::activation}), Value::scalar("full")}) {
+    if (line_of(other) != line_of(own)) dimension.choices.push_back({{"mesh.recompute", other}});
+  }
+  return dimension;
+}
+
 std::vector<std::string> capacities(const Study& study) {
   std::vector<std::string> values = with_own(mesh_text(study, "capacity"), {"8Ki", "16Ki", "32Ki", "auto"});
   const std::int64_t context = study.points[0].spec.batch.context;
@@ -143,7 +162,7 @@ std::vector<Dimension> dimensions_of(const Study& study) {
   placements.of_pipelines = true;
   add("mesh.placement", std::move(placements));
   add("mesh.capacity", dimension_of("mesh.capacity", capacities(study)));
-  add("mesh.recompute", dimension_of("mesh.recompute", with_own(mesh_text(study, "recompute"), {"full"})));
+  add("mesh.recompute", recomputations(study));
   add("plans", plans_of(study));
   return dimensions;
 }

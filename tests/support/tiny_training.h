@@ -141,7 +141,7 @@ struct Training {
 /// How the programs of the plans run.
 struct Way {
   int tp = 1;
-  Recompute recompute = Recompute::none;
+  Recompute recompute = {};
   int pp = 1;
   PipelineOptions pipeline = {};
   [[nodiscard]] Mesh mesh(std::int64_t hdp) const { return {.hdp = hdp, .tp = tp, .pp = pp}; }

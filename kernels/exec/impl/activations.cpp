@@ -51,18 +51,19 @@ std::vector<Activations::Home> Activations::layer_tensors() const {
   const std::size_t query = elements(rows_.all * model_.heads * model_.head_dim);
   const std::size_t inner = elements(rows_.all * model_.ffn_hidden);
   using Layer = LayerActivations;
+  using enum LayerModule;
   return {{.tensor = &Layer::input, .bytes = own},
-          {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share)},
-          {.tensor = &Layer::attention_normed, .bytes = gathered},
-          {.tensor = &Layer::q, .bytes = query},
-          {.tensor = &Layer::kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim)},
-          {.tensor = &Layer::o, .bytes = query, .is_core = true},
-          {.tensor = &Layer::lse, .bytes = fp32(rows_.all * model_.heads), .is_core = true},
-          {.tensor = &Layer::middle, .bytes = own},
-          {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share)},
-          {.tensor = &Layer::mlp_normed, .bytes = gathered},
-          {.tensor = &Layer::gate_up, .bytes = 2 * inner},
-          {.tensor = &Layer::inner, .bytes = inner}};
+          {.tensor = &Layer::attention_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
+          {.tensor = &Layer::attention_normed, .bytes = gathered, .again = {norm}},
+          {.tensor = &Layer::q, .bytes = query, .again = {qkv}},
+          {.tensor = &Layer::kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim), .again = {qkv}},
+          {.tensor = &Layer::o, .bytes = query, .again = {attention}},
+          {.tensor = &Layer::lse, .bytes = fp32(rows_.all * model_.heads), .again = {attention}},
+          {.tensor = &Layer::middle, .bytes = own, .again = {projection}},
+          {.tensor = &Layer::mlp_inverse_rms, .bytes = fp32(rows_.share), .again = {norm}},
+          {.tensor = &Layer::mlp_normed, .bytes = gathered, .again = {norm}},
+          {.tensor = &Layer::gate_up, .bytes = 2 * inner, .again = {mlp}},
+          {.tensor = &Layer::inner, .bytes = inner, .again = {mlp, activation}}};
 }
 
 void Activations::choose_for_host(double share) {
@@ -84,9 +85,7 @@ void Activations::choose_for_host(double share) {
 void Activations::lay_out_layers(const Keeping& keeping) {
   homes_ = layer_tensors();
   for (Home& home : homes_) {
-    const bool is_input = home.tensor == Tensor(&LayerActivations::input);
-    const bool again =
-        keeping.recompute == Recompute::full ? !is_input : keeping.recompute == Recompute::selective && home.is_core;
+    const bool again = keeping.recompute.intersects(home.again);
     home.is_kept = !again;
     home.places = again ? 1 : chunk_.layers.count;
   }

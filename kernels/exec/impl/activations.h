@@ -81,7 +81,7 @@ struct SharedActivations {
 
 /// What becomes of a micro-batch's activations between forward and backward.
 struct Keeping {
-  Recompute recompute = Recompute::none;
+  Recompute recompute = {};
   /// The share of a layer's kept activations that goes to the host: whole tensors, the largest first, as many as fit
   /// into it. Nothing of models of two layers, which stay.
   double offload = 0;
@@ -141,7 +141,7 @@ class Activations {
   struct Home {
     Tensor tensor;
     std::size_t bytes = 0;
-    bool is_core = false;  ///< Of attention: what selective recomputation computes again.
+    Recompute again = {};  ///< Modules of which each makes it again, where it is not kept.
     bool is_kept = true;   ///< Not in the workspace.
     std::int64_t places = 1;
     bool to_host = false;

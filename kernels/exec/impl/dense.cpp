@@ -48,11 +48,14 @@ void Dense::forward(DensePart part) {
       return qkv();
     case DensePart::attention_output:
       return forward(output(), layer.o, shared.d_normed);
+    case DensePart::attention_residual:
+      return add(layer.input, own(shared.d_normed), layer.middle);
     case DensePart::mlp_norm:
-      add(layer.input, own(shared.d_normed), layer.middle);
       return norm_forward(tensors().mlp_norm, layer.middle, own(layer.mlp_normed), layer.mlp_inverse_rms);
     case DensePart::mlp:
       return mlp();
+    case DensePart::mlp_activation:
+      return mlp_activation();
     case DensePart::mlp_residual:
       return add(layer.middle, own(shared.d_normed), output_of(at_->layer));
     case DensePart::final_norm:
@@ -80,7 +83,9 @@ void Dense::backward(DensePart part) {
       return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
     case DensePart::mlp:
       return mlp_back();
+    case DensePart::attention_residual:
     case DensePart::mlp_inner:
+    case DensePart::mlp_activation:
     case DensePart::mlp_residual:
       return;  // the gradient of a sum is that of its parts
     case DensePart::final_norm:
@@ -248,9 +253,13 @@ void Dense::qkv_back() {
 
 void Dense::mlp() {
   forward(gate_up(), layer_.mlp_normed, layer_.gate_up);
+  mlp_activation();
+  forward(down(), layer_.inner, shared_.d_normed);
+}
+
+void Dense::mlp_activation() {
   backend_.run(
       SwigluForward{.tokens = rows_.all, .width = model_.ffn_hidden, .gate_up = layer_.gate_up, .y = layer_.inner});
-  forward(down(), layer_.inner, shared_.d_normed);
 }
 
 void Dense::mlp_back() {

@@ -14,14 +14,16 @@
 namespace hdpsim::kernels::exec {
 
 /// The dense parts of a transformer on one device, as Llama computes them:
-///   embedding         x = table[ids]
-///   attention_norm    n = norm(x)
-///   qkv               q, k, v = n W_qkv^T; q and k rotated by their positions
-///   attention_output  p = o W_o^T
-///   mlp_norm          m = x + p; n = norm(m)
-///   mlp               p = (silu(g) u) W_down^T with g, u = n W_gate_up^T
-///   mlp_residual      x' = m + p
-///   final_norm, head  logits = norm(x) W_head^T, the loss and the gradient of the logits
+///   embedding           x = table[ids]
+///   attention_norm      n = norm(x)
+///   qkv                 q, k, v = n W_qkv^T; q and k rotated by their positions
+///   attention_output    p = o W_o^T
+///   attention_residual  m = x + p
+///   mlp_norm            n = norm(m)
+///   mlp                 p = (silu(g) u) W_down^T with g, u = n W_gate_up^T
+///   mlp_activation      of mlp, silu(g) u again
+///   mlp_residual        x' = m + p
+///   final_norm, head    logits = norm(x) W_head^T, the loss and the gradient of the logits
 /// and the gradients of all that, between tensors of the backend's element; sums of products and gradients of
 /// parameters, which are added to, are fp32. In a pipeline a device runs the parts that its stage has.
 ///
@@ -84,6 +86,7 @@ class Dense {
   void qkv();
   void qkv_back();
   void mlp();
+  void mlp_activation();
   void mlp_back();
   void head();
   void head_back();

@@ -1,15 +1,10 @@
 #include "sim/program/impl/layer.h"
 
+#include "sim/program/impl/recomputation.h"
 #include "sim/program/impl/ring.h"
 
 namespace hdpsim {
 namespace {
-
-void mlp_forward(PassWriter& writer) {
-  writer.all_gather(DensePart::mlp_norm);
-  writer.run(DensePart::mlp);
-  writer.reduce_scatter(DensePart::mlp);
-}
 
 void mlp_backward(PassWriter& writer) {
   writer.all_gather(DensePart::mlp);
@@ -33,25 +28,47 @@ void attention_backward(PassWriter& writer) {
 
 }  // namespace
 
+void qkv_forward(PassWriter& writer) {
+  writer.all_gather(DensePart::attention_norm);
+  writer.run(DensePart::qkv);
+}
+
+void attention_forward(PassWriter& writer) {
+  writer.end_stretch();
+  forward_ring(writer, has_kernel(writer) ? std::optional(writer.last()) : std::nullopt);
+}
+
+void projection_forward(PassWriter& writer) {
+  writer.run(DensePart::attention_output);
+  writer.reduce_scatter(DensePart::attention_output);
+  writer.run(DensePart::attention_residual);
+}
+
+void mlp_forward(PassWriter& writer, const LayerRun& of) {
+  if (of.has_experts) return writer.experts();
+  writer.all_gather(DensePart::mlp_norm);
+  writer.run(DensePart::mlp);
+  writer.reduce_scatter(DensePart::mlp);
+}
+
 void layer_forward(PassWriter& writer, const LayerRun& of) {
   if (!writer.has_tokens()) return writer.experts();
   writer.run(DensePart::attention_norm);
-  writer.all_gather(DensePart::attention_norm);
-  writer.run(DensePart::qkv);
-  writer.end_stretch();
-  forward_ring(writer, writer.last());
-  writer.run(DensePart::attention_output);
-  writer.reduce_scatter(DensePart::attention_output);
+  qkv_forward(writer);
+  attention_forward(writer);
+  projection_forward(writer);
   writer.run(DensePart::mlp_norm);
-  of.has_experts ? writer.experts() : mlp_forward(writer);
+  mlp_forward(writer, of);
   writer.run(DensePart::mlp_residual);
   writer.end_stretch();
 }
 
 void layer_backward(PassWriter& writer, const LayerRun& of) {
+  compute_mlp_again(writer, of);
   of.has_experts ? writer.experts() : mlp_backward(writer);
   if (writer.has_tokens()) {
     writer.run(DensePart::mlp_norm);
+    compute_attention_again(writer);
     attention_backward(writer);
   }
   writer.issue();

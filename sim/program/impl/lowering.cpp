@@ -115,11 +115,10 @@ class Lowering {
     writer_.open_block(layers.count, Direction::backward);
     prefetch(writer_, layers);
     if (gathers_again(writer_)) gather_next(writer_);
-    compute_again(writer_, layers);
     layer_backward(writer_, layers);
     if (!writer_.has_tokens()) return;
     if (gathers_again(writer_)) wait_for_gather(writer_);
-    begin_behind_last_layer(writer_);
+    begin_ring_behind_last_layer(writer_);
     wait_for_prefetch(writer_);
     reduce(writer_, layer_parameters(writer_));
   }

@@ -68,8 +68,16 @@ void PassWriter::gather_received(Direction direction) {
 }
 
 void PassWriter::experts() {
+  add_steps(expert_layer(expert_layer_here(), direction_));
+}
+
+void PassWriter::expert_activations() {
+  add_steps(hdpsim::expert_activations(expert_layer_here()));
+}
+
+void PassWriter::add_steps(std::vector<ExpertStep> steps) {
   end_stretch();
-  for (ExpertStep& step : expert_layer({model(), options_.experts, tp(), tokens_, expert_tokens_}, direction_)) {
+  for (ExpertStep& step : steps) {
     if (auto* part = std::get_if<LinearPart>(&step)) {
       add_dense(std::move(*part));
     } else if (auto* wait = std::get_if<ExpertWait>(&step)) {
@@ -114,13 +122,24 @@ LinearPart PassWriter::of_this_pass(LinearPart part) const {
   return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
 }
 
+namespace {
+
+bool is_kernel(const Instruction& instruction) {
+  return instruction.stream == Stream::compute;
+}
+
+}  // namespace
+
+bool has_kernel(PassWriter& writer) {
+  return std::any_of(writer.body().begin(), writer.body().end(), is_kernel);
+}
+
 Instruction& first_kernel(PassWriter& writer) {
-  const auto is_compute = [](const Instruction& i) { return i.stream == Stream::compute; };
-  return *std::find_if(writer.body().begin(), writer.body().end(), is_compute);
+  return *std::find_if(writer.body().begin(), writer.body().end(), is_kernel);
 }
 
 Instruction& first_kernel_of_all(PassWriter& writer) {
-  const auto is_always = [](const Instruction& i) { return i.stream == Stream::compute && i.first_iteration == 0; };
+  const auto is_always = [](const Instruction& i) { return is_kernel(i) && i.first_iteration == 0; };
   return *std::find_if(writer.body().begin(), writer.body().end(), is_always);
 }
 

@@ -71,6 +71,8 @@ class PassWriter {
   void gather_received(Direction direction);
   /// In place of a dense MLP. A pass for the gradients of weights alone has the products and nothing that travels.
   void experts();
+  /// Of experts, the activations that are done again.
+  void expert_activations();
   /// The host's issue of all kernels of the iteration.
   void issue();
 
@@ -80,6 +82,10 @@ class PassWriter {
   void collective(CollectiveKind kind, DensePart part);
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
+  void add_steps(std::vector<ExpertStep> steps);
+  [[nodiscard]] ExpertLayer expert_layer_here() const {
+    return {model(), options_.experts, tp(), tokens_, expert_tokens_};
+  }
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 
   const PassWork& work_;
@@ -95,6 +101,7 @@ class PassWriter {
 
 // ---- Instructions of the block that others wait with
 
+[[nodiscard]] bool has_kernel(PassWriter& writer);
 /// The first on the compute stream.
 [[nodiscard]] Instruction& first_kernel(PassWriter& writer);
 /// The first of those that iterations which compute nothing again have, too.

@@ -1,35 +1,71 @@
 #include "sim/program/impl/recomputation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
-#include "sim/program/impl/ring.h"
 
 namespace hdpsim {
 namespace {
+
+using enum LayerModule;
+
+bool is_again(const PassWriter& writer, LayerModule module) {
+  return writer.options().recompute.has(module);
+}
+
+// The input of the MLP's norm is computed again, and with it all before.
+bool attention_is_first(const PassWriter& writer) {
+  return is_again(writer, projection);
+}
+
+// A product's input that is made again is gathered again, whether its product is done again or not.
+void attention_half(PassWriter& writer) {
+  if (is_again(writer, norm)) writer.run(DensePart::attention_norm);
+  if (is_again(writer, qkv)) {
+    qkv_forward(writer);
+  } else if (is_again(writer, norm)) {
+    writer.all_gather(DensePart::attention_norm);
+  }
+  if (is_again(writer, attention)) attention_forward(writer);
+  if (is_again(writer, projection)) projection_forward(writer);
+}
+
+void mlp_half(PassWriter& writer, const LayerRun& of) {
+  if (is_again(writer, norm) && writer.has_tokens()) writer.run(DensePart::mlp_norm);
+  if (is_again(writer, of.has_experts ? experts : mlp)) {
+    mlp_forward(writer, of);
+  } else {
+    if (is_again(writer, norm) && !of.has_experts) writer.all_gather(DensePart::mlp_norm);
+    if (is_again(writer, activation)) {
+      of.has_experts ? writer.expert_activations() : writer.run(DensePart::mlp_activation);
+    }
+  }
+  writer.end_stretch();
+}
+
+// From the layer's input and attention's output, what lies between and behind them; but for modules of which all tokens
+// are computed again anyway.
+void around_attention(PassWriter& writer) {
+  if (!is_again(writer, norm)) writer.run(DensePart::attention_norm);
+  if (!is_again(writer, qkv)) qkv_forward(writer);
+  if (!is_again(writer, projection)) projection_forward(writer);
+  if (!is_again(writer, norm)) writer.run(DensePart::mlp_norm);
+  if (!is_again(writer, mlp)) {
+    writer.all_gather(DensePart::mlp_norm);
+    writer.run(DensePart::mlp_inner);
+  }
+  writer.end_stretch();
+}
 
 std::int64_t split_tokens(const PassWriter& writer) {
   const std::int64_t all = writer.tokens();
   return all - std::llround(writer.micro_batch().offload * static_cast<double>(all));
 }
 
-// From the layer's input and attention's output, all that lies between and behind them.
-void around_attention(PassWriter& writer) {
-  using enum DensePart;
-  writer.run(attention_norm);
-  writer.all_gather(attention_norm);
-  writer.run(qkv);
-  writer.run(attention_output);
-  writer.reduce_scatter(attention_output);
-  writer.run(mlp_norm);
-  writer.all_gather(mlp_norm);
-  writer.run(mlp_inner);
-  writer.end_stretch();
-}
-
-// Of the tokens that token-wise offload leaves: layer's input and attention's output came back. The two layers that
+// Of the tokens that token-wise offload leaves: the layer's input and attention's output came back. The two layers that
 // stayed have all.
 void compute_split_again(PassWriter& writer, const LayerRun& of) {
   HDPSIM_CHECK(!of.has_experts, "token-wise offload of layers with experts of {}", writer.model().name);
@@ -43,18 +79,33 @@ void compute_split_again(PassWriter& writer, const LayerRun& of) {
 
 }  // namespace
 
-void compute_again(PassWriter& writer, const LayerRun& of) {
+void compute_mlp_again(PassWriter& writer, const LayerRun& of) {
   const Recompute recompute = writer.options().recompute;
   writer.turn(Direction::forward);
-  if (writer.micro_batch().token_wise && recompute != Recompute::full) compute_split_again(writer, of);
-  if (recompute == Recompute::full) layer_forward(writer, of);
-  if (recompute == Recompute::selective && writer.has_tokens()) forward_ring(writer, std::nullopt);
+  if (recompute == Recompute::full) {
+    layer_forward(writer, of);
+  } else {
+    if (writer.micro_batch().token_wise) compute_split_again(writer, of);
+    if (attention_is_first(writer) && writer.has_tokens()) attention_half(writer);
+    mlp_half(writer, of);
+  }
   writer.turn(Direction::backward);
 }
 
-void begin_behind_last_layer(PassWriter& writer) {
-  Instruction& first = first_of_layer(writer);
-  if (first.opcode == Opcode::exchange) first.after(writer.last(), 1);
+void compute_attention_again(PassWriter& writer) {
+  const bool has_any = is_again(writer, norm) || is_again(writer, qkv) || is_again(writer, attention);
+  if (!has_any || attention_is_first(writer)) return;
+  writer.end_stretch();  // of backward
+  writer.turn(Direction::forward);
+  attention_half(writer);
+  writer.end_stretch();
+  writer.turn(Direction::backward);
+}
+
+void begin_ring_behind_last_layer(PassWriter& writer) {
+  const auto is_exchange = [](const Instruction& i) { return i.opcode == Opcode::exchange; };
+  const auto first = std::find_if(writer.body().begin(), writer.body().end(), is_exchange);
+  if (first != writer.body().end() && &*first < &first_kernel_of_all(writer)) first->after(writer.last(), 1);
 }
 
 }  // namespace hdpsim

@@ -4,9 +4,13 @@
 
 namespace hdpsim {
 
-/// In the block of a layer's backward, before it: forward work for what backward needs and was not kept.
-void compute_again(PassWriter& writer, const LayerRun& of);
-/// Behind the layer's backward: what is computed again begins when the layer before it has ended.
-void begin_behind_last_layer(PassWriter& writer);
+// Forward work in the block of a layer's backward, for what backward needs and was not kept.
+
+/// Before the MLP's backward, with all that it needs.
+void compute_mlp_again(PassWriter& writer, const LayerRun& of);
+/// Before attention's backward, what is not there yet.
+void compute_attention_again(PassWriter& writer);
+/// Last in the block: a ring that is run again, and first in the iteration, begins when the layer before it has ended.
+void begin_ring_behind_last_layer(PassWriter& writer);
 
 }  // namespace hdpsim

@@ -13,8 +13,7 @@ using test::one_device_nodes;
 using test::one_head_model;
 using test::plan_of;
 
-Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Grain grain,
-             Recompute recompute = Recompute::none) {
+Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Grain grain, Recompute recompute = {}) {
   LoweringOptions options{model, Mesh{.hdp = plan.ranks}, 2};
   options.recompute = recompute;
   const Program program(plan, options);
@@ -115,6 +114,13 @@ TEST_CASE("what is computed again takes its time again, on fast and on slow netw
       const Duration kept = step_time(Recompute::none, grain);
       CHECK(step_time(Recompute::selective, grain) == kept + R::layers * ring);
       CHECK(step_time(Recompute::full, grain) == kept + R::layers * (ring + 4_us));
+      // Modules add up: a product each of QKV and the projection, two of the MLP; norms are free here.
+      using enum LayerModule;
+      CHECK(step_time({norm, activation}, grain) == kept);
+      CHECK(step_time({qkv}, grain) == kept + R::layers * 1_us);
+      CHECK(step_time({mlp, projection}, grain) == kept + R::layers * 3_us);
+      CHECK(step_time({attention, qkv, mlp}, grain) == kept + R::layers * (ring + 3_us));
+      CHECK(step_time({attention, projection}, grain) == kept + R::layers * (ring + 1_us));
     }
   }
 }

@@ -152,6 +152,51 @@ TEST_CASE("selective recompute drops attention's output and log-sum-exp, full re
   CHECK(full.total() < none.total());
 }
 
+TEST_CASE("a module that is computed again leaves out its own tensors, and modules add up", "[memory]") {
+  using enum LayerModule;
+  const Transformer model = preset("llama3-8b");
+  const std::int64_t tokens = 8192;
+  const auto dropped = [&](Recompute recompute) {
+    return kept_bytes(kept_tensors(model, {}), tokens, 1) -
+           kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, 1);
+  };
+  // Widths of hidden state, queries, keys and values, and MLP, in elements of bf16.
+  constexpr std::int64_t hidden = 4096, queries = 32 * 128, keys_and_values = 2 * 8 * 128, inner = 14'336;
+  const auto elements = [&](std::int64_t width) { return Bytes(2 * tokens * width); };
+  CHECK(dropped({norm}) == elements(2 * hidden));
+  CHECK(dropped({qkv}) == elements(queries + keys_and_values));
+  CHECK(dropped({attention}) == elements(queries) + Bytes(4 * tokens * model.heads));
+  CHECK(dropped({projection}) == elements(hidden));
+  CHECK(dropped({mlp}) == elements(3 * inner));  // gate, up, and what goes down
+  CHECK(dropped({activation}) == elements(inner));
+  CHECK(dropped({mlp, activation}) == dropped({mlp}));
+  CHECK(dropped({experts}) == Bytes(0));
+  CHECK(dropped({norm, attention, mlp}) == dropped({norm}) + dropped({attention}) + dropped({mlp}));
+  // All modules together leave what the layer as a whole leaves.
+  CHECK(dropped({norm, qkv, attention, projection, mlp}) == dropped(Recompute::full));
+}
+
+TEST_CASE("the layer at work has what it computes again: the MLP's half at the MLP, attention's at attention",
+          "[memory]") {
+  using enum LayerModule;
+  const Transformer model = preset("llama3-8b");
+  const std::int64_t tokens = 8192;
+  const DeviceShape one_layer{.layers = 1, .embedding = false, .head = false};
+  const auto peak = [&](Recompute recompute) {
+    return DeviceMemory(model, one_layer, {.activations = {.recompute = recompute}, .fragmentation = 0})
+        .peak({.tokens = tokens});
+  };
+  // A layer alone is fullest at its MLP's activation: what the MLP computes again is there, and saves nothing.
+  const Bytes all = peak({}).total();
+  CHECK(peak({mlp}).total() == all);
+  CHECK(peak({activation}).total() == all);
+  CHECK(peak(Recompute::full).total() == all);
+  // What attention computes again is not there yet; unless the MLP's input needs it.
+  const Bytes of_qkv(2 * tokens * (32 + 2 * 8) * 128);
+  CHECK(peak({qkv}).total() == all - of_qkv);
+  CHECK(peak({qkv, projection}).total() == all);
+}
+
 TEST_CASE("a parameter takes 18 bytes, of which each level of ZeRO shards another part", "[memory]") {
   // Megatron-Core, dist_optimizer: 18 bytes with bf16 parameters and fp32 gradients, 6 + 12 / d when the optimizer is
   // distributed. Levels 2 and 3 (Rajbhandari et al. 2020) keep two layers of what they shard.

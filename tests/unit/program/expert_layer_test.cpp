@@ -82,13 +82,21 @@ TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[expert
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   // 500 tokens on each device, 2 copies, 64 elements of 2 bytes; dispatch and combine, forward and backward.
   CHECK(exchanged(program) == std::vector<Bytes>(4, Bytes(500 * 2 * 64 * 2)));
-  options.recompute = Recompute::full;
-  CHECK(exchanged(Program(plan, options).micro_batch(MicroBatchId(0))).size() == 6);
+  const auto exchanges = [&](Recompute recompute) {
+    options.recompute = recompute;
+    return exchanged(Program(plan, options).micro_batch(MicroBatchId(0))).size();
+  };
+  // Experts that are computed again send copies again; their activations are where they were.
+  CHECK(exchanges(Recompute::full) == 6);
+  CHECK(exchanges({LayerModule::experts}) == 6);
+  CHECK(exchanges({LayerModule::activation, LayerModule::attention}) == 4);
 }
 
 TEST_CASE("ranks of a wave meet equally often, whether they have tokens or not", "[experts]") {
   const Plan plan = in_expert_waves(plan_of(2, 4, {{{0}, 1000}}), 2, 0);
-  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+  using enum LayerModule;
+  for (const Recompute recompute :
+       {Recompute::none, Recompute::selective, Recompute::full, Recompute{experts, norm}, Recompute{activation, qkv}}) {
     LoweringOptions options{mixture(4), Mesh{.hdp = 2, .ep = 2}, 2};
     options.model.moe->dense_layers = {0};
     options.experts.ep = 2;

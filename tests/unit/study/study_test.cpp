@@ -99,6 +99,15 @@ TEST_CASE("a study says what backward computes again", "[study][recompute]") {
   CHECK(both.points[1].spec.recompute == Recompute::selective);
   CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: some}") ==
         std::vector<std::string>{"10:26: there is no way to recompute activations 'some'"});
+  const Study modules = file.load({"sweep={mesh.recompute: [full, [norm, mlp], []]}"});
+  REQUIRE(modules.points.size() == 3);
+  CHECK(modules.points[1].spec.recompute == Recompute{LayerModule::norm, LayerModule::mlp});
+  CHECK(memory_rules_of(modules.points[1].spec).activations.recompute == modules.points[1].spec.recompute);
+  CHECK(modules.points[2].spec.recompute == Recompute::none);
+  // The model has no experts; all problems are told at once.
+  CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: [mpl, norm, experts]}") ==
+        std::vector<std::string>{"10:27: there is no module to recompute 'mpl'",
+                                 "10:38: no layer of llama-7b has experts"});
 }
 
 TEST_CASE("a study says how groups are made and whether they have been made before", "[study][connections]") {

@@ -20,7 +20,7 @@ std::set<std::string> values_of(const std::vector<Candidate>& candidates, const 
   std::set<std::string> values;
   for (const Candidate& candidate : candidates) {
     const Value* value = candidate.study.find(section)->find(key);
-    if (value != nullptr) values.insert(value->text);
+    if (value != nullptr) values.insert(line_of(*value));
   }
   return values;
 }
@@ -31,9 +31,9 @@ TEST_CASE("the space that nobody gave follows from the cluster and the model", "
   CHECK(values_of(all, "mesh", "pp") == std::set<std::string>{"1", "2", "4", "8", "16"});  // of 32 layers and GPUs
   CHECK(values_of(all, "mesh", "schedule") == std::set<std::string>{"1f1b", "interleaved", "zb-h1"});
   CHECK(values_of(all, "mesh", "capacity") == std::set<std::string>{"8Ki", "16Ki", "32Ki", "auto"});
-  CHECK(values_of(all, "mesh", "recompute") == std::set<std::string>{"none", "full"});
-  // Four tp, four capacities, two recomputations; static, and hdp-naive with and without offload.
-  const std::size_t without_pipeline = 4 * 4 * 2 * 3;
+  CHECK(values_of(all, "mesh", "recompute") == std::set<std::string>{"none", "[norm, activation]", "full"});
+  // Four tp, four capacities, three recomputations; static, and hdp-naive with and without offload.
+  const std::size_t without_pipeline = 4 * 4 * 3 * 3;
   CHECK(all.size() == without_pipeline * (1 + 4 * 3 * 2));  // pipelines: four pp, three schedules, two placements
 }
 

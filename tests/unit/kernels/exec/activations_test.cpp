@@ -36,7 +36,7 @@ Kept kept(const Transformer& model, const Keeping& keeping, int devices = 1) {
 // executor keeps two fp32 a token for the norms, and rounds each of twelve tensors up to 256 bytes.
 double counted(const Transformer& model, Recompute recompute, int devices = 1) {
   const double lse =
-      recompute == Recompute::none ? static_cast<double>(tokens * model.heads) * sizeof(float) / devices : 0;
+      recompute.has(LayerModule::attention) ? 0 : static_cast<double>(tokens * model.heads) * sizeof(float) / devices;
   return 2 * (static_cast<double>(activation_bytes(model, tokens, devices, recompute).count()) - lse) + lse;
 }
 constexpr double beside = 2 * tokens * sizeof(float) + 12 * 256;
@@ -52,7 +52,11 @@ TEST_CASE("activations take the memory that the simulator counts", "[exec][memor
 TEST_CASE("what is computed again has room for one layer alone", "[exec][memory]") {
   const Transformer model = tiny_model(layers);
   const double one_layer = counted(model, Recompute::none);
-  for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+  using enum LayerModule;
+  for (const Recompute recompute :
+       {Recompute::selective, Recompute::full, Recompute{norm}, Recompute{qkv}, Recompute{projection}, Recompute{mlp},
+        Recompute{activation}, Recompute{norm, attention, mlp}}) {
+    INFO(recompute_text(recompute));
     const double of_each = counted(model, recompute);
     const double expected = layers * of_each + (one_layer - of_each);
     const double found = kept(model, {.recompute = recompute}).device;
