@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/app/command.h"
-#include "sim/study/check_file.h"
+#include "sim/run/check_file.h"
 
 namespace hdpsim::app {
 namespace {

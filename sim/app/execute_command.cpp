@@ -25,7 +25,7 @@
 #include "sim/report/comparison.h"
 #include "sim/report/output_file.h"
 #include "sim/report/table.h"
-#include "sim/study/plan_ahead.h"
+#include "sim/run/plan_ahead.h"
 
 namespace hdpsim::app {
 namespace {

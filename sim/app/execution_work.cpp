@@ -9,8 +9,8 @@
 #include "kernels/exec/requirements.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
-#include "sim/study/check_file.h"
-#include "sim/study/step.h"
+#include "sim/run/check_file.h"
+#include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 
 namespace hdpsim::app {

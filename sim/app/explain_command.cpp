@@ -10,8 +10,8 @@
 #include "sim/base/quantity_text.h"
 #include "sim/report/explanation.h"
 #include "sim/report/values.h"
-#include "sim/study/explain.h"
-#include "sim/study/runner.h"
+#include "sim/run/explain.h"
+#include "sim/run/runner.h"
 #include "sim/study/study_choice.h"
 
 namespace hdpsim::app {

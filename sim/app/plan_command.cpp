@@ -1,7 +1,7 @@
 #include "sim/app/command.h"
 #include "sim/plan/plan_file.h"
 #include "sim/report/output_file.h"
-#include "sim/study/step.h"
+#include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 
 namespace hdpsim::app {

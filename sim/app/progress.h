@@ -5,7 +5,7 @@
 
 #include "calib/measure/session.h"
 #include "sim/replay/replay.h"
-#include "sim/study/runner.h"
+#include "sim/run/runner.h"
 #include "sim/tune/tune.h"
 
 namespace hdpsim::app {

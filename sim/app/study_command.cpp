@@ -5,11 +5,11 @@
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
 #include "sim/report/output_file.h"
+#include "sim/run/runner.h"
+#include "sim/run/study_coverage.h"
+#include "sim/run/study_output.h"
+#include "sim/run/study_report.h"
 #include "sim/study/not_modelled.h"
-#include "sim/study/runner.h"
-#include "sim/study/study_coverage.h"
-#include "sim/study/study_output.h"
-#include "sim/study/study_report.h"
 
 namespace hdpsim::app {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/units.h"
-#include "sim/study/process_mail.h"
-#include "sim/study/run_workers.h"
+#include "sim/run/process_mail.h"
+#include "sim/run/run_workers.h"
 #include "sim/study/study.h"
 
 namespace hdpsim::app {

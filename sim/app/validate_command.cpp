@@ -10,8 +10,8 @@
 #include "sim/app/study_processes.h"
 #include "sim/report/output_file.h"
 #include "sim/report/validation_page.h"
+#include "sim/run/validation.h"
 #include "sim/study/study_paths.h"
-#include "sim/study/validation.h"
 
 namespace hdpsim::app {
 namespace {

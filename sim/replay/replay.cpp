@@ -8,8 +8,8 @@
 
 #include "sim/replay/journal.h"
 #include "sim/replay/window_table.h"
-#include "sim/study/ordered_work.h"
-#include "sim/study/step.h"
+#include "sim/run/ordered_work.h"
+#include "sim/run/step.h"
 
 namespace hdpsim {
 namespace {

@@ -9,7 +9,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/program/program.h"
 #include "sim/report/critical_path.h"
-#include "sim/study/step.h"
+#include "sim/run/step.h"
 
 namespace hdpsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "sim/base/quantity_text.h"
-#include "sim/study/step.h"
+#include "sim/run/step.h"
 
 namespace hdpsim {
 namespace {

@@ -14,7 +14,7 @@
 #include "sim/plan/work_model.h"
 #include "sim/report/metrics.h"
 #include "sim/report/values.h"
-#include "sim/study/ordered_work.h"
+#include "sim/run/ordered_work.h"
 #include "sim/study/override.h"
 #include "sim/study/study_paths.h"
 #include "sim/tune/evaluation.h"

@@ -15,7 +15,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_topology.h"
 #include "sim/report/timeline_file.h"
-#include "sim/study/check_file.h"
+#include "sim/run/check_file.h"
 
 namespace hdpsim::fuzz {
 namespace {

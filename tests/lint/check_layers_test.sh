@@ -100,7 +100,7 @@ home() {
 home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
 home pugixml.hpp sim/cluster/a.cpp sim/study/a.cpp 'sim/cluster/'
 home CLI/CLI.hpp sim/app/a.cpp sim/study/a.cpp 'sim/app/'
-home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/report/ sim/study/ sim/replay/ sim/tune/ calib/measure/ tests/'
+home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/report/ sim/run/ sim/replay/ sim/tune/ calib/measure/ tests/'
 home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'
 home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/support/catch'
 home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'
@@ -135,11 +135,11 @@ expect "operand is not rand, and tests may use other generators"
 
 file sim/engine/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
 expect "a wall clock" "sim/engine/a.cpp:1: no wall clock in the simulator" "sim/engine/a.cpp:2: no wall clock in the simulator"
-file sim/study/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
+file sim/run/a.cpp '#include <chrono>' 'auto t = std::chrono::steady_clock::now();'
 file sim/app/a.cpp '#include <chrono>' 'auto t = std::chrono::system_clock::now();'
 expect "studies time themselves, and the application may know the date"
-file sim/study/a.cpp 'auto t = std::chrono::system_clock::now();'
-expect "the date" "sim/study/a.cpp:1: of all clocks only steady_clock: the same input gives the same bytes"
+file sim/run/a.cpp 'auto t = std::chrono::system_clock::now();'
+expect "the date" "sim/run/a.cpp:1: of all clocks only steady_clock: the same input gives the same bytes"
 
 file sim/base/a.cpp 'auto home = std::getenv("HOME");'
 expect "an environment variable" "sim/base/a.cpp:1: no environment variable below sim/app"
@@ -147,8 +147,8 @@ file sim/app/a.cpp 'auto home = std::getenv("NO_COLOR");'
 expect "an environment variable in the application"
 
 file sim/plan/a.cpp 'std::jthread worker;'
-expect "a thread" "sim/plan/a.cpp:1: no threads below sim/study"
-file sim/study/a.cpp '#include <thread>' 'std::jthread worker;'
+expect "a thread" "sim/plan/a.cpp:1: no threads below sim/run"
+file sim/run/a.cpp '#include <thread>' 'std::jthread worker;'
 file sim/app/a.cpp 'std::jthread progress;'
 file sim/plan/a.cpp 'std::this_thread::yield();'
 expect "threads of a study and of the application"

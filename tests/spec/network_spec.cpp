@@ -1,6 +1,6 @@
 // Shipped studies on a watched network: whatever the plans do to it, links are shared as they should be.
 
-#include "sim/study/step.h"
+#include "sim/run/step.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/checked_network.h"

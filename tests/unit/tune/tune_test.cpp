@@ -5,8 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "sim/run/runner.h"
 #include "sim/study/override.h"
-#include "sim/study/runner.h"
 #include "sim/study/study_paths.h"
 #include "tests/support/catch.h"
 
@@ -166,7 +166,7 @@ TEST_CASE("a space in which nothing can run is wrong input that says why", "[tun
     (void)tune(tuning.study, tuning.root, tuning.catalog, {});
     FAIL("it found one");
   } catch (const InputError& error) {
-    CHECK_THAT(error.what(), Catch::Contains("none of the 2 candidates can run"));
+    CHECK_THAT(error.what(), Catch::Contains("none of the 3 candidates can run"));
     CHECK_THAT(error.what(), Catch::Contains("does not fit"));
   }
 }

@@ -1,0 +1,153 @@
+#include "sim/run/check_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "sim/cluster/cluster_config.h"
+#include "sim/document/json_stream.h"
+#include "sim/model/model_config.h"
+#include "sim/model/work.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/profile/profile_file.h"
+#include "sim/report/table.h"
+#include "sim/run/validation.h"
+#include "sim/study/study.h"
+#include "sim/trace/description.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::array<std::string_view, 6> length_extensions = {".txt", ".csv", ".jsonl", ".ndjson", ".npy", ".idx"};
+
+bool is_length_file(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return std::find(length_extensions.begin(), length_extensions.end(), extension) != length_extensions.end();
+}
+
+bool has_any(const Value& document, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return document.find(key) != nullptr; });
+}
+
+std::string check_study(const std::string& path, Catalog& catalog) {
+  const Study study = load_study(path, {}, catalog);
+  return fmt::format("a study of {} points and {} runs", study.points.size(), study.run_count());
+}
+
+std::string check_plan_file(const std::string& path) {
+  Diagnostics diagnostics;
+  const std::optional<Plan> plan = load_plan(path, diagnostics);
+  if (plan) {
+    for (const std::string& problem : check_plan(*plan)) diagnostics.error({path, 0, 0}, problem);
+  }
+  diagnostics.throw_if_any();
+  return fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
+                     plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);
+}
+
+CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnostics& diagnostics) {
+  const auto cluster = catalog.cluster(document, diagnostics);
+  diagnostics.throw_if_any();
+  return {fmt::format("a cluster of {} x {}, {} a node", cluster->devices, cluster->device, cluster->devices_per_node),
+          cluster->notes};
+}
+
+std::string check_model(const std::string& path, Diagnostics& diagnostics) {
+  const auto model = load_model(path, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("a model of {} parameters in {} layers",
+                     short_number(static_cast<double>(parameter_count(*model))), model->layers);
+}
+
+std::string check_profile(const Value& document, const std::string& path, Diagnostics& diagnostics) {
+  const auto profile = read_profile(document, std::filesystem::path(path).stem().string(), diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("a profile of {}, labelled {}", profile->provenance.device,
+                     profile_label_name(profile->provenance.label));
+}
+
+std::string check_validation(const std::string& path, Catalog& catalog) {
+  const ValidationStudy validation = load_validation(path, catalog);
+  return fmt::format("a validation set of {} cases, {} of which can be predicted", validation.set.cases.size(),
+                     validation.study.points.size());
+}
+
+std::string check_lengths(const std::string& path) {
+  if (holds_distribution(detect_format(path))) {
+    (void)read_distribution(path);
+    return "a distribution of lengths";
+  }
+  const Description description = describe(*open_trace(path));
+  return fmt::format("{} lengths, {} tokens", description.count, description.tokens);
+}
+
+FileKind found_kind(const std::string& path) {
+  Diagnostics diagnostics;
+  const Value outline = load_outline(path, diagnostics);
+  if (outline.is_null()) diagnostics.throw_if_any();
+  if (const auto kind = kind_of_file(path, outline)) return *kind;
+  throw InputError(Position{path, 0, 0}, "cannot tell what kind of file this is",
+                   fmt::format("say it with --kind {}", fmt::join(file_kind_names(), "|")));
+}
+
+Value loaded(const std::string& path, Diagnostics& diagnostics) {
+  Value document = load_document(path, diagnostics);
+  if (document.is_null()) diagnostics.throw_if_any();
+  return document;
+}
+
+CheckedFile check_document(const std::string& path, std::optional<FileKind> told, Catalog& catalog) {
+  Diagnostics diagnostics;
+  switch (told ? *told : found_kind(path)) {
+    case FileKind::study:
+      return {check_study(path, catalog), {}};
+    case FileKind::plan:
+      return {check_plan_file(path), {}};
+    case FileKind::cluster:
+      return check_cluster(loaded(path, diagnostics), catalog, diagnostics);
+    case FileKind::model:
+      return {check_model(path, diagnostics), {}};
+    case FileKind::profile:
+      return {check_profile(loaded(path, diagnostics), path, diagnostics), {}};
+    case FileKind::validation:
+      return {check_validation(path, catalog), {}};
+    case FileKind::lengths:
+      break;
+  }
+  return {check_lengths(path), {}};
+}
+
+}  // namespace
+
+const std::vector<std::string>& file_kind_names() {
+  static const std::vector<std::string> names = {"study",   "plan",    "cluster",   "model",
+                                                 "profile", "lengths", "validation"};
+  return names;
+}
+
+std::optional<FileKind> kind_of_file(const std::string& path, const Value& document) {
+  if (is_length_file(path)) return FileKind::lengths;
+  if (const Value* schema = document.find("schema")) {
+    if (schema->text == plan_schema) return FileKind::plan;
+    if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
+  }
+  if (has_any(document, {"columns", "rows"})) return FileKind::validation;
+  if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
+  if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
+  if (has_any(document, {"node", "tiers", "preset"})) return FileKind::cluster;
+  if (has_any(document, {"provenance", "datasheet"})) return FileKind::profile;
+  return std::nullopt;
+}
+
+CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
+  const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
+  return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,137 @@
+#include "sim/run/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sim/run/step.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double least_gain = 0.001;  // of the step: below that a change does not help
+
+/// Costs of a device whose attention or other kernels are so many times as fast.
+class FasterKernels final : public CostModel {
+ public:
+  FasterKernels(const CostModel& costs, double attention, double linear)
+      : costs_(costs), attention_(attention), linear_(linear) {}
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override { return faster(costs_.gemm(op), linear_); }
+  [[nodiscard]] Estimate attention(const Attention& op) const override {
+    return faster(costs_.attention(op), attention_);
+  }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override {
+    return faster(costs_.memory_bound(op), linear_);
+  }
+
+ private:
+  static Estimate faster(const Estimate& estimate, double times) {
+    return {estimate.time.scaled(1 / times), estimate.evidence};
+  }
+
+  const CostModel& costs_;
+  double attention_;
+  double linear_;
+};
+
+void double_network(ClusterSpec& cluster) {
+  const auto twice = [](Bandwidth& rate) { rate = rate * 2; };
+  twice(cluster.nic);
+  for (NodeKind& kind : cluster.kinds) twice(kind.nic);
+  if (auto* torus = std::get_if<TorusSpec>(&cluster.fabric)) twice(torus->bandwidth);
+  if (auto* dragonfly = std::get_if<DragonflySpec>(&cluster.fabric)) {
+    twice(dragonfly->local);
+    twice(dragonfly->global);
+  }
+  if (auto* graph = std::get_if<SwitchGraphSpec>(&cluster.fabric)) {
+    for (SwitchGraphSpec::Cable& cable : graph->cables) twice(cable.bandwidth);
+  }
+}
+
+void double_nvlink(ClusterSpec& cluster) {
+  cluster.nvlink = cluster.nvlink * 2;
+  for (NodeKind& kind : cluster.kinds) kind.nvlink = kind.nvlink * 2;
+}
+
+bool has_slow_devices(const ClusterSpec& cluster) {
+  return std::any_of(cluster.speed.begin(), cluster.speed.end(), [](const auto& entry) { return entry.second < 1; }) ||
+         std::any_of(cluster.kinds.begin(), cluster.kinds.end(), [](const NodeKind& kind) { return kind.speed < 1; });
+}
+
+void heal_devices(ClusterSpec& cluster) {
+  for (auto& [device, speed] : cluster.speed) speed = std::max(speed, 1.0);
+  for (NodeKind& kind : cluster.kinds) kind.speed = std::max(kind.speed, 1.0);
+}
+
+/// Simulates one plan in worlds that differ.
+class WhatIfs {
+ public:
+  WhatIfs(const StudyPoint& point, const Program& program, Explanation& told)
+      : point_(point), program_(program), told_(told) {}
+
+  void try_all() {
+    const ClusterSpec& cluster = point_.spec.cluster;
+    try_kernels("attention twice as fast", 2, 1);
+    try_kernels("all other kernels twice as fast", 1, 2);
+    if (cluster.nodes() > 1) try_cluster("the network between nodes twice as fast", double_network);
+    if (cluster.has_nvlink()) try_cluster("NVLink twice as fast", double_nvlink);
+    if (copies()) try_cluster("copies to and from the host twice as fast", [](auto& c) { c.pcie = c.pcie * 2; });
+    if (has_slow_devices(cluster)) try_cluster("all devices of nominal speed", heal_devices);
+    if (!cluster.degraded.empty()) try_cluster("all links of full rate", [](auto& c) { c.degraded.clear(); });
+    keep("nobody waits for others", told_.busy.mean, true);
+    std::stable_sort(told_.changes.begin(), told_.changes.end(),
+                     [](const WhatIf& a, const WhatIf& b) { return a.step_time < b.step_time; });
+  }
+
+ private:
+  void try_kernels(const std::string& change, double attention, double linear) {
+    const std::unique_ptr<World> world = point_.make_world();
+    const FasterKernels faster(*world->machine().cost, attention, linear);
+    world->machine().cost = &faster;
+    keep(change, simulate_plan(point_, program_, *world).step_time);
+  }
+
+  void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {
+    ClusterSpec cluster = point_.spec.cluster;
+    improve(cluster);
+    keep(change, simulate_plan(point_, program_, *point_.make_world(cluster)).step_time);
+  }
+
+  void keep(const std::string& change, Duration time, bool is_bound = false) {
+    if (time < told_.step_time.scaled(1 - least_gain)) told_.changes.push_back({change, time, is_bound});
+  }
+
+  [[nodiscard]] bool copies() const {
+    const std::vector<MicroBatch>& all = program_.plan().micro_batches;
+    return std::any_of(all.begin(), all.end(), [](const MicroBatch& micro_batch) { return micro_batch.offloads(); });
+  }
+
+  const StudyPoint& point_;
+  const Program& program_;
+  Explanation& told_;
+};
+
+}  // namespace
+
+Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
+  const Plan made = make_plan(point, plan, step, point.batches->step(step));
+  const LoweringOptions lowering = lowering_of(point.spec);
+  const Program program(made, lowering);
+  const std::unique_ptr<World> world = point.make_world();
+  Explanation told = explanation_of(program, simulate_plan(point, program, *world), world->machine());
+  WhatIfs(point, program, told).try_all();
+  return told;
+}
+
+std::int64_t typical_step(const Run& run) {
+  const double median = run.metrics.step_time_s.p50;
+  const auto distance = [&](const StepResult& step) { return std::abs(seconds_of(step.time) - median); };
+  const auto nearest =
+      std::min_element(run.result.steps.begin(), run.result.steps.end(),
+                       [&](const StepResult& a, const StepResult& b) { return distance(a) < distance(b); });
+  return nearest == run.result.steps.end() ? 0 : nearest->step;
+}
+
+}  // namespace hdpsim

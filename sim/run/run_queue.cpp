@@ -1,0 +1,235 @@
+#include "sim/run/run_queue.h"
+
+#include <chrono>
+#include <utility>
+
+namespace hdpsim {
+namespace {
+
+// How often those that wait for a step ask whether to stop.
+constexpr auto stop_interval = std::chrono::milliseconds(100);
+
+void add_bytes(const std::vector<Bytes>& more, std::vector<Bytes>& sum) {
+  sum.resize(more.size());
+  for (std::size_t link = 0; link < sum.size(); ++link) sum[link] += more[link];
+}
+
+}  // namespace
+
+/// One run while its steps are simulated, in whatever order.
+class RunQueue::RunInProgress {
+ public:
+  explicit RunInProgress(std::int64_t steps) : left_(steps) { result_.steps.resize(static_cast<std::size_t>(steps)); }
+
+  [[nodiscard]] std::int64_t left() const { return left_; }
+
+  /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
+  bool add(SimulatedStep& step, const Coverage& coverage, const PointSpec& spec, const NetworkModel& network) {
+    ranks_.resize(step.ranks.size());
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
+    add_bytes(step.links.main, links_.main);
+    add_bytes(step.links.others, links_.others);
+    coverage_.add(coverage);
+    time_ += step.result.time;
+    keep_fullest(step);
+    const auto index = static_cast<std::size_t>(step.result.step);
+    result_.steps.at(index) = step.result;
+    if (--left_ > 0) return false;
+    if (spec.loading) wait_for_data(*spec.loading);
+    result_.ranks.reserve(ranks_.size());
+    for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
+    result_.links = busiest_links(links_, time_, network, reported_links);
+    return true;
+  }
+
+  [[nodiscard]] RunResult take() { return std::move(result_); }
+  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
+
+ private:
+  static constexpr std::size_t reported_links = 64;
+
+  // Only here all steps are known: how long one waits depends on those before it.
+  void wait_for_data(const LoadingSpec& loading) {
+    std::vector<LoadedStep> steps;
+    steps.reserve(result_.steps.size());
+    for (const StepResult& step : result_.steps) steps.push_back({step.loading, step.time});
+    const std::vector<Duration> waits = data_waits(loading, steps);
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      add_data_wait(waits[i], result_.steps[i]);
+      time_ += waits[i];
+      for (BreakdownMean& rank : ranks_) rank.extend(Activity::data_wait, waits[i]);
+    }
+  }
+
+  // Of the first step among several that are as full, in whatever order they come.
+  void keep_fullest(SimulatedStep& step) {
+    const std::pair candidate(step.result.memory.device, -step.result.step);
+    if (fullest_ && candidate < *fullest_) return;
+    fullest_ = candidate;
+    result_.memory = {step.result.step, std::move(step.memory)};
+  }
+
+  std::int64_t left_;
+  std::vector<BreakdownMean> ranks_;
+  LinkBytes links_;
+  Duration time_;
+  std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // its device, and minus its number
+  RunResult result_;
+  Coverage coverage_;
+};
+
+RunQueue::RunQueue(const Study& study, std::function<bool()> stop, Tell tell)
+    : study_(study), stop_(std::move(stop)), tell_(std::move(tell)), states_(study.run_count(), State::unknown) {}
+
+RunQueue::~RunQueue() = default;
+
+void RunQueue::put(std::size_t run) {
+  const std::lock_guard lock(mutex_);
+  if (states_.at(run) != State::unknown) return;
+  states_[run] = State::waiting;
+  ++unfinished_;
+  waiting_.push_back(run);
+  changed_.notify_all();
+}
+
+void RunQueue::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void RunQueue::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void RunQueue::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void RunQueue::rethrow() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+std::optional<StepTask> RunQueue::next_step() {
+  std::unique_lock lock(mutex_);
+  while (!over()) {
+    if (stop_()) {
+      ended_ = true;
+      changed_.notify_all();
+    } else if (open_.contains(next_.run) && next_.step < steps_of(next_.run)) {
+      return StepTask{next_.run, next_.step++};
+    } else if (!open_next()) {
+      changed_.wait_for(lock, stop_interval);
+    }
+  }
+  return std::nullopt;
+}
+
+// True if there was one.
+bool RunQueue::open_next() {
+  std::optional<std::size_t> run = pop(kept_);
+  if (!run) run = pop(waiting_);
+  if (!run) return false;
+  open_.emplace(*run, std::make_unique<RunInProgress>(steps_of(*run)));
+  next_ = {*run, 0};
+  return true;
+}
+
+// Leaves out runs that were finished while they waited, as by a process that was given up too early.
+std::optional<std::size_t> RunQueue::pop(std::deque<std::size_t>& runs) {
+  while (!runs.empty()) {
+    const std::size_t run = runs.front();
+    runs.pop_front();
+    if (states_[run] != State::waiting) continue;
+    states_[run] = State::taken;
+    return run;
+  }
+  return std::nullopt;
+}
+
+void RunQueue::add(const StepTask& task, SimulatedStep step, const Coverage& coverage, const NetworkModel& network) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(task.run);
+  if (found == open_.end()) return;  // finished by another process meanwhile
+  RunInProgress& run = *found->second;
+  if (!run.add(step, coverage, spec_of(task.run), network)) return tell_(1, nullptr);
+  tell_finished({task.run, run.take(), run.coverage()}, 1);
+}
+
+std::optional<std::size_t> RunQueue::next_run() {
+  const std::lock_guard lock(mutex_);
+  return ended_ ? std::nullopt : pop(waiting_);
+}
+
+void RunQueue::finish(FinishedRun finished) {
+  const std::lock_guard lock(mutex_);
+  const State state = states_.at(finished.run);
+  if (state == State::unknown || state == State::done) return;
+  const auto open = open_.find(finished.run);
+  const std::int64_t steps = open == open_.end() ? steps_of(finished.run) : open->second->left();
+  tell_finished(std::move(finished), steps);
+}
+
+void RunQueue::tell_finished(FinishedRun finished, std::int64_t steps) {
+  states_[finished.run] = State::done;
+  open_.erase(finished.run);
+  tell_(steps, &finished);
+  --unfinished_;
+  changed_.notify_all();
+}
+
+void RunQueue::give_back(std::size_t run) {
+  const std::lock_guard lock(mutex_);
+  if (states_.at(run) != State::taken) return;
+  states_[run] = State::waiting;
+  waiting_.push_front(run);
+  changed_.notify_all();
+}
+
+void RunQueue::keep(std::size_t run) {
+  const std::lock_guard lock(mutex_);
+  if (states_.at(run) != State::taken) return;
+  states_[run] = State::waiting;
+  kept_.push_back(run);
+  changed_.notify_all();
+}
+
+std::vector<std::size_t> RunQueue::unfinished() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::size_t> runs;
+  for (std::size_t run = 0; run < states_.size(); ++run) {
+    if (states_[run] == State::waiting || states_[run] == State::taken) runs.push_back(run);
+  }
+  return runs;
+}
+
+std::size_t RunQueue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+bool RunQueue::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return over();
+}
+
+bool RunQueue::is_complete() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ && unfinished_ == 0;
+}
+
+std::int64_t RunQueue::steps_of(std::size_t run) const {
+  return spec_of(run).steps;
+}
+
+const PointSpec& RunQueue::spec_of(std::size_t run) const {
+  return study_.points.at(run / study_.plans.size()).spec;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,230 @@
+#include "sim/run/run_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/output_file.h"
+#include "sim/study/fingerprint.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
+constexpr std::string_view schema = "hdpsim.run/5";
+
+template <std::size_t count>
+Json durations_json(const std::array<Duration, count>& times) {
+  Json json = Json::array();
+  for (const Duration time : times) json.push_back(time.picoseconds());
+  return json;
+}
+
+template <std::size_t count>
+std::array<Duration, count> durations_of(const Json& json) {
+  std::array<Duration, count> times{};
+  for (std::size_t i = 0; i < count; ++i) times[i] = Duration::picoseconds(json.at(i).get<std::int64_t>());
+  return times;
+}
+
+Json slopes_json(const std::vector<Duration>& slopes) {
+  Json json = Json::array();
+  for (const Duration slope : slopes) json.push_back(slope.picoseconds());
+  return json;
+}
+
+Json breakdown_json(const Breakdown& breakdown) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < activity_count; ++i) json.push_back(breakdown[static_cast<Activity>(i)].picoseconds());
+  return json;
+}
+
+Breakdown breakdown_of(const Json& json) {
+  Breakdown breakdown;
+  const auto times = durations_of<activity_count>(json);
+  for (std::size_t i = 0; i < activity_count; ++i) breakdown[static_cast<Activity>(i)] = times[i];
+  return breakdown;
+}
+
+// Pairs of whole seconds and the picoseconds left: JSON has no numbers of 128 bits.
+Json evidence_json(const EvidenceSums& sums) {
+  Json json = Json::array();
+  for (const DurationSum& sum : sums) {
+    json.push_back({static_cast<std::int64_t>(sum.picoseconds() / picoseconds_per_second),
+                    static_cast<std::int64_t>(sum.picoseconds() % picoseconds_per_second)});
+  }
+  return json;
+}
+
+EvidenceSums evidence_of(const Json& json) {
+  EvidenceSums sums;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Int128 whole = json.at(i).at(0).get<std::int64_t>();
+    sums[i] = DurationSum::picoseconds(whole * picoseconds_per_second + json.at(i).at(1).get<std::int64_t>());
+  }
+  return sums;
+}
+
+Bytes bytes_of(const Json& json) {
+  return Bytes(json.get<std::int64_t>());
+}
+
+Json memory_json(const MemoryUse& memory) {
+  Json parts = Json::array();
+  for (std::size_t i = 0; i < memory_parts; ++i) parts.push_back(memory.parts[static_cast<MemoryPart>(i)].count());
+  return {{"device", memory.device.count()},
+          {"host", memory.host.count()},
+          {"connections", memory.connections ? Json(memory.connections->count()) : Json()},
+          {"parts", parts},
+          {"rank", memory.rank.index()},
+          {"stage", memory.stage},
+          {"at_ps", memory.at.picoseconds()}};
+}
+
+MemoryUse memory_of(const Json& json) {
+  MemoryUse memory{bytes_of(json.at("device")), bytes_of(json.at("host"))};
+  if (!json.at("connections").is_null()) memory.connections = bytes_of(json.at("connections"));
+  for (std::size_t i = 0; i < memory_parts; ++i)
+    memory.parts[static_cast<MemoryPart>(i)] = bytes_of(json.at("parts").at(i));
+  memory.rank = HdpRank(json.at("rank").get<std::size_t>());
+  memory.stage = json.at("stage");
+  memory.at = Duration::picoseconds(json.at("at_ps"));
+  return memory;
+}
+
+Json step_memory_json(const StepMemory& memory) {
+  Json ranks = Json::array();
+  for (const RankMemory& rank : memory.ranks) {
+    Json samples = Json::array();
+    for (const MemorySample& sample : rank.samples) {
+      samples.push_back({sample.at.picoseconds(), sample.device.count(), sample.host.count()});
+    }
+    ranks.push_back({{"rank", rank.rank.index()}, {"samples", samples}});
+  }
+  return {{"step", memory.step}, {"ranks", ranks}};
+}
+
+StepMemory step_memory_of(const Json& json) {
+  StepMemory memory{json.at("step"), {}};
+  for (const Json& rank : json.at("ranks")) {
+    RankMemory& kept = memory.ranks.emplace_back();
+    kept.rank = HdpRank(rank.at("rank").get<std::size_t>());
+    for (const Json& sample : rank.at("samples")) {
+      kept.samples.push_back({Duration::picoseconds(sample.at(0)), bytes_of(sample.at(1)), bytes_of(sample.at(2))});
+    }
+  }
+  return memory;
+}
+
+Json step_json(const StepResult& step) {
+  const BusyTimes& busy = step.busy;
+  return {{"step", step.step},
+          {"sequences", step.sequences},
+          {"tokens", step.tokens},
+          {"micro_batches", step.micro_batches},
+          {"model_flops", step.model_flops},
+          {"time_ps", step.time.picoseconds()},
+          {"mean_ps", breakdown_json(step.mean)},
+          {"busy_ps", durations_json(std::array{busy.min, busy.mean, busy.max, busy.deviation})},
+          {"evidence", evidence_json(step.evidence)},
+          {"connections", {step.connections.peers, step.connections.groups}},
+          {"memory", memory_json(step.memory)},
+          {"events", step.events},
+          {"slopes_ps", slopes_json(step.slopes)},
+          {"phases_s",
+           {step.phases.batch_s, step.phases.planner_s, step.phases.check_s, step.phases.simulation_s,
+            step.phases.summary_s}}};
+}
+
+StepResult step_of(const Json& json) {
+  StepResult step;
+  step.step = json.at("step");
+  step.sequences = json.at("sequences");
+  step.tokens = json.at("tokens");
+  step.micro_batches = json.at("micro_batches");
+  step.model_flops = json.at("model_flops");
+  step.time = Duration::picoseconds(json.at("time_ps").get<std::int64_t>());
+  step.mean = breakdown_of(json.at("mean_ps"));
+  const auto busy = durations_of<4>(json.at("busy_ps"));
+  step.busy = {busy[0], busy[1], busy[2], busy[3]};
+  step.evidence = evidence_of(json.at("evidence"));
+  step.connections = {json.at("connections").at(0), json.at("connections").at(1)};
+  step.memory = memory_of(json.at("memory"));
+  step.events = json.at("events");
+  for (const Json& slope : json.at("slopes_ps"))
+    step.slopes.push_back(Duration::picoseconds(slope.get<std::int64_t>()));
+  const Json& phases = json.at("phases_s");
+  step.phases = {phases.at(0), phases.at(1), phases.at(2), phases.at(3), phases.at(4)};
+  return step;
+}
+
+Json link_json(const LinkUse& link) {
+  return {{"name", link.name},
+          {"rate", link.rate.bytes_per_second()},
+          {"bytes", link.bytes.count()},
+          {"utilisation", link.utilisation},
+          {"other_bytes", link.other_bytes.count()},
+          {"other_utilisation", link.other_utilisation}};
+}
+
+LinkUse link_of(const Json& json) {
+  return {json.at("name"),
+          Bandwidth::bytes_per_second(json.at("rate").get<std::int64_t>()),
+          Bytes(json.at("bytes").get<std::int64_t>()),
+          json.at("utilisation"),
+          Bytes(json.at("other_bytes").get<std::int64_t>()),
+          json.at("other_utilisation")};
+}
+
+}  // namespace
+
+std::string run_identity(const Study& study, std::size_t run, std::string_view version) {
+  const StudyPoint& point = study.points.at(run / study.plans.size());
+  return fmt::format("hdpsim: {}\n{}memory_ranks: {}\nplan:\n{}", version, point.identity, study.output.memory_ranks,
+                     to_yaml(study.plans[run % study.plans.size()].entry));
+}
+
+std::string run_text(std::string_view identity, const RunResult& result) {
+  Json json = {{"schema", schema},          {"identity", identity},   {"steps", Json::array()},
+               {"ranks_ps", Json::array()}, {"links", Json::array()}, {"memory", step_memory_json(result.memory)}};
+  for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
+  for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
+  for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  RunResult result;
+  try {
+    if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;
+    for (const Json& step : json.at("steps")) result.steps.push_back(step_of(step));
+    for (const Json& rank : json.at("ranks_ps")) result.ranks.push_back(breakdown_of(rank));
+    for (const Json& link : json.at("links")) result.links.push_back(link_of(link));
+    result.memory = step_memory_of(json.at("memory"));
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+std::filesystem::path RunStore::file_of(std::string_view identity) const {
+  const std::uint64_t first = fingerprint(identity);
+  return folder_ / fmt::format("{:016x}{:016x}.json", first, fingerprint(identity, first));
+}
+
+std::optional<RunResult> RunStore::load(std::string_view identity) const {
+  std::ifstream file(file_of(identity), std::ios::binary);
+  if (!file) return std::nullopt;
+  return run_of_text(identity, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+void RunStore::save(std::string_view identity, const RunResult& result) const {
+  write_file(file_of(identity), run_text(identity, result));
+}
+
+}  // namespace hdpsim

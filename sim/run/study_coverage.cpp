@@ -1,0 +1,94 @@
+#include "sim/run/study_coverage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/base/quantity_text.h"
+#include "sim/cost/kernel_slowdown.h"
+#include "sim/model/work.h"
+
+namespace hdpsim {
+namespace {
+
+bool is_measured(const DeviceProfile& profile) {
+  return profile.provenance.label == ProfileLabel::measured;
+}
+
+/// What a profile lacks of the traffic of one point.
+class TrafficGaps {
+ public:
+  TrafficGaps(const PointSpec& spec, const DeviceProfile& profile) : spec_(spec), profile_(profile) {}
+
+  void add_problems(std::set<std::string>& lines) const {
+    const std::int64_t devices = spec_.mesh.hdp * spec_.mesh.tp * spec_.mesh.pp;
+    if (devices > 1 && spec_.cluster.devices_per_node > 1) add_link(lines, LinkKind::nvlink, profile_.nvlink);
+    if (devices > spec_.cluster.devices_per_node) add_link(lines, LinkKind::network, profile_.network);
+    if (spec_.mesh.hdp > 1 && !kernel_slowdown(profile_)) {
+      lines.insert("kernels beside messages: never measured, taken to be as fast as alone");
+    }
+  }
+
+ private:
+  void add_link(std::set<std::string>& lines, LinkKind link, const std::optional<LinkProfile>& known) const {
+    const char* where = link == LinkKind::nvlink ? "within a node" : "between nodes";
+    if (!known || !known->send_recv) {
+      lines.insert(fmt::format("messages {}: never measured, the cluster's rates are taken for achieved", where));
+    } else if (spec_.mesh.hdp > 1) {
+      add_ring(lines, link, where);
+    }
+  }
+
+  // The message of a ring step when ranks are full.
+  void add_ring(std::set<std::string>& lines, LinkKind link, const char* where) const {
+    const auto& fits = profile_.fits.messages;
+    const auto fit = std::find_if(fits.begin(), fits.end(), [&](const MessageFit& f) {
+      return f.link == link && f.kind == MessageKind::send_recv;
+    });
+    const Bytes message = kv_bytes(spec_.model, spec_.capacity, spec_.mesh.tp);
+    if (fit == fits.end() || (message >= fit->least && message <= fit->most)) return;
+    lines.insert(fmt::format("messages {}: a ring step sends {}, measured were {} ... {}", where, bytes_text(message),
+                             bytes_text(fit->least), bytes_text(fit->most)));
+  }
+
+  const PointSpec& spec_;
+  const DeviceProfile& profile_;
+};
+
+}  // namespace
+
+void StudyCoverage::add(const std::shared_ptr<const DeviceProfile>& profile, const Coverage& coverage) {
+  if (!is_measured(*profile)) return;
+  Asked& asked = by_profile_[profile->name];
+  asked.profile = profile;
+  asked.coverage.add(coverage);
+}
+
+std::vector<std::string> StudyCoverage::warnings(const Study& study, const std::vector<Run>& runs) const {
+  std::vector<std::string> all;
+  for (const auto& entry : by_profile_) {
+    const std::string& name = entry.first;
+    const Asked& asked = entry.second;
+    std::vector<std::string> lines = asked.coverage.warnings(*asked.profile);
+    std::set<std::string> traffic;
+    for (const StudyPoint& point : study.points) {
+      if (point.spec.profile->name == name) TrafficGaps(point.spec, *asked.profile).add_problems(traffic);
+    }
+    lines.insert(lines.end(), traffic.begin(), traffic.end());
+    const bool offloads = std::any_of(runs.begin(), runs.end(), [&](const Run& run) {
+      return run.metrics.memory.host > Bytes{} && study.points[run.info.point].spec.profile->name == name;
+    });
+    if (offloads && !asked.profile->host_copies) {
+      lines.emplace_back("copies to host memory: never measured, the cluster's PCIe rate is taken for achieved");
+    }
+    if (lines.empty()) continue;
+    all.push_back(
+        fmt::format("warning: parts of {} lie outside of what the profile {} was measured for:", study.name, name));
+    for (const std::string& line : lines) all.push_back(fmt::format("  {}", line));
+    all.emplace_back("  a longer `hdpsim calibrate`, with --model for the products of a model, covers more");
+  }
+  return all;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,134 @@
+#include "sim/run/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/study/override.h"
+#include "sim/study/problems.h"
+#include "sim/study/without.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double bytes_per_gb = 1e9;
+
+// What this program cannot do yet, told once each; empty if everything can be done. What else is wrong with such a case
+// is not looked at: what it says of pipelines, for instance, may be in words that only pipelines bring.
+std::string reason_not_to_run(const InputError& error) {
+  std::vector<std::string> reasons;
+  for (const Diagnostic& problem : error.diagnostics().sorted()) {
+    if (!problem.unsupported) continue;
+    if (std::find(reasons.begin(), reasons.end(), problem.message) == reasons.end()) reasons.push_back(problem.message);
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+// The points of one more case behind those of the others: worlds are numbered anew, as no two cases need share one.
+void join(Study& all, Study&& one) {
+  if (all.points.empty()) {
+    all = std::move(one);
+    return;
+  }
+  const std::size_t worlds = all.points.back().world + 1;
+  for (StudyPoint& point : one.points) point.world += worlds;
+  std::move(one.points.begin(), one.points.end(), std::back_inserter(all.points));
+}
+
+void check_plans(const ValidationCase& one, const Study& study, const std::string& file, Problems& problems) {
+  for (const PublishedFigure& figure : one.published) {
+    const bool known =
+        figure.plan.empty() || std::any_of(study.plans.begin(), study.plans.end(),
+                                           [&](const StudyPlan& plan) { return plan.name == figure.plan; });
+    Diagnostics found;
+    if (!known)
+      found.error({file, 0, 0}, fmt::format("a figure is of the plan '{}', which the study has not", figure.plan));
+    if (figure.quantity == Quantity::speedup && !study.compare_to) {
+      found.error({file, 0, 0}, "speed-ups need the study's 'compare_to'");
+    }
+    problems.add(found, {file, 0, 0});
+  }
+}
+
+std::size_t plan_index(const Study& study, const std::string& name) {
+  const auto plan = std::find_if(study.plans.begin(), study.plans.end(),
+                                 [&](const StudyPlan& candidate) { return candidate.name == name; });
+  return name.empty() ? 0 : static_cast<std::size_t>(plan - study.plans.begin());
+}
+
+double predicted(const Run& run, Quantity quantity) {
+  const RunMetrics& metrics = run.metrics;
+  switch (quantity) {
+    case Quantity::step_time:
+      return metrics.step_time_s.mean;
+    case Quantity::tokens_per_s_per_gpu:
+      return metrics.tokens_per_s_per_gpu;
+    case Quantity::device_memory:
+      return static_cast<double>(metrics.memory.device.count()) / bytes_per_gb;
+    case Quantity::speedup:
+      return metrics.speedup->mean;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ValidationStudy load_validation(const std::string& path, Catalog& catalog, const std::vector<std::string>& without) {
+  Diagnostics diagnostics;
+  auto set = load_validation_set(path, diagnostics);
+  diagnostics.throw_if_any();
+  ValidationStudy validation;
+  validation.set = std::move(*set);
+  Problems problems(diagnostics);
+  for (ValidationCase& one : validation.set.cases) {
+    Diagnostics of_options;
+    apply_without(one.study, without, of_options);
+    problems.add(of_options, {});
+    validation.points.emplace_back();
+    validation.reasons.emplace_back();
+    try {
+      Study study = read_study(one.study, catalog);
+      check_plans(one, study, path, problems);
+      validation.points.back() = validation.study.points.size();
+      join(validation.study, std::move(study));
+    } catch (const InputError& error) {
+      validation.reasons.back() = reason_not_to_run(error);
+      if (validation.reasons.back().empty()) problems.add(error.diagnostics(), {path, 0, 0});
+    }
+  }
+  problems.throw_if_any({{without_source, override_text(without)}});
+  return validation;
+}
+
+std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation, const RunnerOptions& options) {
+  const auto runs = run_study(validation.study, options);
+  if (!runs) return std::nullopt;
+  std::vector<ValidationRow> rows;
+  for (std::size_t i = 0; i < validation.set.cases.size(); ++i) {
+    const ValidationCase& one = validation.set.cases[i];
+    for (const PublishedFigure& figure : one.published) {
+      const std::string& name = quantity_names().at(static_cast<std::size_t>(figure.quantity));
+      ValidationRow row{.set = validation.set.name,
+                        .case_name = one.name,
+                        .quantity = figure.plan.empty() ? name : fmt::format("{} {}", name, figure.plan),
+                        .unit = quantity_unit(figure.quantity),
+                        .published = figure.value,
+                        .predicted = {},
+                        .not_predicted = validation.reasons[i],
+                        .source = validation.set.source,
+                        .job = one.job};
+      if (validation.points[i]) {
+        const std::size_t run =
+            *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
+        row.predicted = predicted(runs->at(run), figure.quantity);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,209 @@
+// Noise, faults, failures, uncertainty and loading in whole studies.
+
+#include <cmath>
+
+#include "sim/run/runner.h"
+#include "sim/run/step.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::good_study;
+using test::Problems;
+using test::StudyFile;
+
+std::vector<Run> runs_of(const Study& study, std::size_t jobs = 2) {
+  const auto runs = run_study(study, {.jobs = jobs});
+  REQUIRE(runs);
+  return *runs;
+}
+
+std::vector<Duration> times_of(const Run& run) {
+  std::vector<Duration> times;
+  for (const StepResult& step : run.result.steps) times.push_back(step.time);
+  return times;
+}
+
+// One rank on one GPU: nothing waits for anything.
+constexpr char one_gpu[] = R"(name: one
+cluster: {preset: a100-rail-3tier, gpus: 8}
+model: {preset: llama-7b, num_hidden_layers: 2}
+profile: a100-published
+data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 3}
+mesh: {tp: 1}
+plans: [static]
+)";
+
+TEST_CASE("a fault slows the kernels of its device by its factor, from its step on", "[faults]") {
+  const StudyFile file(one_gpu);
+  const Study sound = file.load();
+  const Study faulty = file.load({"faults=[{device: 5, from_step: 1, slowdown: 1.5}]"});
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const auto world = sound.points[0].make_world();
+    const SimulatedStep before = simulate_step(sound.points[0], 0, step, *world);
+    const SimulatedStep after = simulate_step(faulty.points[0], 0, step, *world);
+    for (std::size_t rank = 0; rank < 8; ++rank) {
+      const double factor = rank == 5 && step >= 1 ? 1.5 : 1;
+      for (const Activity kernels : {Activity::attention, Activity::linear, Activity::optimizer}) {
+        const auto nominal = static_cast<double>(before.ranks[rank][kernels].picoseconds());
+        const auto found = static_cast<double>(after.ranks[rank][kernels].picoseconds());
+        CHECK(found == Approx(factor * nominal).epsilon(1e-6));
+      }
+      CHECK(after.ranks[rank].total() == after.result.time);
+    }
+    CHECK((after.result.time > before.result.time) == (step >= 1));
+  }
+}
+
+TEST_CASE("a world forgets the faults of another point", "[faults]") {
+  const StudyFile file(one_gpu);
+  const Study study = file.load({"sweep.faults=[[], [{device: 5, slowdown: 3}], []]"});
+  REQUIRE(study.points[0].world == study.points[2].world);
+  const std::vector<Run> runs = runs_of(study, 1);
+  CHECK(times_of(runs[0]) == times_of(runs[2]));
+  CHECK(times_of(runs[0]) != times_of(runs[1]));
+}
+
+TEST_CASE("a planner that knows of a fault gives its rank less", "[faults]") {
+  const StudyFile file(
+      changed(changed(good_study, "plans: [static, hdp-naive]", "plans: [hdp-balance]"), "steps: 2", "steps: 4"));
+  const std::string fault = "faults=[{device: 17, slowdown: 2}]";
+  const Run sound = runs_of(file.load()).front();
+  const Run unaware = runs_of(file.load({fault})).front();
+  const Run aware = runs_of(file.load({fault, "planner.knows=[faults]"})).front();
+  const double nominal = sound.metrics.step_time_s.mean;
+  // 15 of 16 ranks at full speed and one at half could do it in 16 / 15.5 of the time.
+  CHECK(unaware.metrics.step_time_s.mean > 1.3 * nominal);
+  CHECK(aware.metrics.step_time_s.mean < 1.1 * nominal);
+  CHECK(aware.metrics.step_time_s.mean > nominal);
+}
+
+TEST_CASE("policies that look at no load plan the same whatever they know", "[faults]") {
+  const StudyFile file(good_study);
+  const std::string fault = "faults=[{device: 17, slowdown: 2}]";
+  const std::vector<Run> unaware = runs_of(file.load({fault}));
+  const std::vector<Run> aware = runs_of(file.load({fault, "planner.knows=[speeds, faults]"}));
+  for (std::size_t run = 0; run < unaware.size(); ++run) CHECK(times_of(unaware[run]) == times_of(aware[run]));
+}
+
+TEST_CASE("noise lengthens the step, since the slowest rank decides, and all grains agree on it", "[noise]") {
+  const StudyFile file(good_study);
+  const Run sound = runs_of(file.load({"plans=[static]"})).front();
+  const std::vector<std::string> noisy = {"plans=[static]", "noise={device: {cv: 0.03}, step: {cv: 0.03}}"};
+  const Run fluid = runs_of(file.load(noisy)).front();
+  CHECK(fluid.metrics.step_time_s.mean > sound.metrics.step_time_s.mean);
+  std::vector<std::string> exact = noisy;
+  exact.emplace_back("grain=exact");
+  CHECK(fluid.metrics.step_time_s.mean ==
+        Approx(runs_of(file.load(exact)).front().metrics.step_time_s.mean).epsilon(0.02));
+}
+
+TEST_CASE("noisy, resampled studies do not depend on the number of threads", "[noise][uncertainty]") {
+  const StudyFile file(good_study);
+  const Study study = file.load(
+      {"noise={step: {cv: 0.05}}", "uncertainty={errors: {gemm: 0.05}}", "compare_to=static", "data.steps=5"});
+  const std::vector<Run> one = runs_of(study, 1);
+  const std::vector<Run> three = runs_of(study, 3);
+  for (std::size_t run = 0; run < one.size(); ++run) {
+    CHECK(times_of(one[run]) == times_of(three[run]));
+    CHECK(one[run].metrics.uncertainty->step_time_s.p95 == three[run].metrics.uncertainty->step_time_s.p95);
+    CHECK(one[run].metrics.uncertainty->speedup->p5 == three[run].metrics.uncertainty->speedup->p5);
+  }
+}
+
+TEST_CASE("to first order a resampled family says what a new simulation says", "[uncertainty]") {
+  const StudyFile file(good_study);
+  const Study study = file.load({"uncertainty={steps: 2}"});
+  const StudyPoint& point = study.points[0];
+  const std::vector<Run> runs = runs_of(study);
+  for (std::size_t plan = 0; plan < 2; ++plan) {
+    const auto elastic = elasticities(runs[plan].result);
+    double sum = 0;
+    for (std::size_t family = 0; family < cost_families; ++family) {
+      const double factor = 1.08;
+      FamilyFactors factors;
+      factors[static_cast<CostFamily>(family)] = factor;
+      const auto world = point.make_world(factors);
+      double seconds = 0;
+      double nominal = 0;
+      for (std::int64_t step = 0; step < 2; ++step) {
+        seconds += simulate_step(point, plan, step, *world).result.time.seconds();
+        nominal += runs[plan].result.steps[static_cast<std::size_t>(step)].time.seconds();
+      }
+      CAPTURE(plan, cost_family_name(static_cast<CostFamily>(family)));
+      CHECK(seconds / nominal == Approx(1 + elastic[family] * (factor - 1)).margin(0.003));
+      sum += elastic[family];
+    }
+    CHECK(sum == Approx(1).margin(0.03));  // all costs 1 % up: the step 1 % up, where nothing is of a data sheet
+  }
+}
+
+TEST_CASE("the errors of a measured profile are its residuals; one that is supposed comes before them",
+          "[uncertainty]") {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const Study study = load_study(HDPSIM_SOURCE_DIR "/configs/studies/laptop.yaml", {"profile=epyc-cpu"}, catalog);
+  const PointSpec& spec = study.points[0].spec;
+  UncertaintyOptions options;
+  const FamilyErrors measured = errors_of(options, *spec.profile, spec.model.head_dim);
+  options.supposed[static_cast<std::size_t>(CostFamily::gemm)] = 0.5;
+  const FamilyErrors supposed = errors_of(options, *spec.profile, spec.model.head_dim);
+  for (const CostFamily family : {CostFamily::attention_forward, CostFamily::attention_backward, CostFamily::gemm,
+                                  CostFamily::memory_bound, CostFamily::messages}) {
+    const auto i = static_cast<std::size_t>(family);
+    CAPTURE(cost_family_name(family));
+    REQUIRE(measured[i].known());
+    CHECK(measured[i].deviation() > 0);
+    CHECK(supposed[i].deviation() == (family == CostFamily::gemm ? 0.5 : measured[i].deviation()));
+  }
+}
+
+TEST_CASE("elasticities are taken on as many steps as were asked for, spread over the run", "[uncertainty]") {
+  for (const std::int64_t wanted : {1, 3, 4, 50}) {
+    for (const std::int64_t steps : {1, 4, 10, 50}) {
+      UncertaintyOptions options;
+      options.steps = wanted;
+      std::int64_t taken = 0;
+      for (std::int64_t step = 0; step < steps; ++step) taken += takes_elasticities(options, step, steps) ? 1 : 0;
+      CHECK(taken == std::min(wanted, steps));
+    }
+  }
+}
+
+TEST_CASE("a loader that cannot keep up is waited for, and the parts still sum to the step", "[loading]") {
+  const StudyFile file(one_gpu);
+  const std::vector<Run> free = runs_of(file.load());
+  // 64Ki tokens at a token a microsecond: 65.536 ms a step; without prefetch every step waits for all of it.
+  const Run slow =
+      runs_of(file.load({"loading={style: remote, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 0}"})).front();
+  const Duration wait = Duration::picoseconds(65'536'000'000);
+  for (std::size_t step = 0; step < 3; ++step) {
+    const StepResult& with = slow.result.steps[step];
+    CHECK(with.time == free.front().result.steps[step].time + wait);
+    CHECK(with.mean[Activity::data_wait] == wait);
+    CHECK(with.mean.total() == with.time);
+    CHECK(with.memory.host > free.front().result.steps[step].memory.host);
+  }
+  for (const Breakdown& rank : slow.result.ranks) CHECK(rank[Activity::data_wait] == wait);
+  CHECK(slow.metrics.breakdown.total() == slow.result.ranks.front().total());
+  const Run hidden =
+      runs_of(file.load({"loading={style: remote, bytes_per_token: 4 B, tokens_per_s: 1M, prefetch: 1}"})).front();
+  CHECK(hidden.metrics.breakdown[Activity::data_wait] == Duration{});
+}
+
+TEST_CASE("what is wrong with noise, faults, failures, uncertainty and loading is told at once", "[study]") {
+  const StudyFile file(std::string(good_study) + R"(noise: {step: {cv: -1}}
+faults: [{device: 99, from_step: 7, slowdown: 0.5}]
+failures: {node_mtbf: 0 h, checkpoint: 60}
+uncertainty: {samples: 1, errors: {gems: 0.1}}
+loading: {style: remote}
+planner: {knows: [weather]}
+)");
+  const Problems problems = file.problems();
+  CHECK(problems.size() == 10);
+  for (const std::string& problem : problems) CHECK(std::stoi(problem) >= 12);  // each at its own line
+}
+
+}  // namespace
+}  // namespace hdpsim

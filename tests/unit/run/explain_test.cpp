@@ -1,0 +1,71 @@
+#include "sim/run/explain.h"
+
+#include <algorithm>
+
+#include "sim/run/step.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::StudyFile;
+
+const WhatIf* change_of(const Explanation& told, const std::string& change) {
+  const auto found =
+      std::find_if(told.changes.begin(), told.changes.end(), [&](const WhatIf& each) { return each.change == change; });
+  return found == told.changes.end() ? nullptr : &*found;
+}
+
+TEST_CASE("what would help is sorted, never slower, and within what one thing can give", "[explain]") {
+  const Study study = StudyFile(test::good_study).load();
+  for (std::size_t plan = 0; plan < study.plans.size(); ++plan) {
+    const Explanation told = explain(study.points[0], plan, 1);
+    CHECK(told.step == 1);
+    REQUIRE_FALSE(told.changes.empty());
+    for (std::size_t i = 1; i < told.changes.size(); ++i) {
+      CHECK(told.changes[i - 1].step_time <= told.changes[i].step_time);
+    }
+    for (const WhatIf& change : told.changes) {
+      CHECK(change.step_time < told.step_time);
+      if (!change.is_bound) CHECK(change.step_time >= told.step_time.scaled(0.5));  // nothing is more than doubled
+    }
+    const WhatIf* nobody_waits = change_of(told, "nobody waits for others");
+    REQUIRE(nobody_waits != nullptr);
+    CHECK(nobody_waits->is_bound);
+    CHECK(nobody_waits->step_time == told.busy.mean);
+    CHECK(change_of(told, "all devices of nominal speed") == nullptr);
+    CHECK(change_of(told, "all links of full rate") == nullptr);
+  }
+}
+
+TEST_CASE("a slow device and a degraded link are among what would help", "[explain]") {
+  const Study study = StudyFile(test::good_study)
+                          .load({"cluster.speed={3: 0.4}", "cluster.links={node 1 nic 3: 0.02}", "plans=[static]"});
+  const Explanation told = explain(study.points[0], 0, 0);
+  CHECK(change_of(told, "all devices of nominal speed") != nullptr);
+  CHECK(change_of(told, "all links of full rate") != nullptr);
+}
+
+TEST_CASE("explaining changes nothing: the step is that of the study", "[explain]") {
+  const Study study = StudyFile(test::good_study).load();
+  const StudyPoint& point = study.points[0];
+  const auto world = point.make_world();
+  CHECK(explain(point, 0, 1).step_time == simulate_step(point, 0, 1, *world).result.time);
+}
+
+TEST_CASE("the typical step of a run is nearest to the median", "[explain]") {
+  Run run;
+  for (const std::int64_t seconds : {9, 4, 5, 1}) {
+    StepResult step;
+    step.step = std::ssize(run.result.steps);
+    step.time = seconds * 1_s;
+    run.result.steps.push_back(step);
+  }
+  run.metrics.step_time_s.p50 = 4.5;
+  CHECK(typical_step(run) == 1);  // as near as step 2, and before it
+  run.metrics.step_time_s.p50 = 8;
+  CHECK(typical_step(run) == 0);
+}
+
+}  // namespace
+}  // namespace hdpsim

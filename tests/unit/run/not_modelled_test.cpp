@@ -1,0 +1,109 @@
+#include "sim/study/not_modelled.h"
+
+#include <fstream>
+
+#include "sim/run/runner.h"
+#include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
+
+namespace hdpsim {
+namespace {
+
+Study tiny(const std::vector<std::string>& overrides) {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return load_study(HDPSIM_SOURCE_DIR "/configs/studies/tiny.yaml", overrides, catalog);
+}
+
+// A profile like that of the tiny study, which knows as much of connections as `connections` says.
+std::string profile_with(const test::TemporaryFolder& folder, const std::string& connections) {
+  std::ifstream shipped(HDPSIM_SOURCE_DIR "/calib/profiles/a100-published.yaml");
+  std::string text{std::istreambuf_iterator<char>(shipped), {}};
+  const std::size_t begin = text.find("\nconnections:");
+  text.replace(begin, text.find("\nbackward_ring:") - begin, "\n" + connections);
+  const auto path = folder.path() / "other.yaml";
+  std::ofstream(path) << text;
+  return "profile=" + path.string();
+}
+
+std::vector<Run> runs_of(const Study& study) {
+  return run_study(study, {}).value();
+}
+
+using Keys = std::vector<std::string>;
+
+TEST_CASE("a warm study leaves out what its profile does not know", "[connections]") {
+  const Study study = tiny({});
+  CHECK(not_modelled(study.points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
+  CHECK(study.run_info(0, 0).not_modelled == not_modelled(study.points[0].spec));
+  CHECK(cold_step_warnings(study).empty());
+}
+
+TEST_CASE("a cold study says which costs of its cold steps are not known", "[connections]") {
+  const test::TemporaryFolder folder;
+  const std::string profile = profile_with(folder, "");
+  const Study one = tiny({profile, "mesh.connections=cold"});
+  CHECK(not_modelled(one.points[0].spec) == Keys{"first_contact", "memory_per_peer", "compute_beside_communication"});
+  CHECK(cold_step_warnings(one) ==
+        Keys{"warning: tiny has cold steps, but the profile other does not say 'connections.first_contact': it costs "
+             "nothing here"});
+  CHECK(cold_step_warnings(tiny({profile, "mesh.connections=cold", "mesh.groups=communicators"})).size() == 2);
+  CHECK(cold_step_warnings(tiny({"mesh.connections=cold", "mesh.groups=communicators"})).empty());
+}
+
+TEST_CASE("a single rank talks to nobody and leaves nothing out", "[connections]") {
+  const Study study = tiny({"cluster.gpus=8", "mesh.tp=8", "plans=[hdp-balance]", "compare_to=null", "data.context=4Ki",
+                            "sweep=null", "mesh.connections=cold"});
+  CHECK(not_modelled(study.points[0].spec).empty());
+}
+
+TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
+  CHECK(not_modelled(tiny({"mesh.zero=3"}).points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
+  const auto sharded = runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
+  const auto whole = runs_of(tiny({"mesh.zero=0", "data.steps=1", "sweep=null"}));
+  for (std::size_t run = 0; run < whole.size(); ++run) {
+    CHECK(sharded[run].metrics.memory.device < whole[run].metrics.memory.device);
+    CHECK(sharded[run].metrics.step_time_s.mean != whole[run].metrics.step_time_s.mean);
+  }
+}
+
+TEST_CASE("cold steps are slower than warm ones, those that make communicators most", "[connections]") {
+  const std::string few = "data.steps=1";
+  const auto warm = runs_of(tiny({few}));
+  const auto cold = runs_of(tiny({few, "mesh.connections=cold"}));
+  const auto many = runs_of(tiny({few, "mesh.connections=cold", "mesh.groups=communicators"}));
+  for (std::size_t run = 0; run < warm.size(); ++run) {
+    const std::string& plan = warm[run].info.plan;
+    CAPTURE(plan);
+    const auto time = [run](const std::vector<Run>& runs) { return runs[run].result.steps[0].time; };
+    CHECK(time(cold) >= time(warm) + 214_ms);
+    CHECK(time(many) >= time(cold) + 1_s);
+    CHECK(warm[run].result.steps[0].connections == cold[run].result.steps[0].connections);
+    CHECK(warm[run].metrics.memory.parts == cold[run].metrics.memory.parts);
+    CHECK(warm[run].metrics.memory.host == cold[run].metrics.memory.host);
+    CHECK_FALSE(warm[run].metrics.memory.connections);
+  }
+}
+
+TEST_CASE("channels take memory, more of it with a communicator for each group", "[connections]") {
+  const test::TemporaryFolder folder;
+  const std::string profile = profile_with(folder, "connections: {memory_per_peer: 12 MiB, source: a test}\n");
+  const auto one = runs_of(tiny({profile, "data.steps=1", "sweep=null"}));
+  const auto each = runs_of(tiny({profile, "data.steps=1", "sweep=null", "mesh.groups=communicators"}));
+  const auto without = runs_of(tiny({"data.steps=1", "sweep=null"}));
+  for (std::size_t run = 0; run < one.size(); ++run) {
+    CAPTURE(one[run].info.plan);
+    const RunMetrics& metrics = one[run].metrics;
+    REQUIRE(metrics.memory.connections);
+    CHECK(*metrics.memory.connections == metrics.connections.peers * 12_MiB);
+    CHECK(metrics.memory.device <= without[run].metrics.memory.device + *metrics.memory.connections);
+    CHECK(metrics.memory.device > without[run].metrics.memory.device);
+    CHECK(each[run].metrics.memory.connections >= metrics.memory.connections);
+    CHECK(each[run].metrics.step_time_s.mean == metrics.step_time_s.mean);  // a warm step
+  }
+  // Static rings are all alike; dynamic groups of many sizes share ranks.
+  CHECK(each[0].metrics.memory.connections == one[0].metrics.memory.connections);
+  CHECK(each[1].metrics.memory.connections > one[1].metrics.memory.connections);
+}
+
+}  // namespace
+}  // namespace hdpsim

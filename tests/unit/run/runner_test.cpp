@@ -1,0 +1,76 @@
+#include "sim/run/runner.h"
+
+#include <atomic>
+#include <stdexcept>
+
+#include "sim/run/step.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+Study tiny_study() {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return load_study(HDPSIM_SOURCE_DIR "/configs/studies/tiny.yaml", {}, catalog);
+}
+
+TEST_CASE("a step is simulated for every rank and sums to its time", "[runner]") {
+  const Study study = tiny_study();
+  const auto world = study.points[0].make_world();
+  const SimulatedStep step = simulate_step(study.points[0], 2, 1, *world);
+  CHECK(step.result.step == 1);
+  CHECK(step.result.tokens == 1 << 20);
+  REQUIRE(step.ranks.size() == 16);
+  for (const Breakdown& rank : step.ranks) CHECK(rank.total() == step.result.time);
+  CHECK(step.result.mean.total() == step.result.time);
+}
+
+TEST_CASE("all plans of a point see the same batches", "[runner]") {
+  const Study study = tiny_study();
+  const auto runs = run_study(study, {.jobs = 2});
+  REQUIRE(runs);
+  REQUIRE(runs->size() == 6);
+  for (std::size_t step = 0; step < 4; ++step) {
+    CHECK((*runs)[0].result.steps[step].sequences == (*runs)[2].result.steps[step].sequences);
+    CHECK((*runs)[0].result.steps[step].model_flops == (*runs)[2].result.steps[step].model_flops);
+  }
+  CHECK((*runs)[0].metrics.speedup->mean == 1);
+}
+
+TEST_CASE("progress counts every step once and names every run once", "[runner]") {
+  const Study study = tiny_study();
+  std::size_t calls = 0;
+  std::size_t finished = 0;
+  RunnerOptions options;
+  options.jobs = 3;
+  options.report = [&](const Progress& progress) {
+    CHECK(progress.steps_done == ++calls);
+    finished += progress.finished == nullptr ? 0 : 1;
+    CHECK(progress.runs_done == finished);
+  };
+  REQUIRE(run_study(study, options));
+  CHECK(calls == 6 * 4);
+  CHECK(finished == 6);
+}
+
+TEST_CASE("a study that is stopped gives no runs", "[runner]") {
+  const Study study = tiny_study();
+  std::atomic<int> asked = 0;
+  RunnerOptions options;
+  options.jobs = 2;
+  options.stop = [&] { return ++asked > 3; };
+  CHECK_FALSE(run_study(study, options));
+}
+
+TEST_CASE("what a thread throws reaches the caller", "[runner]") {
+  const Study study = tiny_study();
+  RunnerOptions options;
+  options.jobs = 4;
+  options.report = [](const Progress& progress) {
+    if (progress.steps_done == 5) throw std::runtime_error("enough");
+  };
+  CHECK_THROWS_WITH(run_study(study, options), "enough");
+}
+
+}  // namespace
+}  // namespace hdpsim

@@ -1,0 +1,229 @@
+#include "sim/run/validation.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::StudyFile;
+
+// Two plans of one job: 16 sequences of 4Ki tokens on 8 GPUs.
+constexpr char good_set[] = R"(name: small
+about: a test
+source: nobody
+study:
+  cluster: {preset: a100-rail-3tier}
+  model: {preset: llama-7b}
+  profile: a100-published
+  plans: [static]
+columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s, tokens_per_s_per_gpu]
+rows:
+  - [1, 8, 2, 16, 4Ki, 2, ~]
+  - [2, 4, 1, 16, 4Ki, 4, 2048]
+)";
+
+std::vector<std::string> problems_of(const std::string& text) {
+  const StudyFile file(text);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return test::problems_of([&] { (void)load_validation(file.path(), catalog); });
+}
+
+TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of as many GPUs", "[validation]") {
+  const StudyFile file(good_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy validation = load_validation(file.path(), catalog);
+  REQUIRE(validation.study.points.size() == 2);
+  const PointSpec& first = validation.study.points[0].spec;
+  CHECK(validation.set.cases[0].name == "tp 1 dp 8 micro_batch 2");  // what is the same in all rows is left out
+  CHECK(first.cluster.devices == 8);
+  CHECK(first.mesh.hdp == 8);
+  CHECK(first.batch.context == 2 * 4096);
+  CHECK(first.capacity == 2 * 4096);
+  CHECK(first.batch.tokens_per_step == 16 * 4096);
+  CHECK(validation.study.points[1].spec.mesh.hdp == 4);
+  CHECK(validation.study.points[1].spec.mesh.tp == 2);
+  CHECK(validation.set.cases[0].job == validation.set.cases[1].job);
+  const Batch batch = validation.study.points[0].batches->step(0);
+  CHECK(batch.sequences.size() == 16);
+  for (const Sequence& sequence : batch.sequences) CHECK(sequence.tokens == 4096);
+}
+
+TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
+  const StudyFile file(good_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {.jobs = 2});
+  REQUIRE(rows->size() == 3);
+  const StudyFile same(R"(name: same
+cluster: {preset: a100-rail-3tier, gpus: 8}
+model: {preset: llama-7b}
+profile: a100-published
+data: {lengths: {fixed: 4Ki}, context: 4Ki, tokens_per_step: 64Ki, steps: 1}
+mesh: {tp: 2, capacity: 4Ki}
+plans: [static]
+)");
+  const auto runs = run_study(same.load(), {});
+  CHECK(*rows->at(1).predicted == runs->front().metrics.step_time_s.mean);
+  CHECK(*rows->at(2).predicted == runs->front().metrics.tokens_per_s_per_gpu);
+  CHECK(rows->at(2).quantity == "tokens_per_s_per_gpu");
+  CHECK(rows->at(2).published == 2048);
+}
+
+TEST_CASE("all problems of a set are told at once, at their cells", "[validation]") {
+  std::string text = changed(good_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
+  text = changed(text, "micro_batch", "microbatch");
+  CHECK(problems_of(text) == std::vector<std::string>{
+                                 "9:19: there is no column 'microbatch'",
+                                 "11:5: a job of sequences of one length needs 'sequence' and 'global_batch'",
+                                 "11:15: \"none\" is not a whole number",
+                                 "11:26: 'step_time_s' must be above 0",
+                             });
+  CHECK(problems_of(changed(good_set, ", 4, 2048]", "]")) ==
+        std::vector<std::string>{"12:5: a row has 7 cells, one a column; this one has 5"});
+  CHECK(problems_of(changed(good_set, "source: nobody\n", "")).size() == 1);
+  CHECK(problems_of(changed(good_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
+        std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' stands here a second time"});
+}
+
+TEST_CASE("what a study says against a row points at its cell", "[validation]") {
+  CHECK(problems_of(changed(good_set, "[1, 8, 2", "[3, 8, 2")) ==
+        std::vector<std::string>{"11:6: 'tp' is 3, which does not divide the 32 heads of llama-7b"});
+}
+
+TEST_CASE("with several plans a figure names its own, and speed-ups need something to compare to", "[validation]") {
+  const std::string two = changed(good_set, "plans: [static]", "plans: [static, hdp-naive]");
+  CHECK(problems_of(two) == std::vector<std::string>{"9:56: of which plan is 'step_time_s'?",
+                                                     "9:69: of which plan is 'tokens_per_s_per_gpu'?"});
+  const std::string named =
+      changed(changed(two, "step_time_s,", "step_time_s static,"), "tokens_per_s_per_gpu]", "speedup hdp-balance]");
+  const auto found = problems_of(named);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].find("a figure is of the plan 'hdp-balance', which the study has not") != std::string::npos);
+  CHECK(found[1].find("speed-ups need the study's 'compare_to'") != std::string::npos);
+}
+
+TEST_CASE("what cannot be simulated yet is kept with its reason and does not hide the rest", "[validation]") {
+  const std::string text = changed(changed(good_set, "columns: [", "columns: [model.hf_config, "),
+                                   "model: {preset: llama-7b}", "grain: fluid");
+  const StudyFile file(changed(changed(text, "[1, 8, 2", "[latent.json, 1, 8, 2"), "[2, 4", "[dense.json, 2, 4"));
+  const std::string dense = R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000)";
+  file.add("dense.json", dense + "}");
+  file.add("latent.json", dense + R"(, "kv_lora_rank": 512})");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(load_validation(file.path(), catalog), {});
+  REQUIRE(rows->size() == 3);
+  CHECK_FALSE(rows->at(0).predicted);
+  CHECK(rows->at(0).not_predicted == "multi-head latent attention cannot be simulated yet");
+  CHECK(rows->at(1).predicted);
+  CHECK(rows->at(1).not_predicted.empty());
+}
+
+TEST_CASE("every shipped set can be read, and is worth its name", "[validation]") {
+  const auto name =
+      GENERATE(as<std::string>{}, "bytescale-7b", "bytescale-ablation", "korthikanti", "mosaicml-a100", "mosaicml-h100",
+               "nemo-24.07", "nemo-long-context", "sc21", "simumax-b200", "vtrain-multi-node", "vtrain-single-node");
+  Diagnostics diagnostics;
+  const auto set =
+      load_validation_set(HDPSIM_SOURCE_DIR "/configs/validation/" + std::string(name) + ".yaml", diagnostics);
+  INFO(diagnostics.text());
+  REQUIRE(set);
+  CHECK(set->name == name);
+  CHECK(set->source.size() > 20);
+}
+
+TEST_CASE("kernels are chosen by the study: fp8 products where the profile has them", "[kernels]") {
+  const std::string study = changed(test::good_study, "mesh:", "kernels: {linear: fp8}\nmesh:");
+  const StudyFile without(study);
+  CHECK(without.problems() == std::vector<std::string>{"10:19: the profile a100-published has no 'gemm_fp8'"});
+  const StudyFile with(changed(changed(study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published"));
+  const Study read = with.load();
+  const DeviceProfile& profile = *read.points[0].spec.profile;
+  CHECK(profile.fp8_linear);
+  CHECK_FALSE(profile.unfused_attention);
+  CHECK(lowering_of(read.points[0].spec).dense.fp8);
+}
+
+TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
+  const std::string published = changed(test::good_study, "a100-published", "a100-sxm-published");
+  const auto spec_of = [&](const std::string& kernels) {
+    const StudyFile file(changed(published, "mesh:", "kernels: " + kernels + "\nmesh:"));
+    return file.load().points[0].spec;
+  };
+  const PointSpec eager = spec_of("{attention: flash}");
+  const PointSpec chosen = spec_of("{attention: triton, launch: graphs}");
+  const auto of = [&](OtherAttention kernel) {
+    return eager.profile->other_attention[static_cast<std::size_t>(kernel)];
+  };
+  CHECK(chosen.profile->attention == of(OtherAttention::triton));
+  CHECK(lowering_of(eager).host_issues);
+  CHECK_FALSE(lowering_of(chosen).host_issues);
+  const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
+  CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
+}
+
+TEST_CASE("kernels are chosen by the study: every other attention of a profile by its name", "[kernels]") {
+  const std::string study =
+      changed(changed(test::good_study, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    const std::string name(other_attention_name(static_cast<OtherAttention>(i)));
+    const StudyFile file(changed(study, "mesh:", "kernels: {attention: " + name + "}\nmesh:"));
+    const PointSpec spec = file.load().points[0].spec;
+    INFO(name);
+    CHECK_FALSE(spec.profile->attention.empty());
+    CHECK(spec.profile->attention == spec.profile->other_attention[i]);
+  }
+}
+
+TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]") {
+  const auto spec_of = [](const std::string& mesh) {
+    return StudyFile(changed(test::good_study, "mesh: {", "mesh: {" + mesh + ", ")).load().points[0].spec;
+  };
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).sharding.fp32_parameters);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).dense.autocast);
+  CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).dense.autocast);
+  CHECK(lowering_of(spec_of("zero: 3")).dense.flat_gradients);
+  CHECK_FALSE(lowering_of(spec_of("zero: 2")).dense.flat_gradients);
+  const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
+  REQUIRE(without.problems().size() == 1);
+  CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
+}
+
+TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
+  const StudyFile file(changed(test::good_study, "mesh: {",
+                               "mesh: {sequence_parallel: false, zero: 0, gradients: bf16, overlap_grad_reduce: true, "
+                               "overlap_param_gather: true, tp_comm_overlap: true, "));
+  const PointSpec spec = file.load().points[0].spec;
+  const LoweringOptions lowering = lowering_of(spec);
+  CHECK_FALSE(lowering.dense.sequence_parallel);
+  CHECK_FALSE(memory_rules_of(spec).activations.sequence_parallel);
+  CHECK(lowering.sharding.zero == 0);
+  CHECK(lowering.sharding.gradient_bytes == 2);
+  CHECK(memory_rules_of(spec).gradient_bytes == 2);
+  CHECK(lowering.sharding.overlap_grad_reduce);
+  CHECK(lowering.sharding.overlap_param_gather);
+  CHECK(lowering.overlap_tp);
+  CHECK(lowering.dense.added_bytes == 0);
+}
+
+TEST_CASE("kernels add up gradients, and compute the loss, where the study says so", "[mesh]") {
+  const std::string separate =
+      changed(test::good_study, "mesh: {",
+              "memory: {loss: fp32}\nmesh: {gradients: bf16, gradient_accumulation_fusion: false, ");
+  const LoweringOptions lowering = lowering_of(StudyFile(separate).load().points[0].spec);
+  CHECK(lowering.dense.added_bytes == 2);
+  CHECK(lowering.dense.fp32_loss);
+  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).dense.fp32_loss);
+}
+
+TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {
+  const StudyFile file(changed(test::good_study, "{preset: llama-7b}", "{preset: llama-7b, num_hidden_layers: 12}"));
+  CHECK(file.load().points[0].spec.model.layers == 12);
+  const StudyFile wrong(changed(test::good_study, "{preset: llama-7b}", "{preset: llama-7b, num_layers: 12}"));
+  CHECK(wrong.problems() == std::vector<std::string>{"3:27: the configuration of llama-7b has no key 'num_layers'"});
+}
+
+}  // namespace
+}  // namespace hdpsim
