@@ -60,8 +60,7 @@ struct JobDevice {
 [[nodiscard]] LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh,
                                            Recompute recompute = {}, const PipelineOptions& pipeline = {});
 [[nodiscard]] inline LoweringOptions lowering_for(const Backend& backend, const Transformer& model, const Mesh& mesh,
-                                                  Recompute recompute = {},
-                                                  const PipelineOptions& pipeline = {}) {
+                                                  Recompute recompute = {}, const PipelineOptions& pipeline = {}) {
   return lowering_for(backend.element(), model, mesh, recompute, pipeline);
 }
 
