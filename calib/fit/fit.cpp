@@ -61,12 +61,18 @@ class Fitter {
   void provenance() {
     const Circumstances& device = samples_.circumstances;
     std::string source = options_.source.empty() ? "Measured with the kernels of this project" : options_.source;
-    for (const std::string& word : {device.device_name, device.instruction_set}) {
-      if (source.find(word) == std::string::npos) source += fmt::format("; {}", word);
-    }
-    profile_.provenance = {
-        ProfileLabel::measured, source,      device.device, device.devices, device.driver, device.cuda, device.nccl,
-        device.clocks,          device.date, device.commit};
+    if (!device.instruction_set.empty()) source += fmt::format("; {}", device.instruction_set);
+    profile_.provenance = {.label = ProfileLabel::measured,
+                           .source = source,
+                           .device = device.device,
+                           .devices = device.devices,
+                           .device_name = device.device_name,
+                           .driver = device.driver,
+                           .cuda = device.cuda,
+                           .nccl = device.nccl,
+                           .clocks = device.clocks,
+                           .date = device.date,
+                           .commit = device.commit};
   }
 
   void datasheet() {

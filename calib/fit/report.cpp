@@ -273,7 +273,8 @@ std::string interference_part(const DeviceProfile& profile) {
 std::string fit_report(const DeviceProfile& profile, const ReportOptions& options) {
   const Provenance& from = profile.provenance;
   std::string text =
-      fmt::format("{}: {}{}\n", from.device, from.source, from.date.empty() ? "" : fmt::format(", {}", from.date));
+      fmt::format("{}{}: {}{}\n", from.device, from.device_name.empty() ? "" : fmt::format(", {}", from.device_name),
+                  from.source, from.date.empty() ? "" : fmt::format(", {}", from.date));
   if (profile.fits.empty()) return text + "There are no fits in this profile: it was not measured.\n";
   text += "Errors are |predicted / measured - 1|, mean and max; held out: by a fit that has not seen the sample.\n";
   return text + attention_part(profile, options) + gemm_part(profile, options) + memory_bound_part(profile, options) +

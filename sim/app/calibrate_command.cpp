@@ -177,8 +177,7 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
   if (samples.attention.empty() && samples.gemm.empty() && samples.memory_bound.empty()) {
     throw InputError("too little was measured to make a profile of it", "give it more time with --time-limit");
   }
-  return calib::fit_profile(samples, {.source = fmt::format("hdpsim {} on {}: {}", version,
-                                                            samples.circumstances.device_name, session.command_line)});
+  return calib::fit_profile(samples, {.source = fmt::format("hdpsim {}: {}", version, session.command_line)});
 }
 
 int run_command(const CalibrateOptions& options, const Session& session) {

@@ -76,6 +76,14 @@ class Teller {
     print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
 
+  /// Says so if another device was measured for the profile than the one that runs.
+  void meet(const kernels::DeviceInfo& device) const {
+    const std::string& measured = work_.point->spec.profile->provenance.device_name;
+    if (measured.empty() || measured == device.name) return;
+    note(
+        fmt::format("the profile was measured on {}, this is {}: hdpsim calibrate measures it", measured, device.name));
+  }
+
   /// Between two runs, while all other ranks wait.
   void read_pace() {
     if (pace_) pace_->read();
@@ -188,6 +196,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
     models.push_back(std::make_unique<exec::Executor>(device, work.model(), settings));
     if (options.resume) (void)models.back()->load(options.checkpoint);
   }
+  if (teller != nullptr) teller->meet(device.backend.info());
   read_pace(options, device, teller);
   for (std::int64_t index = 0; index < turns.count(); ++index) {
     const Turn turn = turns[index];

@@ -21,7 +21,8 @@ struct Provenance {
   std::string source;        ///< In a sentence: who measured what, or which publication.
   std::string device;        ///< Device type, the word that clusters use: "A100-80GB".
   std::int64_t devices = 1;  ///< How many took part.
-  std::string driver;        ///< These may be empty.
+  std::string device_name;   ///< What driver or processor call it: "NVIDIA H200". This and what follows may be empty.
+  std::string driver;
   std::string cuda;
   std::string nccl;
   std::string clocks;

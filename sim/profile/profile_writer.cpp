@@ -13,6 +13,7 @@ Value to_value(const Provenance& p) {
       .text("source", p.source)
       .text("device", p.device)
       .number("devices", p.devices)
+      .text("device_name", p.device_name)
       .text("driver", p.driver)
       .text("cuda", p.cuda)
       .text("nccl", p.nccl)

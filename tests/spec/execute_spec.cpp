@@ -72,6 +72,22 @@ std::multiset<std::string> instructions_of(const std::string& jsonl) {
   return ids;
 }
 
+TEST_CASE("a profile of another processor is said to be one", "[execute]") {
+  const FastWorkplace here;
+  std::string profile = here.read("calib/profiles/cpu-datasheet.yaml");
+  const std::string head = "provenance:\n";
+  profile.insert(profile.find(head) + head.size(), "  device_name: an abacus\n");
+  here.write("abacus.yaml", profile);
+  const auto run = [&](const std::string& of) {
+    return here.hdpsim("execute fast.yaml --plan hdp-balance --set profile=" + of);
+  };
+  const Outcome of_another = run("abacus.yaml");
+  CAPTURE(of_another.err);
+  CHECK(of_another.code == 0);
+  CHECK_THAT(of_another.err, Contains("the profile was measured on an abacus, this is "));
+  CHECK_THAT(run("cpu-datasheet").err, !Contains("the profile was measured on"));
+}
+
 TEST_CASE("all plans of a study train the same way", "[execute]") {
   const RealWorkplace here;
   std::vector<std::vector<double>> losses;

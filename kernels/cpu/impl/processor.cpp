@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "kernels/cpu/impl/memory.h"
@@ -42,14 +43,26 @@ const cpu::KernelTable* usable_kernels(InstructionSet set) {
   return nullptr;
 }
 
-std::string model_name() {
+/// What /proc/cpuinfo says of the first core, by its keys.
+std::map<std::string, std::string> first_core() {
+  std::map<std::string, std::string> facts;
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (value != std::string::npos) return line.substr(value);
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const std::size_t colon = line.find(':');
+    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
+    if (colon == std::string::npos || value == std::string::npos) continue;
+    facts.emplace(line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1), line.substr(value));
   }
-  return "unknown processor";
+  return facts;
+}
+
+/// Hypervisors call processors of several generations by one name; family and model tell them apart.
+std::string processor_name() {
+  const std::map<std::string, std::string> facts = first_core();
+  const auto fact = [&](const char* key) { return facts.contains(key) ? facts.at(key) : ""; };
+  const std::string name = fact("model name").empty() ? "unknown processor" : fact("model name");
+  const std::string family = fact("cpu family");
+  return family.empty() ? name : fmt::format("{} (family {}, model {})", name, family, fact("model"));
 }
 
 /// 0 where the file is missing, as the clock is on most virtual machines.
@@ -108,7 +121,7 @@ const KernelTable& kernels_of(InstructionSet set) {
 
 DeviceInfo describe_processor(InstructionSet set) {
   DeviceInfo info;
-  info.name = model_name();
+  info.name = processor_name();
   info.multiprocessors = 1;
   info.memory_bytes = static_cast<std::int64_t>(physical_memory());
   info.cache_bytes = last_level_cache_bytes();

@@ -1,6 +1,7 @@
 #include "sim/plan/impl/balance.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hdpsim {
 
@@ -10,9 +11,14 @@ RankLoads no_loads(const BalancedStep& step, const BalanceCandidate& candidate) 
           candidate.rings_on_fast ? step.speeds.slow_ranks() : std::vector<std::int64_t>{}};
 }
 
-BalanceOutcome outcome_of(PlanBuilder& builder, const std::vector<double>& loads) {
+Plan BalanceOutcome::take_plan() {
+  dealt.add_to(builder);
+  return builder.take();
+}
+
+BalanceOutcome outcome_of(PlanBuilder&& builder, const std::vector<double>& loads, DealtSequences&& dealt) {
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
-  return {builder.take(), *last, *last > 0 ? 1 - *first / *last : 0};
+  return {std::move(builder), std::move(dealt), *last, *last > 0 ? 1 - *first / *last : 0};
 }
 
 }  // namespace hdpsim

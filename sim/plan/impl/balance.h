@@ -7,6 +7,7 @@
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/rank_loads.h"
+#include "sim/plan/impl/short_sequences.h"
 
 namespace hdpsim {
 
@@ -30,15 +31,20 @@ struct BalanceCandidate {
 
 /// How a way turned out, by the work model.
 struct BalanceOutcome {
-  Plan plan;
-  double step = 0;    ///< Seconds until the last rank is done.
-  double spread = 0;  ///< How much earlier the first is done, as a share of the step.
+  PlanBuilder builder;
+  DealtSequences dealt;  ///< What is to be added to it.
+  double step = 0;       ///< Seconds until the last rank is done.
+  double spread = 0;     ///< How much earlier the first is done, as a share of the step.
+
+  /// The plan itself, which only the best way needs.
+  [[nodiscard]] Plan take_plan();
 };
 
 /// The ranks of the pool before any work: those differ that are more than delta of the balanced share apart.
 [[nodiscard]] RankLoads no_loads(const BalancedStep& step, const BalanceCandidate& candidate);
-/// Takes the plan, whose ranks are busy for `loads` seconds.
-[[nodiscard]] BalanceOutcome outcome_of(PlanBuilder& builder, const std::vector<double>& loads);
+/// Of a plan whose ranks are busy for `loads` seconds.
+[[nodiscard]] BalanceOutcome outcome_of(PlanBuilder&& builder, const std::vector<double>& loads,
+                                        DealtSequences&& dealt = {});
 
 /// DP-Balance: rings from the buckets to the least loaded ranks, then what is short. See BalanceOptions.
 [[nodiscard]] BalanceOutcome balance_ranks(const BalancedStep& step, const BalanceCandidate& candidate);

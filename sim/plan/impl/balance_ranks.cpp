@@ -126,12 +126,8 @@ class RankBalancing {
 
   BalanceOutcome place_short() {
     std::vector<double> loads = loads_.loads();
-    const std::vector<RankPacks> ranks =
-        deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      for (const SequenceList& pack : ranks[rank].packs()) builder_.add_consecutive(rank, {}, pack);
-    }
-    return outcome_of(builder_, loads);
+    DealtSequences dealt = deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
+    return outcome_of(std::move(builder_), loads, std::move(dealt));
   }
 
   const PlanningContext& context_;

@@ -23,7 +23,7 @@ class WaveBalancing {
 
   BalanceOutcome run() {
     for (std::vector<Item>& wave : waves()) run_wave(wave);
-    return outcome_of(builder_, loads_.loads());
+    return outcome_of(std::move(builder_), loads_.loads());
   }
 
  private:

@@ -30,7 +30,7 @@ class BestOutcome {
     const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
     const double shortest = std::min_element(kept_.begin(), kept_.end(), shorter)->step;
     std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > same_step * shortest; });
-    return std::move(std::min_element(kept_.begin(), kept_.end(), is_better)->plan);
+    return std::min_element(kept_.begin(), kept_.end(), is_better)->take_plan();
   }
 
  private:

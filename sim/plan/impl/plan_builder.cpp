@@ -34,7 +34,7 @@ PlanBuilder::PlanBuilder(std::string policy, const PlanningContext& context, con
   }
 }
 
-void PlanBuilder::add(std::vector<HdpRank> group, const SequenceList& sequences, const RingSize& size) {
+void PlanBuilder::add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size) {
   const MicroBatchId id(plan_.micro_batches.size());
   for (const HdpRank rank : group) plan_.schedule[rank.index()].push_back(id);
   MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
@@ -47,7 +47,8 @@ void PlanBuilder::add(std::vector<HdpRank> group, const SequenceList& sequences,
   }
 }
 
-void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size, const SequenceList& sequences) {
+void PlanBuilder::add_consecutive(std::size_t first_rank, const RingSize& size,
+                                  std::span<const std::size_t> sequences) {
   const auto degree = static_cast<std::size_t>(size.degree);
   std::vector<HdpRank> group;
   group.reserve(degree);

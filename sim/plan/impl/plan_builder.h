@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,9 @@ class PlanBuilder {
   PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step);
 
   /// Whole sequences as one micro-batch of the group, offloaded as `size` says.
-  void add(std::vector<HdpRank> group, const SequenceList& sequences, const RingSize& size = {});
+  void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
   /// The same on consecutive ranks, as many as its degree.
-  void add_consecutive(std::size_t first_rank, const RingSize& size, const SequenceList& sequences);
+  void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
 
   [[nodiscard]] Plan take() { return std::move(plan_); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <queue>
 #include <utility>
 
 namespace hdpsim {
@@ -46,44 +45,120 @@ SequenceList ShortSequences::rest() const {
   return sequences;
 }
 
-bool RankPacks::add(std::size_t sequence, std::int64_t tokens, std::int64_t capacity) {
-  const auto less_room = [](const Open& open, std::int64_t room) { return open.room < room; };
-  const auto fit = std::lower_bound(open_.begin(), open_.end(), tokens, less_room);
-  const bool opened = fit == open_.end();
-  Open pack{capacity, packs_.size()};
-  if (opened) {
-    packs_.emplace_back();
-  } else {
-    pack = *fit;
-    open_.erase(fit);
+namespace {
+
+/// One rank's micro-batches that have room, while they are being filled by best fit.
+class OpenPacks {
+ public:
+  struct Pack {
+    std::int64_t room;
+    std::uint32_t id;
+  };
+
+  /// Takes out the fullest that has room for so many tokens.
+  std::optional<Pack> take(std::int64_t tokens) {
+    const auto fit = from(tokens);
+    if (fit == ascending_.end()) return std::nullopt;
+    const Pack pack = *fit;
+    ascending_.erase(fit);
+    return pack;
   }
-  packs_[pack.pack].push_back(sequence);
-  pack.room -= tokens;
-  if (pack.room > 0) open_.insert(std::lower_bound(open_.begin(), open_.end(), pack.room, less_room), pack);
-  return opened;
+
+  void put(Pack pack) {
+    if (pack.room > 0) ascending_.insert(from(pack.room), pack);
+  }
+
+ private:
+  std::vector<Pack>::iterator from(std::int64_t room) {
+    return std::lower_bound(ascending_.begin(), ascending_.end(), room,
+                            [](const Pack& pack, std::int64_t least) { return pack.room < least; });
+  }
+
+  std::vector<Pack> ascending_;  // by room
+};
+
+/// The rank that is done first, the first among equals. A heap of four children a node: they share a cache line, and
+/// the way down, a miss each step in large pools, is half as long as with two.
+class LeastLoaded {
+ public:
+  explicit LeastLoaded(const std::vector<double>& loads) {
+    heap_.reserve(loads.size());
+    for (std::size_t rank = 0; rank < loads.size(); ++rank) heap_.push_back({loads[rank], rank});
+    std::sort(heap_.begin(), heap_.end());
+  }
+
+  [[nodiscard]] std::size_t rank() const { return heap_.front().second; }
+
+  /// The first rank's, which does not fall.
+  void set_load(double load) {
+    const Load moved{load, rank()};
+    std::size_t hole = 0;
+    for (std::size_t child = 1; child < heap_.size(); child = children * hole + 1) {
+      const auto begin = heap_.begin() + static_cast<std::ptrdiff_t>(child);
+      const auto end = heap_.begin() + static_cast<std::ptrdiff_t>(std::min(child + children, heap_.size()));
+      const auto least = std::min_element(begin, end);
+      if (!(*least < moved)) break;
+      heap_[hole] = *least;
+      hole = static_cast<std::size_t>(least - heap_.begin());
+    }
+    heap_[hole] = moved;
+  }
+
+ private:
+  static constexpr std::size_t children = 4;
+  using Load = std::pair<double, std::size_t>;  // seconds and rank
+  std::vector<Load> heap_;
+};
+
+/// The indices of `keys` by key, those of one key in their order; `ends` of every key's.
+struct ByKey {
+  std::vector<std::size_t> indices;
+  std::vector<std::size_t> ends;
+};
+
+ByKey by_key(const std::vector<std::uint32_t>& keys, std::size_t count) {
+  ByKey sorted{std::vector<std::size_t>(keys.size()), std::vector<std::size_t>(count + 1)};
+  for (const std::uint32_t key : keys) ++sorted.ends[key + 1];
+  std::partial_sum(sorted.ends.begin(), sorted.ends.end(), sorted.ends.begin());
+  // Each entry is where its key begins, and ends up where it ends.
+  for (std::size_t index = 0; index < keys.size(); ++index) sorted.indices[sorted.ends[keys[index]]++] = index;
+  return sorted;
 }
 
-std::vector<RankPacks> deal_to_least_loaded(const Batch& batch, const SequenceList& sequences,
-                                            const PlanningContext& context, std::vector<double>& loads,
-                                            const std::vector<double>& speeds) {
-  using Load = std::pair<double, std::size_t>;  // seconds and rank
-  std::vector<Load> start;
-  start.reserve(loads.size());
-  for (std::size_t rank = 0; rank < loads.size(); ++rank) start.emplace_back(loads[rank], rank);
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> least_loaded({}, std::move(start));
+}  // namespace
 
-  std::vector<RankPacks> packs(loads.size());
-  for (const std::size_t sequence : sequences) {
-    auto [load, rank] = least_loaded.top();
-    least_loaded.pop();
+void DealtSequences::add_to(PlanBuilder& builder) const {
+  ByKey by_pack = by_key(packs, ranks.size());
+  for (std::size_t& index : by_pack.indices) index = sequences[index];
+  const std::size_t pool = ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end()) + std::size_t{1};
+  for (const std::size_t pack : by_key(ranks, pool).indices) {
+    const std::size_t begin = pack == 0 ? 0 : by_pack.ends[pack - 1];
+    builder.add_consecutive(ranks[pack], {}, std::span(by_pack.indices).subspan(begin, by_pack.ends[pack] - begin));
+  }
+}
+
+DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, const PlanningContext& context,
+                                    std::vector<double>& loads, const std::vector<double>& speeds) {
+  DealtSequences dealt{.sequences = std::move(sequences), .packs = {}, .ranks = {}};
+  dealt.packs.reserve(dealt.sequences.size());
+  LeastLoaded least_loaded(loads);
+  std::vector<OpenPacks> open(loads.size());
+  for (const std::size_t sequence : dealt.sequences) {
+    const std::size_t rank = least_loaded.rank();
     const std::int64_t tokens = batch.sequences[sequence].tokens;
     double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
-    if (packs[rank].add(sequence, tokens, context.capacity)) seconds += context.work.per_micro_batch;
-    load += speeds.empty() ? seconds : seconds / speeds[rank];
-    loads[rank] = load;
-    least_loaded.emplace(load, rank);
+    std::optional<OpenPacks::Pack> pack = open[rank].take(tokens);
+    if (!pack) {
+      pack = {context.capacity, static_cast<std::uint32_t>(dealt.ranks.size())};
+      dealt.ranks.push_back(static_cast<std::uint32_t>(rank));
+      seconds += context.work.per_micro_batch;
+    }
+    dealt.packs.push_back(pack->id);
+    open[rank].put({pack->room - tokens, pack->id});
+    loads[rank] += speeds.empty() ? seconds : seconds / speeds[rank];
+    least_loaded.set_load(loads[rank]);
   }
-  return packs;
+  return dealt;
 }
 
 }  // namespace hdpsim

@@ -34,28 +34,23 @@ class ShortSequences {
   std::vector<std::uint32_t> last_left_;
 };
 
-/// One rank's micro-batches of short sequences, at most C tokens each, while they are being filled by best fit.
-class RankPacks {
- public:
-  /// Returns whether a new micro-batch had to be opened. O(log packs) and a move of the open ones.
-  bool add(std::size_t sequence, std::int64_t tokens, std::int64_t capacity);
-  [[nodiscard]] const std::vector<SequenceList>& packs() const { return packs_; }
+/// Short sequences in micro-batches of one rank each, of at most C tokens.
+struct DealtSequences {
+  SequenceList sequences;            ///< In the order in which they were dealt.
+  std::vector<std::uint32_t> packs;  ///< The micro-batch of each.
+  std::vector<std::uint32_t> ranks;  ///< Of every micro-batch, in the order in which they were opened.
 
- private:
-  struct Open {
-    std::int64_t room;
-    std::size_t pack;
-  };
-  std::vector<SequenceList> packs_;
-  std::vector<Open> open_;  // ascending by room
+  /// Adds them to a plan, rank by rank, each rank's in the order in which they were opened. O(n + P).
+  void add_to(PlanBuilder& builder) const;
 };
 
 /// Deals sequences shorter than C, longest first, each to the rank that is done first: longest processing time first
-/// (Graham 1969) from the loads that the ranks already have, in seconds; they are updated. A load grows by the
-/// sequence's compute and, when a micro-batch is opened for it, by the fixed time of one; that fixed time is the grain
-/// of the balance. `speeds` of ranks divide it; none: all are 1. O((n + P) log P).
-[[nodiscard]] std::vector<RankPacks> deal_to_least_loaded(const Batch& batch, const SequenceList& sequences,
-                                                          const PlanningContext& context, std::vector<double>& loads,
-                                                          const std::vector<double>& speeds = {});
+/// (Graham 1969) from the loads that the ranks already have, in seconds; they are updated. There it goes into the
+/// fullest micro-batch that has room for it. A load grows by the sequence's compute and, when a micro-batch is opened
+/// for it, by the fixed time of one; that fixed time is the grain of the balance. `speeds` of ranks divide it; none:
+/// all are 1. O((n + P) log P) and a move of a rank's open micro-batches for each.
+[[nodiscard]] DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences,
+                                                  const PlanningContext& context, std::vector<double>& loads,
+                                                  const std::vector<double>& speeds = {});
 
 }  // namespace hdpsim

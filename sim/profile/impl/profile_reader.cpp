@@ -72,6 +72,7 @@ Provenance ProfileReader::provenance(const Value& value) {
   provenance.source = text(map, "source");
   provenance.device = text(map, "device");
   provenance.devices = map.optional_in<std::int64_t>("devices", positive_range).value_or(1);
+  provenance.device_name = map.optional<std::string>("device_name", "");
   provenance.driver = map.optional<std::string>("driver", "");
   provenance.cuda = map.optional<std::string>("cuda", "");
   provenance.nccl = map.optional<std::string>("nccl", "");

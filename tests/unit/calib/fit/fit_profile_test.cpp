@@ -67,6 +67,8 @@ TEST_CASE("a fitted profile reads back as it was written", "[fit]") {
   REQUIRE(again.has_value());
   CHECK(*again == profile);
   CHECK(profile.provenance.label == ProfileLabel::measured);
+  CHECK(profile.provenance.device_name == round_circumstances().device_name);
+  CHECK_FALSE(profile.provenance.device_name.empty());
 }
 
 TEST_CASE("what was not measured is absent", "[fit]") {
