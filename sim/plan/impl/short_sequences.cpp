@@ -110,6 +110,14 @@ class LeastLoaded {
   std::vector<Load> heap_;
 };
 
+/// In a pass of its own: lengths lie scattered, and one by one the dealing would wait for each.
+std::vector<std::int64_t> lengths_of(const Batch& batch, const SequenceList& sequences) {
+  std::vector<std::int64_t> tokens(sequences.size());
+  std::transform(sequences.begin(), sequences.end(), tokens.begin(),
+                 [&](std::size_t sequence) { return batch.sequences[sequence].tokens; });
+  return tokens;
+}
+
 /// The indices of `keys` by key, those of one key in their order; `ends` of every key's.
 struct ByKey {
   std::vector<std::size_t> indices;
@@ -143,9 +151,8 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
   dealt.packs.reserve(dealt.sequences.size());
   LeastLoaded least_loaded(loads);
   std::vector<OpenPacks> open(loads.size());
-  for (const std::size_t sequence : dealt.sequences) {
+  for (const std::int64_t tokens : lengths_of(batch, dealt.sequences)) {
     const std::size_t rank = least_loaded.rank();
-    const std::int64_t tokens = batch.sequences[sequence].tokens;
     double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
     std::optional<OpenPacks::Pack> pack = open[rank].take(tokens);
     if (!pack) {
