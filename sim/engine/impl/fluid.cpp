@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/impl/connection_set_up.h"
@@ -15,6 +16,24 @@ namespace {
 // Other tags are those of SharedRings.
 constexpr std::uint32_t group_ended = 0;
 constexpr std::uint32_t weights_ended = 4;  // the actor is the worker
+
+/// What a pass takes on ranks of one speed and another, each computed once.
+class TimeBySpeed {
+ public:
+  /// The program outlives this.
+  TimeBySpeed(const PricedProgram& priced, TransferTime transfer) : priced_(priced), transfer_(std::move(transfer)) {}
+
+  const LoopTime& operator[](double speed) {
+    const auto known = std::find_if(times_.begin(), times_.end(), [&](const auto& e) { return e.first == speed; });
+    if (known != times_.end()) return known->second;
+    return times_.emplace_back(speed, micro_batch_time(priced_, speed, transfer_)).second;
+  }
+
+ private:
+  const PricedProgram& priced_;
+  TransferTime transfer_;
+  std::vector<std::pair<double, LoopTime>> times_;
+};
 
 class FluidStep final : public StepRun {
  public:
@@ -170,33 +189,26 @@ class FluidStep final : public StepRun {
 
   // How long the pass takes with its links to itself; books it for every worker of the group.
   Duration private_time(const std::vector<WorkerId>& group, const PricedProgram& priced, const GroupPace& pace) {
-    const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
+    TimeBySpeed at_slowest_hop(priced, [&](Bytes bytes) { return pace.all.transfer(bytes); });
     Duration longest;
     for (const SpeedClass& c : pace.classes) {
       const auto own_hops = [&](Bytes bytes) { return c.own.transfer(bytes); };
-      const Duration slowest = micro_batch_time(priced, c.speed, slowest_hop).total;
+      const Duration slowest = at_slowest_hop[c.speed].total;
       const Duration own = c.reach < 1 ? micro_batch_time(priced, c.speed, own_hops).total : slowest;
       longest = std::max(longest, between(own, slowest, c.reach));
     }
-    book(group, priced, slowest_hop, longest);
+    book(group, at_slowest_hop, longest);
     return longest;
   }
 
   // Books `total` for every worker of the group: its kernels, its wait for messages at the pace of the ring's slowest
   // hop (as far as total leaves room for it), and the rest as waiting for slower ranks.
-  void book(const std::vector<WorkerId>& group, const PricedProgram& priced, const TransferTime& transfer,
-            Duration total) {
-    std::vector<std::pair<double, LoopTime>> by_speed;
+  void book(const std::vector<WorkerId>& group, TimeBySpeed& times, Duration total) {
     for (const WorkerId worker : group) {
-      const double speed = machine_.speed[worker.index()];
-      auto own = std::find_if(by_speed.begin(), by_speed.end(), [&](const auto& e) { return e.first == speed; });
-      if (own == by_speed.end()) {
-        by_speed.emplace_back(speed, micro_batch_time(priced, speed, transfer));
-        own = by_speed.end() - 1;
-      }
-      const Duration rest = total - own->second.total;
+      const LoopTime& own = times[machine_.speed[worker.index()]];
+      const Duration rest = total - own.total;
       Breakdown& booked = timeline_.ranks[worker.index()];
-      booked += own->second.breakdown;
+      booked += own.breakdown;
       booked[rest < Duration{} ? Activity::cp_comm : Activity::group_wait] += rest;
     }
   }
@@ -214,9 +226,10 @@ class FluidStep final : public StepRun {
     const auto no_transfer = [](Bytes) { return Duration{}; };
     double slowest = machine_.speed[group.front().index()];
     for (const WorkerId worker : group) slowest = std::min(slowest, machine_.speed[worker.index()]);
-    const Duration kernels = micro_batch_time(priced, slowest, no_transfer).total;
+    TimeBySpeed kernel_times(priced, no_transfer);
+    const Duration kernels = kernel_times[slowest].total;
     const Duration total = queue_.now() - intervals_[id.index()].begin;
-    book(group, priced, no_transfer, kernels);
+    book(group, kernel_times, kernels);
     for (const WorkerId worker : group) timeline_.ranks[worker.index()][Activity::cp_comm] += total - kernels;
     shared_.forget(id);
     if (margins_[id.index()]) return end_at(id, queue_.now(), true);

@@ -19,12 +19,12 @@ class LoopSchedule {
         block_index_(block),
         range_(range),
         speed_(speed),
-        transfer_(transfer) {
-    for (auto& iteration : ends_) iteration.resize(block_.body.size());
-  }
+        transfer_(transfer) {}
 
   LoopTime run(std::int64_t iterations) {
     const std::int64_t passes = repeats_are_independent() ? 1 : iterations;
+    kept_ = std::min<std::int64_t>(passes, farthest_iterations_back + 1);
+    ends_.resize(static_cast<std::size_t>(kept_) * block_.body.size());
     for (iteration_ = 0; iteration_ < passes; ++iteration_) {
       for (std::size_t i = range_.first; i < range_.last; ++i) execute(i);
     }
@@ -42,14 +42,14 @@ class LoopSchedule {
     });
   }
 
-  std::vector<Duration>& ends_of(std::int64_t iteration) {
-    return ends_[static_cast<std::size_t>(iteration) % ends_.size()];
+  Duration& end_of(std::int64_t iteration, std::size_t index) {
+    return ends_[static_cast<std::size_t>(iteration % kept_) * block_.body.size() + index];
   }
 
   void execute(std::size_t index) {
     const Instruction& instruction = block_.body[index];
     if (!instruction.active(iteration_, block_.iterations)) {
-      ends_of(iteration_)[index] = Duration{};
+      end_of(iteration_, index) = Duration{};
       return;
     }
     Duration& stream_free = free_[static_cast<std::size_t>(instruction.stream)];
@@ -59,7 +59,7 @@ class LoopSchedule {
       const Dependency& dependency = instruction.dependencies[d];
       const std::int64_t of = iteration_ - dependency.iterations_back;
       if (of < 0 || dependency.instruction < range_.first) continue;
-      const Duration end = ends_of(of)[dependency.instruction];
+      const Duration end = end_of(of, dependency.instruction);
       if (end <= start) continue;
       start = end;
       waited_for = block_.body[dependency.instruction].opcode;
@@ -70,7 +70,7 @@ class LoopSchedule {
       breakdown_[activity_of(instruction.opcode)] += time;
     }
     stream_free = start + time;
-    ends_of(iteration_)[index] = stream_free;
+    end_of(iteration_, index) = stream_free;
   }
 
   [[nodiscard]] Duration duration(std::size_t index) const {
@@ -96,7 +96,8 @@ class LoopSchedule {
   const TransferTime& transfer_;
   std::int64_t iteration_ = 0;
   std::array<Duration, stream_count> free_{};
-  std::array<std::vector<Duration>, farthest_iterations_back + 1> ends_;
+  std::int64_t kept_ = 1;       ///< Iterations whose ends are known.
+  std::vector<Duration> ends_;  ///< By those and instruction.
   Breakdown breakdown_;
 };
 
