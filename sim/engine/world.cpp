@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "sim/model/memory.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "sim/network/collective.h"
 #include "sim/network/fair_share_network.h"
@@ -361,8 +361,10 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
     work.per_ring_token = layers * both_ways / static_cast<double>(route.alone.bytes_per_second());
     work.per_ring_step = layers * (forward + 1) * route.latency.seconds();
   }
-  const ActivationRules rules = hdpsim::with_experts(
-      {.recompute = recompute, .sequence_parallel = lowering.dense.sequence_parallel}, model, experts);
+  const ActivationRules rules = hdpsim::with_experts({.recompute = recompute,
+                                                      .sequence_parallel = lowering.dense.sequence_parallel,
+                                                      .autocast = lowering.dense.autocast},
+                                                     model, experts);
   const std::vector<KeptTensor> kept = kept_tensors(model, rules);
   const auto all = static_cast<double>(kept_bytes(kept, capacity, tp).count());
   const auto activations = all / tokens;

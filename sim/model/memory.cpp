@@ -1,8 +1,6 @@
 #include "sim/model/memory.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -12,8 +10,6 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t mask_byte = 1;
-constexpr std::int64_t adam_states = 3 * fp32;
 constexpr std::int64_t layers_in_full = 2;  // of what ZeRO-2 and ZeRO-3 shard
 constexpr Bytes cuda_context(426 * 1024 * 1024);
 constexpr Bytes communicator(688 * 1024 * 1024);
@@ -29,98 +25,6 @@ std::int64_t query_width(const Transformer& model) {
 std::int64_t kv_width(const Transformer& model) {
   return model.kv_heads * model.head_dim;
 }
-
-/// Writes down what a layer keeps in the order in which forward makes it.
-class KeptList {
- public:
-  KeptList(const Transformer& model, const ActivationRules& rules) : model_(model), rules_(rules) {}
-
-  std::vector<KeptTensor> run() {
-    residual("input of the layer", model_.element_bytes);
-    list_.back().goes_whole = true;
-    if (rules_.recompute == Recompute::full) return std::move(list_);
-    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
-    attention();
-    if (!again(LayerModule::projection)) {
-      if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
-      residual("input of the MLP's norm", model_.element_bytes);
-    }
-    const std::size_t first = list_.size();
-    if (!again(LayerModule::norm)) residual("input of the MLP", model_.element_bytes);
-    model_.moe ? experts(*model_.moe) : mlp();
-    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
-    if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
-    return std::move(list_);
-  }
-
- private:
-  [[nodiscard]] bool again(LayerModule module) const { return rules_.recompute.has(module); }
-
-  void attention() {
-    if (!again(LayerModule::qkv)) {
-      cut("queries", model_.element_bytes * query_width(model_));
-      cut("keys", model_.element_bytes * kv_width(model_));
-      cut("values", model_.element_bytes * kv_width(model_));
-    }
-    const std::size_t first = list_.size();
-    if (!again(LayerModule::attention)) core();
-    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
-    for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
-  }
-
-  [[nodiscard]] bool output_is_computed_again() const {
-    return again(LayerModule::attention) && rules_.flash_attention;
-  }
-
-  void mlp() {
-    if (again(LayerModule::mlp)) return;
-    cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
-    if (!again(LayerModule::activation)) cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
-  }
-
-  // What lies between queries, keys and values and the output.
-  void core() {
-    if (rules_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
-    scores("softmax of the scores", model_.element_bytes);
-    if (!rules_.dropout) return;
-    scores("dropout mask of the scores", mask_byte);
-    scores("scores behind dropout", model_.element_bytes);
-  }
-
-  [[nodiscard]] std::int64_t read_by_activation() const { return model_.gated_mlp ? 2 : 1; }
-
-  // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
-  void experts(const MixtureOfExperts& moe) {
-    if (again(LayerModule::experts)) return;
-    const bool outputs = !again(LayerModule::activation);
-    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
-    const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
-    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
-    of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
-    if (outputs) of_experts("output of the experts' activation", model_.element_bytes * width, true);
-    if (moe.shared_hidden == 0) return;
-    cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
-    if (outputs) cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
-  }
-
-  void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
-    if (rules_.ep == 1) return list_.push_back({name, bytes_per_token, 0, is_cut});
-    const auto hottest = std::llround(rules_.hottest * static_cast<double>(bytes_per_token));
-    list_.push_back({name, hottest, 0, false, true});
-  }
-
-  void cut(std::string_view name, std::int64_t bytes_per_token) { list_.push_back({name, bytes_per_token, 0, true}); }
-  void residual(std::string_view name, std::int64_t bytes_per_element) {
-    list_.push_back({name, bytes_per_element * model_.hidden, 0, rules_.sequence_parallel});
-  }
-  void scores(std::string_view name, std::int64_t bytes_per_element) {
-    list_.push_back({name, 0, bytes_per_element * model_.heads, true});
-  }
-
-  const Transformer& model_;
-  const ActivationRules& rules_;
-  std::vector<KeptTensor> list_;
-};
 
 // What of a layer is computed again.
 std::vector<KeptTensor> computed_again(const Transformer& model, ActivationRules rules) {
@@ -139,37 +43,6 @@ std::vector<KeptTensor> with_mlp(std::vector<KeptTensor> tensors, bool of_mlp) {
 }
 
 }  // namespace
-
-ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout) {
-  if (!model.moe) return rules;
-  rules.ep = layout.ep;
-  rules.hottest = hottest_device(*model.moe, layout);
-  return rules;
-}
-
-std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules) {
-  return KeptList(model, rules).run();
-}
-
-Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs,
-                 std::optional<std::int64_t> expert_tokens) {
-  HDPSIM_CHECK(tp > 0, "a tensor-parallel group of {}", tp);
-  const std::int64_t of_group = expert_tokens.value_or(divided(tokens, tp));
-  std::int64_t cut = 0;
-  std::int64_t whole = 0;
-  for (const KeptTensor& tensor : tensors) {
-    const std::int64_t each = tensor.of_experts ? of_group : tokens;
-    (tensor.cut ? cut : whole) += each * tensor.bytes_per_token + pairs * tensor.bytes_per_pair;
-  }
-  return Bytes(divided(cut, tp) + whole);
-}
-
-Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, double share) {
-  std::vector<KeptTensor> whole;
-  std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(whole), [](const auto& t) { return t.goes_whole; });
-  const Bytes of_whole = kept_bytes(whole, tokens, tp);
-  return of_whole + (kept_bytes(tensors, tokens, tp) - of_whole).scaled(share);
-}
 
 std::string_view memory_part_name(MemoryPart part) {
   constexpr std::array<std::string_view, memory_parts> names = {"parameters",    "gradients",     "optimizer",
@@ -267,12 +140,15 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const auto held_from = [&](std::int64_t sharded_from) {
     return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
-  states_[MemoryPart::parameters] = Bytes(held_from(3) * model_.element_bytes);
-  states_[MemoryPart::gradients] = Bytes(held_from(2) * rules.gradient_bytes);
-  states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * adam_states);
+  // Under autocast parameters are the fp32 weights that Adam would have beside elements, and have gradients alike.
+  const bool autocast = rules.activations.autocast;
+  states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
+  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : rules.gradient_bytes));
+  states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * (autocast ? 2 : 3) * fp32);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
-  // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights as elements.
-  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * model_.element_bytes);
+  // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights as elements. In fp32 they are
+  // those that FSDP's flat gradient is put together from.
+  states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
   states_[MemoryPart::reserve] = rules.reserve.value_or(reserve_of(shape, ep));
 }
 
@@ -305,8 +181,9 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   const Bytes logits(load.tokens * words * (rules_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
   const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
   const bool cut = rules_.activations.sequence_parallel;
-  const Bytes norm = hidden(load.tokens, cut) * 2;  // what the last norm read and wrote
-  parts[MemoryPart::head] = logits + weight_gradient + norm;
+  const Bytes norm = hidden(load.tokens, cut) * 2;                             // what the last norm read and wrote
+  const Bytes cast = rules_.activations.autocast ? weight_gradient : Bytes{};  // of the weight, kept since forward
+  parts[MemoryPart::head] = logits + weight_gradient + cast + norm;
   parts[MemoryPart::workspace] += hidden(load.tokens, false);
   if (shape_.tp > 1 && cut) {
     parts[MemoryPart::communication] += hidden(load.tokens, false) + hidden(load.tokens, true);
@@ -320,7 +197,8 @@ MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector
   MemoryParts parts = states_;
   if (shape_.layers == 0) return parts;
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
-  parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
+  const Bytes of_stream = hidden(load.tokens, rules_.activations.sequence_parallel);
+  parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
   parts[MemoryPart::workspace] += of_layer(again, load);
   return parts;
 }
@@ -342,6 +220,9 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
   parts[MemoryPart::workspace] += inner(load);
+  if (rules_.activations.autocast) {  // the cast of the stream's gradient
+    parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
+  }
   if (model_.moe) {
     parts[MemoryPart::workspace] += copies(load);
     if (rules_.activations.ep > 1) {
@@ -367,11 +248,11 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// Behind the first layer, with nothing left of this micro-batch: the table's gradient as elements, before it is summed.
+// Behind the first layer, with nothing left of this micro-batch: the table's gradient before it is summed.
 MemoryParts DeviceMemory::embedding_moment() const {
   MemoryParts parts = states_;
   if (!shape_.embedding) return parts;
-  parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * model_.element_bytes);
+  parts[MemoryPart::workspace] += Bytes(divided(model_.vocabulary, shape_.tp) * model_.hidden * parameter_bytes());
   return parts;
 }
 
@@ -383,6 +264,10 @@ MemoryParts DeviceMemory::beside(MemoryParts peak, Bytes others) const {
 MemoryParts DeviceMemory::with_gaps(MemoryParts parts) const {
   parts[MemoryPart::fragmentation] = parts.allocated().scaled(rules_.fragmentation);
   return parts;
+}
+
+std::int64_t DeviceMemory::parameter_bytes() const {
+  return rules_.activations.autocast ? fp32 : model_.element_bytes;
 }
 
 Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {

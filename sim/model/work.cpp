@@ -7,7 +7,7 @@
 
 #include "sim/base/check.h"
 #include "sim/model/experts.h"
-#include "sim/model/memory.h"
+#include "sim/model/kept_tensors.h"
 
 namespace hdpsim {
 namespace {

@@ -123,7 +123,7 @@ struct DenseRules {
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states of `tokens` tokens, gathered size.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
 /// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout): the kept_tensors()
-/// of sim/model/memory.h.
+/// of sim/model/kept_tensors.h.
 [[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                      Recompute recompute = {}, bool sequence_parallel = true);
 /// Parameters that one device holds: everything divided by tp (the norms' share is not worth a term).

@@ -184,6 +184,7 @@ LoweringOptions lowering_of(const PointSpec& spec) {
 MemoryRules memory_rules_of(const PointSpec& spec) {
   MemoryRules rules = spec.memory;
   rules.activations.recompute = spec.recompute;
+  rules.activations.autocast = spec.sharding.fp32_parameters;
   rules.activations = with_experts(rules.activations, spec.model, spec.experts.layout);
   return rules;
 }

@@ -2,27 +2,16 @@
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
+#include "tests/support/validation_set.h"
 
 namespace hdpsim::spec {
 namespace {
 
-constexpr char small_set[] = R"(name: small
-about: a test
-source: nobody
-study:
-  cluster: {preset: a100-rail-3tier}
-  model: {preset: llama-7b}
-  profile: a100-published
-  plans: [static]
-columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s]
-rows:
-  - [1, 8, 2, 16, 4Ki, 2]
-  - [2, 4, 1, 16, 4Ki, 4]
-)";
+using test::small_validation_set;
 
 TEST_CASE("validate lays predictions beside what was published, the same whatever the number of jobs", "[validate]") {
   const Workplace here;
-  here.write("small.yaml", small_set);
+  here.write("small.yaml", small_validation_set);
   const Outcome one = here.hdpsim("validate ./small.yaml --jobs 1 --format json --out results");
   REQUIRE(one.code == 0);
   CHECK(one.out == here.hdpsim("validate ./small.yaml --jobs 3 --format json").out);
@@ -31,11 +20,13 @@ TEST_CASE("validate lays predictions beside what was published, the same whateve
   CHECK(here.read("results/validation.json") == one.out);
   const auto json = nlohmann::json::parse(one.out);
   CHECK(json.at("schema") == "hdpsim.validation/1");
-  REQUIRE(json.at("rows").size() == 2);
-  for (const auto& row : json.at("rows")) {
+  const std::vector<std::string> units = {"s", "s", "tokens/s/GPU"};
+  REQUIRE(json.at("rows").size() == units.size());
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const auto& row = json.at("rows").at(i);
     CHECK(row.at("set") == "small");
     CHECK(row.at("predicted") > 0);
-    CHECK(row.at("unit") == "s");
+    CHECK(row.at("unit") == units[i]);
   }
   // Two plans of one job have one pair, which is in the published order or not.
   const double tau = json.at("sets").at(0).at("kendall_tau");
@@ -57,7 +48,7 @@ TEST_CASE("validate refuses sets that are not there and tells what is wrong with
 
 TEST_CASE("validate can leave a mechanism out of every case", "[validate]") {
   const Workplace here;
-  here.write("small.yaml", small_set);
+  here.write("small.yaml", small_validation_set);
   const Outcome with = here.hdpsim("validate ./small.yaml --format csv");
   CHECK(here.hdpsim("validate ./small.yaml --format csv --without noise").out == with.out);  // has none
   const Outcome unknown = here.hdpsim("validate ./small.yaml --without magic");

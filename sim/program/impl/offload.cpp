@@ -1,6 +1,6 @@
 #include "sim/program/impl/offload.h"
 
-#include "sim/model/memory.h"
+#include "sim/model/kept_tensors.h"
 
 namespace hdpsim {
 namespace {
@@ -8,9 +8,10 @@ namespace {
 Bytes offloaded_bytes(const PassWriter& writer, const LayerRun& of) {
   const LoweringOptions& options = writer.options();
   const MicroBatch& micro_batch = writer.micro_batch();
-  const ActivationRules rules =
-      with_experts({.recompute = options.recompute, .sequence_parallel = options.dense.sequence_parallel},
-                   options.model, options.experts);
+  const ActivationRules rules = with_experts({.recompute = options.recompute,
+                                              .sequence_parallel = options.dense.sequence_parallel,
+                                              .autocast = options.dense.autocast},
+                                             options.model, options.experts);
   const std::vector<KeptTensor> kept = kept_tensors(writer.model_of(of), rules);
   if (micro_batch.token_wise) return token_wise_bytes(kept, writer.tokens(), writer.tp(), micro_batch.offload);
   const std::int64_t group_tokens = divided(writer.expert_tokens().all, options.experts.ep);

@@ -182,5 +182,36 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
   CHECK(kept(4, 1, 70) == rest + 70 * 2 * copy);
 }
 
+TEST_CASE("experts that are computed again leave one layer's copies, and of the others the MLP's input", "[experts]") {
+  const Transformer model = small_mixture();
+  const std::int64_t n = 100;
+  struct Groups {
+    std::int64_t ep;
+    double hottest;
+  };
+  for (const Groups& groups : {Groups{1, 1}, Groups{4, 1.5}}) {
+    CAPTURE(groups.ep);
+    const auto peak = [&](std::int64_t layers, Recompute recompute) {
+      const DeviceShape shape{.layers = layers, .expert_layers = layers, .embedding = false, .head = false};
+      const ActivationRules rules{.recompute = recompute, .ep = groups.ep, .hottest = groups.hottest};
+      return DeviceMemory(model, shape, {.activations = rules, .fragmentation = 0}).peak({.tokens = n});
+    };
+    // Inputs of two norms, of the QKV product and of the MLP, q, k, v and o in bf16, and a log-sum-exp.
+    const std::int64_t outside = n * (8 * 2 * 64 + 4);
+    // Four probabilities in fp32; of two copies the hidden state, and in bf16 twice an inner width in and one out.
+    const auto copies = static_cast<std::int64_t>(groups.hottest * static_cast<double>(n * 2));
+    const std::int64_t inside = n * 4 * 4 + copies * 2 * (64 + 3 * 32);
+    const std::int64_t output = copies * 2 * 32;
+    using enum LayerModule;
+    CHECK(peak(6, {})[MemoryPart::activations] == Bytes(6 * (outside + inside)));
+    CHECK(peak(6, {experts})[MemoryPart::activations] == Bytes(6 * outside));
+    CHECK(peak(6, {activation})[MemoryPart::activations] == Bytes(6 * (outside + inside - output)));
+    // The layer at work has all of it again.
+    CHECK(peak(6, {}).total() - peak(6, {experts}).total() == Bytes(5 * inside));
+    CHECK(peak(6, {}).total() - peak(6, {activation}).total() == Bytes(5 * output));
+    CHECK(peak(1, {experts}).total() == peak(1, {}).total());
+  }
+}
+
 }  // namespace
 }  // namespace hdpsim

@@ -216,6 +216,51 @@ TEST_CASE("a parameter takes 18 bytes, of which each level of ZeRO shards anothe
   CHECK(held(3) == 18 * parameters / d + 6 * two_layers);
 }
 
+TEST_CASE("under autocast a parameter takes 16 bytes and is gathered in 4, its gradient in as many", "[memory]") {
+  // The fp32 shard is what Adam updates: beside it a gradient in fp32, momentum and variance. FSDP casts the sum over
+  // ranks to the type of the parameter, whatever they were summed in.
+  const Transformer model = preset("llama2-7b");
+  const std::int64_t d = 8;
+  REQUIRE(parameter_count(model) % d == 0);
+  const std::int64_t two_layers = 2 * layer_parameter_count(model);
+  for (const std::int64_t gradient_bytes : {2, 4}) {
+    const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .gradient_bytes = gradient_bytes};
+    const MemoryParts states = DeviceMemory(model, stage_shape(model, {.pool = d}, 0), rules).states();
+    CHECK(states[MemoryPart::parameters] == Bytes(4 * parameter_count(model) / d + 4 * two_layers));
+    CHECK(states[MemoryPart::gradients] == states[MemoryPart::parameters]);
+    CHECK(states[MemoryPart::optimizer] == Bytes(8 * parameter_count(model) / d));
+    CHECK(states[MemoryPart::workspace] == Bytes(4 * layer_parameter_count(model)));
+  }
+}
+
+TEST_CASE("under autocast a product keeps the cast of its weight, and a norm that is done again the fp32 stream",
+          "[memory]") {
+  using enum LayerModule;
+  const Transformer model = preset("llama3-8b");
+  constexpr std::int64_t hidden = 4096, queries = 32 * 128, keys_and_values = 2 * 8 * 128, inner = 14'336;
+  const Bytes of_qkv(2 * hidden * (queries + keys_and_values));
+  const Bytes of_projection(2 * queries * hidden);
+  const Bytes of_mlp(2 * 3 * hidden * inner);
+  const Bytes of_layer = of_qkv + of_projection + of_mlp;
+  for (const std::int64_t tp : {1, 2}) {
+    for (const std::int64_t tokens : {1024, 8192}) {
+      const auto more = [&](Recompute recompute) {
+        return kept_bytes(kept_tensors(model, {.recompute = recompute, .autocast = true}), tokens, tp) -
+               kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
+      };
+      const Bytes stream((4 - 2) * tokens * hidden / tp);  // in place of a cast to bf16
+      CHECK(more({}) == of_layer / tp);
+      CHECK(more({qkv}) == (of_layer - of_qkv) / tp);
+      CHECK(more({projection}) == (of_layer - of_projection) / tp);
+      CHECK(more({mlp}) == (of_layer - of_mlp) / tp);
+      CHECK(more({attention, activation}) == of_layer / tp);
+      CHECK(more({norm}) == of_layer / tp + 2 * stream);
+      CHECK(more({norm, projection}) == (of_layer - of_projection) / tp + stream);
+      CHECK(more(Recompute::full) == stream);
+    }
+  }
+}
+
 TEST_CASE("stages share the model: embedding first, head and last norm last, one layer more in front", "[memory]") {
   const Transformer model = preset("llama2-7b");
   std::int64_t held = 0;
@@ -253,6 +298,38 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   const DeviceMemory middle(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, rules);
   CHECK(middle.peak({.tokens = n}).total() ==
         middle.states().total() + middle.kept(n) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
+}
+
+TEST_CASE("under autocast a backward has the cast of the head's weight, and the stream's gradient in fp32",
+          "[memory]") {
+  Transformer model;
+  model.layers = 2;
+  model.hidden = 64;
+  model.heads = 4;
+  model.kv_heads = 4;
+  model.head_dim = 16;
+  model.ffn_hidden = 256;
+  model.vocabulary = 10'000;
+  const std::int64_t n = 1000;
+  const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .fragmentation = 0, .reserve = Bytes{}};
+  const DeviceMemory whole(model, {.layers = 2}, rules);
+  const MemoryParts head = whole.peak({.tokens = n});
+  CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * (2 * 10'000 * 64) + 2 * 2 * 64 * n));
+  CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
+  const auto middle = [&](const MemoryRules& those) {
+    const DeviceMemory device(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, those);
+    return device.peak({.tokens = n}).total() - device.states().total() - device.kept(n);
+  };
+  // At the activation of a gated MLP: three gradients of the inner width, less the tensor that is gone.
+  CHECK(middle(rules) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
+  // At the last product of one that has no gate, the gradient of its input and, cast, that of its output.
+  model.gated_mlp = false;
+  CHECK(middle(rules) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) + Bytes(2 * 64 * n));
+  // A layer that is done again as a whole has there what one that is not keeps.
+  MemoryRules again = rules;
+  again.activations.recompute = Recompute::full;
+  const DeviceMemory one(model, {.pp = 3, .layers = 1, .embedding = false, .head = false}, rules);
+  CHECK(middle(again) == middle(rules) + one.kept(n));
 }
 
 TEST_CASE("what is outside of the allocator: a context, and a communicator for each group of more than one",

@@ -3,27 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/study_file.h"
+#include "tests/support/validation_set.h"
 
 namespace hdpsim {
 namespace {
 
 using test::changed;
+using test::small_validation_set;
 using test::StudyFile;
-
-// Two plans of one job: 16 sequences of 4Ki tokens on 8 GPUs.
-constexpr char good_set[] = R"(name: small
-about: a test
-source: nobody
-study:
-  cluster: {preset: a100-rail-3tier}
-  model: {preset: llama-7b}
-  profile: a100-published
-  plans: [static]
-columns: [tp, dp, micro_batch, global_batch, sequence, step_time_s, tokens_per_s_per_gpu]
-rows:
-  - [1, 8, 2, 16, 4Ki, 2, ~]
-  - [2, 4, 1, 16, 4Ki, 4, 2048]
-)";
 
 std::vector<std::string> problems_of(const std::string& text) {
   const StudyFile file(text);
@@ -32,7 +19,7 @@ std::vector<std::string> problems_of(const std::string& text) {
 }
 
 TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of as many GPUs", "[validation]") {
-  const StudyFile file(good_set);
+  const StudyFile file(small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const ValidationStudy validation = load_validation(file.path(), catalog);
   REQUIRE(validation.study.points.size() == 2);
@@ -52,7 +39,7 @@ TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of
 }
 
 TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
-  const StudyFile file(good_set);
+  const StudyFile file(small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto rows = validate(load_validation(file.path(), catalog), {.jobs = 2});
   REQUIRE(rows->size() == 3);
@@ -72,7 +59,7 @@ plans: [static]
 }
 
 TEST_CASE("all problems of a set are told at once, at their cells", "[validation]") {
-  std::string text = changed(good_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
+  std::string text = changed(small_validation_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
   text = changed(text, "micro_batch", "microbatch");
   CHECK(problems_of(text) == std::vector<std::string>{
                                  "9:19: there is no column 'microbatch'",
@@ -80,20 +67,20 @@ TEST_CASE("all problems of a set are told at once, at their cells", "[validation
                                  "11:15: \"none\" is not a whole number",
                                  "11:26: 'step_time_s' must be above 0",
                              });
-  CHECK(problems_of(changed(good_set, ", 4, 2048]", "]")) ==
+  CHECK(problems_of(changed(small_validation_set, ", 4, 2048]", "]")) ==
         std::vector<std::string>{"12:5: a row has 7 cells, one a column; this one has 5"});
-  CHECK(problems_of(changed(good_set, "source: nobody\n", "")).size() == 1);
-  CHECK(problems_of(changed(good_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
+  CHECK(problems_of(changed(small_validation_set, "source: nobody\n", "")).size() == 1);
+  CHECK(problems_of(changed(small_validation_set, "  - [2, 4, 1", "  - [1, 8, 2, 16, 4Ki, 2, ~]\n  - [2, 4, 1")) ==
         std::vector<std::string>{"12:5: the case 'tp 1 dp 8 micro_batch 2' stands here a second time"});
 }
 
 TEST_CASE("what a study says against a row points at its cell", "[validation]") {
-  CHECK(problems_of(changed(good_set, "[1, 8, 2", "[3, 8, 2")) ==
+  CHECK(problems_of(changed(small_validation_set, "[1, 8, 2", "[3, 8, 2")) ==
         std::vector<std::string>{"11:6: 'tp' is 3, which does not divide the 32 heads of llama-7b"});
 }
 
 TEST_CASE("with several plans a figure names its own, and speed-ups need something to compare to", "[validation]") {
-  const std::string two = changed(good_set, "plans: [static]", "plans: [static, hdp-naive]");
+  const std::string two = changed(small_validation_set, "plans: [static]", "plans: [static, hdp-naive]");
   CHECK(problems_of(two) == std::vector<std::string>{"9:56: of which plan is 'step_time_s'?",
                                                      "9:69: of which plan is 'tokens_per_s_per_gpu'?"});
   const std::string named =
@@ -105,7 +92,7 @@ TEST_CASE("with several plans a figure names its own, and speed-ups need somethi
 }
 
 TEST_CASE("what cannot be simulated yet is kept with its reason and does not hide the rest", "[validation]") {
-  const std::string text = changed(changed(good_set, "columns: [", "columns: [model.hf_config, "),
+  const std::string text = changed(changed(small_validation_set, "columns: [", "columns: [model.hf_config, "),
                                    "model: {preset: llama-7b}", "grain: fluid");
   const StudyFile file(changed(changed(text, "[1, 8, 2", "[latent.json, 1, 8, 2"), "[2, 4", "[dense.json, 2, 4"));
   const std::string dense = R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
@@ -183,7 +170,9 @@ TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]"
   };
   CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).sharding.fp32_parameters);
   CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).dense.autocast);
+  CHECK(memory_rules_of(spec_of("zero: 3, parameters: fp32")).activations.autocast);
   CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).dense.autocast);
+  CHECK_FALSE(memory_rules_of(spec_of("zero: 3, parameters: bf16")).activations.autocast);
   CHECK(lowering_of(spec_of("zero: 3")).dense.flat_gradients);
   CHECK_FALSE(lowering_of(spec_of("zero: 2")).dense.flat_gradients);
   const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));

@@ -1,0 +1,165 @@
+#include "sim/model/kept_tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t fp32 = 4;
+constexpr std::int64_t mask_byte = 1;
+
+std::int64_t divided(std::int64_t count, std::int64_t by) {
+  return (count + by - 1) / by;
+}
+
+std::int64_t query_width(const Transformer& model) {
+  return model.heads * model.head_dim;
+}
+
+std::int64_t kv_width(const Transformer& model) {
+  return model.kv_heads * model.head_dim;
+}
+
+/// Writes down what a layer keeps in the order in which forward makes it.
+class KeptList {
+ public:
+  KeptList(const Transformer& model, const ActivationRules& rules) : model_(model), rules_(rules) {}
+
+  std::vector<KeptTensor> run() {
+    input_of_norm("input of the layer", "residual stream before the layer");
+    list_.back().goes_whole = true;
+    if (rules_.recompute == Recompute::full) return std::move(list_);
+    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
+    attention();
+    if (!again(LayerModule::projection)) {
+      if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
+      input_of_norm("input of the MLP's norm", "residual stream before the MLP");
+      weight("weight of the projection", query_width(model_) * model_.hidden);
+    }
+    const std::size_t first = list_.size();
+    if (!again(LayerModule::norm)) residual("input of the MLP", model_.element_bytes);
+    model_.moe ? experts(*model_.moe) : mlp();
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
+    if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
+    return std::move(list_);
+  }
+
+ private:
+  [[nodiscard]] bool again(LayerModule module) const { return rules_.recompute.has(module); }
+
+  void attention() {
+    if (!again(LayerModule::qkv)) {
+      cut("queries", model_.element_bytes * query_width(model_));
+      cut("keys", model_.element_bytes * kv_width(model_));
+      cut("values", model_.element_bytes * kv_width(model_));
+      weight("weight of the QKV product", model_.hidden * (query_width(model_) + 2 * kv_width(model_)));
+    }
+    const std::size_t first = list_.size();
+    if (!again(LayerModule::attention)) core();
+    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
+  }
+
+  [[nodiscard]] bool output_is_computed_again() const {
+    return again(LayerModule::attention) && rules_.flash_attention;
+  }
+
+  void mlp() {
+    if (again(LayerModule::mlp)) return;
+    cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
+    if (!again(LayerModule::activation)) cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
+    weight("weights of the MLP", (read_by_activation() + 1) * model_.hidden * model_.ffn_hidden);
+  }
+
+  // What lies between queries, keys and values and the output.
+  void core() {
+    if (rules_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
+    scores("softmax of the scores", model_.element_bytes);
+    if (!rules_.dropout) return;
+    scores("dropout mask of the scores", mask_byte);
+    scores("scores behind dropout", model_.element_bytes);
+  }
+
+  [[nodiscard]] std::int64_t read_by_activation() const { return model_.gated_mlp ? 2 : 1; }
+
+  // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
+  void experts(const MixtureOfExperts& moe) {
+    HDPSIM_CHECK(!rules_.autocast, "experts of {} under autocast", model_.name);
+    if (again(LayerModule::experts)) return;
+    const bool outputs = !again(LayerModule::activation);
+    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
+    const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
+    of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
+    of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
+    if (outputs) of_experts("output of the experts' activation", model_.element_bytes * width, true);
+    if (moe.shared_hidden == 0) return;
+    cut("input of the shared experts' activation", model_.element_bytes * read_by_activation() * moe.shared_hidden);
+    if (outputs) cut("output of the shared experts' activation", model_.element_bytes * moe.shared_hidden);
+  }
+
+  void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
+    if (rules_.ep == 1) return list_.push_back({name, bytes_per_token, 0, is_cut});
+    const auto hottest = std::llround(rules_.hottest * static_cast<double>(bytes_per_token));
+    list_.push_back({name, hottest, 0, false, true});
+  }
+
+  void cut(std::string_view name, std::int64_t bytes_per_token) { list_.push_back({name, bytes_per_token, 0, true}); }
+  // The cast of a weight, or of its part of it.
+  void weight(std::string_view name, std::int64_t elements) {
+    if (rules_.autocast) list_.push_back({.name = name, .bytes = elements * model_.element_bytes});
+  }
+  void input_of_norm(std::string_view name, std::string_view stream) {
+    const bool is_cast_again = rules_.autocast && again(LayerModule::norm);
+    residual(is_cast_again ? stream : name, is_cast_again ? fp32 : model_.element_bytes);
+  }
+  void residual(std::string_view name, std::int64_t bytes_per_element) {
+    list_.push_back({name, bytes_per_element * model_.hidden, 0, rules_.sequence_parallel});
+  }
+  void scores(std::string_view name, std::int64_t bytes_per_element) {
+    list_.push_back({name, 0, bytes_per_element * model_.heads, true});
+  }
+
+  const Transformer& model_;
+  const ActivationRules& rules_;
+  std::vector<KeptTensor> list_;
+};
+
+}  // namespace
+
+ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout) {
+  if (!model.moe) return rules;
+  rules.ep = layout.ep;
+  rules.hottest = hottest_device(*model.moe, layout);
+  return rules;
+}
+
+std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules) {
+  return KeptList(model, rules).run();
+}
+
+Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs,
+                 std::optional<std::int64_t> expert_tokens) {
+  HDPSIM_CHECK(tp > 0, "a tensor-parallel group of {}", tp);
+  const std::int64_t of_group = expert_tokens.value_or(divided(tokens, tp));
+  std::int64_t cut = 0;
+  std::int64_t whole = 0;
+  for (const KeptTensor& tensor : tensors) {
+    const std::int64_t each = tensor.of_experts ? of_group : tokens;
+    (tensor.cut ? cut : whole) += each * tensor.bytes_per_token + pairs * tensor.bytes_per_pair + tensor.bytes;
+  }
+  return Bytes(divided(cut, tp) + whole);
+}
+
+Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, double share) {
+  std::vector<KeptTensor> whole;
+  std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(whole), [](const auto& t) { return t.goes_whole; });
+  const Bytes of_whole = kept_bytes(whole, tokens, tp);
+  return of_whole + (kept_bytes(tensors, tokens, tp) - of_whole).scaled(share);
+}
+
+}  // namespace hdpsim
