@@ -85,18 +85,35 @@ class Pricer {
   }
 
   // A collective C and its product G in tp chunks each, one chunk of the one beside the chunk of the other before it,
-  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023). The product is booked whole; this is what is left.
+  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023); both whole, max(C, G). The product is booked as it is
+  // alone; this is what is left.
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
       const TensorParallelCollective& op = priced_.program.collectives[block.body[i].work];
-      const Gemm* product = op.overlapped ? product_of(op, block, i) : nullptr;
+      const Gemm* product = product_beside(op, block, i);
       if (product == nullptr) continue;
       const Duration alone = machine_.cost->gemm(*product).time;
-      const double chunk = 1 / static_cast<double>(machine_.tp);
-      const Duration chunked = std::max(times[i], alone) + std::min(times[i], alone).scaled(chunk);
-      times[i] = chunked - alone;
+      const double chunk = op.beside == Beside::chunks ? 1 / static_cast<double>(machine_.tp) : 0;
+      times[i] = std::max(times[i], alone) + std::min(times[i], alone).scaled(chunk) - alone;
     }
+  }
+
+  [[nodiscard]] const Gemm* product_beside(const TensorParallelCollective& op, const Block& block,
+                                           std::size_t i) const {
+    if (op.beside == Beside::nothing) return nullptr;
+    return op.beside == Beside::chunks ? product_of(op, block, i) : gradient_before(op.beside, block, i);
+  }
+
+  // The last product of a backward part has its two gradients last: the input's, then the weight's.
+  [[nodiscard]] const Gemm* gradient_before(Beside beside, const Block& block, std::size_t i) const {
+    while (i > 0 && block.body[i - 1].opcode == Opcode::collective) --i;
+    if (i == 0 || block.body[i - 1].opcode != Opcode::dense) return nullptr;
+    const LinearPart& part = priced_.program.dense[block.body[i - 1].work];
+    const bool has_both = part.gradients == Gradients::all;
+    if (part.gemms.size() < (has_both ? 2 : 1)) return nullptr;
+    const bool is_last = beside == Beside::weight_gradient || !has_both;
+    return &part.gemms[part.gemms.size() - (is_last ? 1 : 2)];
   }
 
   // What is gathered is the input of the next product; what is summed, the output of the last one.

@@ -262,7 +262,10 @@ double World::forward_seconds(const LoweringOptions& lowering, const std::vector
   const Bytes hidden = hidden_bytes(lowering.model, tokens);
   const double sums = has({attention_output}) + has({mlp});
   if (!lowering.dense.sequence_parallel) return seconds + sums * machine.tp_all_reduce(hidden).seconds();
-  const double gathers = has({attention_norm, qkv}) + has({mlp_norm, mlp, mlp_inner});
+  // What a norm alone makes again is gathered with it, or by the backward that it is for.
+  const bool norms_gather = !lowering.gather_inputs_again;
+  const double gathers = (norms_gather ? has({attention_norm, qkv}) : has({qkv})) +
+                         (norms_gather ? has({mlp_norm, mlp, mlp_inner}) : has({mlp, mlp_inner}));
   return seconds + (sums + gathers) * machine.tp_collective(hidden).seconds();
 }
 
@@ -296,6 +299,32 @@ double World::recompute_seconds(const LoweringOptions& lowering, std::int64_t ca
   return seconds + with_experts * expert_layer_seconds(lowering.model, capacity, lowering.experts, Direction::forward);
 }
 
+// Two a layer on either side of attention; one at the embedding and one at the head. All-reduces are half as many.
+// Those beside the products of a backward leave what is longer than these.
+World::TensorParallelSeconds World::tensor_parallel_seconds(const LoweringOptions& lowering, std::int64_t tokens,
+                                                            Direction direction) const {
+  const std::int64_t tp = parts_->mesh.tp;
+  if (tp == 1) return {};
+  const Machine& machine = parts_->machine;
+  const Bytes hidden = hidden_bytes(lowering.model, tokens);
+  const bool cut = lowering.dense.sequence_parallel;
+  const double once = cut ? machine.tp_collective(hidden).seconds() : machine.tp_all_reduce(hidden).seconds() / 2;
+  if (direction == Direction::forward || !cut || !lowering.gather_inputs_again) {
+    return {.layer = 4 * once, .mlp = 2 * once, .ends = 2 * once};
+  }
+  const Transformer model = with_dense_layers(lowering.model);
+  const auto left = [&](DensePart part) {
+    const std::vector<Gemm> gemms = dense_work(model, tokens, tp, {part}, direction, lowering.dense).gemms;
+    double seconds = 0;
+    for (auto gradient = gemms.end() - 2; gradient != gemms.end(); ++gradient) {
+      seconds += std::max(0.0, once - parts_->site->cost->gemm(*gradient).time.seconds());
+    }
+    return seconds;
+  };
+  const double mlp = once + left(DensePart::mlp);
+  return {.layer = mlp + once + left(DensePart::qkv), .mlp = mlp, .ends = once + left(DensePart::head)};
+}
+
 WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
   const Transformer& model = lowering.model;
   const Recompute recompute = lowering.recompute;
@@ -318,24 +347,19 @@ WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capaci
     const bool is_forward = direction == Direction::forward;
     const double times = layers;
     const double attention_times = layers * (is_forward && attends_again ? 2 : 1);
+    const TensorParallelSeconds meetings = tensor_parallel_seconds(lowering, capacity, direction);
     add_dense(before_attention(model, capacity, tp, direction, lowering.dense), times);
     add_dense(after_attention(dense_model, capacity, tp, direction, lowering.dense), times);
     if (with_experts > 0) {
       // In place of the dense MLP, with its two collectives.
       const double share = times * with_experts / layers;
       add_dense(dense_work(dense_model, capacity, tp, {DensePart::mlp}, direction, lowering.dense), -share);
-      if (tp > 1) dense -= 2 * share * machine.tp_collective(hidden_bytes(model, capacity)).seconds();
+      dense -= share * meetings.mlp;
       dense += share * expert_layer_seconds(model, capacity, experts, direction);
     }
     add_dense(embedding(model, capacity, tp, direction, lowering.dense), 1 / stages);
     add_dense(output_head(model, capacity, tp, direction, lowering.dense), 1 / stages);
-    // Two a layer on either side of attention; one beside the embedding and one beside the head. All-reduces are half
-    // as many.
-    const Bytes hidden = hidden_bytes(model, capacity);
-    const double once = tp == 1                            ? 0
-                        : lowering.dense.sequence_parallel ? machine.tp_collective(hidden).seconds()
-                                                           : machine.tp_all_reduce(hidden).seconds() / 2;
-    dense += (4 * times + 2 / stages) * once;
+    dense += times * meetings.layer + meetings.ends / stages;
     // A ring step of C tokens: half a full square.
     const Attention step{{{capacity, (capacity + 1) / 2, Mask::full, 1}},
                          model.heads / tp,

@@ -59,6 +59,14 @@ class World {
                                             Direction direction) const;
   [[nodiscard]] double forward_seconds(const LoweringOptions& lowering, const std::vector<DensePart>& parts,
                                        std::int64_t tokens) const;
+  /// Of collectives among tensor-parallel devices, as far as kernels do not hide them.
+  struct TensorParallelSeconds {
+    double layer = 0;
+    double mlp = 0;   ///< Of these.
+    double ends = 0;  ///< At the embedding and the head.
+  };
+  [[nodiscard]] TensorParallelSeconds tensor_parallel_seconds(const LoweringOptions& lowering, std::int64_t tokens,
+                                                              Direction direction) const;
   [[nodiscard]] double again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const;
   [[nodiscard]] double recompute_seconds(const LoweringOptions& lowering, std::int64_t capacity, double layers,
                                          double with_experts) const;

@@ -72,11 +72,20 @@ struct Block {
   std::vector<Instruction> body;
 };
 
+/// The product that a collective runs beside, if it does.
+enum class Beside : std::uint8_t {
+  nothing,
+  chunks,           ///< The one whose input it gathers or whose output it reduces, in chunks.
+  input_gradient,   ///< In backward the last one before it that makes the gradient of an input ...
+  weight_gradient,  ///< ... or of a weight.
+};
+
 /// A collective among the tensor-parallel devices of a rank. Under sequence parallelism (Korthikanti et al. 2022):
 /// forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
 /// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
 /// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
-/// partial sums of the gradient that it ends with. An all-to-all is one of an expert group instead: copies of tokens,
+/// partial sums of the gradient that it ends with; or, beside the product for that gradient, an all-gather of the part's
+/// input (LoweringOptions::gather_inputs_again). An all-to-all is one of an expert group instead: copies of tokens,
 /// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
 ///
 /// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce;
@@ -87,7 +96,7 @@ struct TensorParallelCollective {
   Bytes bytes;                                       ///< Of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
-  bool overlapped = false;  ///< In chunks, with the product whose input it gathers or whose output it reduces.
+  Beside beside = Beside::nothing;
 };
 
 /// Experts on the device of a group that has most rows, and with the rows spread evenly: what one takes longer than the

@@ -52,7 +52,13 @@ struct LoweringOptions {
   ExpertLayout experts = {};  ///< Of a model with experts; its ep is that of the mesh (checked).
   DenseRules dense = {};
   PoolSharding sharding = {};
-  bool overlap_tp = false;   ///< Tensor-parallel collectives run in chunks beside their products.
+  bool overlap_tp = false;  ///< Tensor-parallel collectives run in chunks beside their products.
+  /// Sequence parallelism: the products of QKV, of the MLP's inner width and of the head keep their input as it is cut,
+  /// and backward gathers it again, beside the product for its gradient. That gradient is then summed beside the product
+  /// for the weight's (Megatron-LM, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication;
+  /// Korthikanti et al. 2022, section 4.2.2). Experts, routed and shared, have none of this. Otherwise inputs are kept
+  /// gathered, as the executor does, and the sum has nothing beside it.
+  bool gather_inputs_again = false;
   bool host_issues = false;  ///< The host issues kernels one by one, in time or not.
 };
 

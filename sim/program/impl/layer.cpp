@@ -9,6 +9,7 @@ namespace {
 void mlp_backward(PassWriter& writer) {
   writer.all_gather(DensePart::mlp);
   writer.run(DensePart::mlp);
+  writer.gather_input_again(DensePart::mlp);
   writer.reduce_scatter(DensePart::mlp);
 }
 
@@ -20,6 +21,7 @@ void attention_backward(PassWriter& writer) {
   const std::optional<Index> last_exchange = backward_ring(writer, writer.last());
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
   writer.run(DensePart::qkv);
+  writer.gather_input_again(DensePart::qkv);
   writer.reduce_scatter(DensePart::qkv);
   writer.run(DensePart::attention_norm);
   writer.end_stretch();

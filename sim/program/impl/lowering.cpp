@@ -96,6 +96,7 @@ class Lowering {
     writer_.open_block(1, Direction::backward);
     if (gathers_again(writer_)) gather(writer_, layer_parameters(writer_));
     writer_.run(DensePart::head);
+    writer_.gather_input_again(DensePart::head);
     writer_.reduce_scatter(DensePart::head);
     writer_.run(DensePart::final_norm);
     end_block();

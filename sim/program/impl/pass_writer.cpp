@@ -54,17 +54,23 @@ void PassWriter::end_stretch() {
 }
 
 void PassWriter::all_gather(DensePart part) {
-  if (options_.dense.sequence_parallel || part == DensePart::head) collective(CollectiveKind::all_gather, part);
+  if (!options_.dense.sequence_parallel && part != DensePart::head) return;
+  collective(CollectiveKind::all_gather, part, chunks_of(part));
 }
 
 void PassWriter::reduce_scatter(DensePart part) {
-  collective(options_.dense.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part);
+  const bool cut = options_.dense.sequence_parallel;
+  collective(cut ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part, beside_sum_of(part));
+}
+
+void PassWriter::gather_input_again(DensePart part) {
+  if (gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Beside::input_gradient);
 }
 
 void PassWriter::gather_received(Direction direction) {
   if (options_.dense.sequence_parallel || tp() == 1) return;
   open_block(1, direction);
-  collective(CollectiveKind::all_gather, DensePart::mlp_residual);
+  collective(CollectiveKind::all_gather, DensePart::mlp_residual, Beside::nothing);
 }
 
 void PassWriter::experts() {
@@ -99,13 +105,25 @@ MicroBatchProgram PassWriter::take() {
   return std::move(program_);
 }
 
-void PassWriter::collective(CollectiveKind kind, DensePart part) {
+void PassWriter::collective(CollectiveKind kind, DensePart part, Beside beside) {
   if (tp() == 1) return;
   end_stretch();
-  const bool is_loss = part == DensePart::head && kind == CollectiveKind::all_gather;
+  const bool is_loss =
+      part == DensePart::head && kind == CollectiveKind::all_gather && direction_ == Direction::forward;
   const Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
-  const bool overlapped = options_.overlap_tp && options_.dense.sequence_parallel && part != DensePart::head;
-  add_collective({kind, amount, part, direction_, overlapped});
+  add_collective({kind, amount, part, direction_, beside});
+}
+
+Beside PassWriter::chunks_of(DensePart part) const {
+  const bool overlaps = options_.overlap_tp && options_.dense.sequence_parallel && part != DensePart::head;
+  return overlaps ? Beside::chunks : Beside::nothing;
+}
+
+// A pass for the gradients of inputs alone has no product for the weight's.
+Beside PassWriter::beside_sum_of(DensePart part) const {
+  const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
+  if (direction_ == Direction::forward || !gathers_inputs_again() || !is_input) return chunks_of(part);
+  return work_.kind == PassKind::input_gradient ? Beside::nothing : Beside::weight_gradient;
 }
 
 void PassWriter::add_collective(const TensorParallelCollective& op) {

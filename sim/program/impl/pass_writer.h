@@ -42,6 +42,9 @@ class PassWriter {
   /// Of the HDP rank, or those that `count` says from here on.
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
+  [[nodiscard]] bool gathers_inputs_again() const {
+    return options_.gather_inputs_again && options_.dense.sequence_parallel;
+  }
   /// Without tokens a rank computes experts for others, and nothing else.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
   [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || layers.has_experts; }
@@ -67,6 +70,8 @@ class PassWriter {
   /// Without sequence parallelism all devices have all tokens: there is nothing to gather, and sums are wanted whole.
   void all_gather(DensePart part);
   void reduce_scatter(DensePart part);
+  /// Backward, behind a part that has been run and before its reduce-scatter: the part's input, where it is kept cut.
+  void gather_input_again(DensePart part);
   /// What came from another stage, which sends each device its share.
   void gather_received(Direction direction);
   /// In place of a dense MLP. A pass for the gradients of weights alone has the products and nothing that travels.
@@ -79,7 +84,10 @@ class PassWriter {
   [[nodiscard]] MicroBatchProgram take();
 
  private:
-  void collective(CollectiveKind kind, DensePart part);
+  void collective(CollectiveKind kind, DensePart part, Beside beside);
+  [[nodiscard]] Beside chunks_of(DensePart part) const;
+  /// Of a layer's backward, where inputs are kept cut.
+  [[nodiscard]] Beside beside_sum_of(DensePart part) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
   void add_steps(std::vector<ExpertStep> steps);

@@ -21,12 +21,13 @@ bool attention_is_first(const PassWriter& writer) {
   return is_again(writer, projection);
 }
 
-// A product's input that is made again is gathered again, whether its product is done again or not.
+// A product's input that is made again is gathered again, whether its product is done again or not; unless backward
+// gathers it anyway.
 void attention_half(PassWriter& writer) {
   if (is_again(writer, norm)) writer.run(DensePart::attention_norm);
   if (is_again(writer, qkv)) {
     qkv_forward(writer);
-  } else if (is_again(writer, norm)) {
+  } else if (is_again(writer, norm) && !writer.gathers_inputs_again()) {
     writer.all_gather(DensePart::attention_norm);
   }
   if (is_again(writer, attention)) attention_forward(writer);
@@ -38,7 +39,8 @@ void mlp_half(PassWriter& writer, const LayerRun& of) {
   if (is_again(writer, of.has_experts ? experts : mlp)) {
     mlp_forward(writer, of);
   } else {
-    if (is_again(writer, norm) && !of.has_experts) writer.all_gather(DensePart::mlp_norm);
+    const bool gathers = is_again(writer, norm) && !of.has_experts && !writer.gathers_inputs_again();
+    if (gathers) writer.all_gather(DensePart::mlp_norm);
     if (is_again(writer, activation)) {
       of.has_experts ? writer.expert_activations() : writer.run(DensePart::mlp_activation);
     }

@@ -226,6 +226,7 @@ TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with 
 struct TensorParallel {
   bool sequence_parallel = true;
   bool overlap = false;
+  bool gather_again = false;
 };
 
 Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
@@ -237,6 +238,7 @@ Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
   LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
   options.dense.sequence_parallel = way.sequence_parallel;
   options.overlap_tp = way.overlap;
+  options.gather_inputs_again = way.gather_again;
   return simulate(Program(plan, options), world.machine, grain).ranks[0];
 }
 
@@ -255,6 +257,22 @@ TEST_CASE("a collective beside its product leaves a chunk, or what is longer tha
     const std::int64_t alone = 2 + 2;
     CHECK(run({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
     CHECK(run({.overlap = true}, 20_us, grain)[Activity::tp_comm] == beside * (20_us - 8_us + 2_us) + alone * 20_us);
+  }
+}
+
+TEST_CASE("an input that is gathered again hides behind a product, and so does the sum of its gradient",
+          "[engine][tp]") {
+  for (const Grain grain : all_grains) {
+    // A layer's two gathers and two sums forward, and in backward the gathers of two gradients, stay alone; so do the
+    // sum behind the embedding, the gather before the final norm's product, that of the loss, and backward the gather
+    // before the embedding. Beside products of eight microseconds go four a layer and two at the head.
+    const std::int64_t alone = (4 + 2) * layers + 4;
+    const std::int64_t beside = 4 * layers + 2;
+    CHECK(run({.gather_again = true}, 4_us, grain)[Activity::tp_comm] == alone * 4_us);
+    CHECK(run({.gather_again = true}, 20_us, grain)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
+    // In chunks go the others that have a product: all but those of the embedding and the loss.
+    CHECK(run({.overlap = true, .gather_again = true}, 4_us, grain)[Activity::tp_comm] ==
+          (alone - 3) * 1_us + 3 * 4_us);
   }
 }
 

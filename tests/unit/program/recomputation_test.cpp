@@ -107,6 +107,22 @@ TEST_CASE("each module that is computed again has its own parts and collectives,
         {all_gather, reduce_scatter, all_gather});
 }
 
+TEST_CASE("norms that are computed again leave the gather to a backward that gathers inputs itself",
+          "[program][recompute][tp]") {
+  using M = LayerModule;
+  using enum CollectiveKind;
+  const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
+  const auto gathers = [&](Recompute recompute) {
+    const LoweringOptions options{
+        .model = one_head_model(4), .mesh = {.hdp = 3, .tp = 2}, .recompute = recompute, .gather_inputs_again = true};
+    return again_of(Program(plan, options).micro_batch(MicroBatchId(0))).collectives;
+  };
+  CHECK(gathers({M::norm}).empty());
+  // A product that is done again has its own.
+  CHECK(gathers({M::norm, M::qkv}) == std::vector{all_gather});
+  CHECK(gathers({M::norm, M::mlp}) == std::vector{all_gather, reduce_scatter});
+}
+
 TEST_CASE("what is computed again is not copied to the host", "[program][recompute]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
   const Transformer model = one_head_model(4);

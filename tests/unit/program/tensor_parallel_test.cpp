@@ -5,6 +5,7 @@
 namespace hdpsim {
 namespace {
 
+using test::count;
 using test::lowered;
 using test::one_head_model;
 using test::plan_of;
@@ -37,6 +38,57 @@ TEST_CASE("tensor-parallel devices meet twice beside attention and twice beside 
   for (const TensorParallelCollective& collective : program.collectives) {
     const bool is_loss = collective.part == head && collective.kind == all_gather;
     CHECK(collective.bytes == (is_loss ? Bytes(2 * 1000 * 4) : hidden_bytes(one_head_model(4), 1000)));
+  }
+}
+
+TEST_CASE("backward gathers the inputs that are kept cut beside a product, and sums their gradient beside the next",
+          "[program][tp]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .gather_inputs_again = true};
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  using enum DensePart;
+  using enum CollectiveKind;
+  using Meeting = std::tuple<CollectiveKind, DensePart, Beside>;
+  const auto meetings = [](const MicroBatchProgram& of, const Block& block) {
+    std::vector<Meeting> found;
+    for (const Instruction& i : block.body) {
+      if (i.opcode != Opcode::collective) continue;
+      const TensorParallelCollective& op = of.collectives[i.work];
+      CHECK(op.bytes == hidden_bytes(one_head_model(4), 1000));
+      found.emplace_back(op.kind, op.part, op.beside);
+    }
+    return found;
+  };
+  const auto gathered = [](DensePart part) { return Meeting{all_gather, part, Beside::nothing}; };
+  const auto gathered_again = [](DensePart part) { return Meeting{all_gather, part, Beside::input_gradient}; };
+  const auto summed = [](DensePart part, Beside beside) { return Meeting{reduce_scatter, part, beside}; };
+  const std::vector<Meeting> of_layer = {gathered(mlp),
+                                         gathered_again(mlp),
+                                         summed(mlp, Beside::weight_gradient),
+                                         gathered(attention_output),
+                                         gathered_again(qkv),
+                                         summed(qkv, Beside::weight_gradient)};
+  CHECK(meetings(program, program.blocks[4]) ==
+        std::vector<Meeting>{gathered_again(head), summed(head, Beside::weight_gradient)});
+  CHECK(meetings(program, program.blocks[5]) == of_layer);
+  // What runs in chunks elsewhere runs whole beside these products.
+  options.overlap_tp = true;
+  const MicroBatchProgram chunks = Program(plan, options).micro_batch(MicroBatchId(0));
+  const auto in_chunks = [](DensePart part) { return Meeting{all_gather, part, Beside::chunks}; };
+  CHECK(meetings(chunks, chunks.blocks[5]) == std::vector<Meeting>{in_chunks(mlp), of_layer[1], of_layer[2],
+                                                                   in_chunks(attention_output), of_layer[4],
+                                                                   of_layer[5]});
+}
+
+TEST_CASE("without sequence parallelism, or without tensor parallelism, nothing is gathered again", "[program][tp]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  for (const std::int64_t tp : {1, 2}) {
+    LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = tp}, .gather_inputs_again = true};
+    options.dense.sequence_parallel = tp == 1;
+    const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+    CHECK(std::none_of(program.collectives.begin(), program.collectives.end(),
+                       [](const auto& op) { return op.beside != Beside::nothing; }));
+    CHECK(count(program.blocks[5], Opcode::collective) == (tp == 1 ? 0 : 2));
   }
 }
 

@@ -187,6 +187,8 @@ TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
   const PointSpec spec = file.load().points[0].spec;
   const LoweringOptions lowering = lowering_of(spec);
   CHECK_FALSE(lowering.dense.sequence_parallel);
+  CHECK_FALSE(lowering.gather_inputs_again);
+  CHECK(lowering_of(StudyFile(test::good_study).load().points[0].spec).gather_inputs_again);
   CHECK_FALSE(memory_rules_of(spec).activations.sequence_parallel);
   CHECK(lowering.sharding.zero == 0);
   CHECK(lowering.sharding.gradient_bytes == 2);
