@@ -68,7 +68,10 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
 }
 
 Program::Program(const Plan& plan, const LoweringOptions& options)
-    : plan_(plan), options_(options), pipeline_(plan, options.mesh.pp, options.pipeline) {
+    : plan_(plan),
+      options_(options),
+      dense_model_(with_dense_layers(options.model)),
+      pipeline_(plan, options.mesh.pp, options.pipeline) {
   const Mesh& mesh = options.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
   HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} stages of {} chunks", options.model.layers,
@@ -97,7 +100,7 @@ MicroBatchProgram Program::pass(PassId id) const {
   const PassWork work = work_of(pipeline_.pass(id), is_first(id), is_last(id), options_);
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
-  return lowered(work, pipeline_.micro_batch(id), options_, group);
+  return lowered(work, pipeline_.micro_batch(id), options_, dense_model_, group);
 }
 
 bool Program::is_first(PassId id) const {

@@ -118,6 +118,7 @@ class Program {
 
   const Plan& plan_;
   const LoweringOptions& options_;
+  const Transformer dense_model_;  ///< As its layers are that have no experts.
   Pipeline pipeline_;
   std::vector<bool> first_;  ///< By micro-batch: of any of its ranks; empty where nobody asks.
   std::vector<bool> last_;

@@ -136,8 +136,8 @@ class Lowering {
 }  // namespace
 
 MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-                          const ExpertTokens& expert_tokens) {
-  PassWriter writer(work, micro_batch, options, expert_tokens);
+                          const Transformer& dense_model, const ExpertTokens& expert_tokens) {
+  PassWriter writer(work, micro_batch, options, dense_model, expert_tokens);
   Lowering(writer).run();
   return writer.take();
 }

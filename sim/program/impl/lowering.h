@@ -22,9 +22,10 @@ struct PassWork {
   [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
 };
 
-/// Writes the program of one pass block by block.
+/// Writes the program of one pass block by block. `dense_model`: as the layers of the model are that have no experts.
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
-                                        const LoweringOptions& options, const ExpertTokens& expert_tokens);
+                                        const LoweringOptions& options, const Transformer& dense_model,
+                                        const ExpertTokens& expert_tokens);
 
 /// What a device has of `count` that are cut over `by` of them, the last of which may have less.
 [[nodiscard]] inline std::int64_t divided(std::int64_t count, std::int64_t by) {

@@ -16,14 +16,17 @@ using Index = std::uint32_t;
 class PassWriter {
  public:
   PassWriter(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-             const ExpertTokens& expert_tokens)
+             const Transformer& dense_model, const ExpertTokens& expert_tokens)
       : work_(work),
         micro_batch_(micro_batch),
         options_(options),
-        dense_model_(with_dense_layers(options.model)),
+        dense_model_(dense_model),
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.sharding.zero == 0;
+    program_.blocks.reserve(usual_blocks);
+    program_.dense.reserve(usual_stretches);
+    program_.collectives.reserve(usual_stretches);
   }
 
   // ---- What the pass is about
@@ -84,6 +87,11 @@ class PassWriter {
   [[nodiscard]] MicroBatchProgram take();
 
  private:
+  // Enough for most passes without a ring, of which large steps have a great many.
+  static constexpr std::size_t usual_blocks = 5;
+  static constexpr std::size_t usual_stretches = 16;
+  static constexpr std::size_t usual_instructions = 24;
+
   void collective(CollectiveKind kind, DensePart part, Beside beside);
   [[nodiscard]] Beside chunks_of(DensePart part) const;
   /// Of a layer's backward, where inputs are kept cut.
@@ -99,7 +107,7 @@ class PassWriter {
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
-  const Transformer dense_model_;  ///< As its layers are that have no experts.
+  const Transformer& dense_model_;  ///< As its layers are that have no experts.
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;
   Direction direction_ = Direction::forward;
