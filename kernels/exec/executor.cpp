@@ -59,7 +59,7 @@ void require_lowered_for(const LoweringOptions& lowering, const Transformer& mod
   }
   require_executable(model, mesh, lowering.pipeline);
   if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels do without");
-  if (lowering.gather_inputs_again) refuse("the program gathers inputs again, which are kept gathered here");
+  if (lowering.overlap_tp_gradients) refuse("the program gathers inputs again, which are kept gathered here");
 }
 
 // When the step begins, on this rank's clock: all ranks of one host take rank 0's word, for they share the clock.

@@ -263,7 +263,7 @@ double World::forward_seconds(const LoweringOptions& lowering, const std::vector
   const double sums = has({attention_output}) + has({mlp});
   if (!lowering.dense.sequence_parallel) return seconds + sums * machine.tp_all_reduce(hidden).seconds();
   // What a norm alone makes again is gathered with it, or by the backward that it is for.
-  const bool norms_gather = !lowering.gather_inputs_again;
+  const bool norms_gather = !lowering.overlap_tp_gradients;
   const double gathers = (norms_gather ? has({attention_norm, qkv}) : has({qkv})) +
                          (norms_gather ? has({mlp_norm, mlp, mlp_inner}) : has({mlp, mlp_inner}));
   return seconds + (sums + gathers) * machine.tp_collective(hidden).seconds();
@@ -305,24 +305,23 @@ World::TensorParallelSeconds World::tensor_parallel_seconds(const LoweringOption
                                                             Direction direction) const {
   const std::int64_t tp = parts_->mesh.tp;
   if (tp == 1) return {};
-  const Machine& machine = parts_->machine;
   const Bytes hidden = hidden_bytes(lowering.model, tokens);
   const bool cut = lowering.dense.sequence_parallel;
-  const double once = cut ? machine.tp_collective(hidden).seconds() : machine.tp_all_reduce(hidden).seconds() / 2;
-  if (direction == Direction::forward || !cut || !lowering.gather_inputs_again) {
-    return {.layer = 4 * once, .mlp = 2 * once, .ends = 2 * once};
+  const double sum = (cut ? parts_->machine.tp_collective(hidden) : parts_->machine.tp_all_reduce(hidden)).seconds();
+  const double gather = cut ? sum : 0;
+  if (direction == Direction::forward || !lowering.overlap_tp_gradients) {
+    return {.layer = 2 * (gather + sum), .mlp = gather + sum, .ends = gather + sum};
   }
   const Transformer model = with_dense_layers(lowering.model);
   const auto left = [&](DensePart part) {
     const std::vector<Gemm> gemms = dense_work(model, tokens, tp, {part}, direction, lowering.dense).gemms;
-    double seconds = 0;
-    for (auto gradient = gemms.end() - 2; gradient != gemms.end(); ++gradient) {
-      seconds += std::max(0.0, once - parts_->site->cost->gemm(*gradient).time.seconds());
-    }
-    return seconds;
+    const auto beside = [&](double seconds, const Gemm& product) {
+      return std::max(0.0, seconds - parts_->site->cost->gemm(product).time.seconds());
+    };
+    return beside(gather, gemms.at(gemms.size() - 2)) + beside(sum, gemms.back());
   };
-  const double mlp = once + left(DensePart::mlp);
-  return {.layer = mlp + once + left(DensePart::qkv), .mlp = mlp, .ends = once + left(DensePart::head)};
+  const double mlp = gather + left(DensePart::mlp);
+  return {.layer = mlp + gather + left(DensePart::qkv), .mlp = mlp, .ends = gather + left(DensePart::head)};
 }
 
 WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {

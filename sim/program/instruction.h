@@ -85,7 +85,7 @@ enum class Beside : std::uint8_t {
 /// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
 /// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
 /// partial sums of the gradient that it ends with; or, beside the product for that gradient, an all-gather of the part's
-/// input (LoweringOptions::gather_inputs_again). An all-to-all is one of an expert group instead: copies of tokens,
+/// input (LoweringOptions::overlap_tp_gradients). An all-to-all is one of an expert group instead: copies of tokens,
 /// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
 ///
 /// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce;

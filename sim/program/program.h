@@ -53,12 +53,12 @@ struct LoweringOptions {
   DenseRules dense = {};
   PoolSharding sharding = {};
   bool overlap_tp = false;  ///< Tensor-parallel collectives run in chunks beside their products.
-  /// Sequence parallelism: the products of QKV, of the MLP's inner width and of the head keep their input as it is cut,
-  /// and backward gathers it again, beside the product for its gradient. That gradient is then summed beside the product
-  /// for the weight's (Megatron-LM, tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication;
-  /// Korthikanti et al. 2022, section 4.2.2). Experts, routed and shared, have none of this. Otherwise inputs are kept
-  /// gathered, as the executor does, and the sum has nothing beside it.
-  bool gather_inputs_again = false;
+  /// Backward of the products of QKV, of the MLP's inner width and of the head sums the gradient of their input beside
+  /// the product for the weight's. Under sequence parallelism, where they keep their input as it is cut, it also gathers
+  /// that again, beside the product for the input's gradient (Megatron-LM, tensor_parallel/layers.py,
+  /// LinearWithGradAccumulationAndAsyncCommunication; Korthikanti et al. 2022, section 4.2.2). Experts, routed and
+  /// shared, have none of this. Otherwise inputs are found gathered, as the executor keeps them.
+  bool overlap_tp_gradients = false;
   bool host_issues = false;  ///< The host issues kernels one by one, in time or not.
 };
 

@@ -93,6 +93,7 @@ class MeshReader {
     read_parameters(mesh);
     point_.accumulation_fusion = mesh.optional<bool>("gradient_accumulation_fusion", true);
     point_.overlap_tp = mesh.optional<bool>("tp_comm_overlap", false);
+    point_.overlap_tp_gradients = mesh.optional<bool>("tp_gradient_overlap", false);
   }
 
   void read_parameters(MapReader& mesh) {

@@ -178,7 +178,7 @@ LoweringOptions lowering_of(const PointSpec& spec) {
                     .fp32_loss = !spec.memory.fused_loss},
           .sharding = spec.sharding,
           .overlap_tp = spec.overlap_tp,
-          .gather_inputs_again = spec.memory.activations.sequence_parallel,  // what kept_tensors() counts is cut
+          .overlap_tp_gradients = spec.overlap_tp_gradients,
           .host_issues = spec.profile->overheads.host_issue.has_value()};
 }
 

@@ -69,7 +69,8 @@ struct PointSpec {
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   PoolSharding sharding;            ///< Of the same level as `memory`.
-  bool overlap_tp = false;          ///< See LoweringOptions.
+  bool overlap_tp = false;          ///< See LoweringOptions, as for the next one.
+  bool overlap_tp_gradients = false;
   bool accumulation_fusion = true;  ///< Products add up gradients over micro-batches: DenseRules::added_bytes.
   Lengths lengths;
   BatchOptions batch;

@@ -123,7 +123,7 @@ Beside PassWriter::chunks_of(DensePart part) const {
 // A pass for the gradients of inputs alone has no product for the weight's.
 Beside PassWriter::beside_sum_of(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
-  if (direction_ == Direction::forward || !gathers_inputs_again() || !is_input) return chunks_of(part);
+  if (direction_ == Direction::forward || !options_.overlap_tp_gradients || !is_input) return chunks_of(part);
   return work_.kind == PassKind::input_gradient ? Beside::nothing : Beside::weight_gradient;
 }
 

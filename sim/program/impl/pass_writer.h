@@ -46,7 +46,7 @@ class PassWriter {
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
   [[nodiscard]] bool gathers_inputs_again() const {
-    return options_.gather_inputs_again && options_.dense.sequence_parallel;
+    return options_.overlap_tp_gradients && options_.dense.sequence_parallel;
   }
   /// Without tokens a rank computes experts for others, and nothing else.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
@@ -94,7 +94,7 @@ class PassWriter {
 
   void collective(CollectiveKind kind, DensePart part, Beside beside);
   [[nodiscard]] Beside chunks_of(DensePart part) const;
-  /// Of a layer's backward, where inputs are kept cut.
+  /// Chunks too, but for the gradient of an input beside that of a weight.
   [[nodiscard]] Beside beside_sum_of(DensePart part) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);

@@ -226,7 +226,7 @@ TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with 
 struct TensorParallel {
   bool sequence_parallel = true;
   bool overlap = false;
-  bool gather_again = false;
+  bool gradients_overlap = false;
 };
 
 Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
@@ -238,7 +238,7 @@ Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
   LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
   options.dense.sequence_parallel = way.sequence_parallel;
   options.overlap_tp = way.overlap;
-  options.gather_inputs_again = way.gather_again;
+  options.overlap_tp_gradients = way.gradients_overlap;
   return simulate(Program(plan, options), world.machine, grain).ranks[0];
 }
 
@@ -268,11 +268,15 @@ TEST_CASE("an input that is gathered again hides behind a product, and so does t
     // before the embedding. Beside products of eight microseconds go four a layer and two at the head.
     const std::int64_t alone = (4 + 2) * layers + 4;
     const std::int64_t beside = 4 * layers + 2;
-    CHECK(run({.gather_again = true}, 4_us, grain)[Activity::tp_comm] == alone * 4_us);
-    CHECK(run({.gather_again = true}, 20_us, grain)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
+    CHECK(run({.gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] == alone * 4_us);
+    CHECK(run({.gradients_overlap = true}, 20_us, grain)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
     // In chunks go the others that have a product: all but those of the embedding and the loss.
-    CHECK(run({.overlap = true, .gather_again = true}, 4_us, grain)[Activity::tp_comm] ==
+    CHECK(run({.overlap = true, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
           (alone - 3) * 1_us + 3 * 4_us);
+    // Without sequence parallelism all-reduces of inputs' gradients, two a layer and the head's, of which each takes
+    // three times as long, go beside a product; forward, the embedding's and the gather of the loss stay alone.
+    CHECK(run({.sequence_parallel = false, .gradients_overlap = true}, 4_us, grain)[Activity::tp_comm] ==
+          (2 * layers + 1) * 12_us + 4_us + (2 * layers + 1) * (12_us - 8_us));
   }
 }
 

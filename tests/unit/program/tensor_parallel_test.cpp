@@ -5,7 +5,9 @@
 namespace hdpsim {
 namespace {
 
+using test::backward_layers;
 using test::count;
+using test::forward_layers;
 using test::lowered;
 using test::one_head_model;
 using test::plan_of;
@@ -44,7 +46,7 @@ TEST_CASE("tensor-parallel devices meet twice beside attention and twice beside 
 TEST_CASE("backward gathers the inputs that are kept cut beside a product, and sums their gradient beside the next",
           "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
-  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .gather_inputs_again = true};
+  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .overlap_tp_gradients = true};
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   using enum DensePart;
   using enum CollectiveKind;
@@ -80,16 +82,22 @@ TEST_CASE("backward gathers the inputs that are kept cut beside a product, and s
                                                                    of_layer[5]});
 }
 
-TEST_CASE("without sequence parallelism, or without tensor parallelism, nothing is gathered again", "[program][tp]") {
+TEST_CASE("without sequence parallelism nothing is gathered again, and sums of gradients stay beside a product",
+          "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
-  for (const std::int64_t tp : {1, 2}) {
-    LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = tp}, .gather_inputs_again = true};
-    options.dense.sequence_parallel = tp == 1;
-    const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
-    CHECK(std::none_of(program.collectives.begin(), program.collectives.end(),
-                       [](const auto& op) { return op.beside != Beside::nothing; }));
-    CHECK(count(program.blocks[5], Opcode::collective) == (tp == 1 ? 0 : 2));
-  }
+  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .overlap_tp_gradients = true};
+  options.dense.sequence_parallel = false;
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  const auto beside_weight_gradient = [&](const Block& block) {
+    return std::count_if(block.body.begin(), block.body.end(), [&](const Instruction& i) {
+      return i.opcode == Opcode::collective && program.collectives[i.work].beside == Beside::weight_gradient;
+    });
+  };
+  CHECK(count(backward_layers(program), Opcode::collective) == 2);
+  CHECK(beside_weight_gradient(backward_layers(program)) == 2);
+  CHECK(beside_weight_gradient(forward_layers(program)) == 0);
+  options.mesh.tp = 1;
+  CHECK(Program(plan, options).micro_batch(MicroBatchId(0)).collectives.empty());
 }
 
 TEST_CASE("collectives cut the dense work and leave it what it is", "[program][tp]") {

@@ -183,12 +183,10 @@ TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]"
 TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
   const StudyFile file(changed(test::good_study, "mesh: {",
                                "mesh: {sequence_parallel: false, zero: 0, gradients: bf16, overlap_grad_reduce: true, "
-                               "overlap_param_gather: true, tp_comm_overlap: true, "));
+                               "overlap_param_gather: true, tp_comm_overlap: true, tp_gradient_overlap: true, "));
   const PointSpec spec = file.load().points[0].spec;
   const LoweringOptions lowering = lowering_of(spec);
   CHECK_FALSE(lowering.dense.sequence_parallel);
-  CHECK_FALSE(lowering.gather_inputs_again);
-  CHECK(lowering_of(StudyFile(test::good_study).load().points[0].spec).gather_inputs_again);
   CHECK_FALSE(memory_rules_of(spec).activations.sequence_parallel);
   CHECK(lowering.sharding.zero == 0);
   CHECK(lowering.sharding.gradient_bytes == 2);
@@ -196,6 +194,7 @@ TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
   CHECK(lowering.sharding.overlap_grad_reduce);
   CHECK(lowering.sharding.overlap_param_gather);
   CHECK(lowering.overlap_tp);
+  CHECK(lowering.overlap_tp_gradients);
   CHECK(lowering.dense.added_bytes == 0);
 }
 
