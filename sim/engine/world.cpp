@@ -159,12 +159,12 @@ World& World::job(std::size_t index) {
   return *parts_->jobs.at(index);
 }
 
-std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_view name, const NodeList& nodes,
+std::unique_ptr<World> World::place(std::unique_ptr<Parts> parts, std::string_view placement, const NodeList& nodes,
                                     Diagnostics& diagnostics) {
   const ClusterSpec& cluster = parts->site->cluster;
   const DeviceProfile& profile = parts->site->profile;
   const Mesh& mesh = parts->mesh;
-  parts->placement = make_placement(name, mesh, cluster, diagnostics, {}, nodes);
+  parts->placement = make_placement(placement, mesh, cluster, diagnostics, {}, nodes);
   if (!parts->placement) return nullptr;
 
   Machine& machine = parts->machine;
