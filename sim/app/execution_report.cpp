@@ -17,8 +17,7 @@ namespace {
 // Of times that need not sum to the same.
 Breakdown mean_of(const std::vector<Breakdown>& ranks) {
   Breakdown mean;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     double seconds = 0;
     for (const Breakdown& rank : ranks) seconds += rank[activity].seconds() / static_cast<double>(ranks.size());
     mean[activity] = Duration::seconds(seconds);
@@ -130,8 +129,7 @@ std::string ExecutionReport::finish() const {
   const Breakdown found = mean_of(collected(rows, &Row::measured));
   const Breakdown computed = mean_of(collected(rows, &Row::processor));
   std::string text = fmt::format("\n  {:<16}{:>12}{:>12}{:>16}\n", "of a rank", "predicted", "measured", "on its core");
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     if (expected[activity] == Duration{} && found[activity] == Duration{}) continue;
     text +=
         fmt::format("  {:<16}{:>12}{:>12}{:>16}\n", activity_name(activity), time_or_nothing(expected[activity]),
@@ -151,8 +149,8 @@ std::string ExecutionReport::finish() const {
 std::string ExecutionReport::csv() const {
   std::string text = "step,loss,tokens,predicted_s,measured_s,tokens_per_s";
   for (const char* const source : {"predicted", "measured"}) {
-    for (std::size_t i = 0; i < activity_count; ++i) {
-      text += fmt::format(",{}_{}_s", source, activity_name(static_cast<Activity>(i)));
+    for (const Activity activity : all_activities) {
+      text += fmt::format(",{}_{}_s", source, activity_name(activity));
     }
   }
   text += ",run,plan_exposed_s,planning_s,at_pace_s\n";
@@ -160,8 +158,8 @@ std::string ExecutionReport::csv() const {
     text += fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
                         row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
     for (const Breakdown& breakdown : {row.predicted, row.measured}) {
-      for (std::size_t i = 0; i < activity_count; ++i) {
-        text += fmt::format(",{}", breakdown[static_cast<Activity>(i)].seconds());
+      for (const Activity activity : all_activities) {
+        text += fmt::format(",{}", breakdown[activity].seconds());
       }
     }
     text += fmt::format(",{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),

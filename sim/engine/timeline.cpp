@@ -8,7 +8,7 @@ std::string_view activity_name(Activity activity) {
   constexpr std::array<std::string_view, activity_count> names = {
       "attention",  "linear",    "cp_comm",   "tp_comm",   "offload_stall", "bubble",
       "group_wait", "grad_sync", "optimizer", "data_wait", "overhead"};
-  return names.at(static_cast<std::size_t>(activity));
+  return names.at(index_of(activity));
 }
 
 Activity activity_of(Opcode opcode) {
@@ -64,8 +64,7 @@ Breakdown Breakdown::repeated(std::int64_t times) const {
 Breakdown Timeline::mean() const {
   Breakdown mean;
   if (ranks.empty()) return mean;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     Int128 sum = 0;
     for (const Breakdown& rank : ranks) sum += rank[activity].picoseconds();
     mean[activity] = Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<std::int64_t>(ranks.size())));

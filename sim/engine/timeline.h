@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,16 @@ enum class Activity : std::uint8_t {
   overhead,  ///< Fixed cost of a micro-batch and of a step; waiting for the host to issue kernels.
 };
 inline constexpr std::size_t activity_count = 11;
+/// In the order of their values.
+inline constexpr std::array<Activity, activity_count> all_activities = [] {
+  std::array<Activity, activity_count> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Activity>(i);
+  return all;
+}();
+/// Where an array with a place for every activity has this one's.
+[[nodiscard]] constexpr std::size_t index_of(Activity activity) {
+  return static_cast<std::size_t>(activity);
+}
 [[nodiscard]] std::string_view activity_name(Activity activity);
 /// What an instruction's time is booked as, where it is not hidden.
 [[nodiscard]] Activity activity_of(Opcode opcode);
@@ -39,8 +50,8 @@ inline constexpr std::size_t activity_count = 11;
 /// Time by activity.
 class Breakdown {
  public:
-  [[nodiscard]] Duration operator[](Activity activity) const { return times_[static_cast<std::size_t>(activity)]; }
-  Duration& operator[](Activity activity) { return times_[static_cast<std::size_t>(activity)]; }
+  [[nodiscard]] Duration operator[](Activity activity) const { return times_[index_of(activity)]; }
+  Duration& operator[](Activity activity) { return times_[index_of(activity)]; }
   [[nodiscard]] Duration total() const;
   Breakdown& operator+=(const Breakdown& other);
   /// The same loop body run `times` times.

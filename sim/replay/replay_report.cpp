@@ -24,8 +24,8 @@ std::string time_text(double seconds) {
 
 std::string shares_text(const PlanSummary& plan) {
   Breakdown breakdown;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    breakdown[static_cast<Activity>(i)] = Duration::seconds(plan.breakdown_s[i]);
+  for (const Activity activity : all_activities) {
+    breakdown[activity] = Duration::seconds(plan.breakdown_s[index_of(activity)]);
   }
   return largest_shares(breakdown);
 }
@@ -118,8 +118,8 @@ Json quantiles_json(const QuantileSketch& sketch) {
 
 Json breakdown_json(const std::array<double, activity_count>& seconds) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    json[std::string(activity_name(static_cast<Activity>(i)))] = seconds[i];
+  for (const Activity activity : all_activities) {
+    json[std::string(activity_name(activity))] = seconds[index_of(activity)];
   }
   return json;
 }

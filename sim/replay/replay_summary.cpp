@@ -108,7 +108,7 @@ void ReplayFold::keep(const std::vector<StepRow>& rows) {
   Kept kept{rows[0].batch, {}, {}};
   for (const StepRow& row : rows) {
     kept.time_ps.push_back(std::llround(row.time_s * picoseconds_per_second));
-    kept.group_wait_s.push_back(row.breakdown_s[static_cast<std::size_t>(Activity::group_wait)]);
+    kept.group_wait_s.push_back(row.breakdown_s[index_of(Activity::group_wait)]);
   }
   const bool full = std::ssize(window_) == rules_.window;
   for (std::size_t plan = 0; plan < rules_.plans; ++plan) {

@@ -150,7 +150,7 @@ StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world
 
 std::string text_of(const StepCause& cause, double mean_s, double mean_squares) {
   const StepRow& row = cause.row;
-  const double waiting = row.breakdown_s[static_cast<std::size_t>(Activity::group_wait)] / row.time_s;
+  const double waiting = row.breakdown_s[index_of(Activity::group_wait)] / row.time_s;
   return fmt::format(
       "step {}: {}, {:.2f} times the mean step; sum of squared lengths {:.2f} times the mean step's. Ranks work {} on "
       "average, the busiest {}; {:.0f}% of their time is group wait. {} {}",

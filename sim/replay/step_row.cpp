@@ -70,8 +70,8 @@ StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t 
   row.busy_max_s = seconds_of(result.busy.max);
   row.device_gb = result.memory.device.gigabytes();
   row.host_gb = result.memory.host.gigabytes();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    row.breakdown_s[i] = seconds_of(result.mean[static_cast<Activity>(i)]);
+  for (const Activity activity : all_activities) {
+    row.breakdown_s[index_of(activity)] = seconds_of(result.mean[activity]);
   }
   return row;
 }
@@ -81,8 +81,8 @@ void StepTable::write_header(TableSink& sink) {
        {"step", "plan", "sequences", "tokens", "longest", "weighted_length", "micro_batches", "step_time_s"}) {
     sink.text(name);
   }
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    sink.text(fmt::format("{}_s", activity_name(static_cast<Activity>(i))));
+  for (const Activity activity : all_activities) {
+    sink.text(fmt::format("{}_s", activity_name(activity)));
   }
   for (const char* name : {"busy_min_s", "busy_mean_s", "busy_max_s", "device_peak_gb", "host_peak_gb"}) {
     sink.text(name);

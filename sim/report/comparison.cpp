@@ -287,8 +287,8 @@ StepComparison::Summary StepComparison::summary(const TimelineFile& file) const 
     summary.ranks.push_back({timeline.busy(rank).seconds(), exchange_s, hidden_s});
   }
   const Breakdown mean = timeline.mean();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    summary.activity_s[i] = mean[static_cast<Activity>(i)].seconds();
+  for (const Activity activity : all_activities) {
+    summary.activity_s[index_of(activity)] = mean[activity].seconds();
   }
   return summary;
 }

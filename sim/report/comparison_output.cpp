@@ -86,11 +86,11 @@ std::string family_table(const Comparison& plan) {
 std::string activity_table(const Comparison& plan) {
   std::string text =
       fmt::format("\n  {:<34}{:>12}{:>12}{:>12}\n", "mean of the ranks", "predicted", "measured", "difference");
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const Pair& pair = plan.activities_s[i];
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
     if (pair.predicted == 0 && pair.measured == 0) continue;
-    text += fmt::format("  {:<34}{:>12}{:>12}{:>12}\n", activity_name(static_cast<Activity>(i)),
-                        time_text(pair.predicted), time_text(pair.measured), time_text(pair.difference()));
+    text += fmt::format("  {:<34}{:>12}{:>12}{:>12}\n", activity_name(activity), time_text(pair.predicted),
+                        time_text(pair.measured), time_text(pair.difference()));
   }
   if (!plan.on_core_s) return text;
   const Pair& pair = *plan.on_core_s;
@@ -144,10 +144,10 @@ Json plan_json(const Comparison& plan, Json json) {
                                 {"measured_s", family.seconds.measured}});
   }
   json["activities"] = Json::array();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    json["activities"].push_back({{"activity", activity_name(static_cast<Activity>(i))},
-                                  {"predicted_s", plan.activities_s[i].predicted},
-                                  {"measured_s", plan.activities_s[i].measured}});
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
+    json["activities"].push_back(
+        {{"activity", activity_name(activity)}, {"predicted_s", pair.predicted}, {"measured_s", pair.measured}});
   }
   json["ranks"] = Json::array();
   const auto stages = static_cast<std::size_t>(plan.stages);

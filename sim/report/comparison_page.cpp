@@ -90,10 +90,10 @@ std::string families(const Comparison& plan) {
 
 std::string activities(const Comparison& plan) {
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const Pair& pair = plan.activities_s[i];
+  for (const Activity activity : all_activities) {
+    const Pair& pair = plan.activities_s[index_of(activity)];
     const bool any = pair.predicted != 0 || pair.measured != 0;
-    if (any) rows.push_back({std::string(activity_name(static_cast<Activity>(i))), pair});
+    if (any) rows.push_back({std::string(activity_name(activity)), pair});
   }
   if (plan.on_core_s) rows.push_back({"kernels, while on a core", *plan.on_core_s});
   return rows_table("activity, mean of the ranks", rows);

@@ -47,12 +47,12 @@ class Table {
     return *this;
   }
   Table& breakdown(const Breakdown& breakdown) {
-    for (std::size_t i = 0; i < activity_count; ++i) seconds(breakdown[static_cast<Activity>(i)]);
+    for (const Activity activity : all_activities) seconds(breakdown[activity]);
     return *this;
   }
   Table& breakdown_names() {
-    for (std::size_t i = 0; i < activity_count; ++i) {
-      text(fmt::format("{}_s", activity_name(static_cast<Activity>(i))));
+    for (const Activity activity : all_activities) {
+      text(fmt::format("{}_s", activity_name(activity)));
     }
     return *this;
   }

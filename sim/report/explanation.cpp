@@ -131,8 +131,7 @@ std::string text_of(const Explanation& plan) {
 // By activity, the largest differences first: "cp_comm -151 s, attention -88 s".
 std::string differences(const Breakdown& from, const Breakdown& to, Duration step) {
   std::vector<std::pair<Duration, Activity>> parts;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     const Duration change = to[activity] - from[activity];
     if (std::abs(ratio(change, step)) >= worth_telling) parts.emplace_back(change, activity);
   }
@@ -162,8 +161,7 @@ std::string comparison_text(const std::vector<Explanation>& plans) {
 
 Json seconds_json(const Breakdown& breakdown) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
   }
   return json;

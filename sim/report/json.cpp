@@ -11,8 +11,7 @@ using Json = nlohmann::ordered_json;
 
 Json breakdown_json(const Breakdown& breakdown) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
+  for (const Activity activity : all_activities) {
     json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
   }
   return json;

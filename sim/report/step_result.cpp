@@ -44,18 +44,19 @@ void add_data_wait(Duration wait, StepResult& step) {
 }
 
 void BreakdownMean::add(const Breakdown& breakdown) {
-  for (std::size_t i = 0; i < activity_count; ++i) sums_[i] += breakdown[static_cast<Activity>(i)].picoseconds();
+  for (const Activity activity : all_activities) sums_[index_of(activity)] += breakdown[activity].picoseconds();
   ++count_;
 }
 
 Breakdown BreakdownMean::mean() const {
   Breakdown mean;
   if (count_ == 0) return mean;
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    mean[static_cast<Activity>(i)] = Duration::picoseconds(static_cast<std::int64_t>(sums_[i] / count_));
+  for (const Activity activity : all_activities) {
+    mean[activity] = Duration::picoseconds(static_cast<std::int64_t>(sums_[index_of(activity)] / count_));
   }
   const Int128 total = std::accumulate(sums_.begin(), sums_.end(), Int128{0}) / count_;
-  const auto largest = static_cast<Activity>(std::max_element(sums_.begin(), sums_.end()) - sums_.begin());
+  const auto largest =
+      all_activities[static_cast<std::size_t>(std::max_element(sums_.begin(), sums_.end()) - sums_.begin())];
   mean[largest] += Duration::picoseconds(static_cast<std::int64_t>(total)) - mean.total();
   return mean;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
 
 #include "sim/base/quantity_text.h"
@@ -215,19 +214,17 @@ std::string short_number(double number) {
 }
 
 std::string largest_shares(const Breakdown& breakdown) {
-  std::array<std::size_t, activity_count> order{};
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto time = [&](std::size_t i) { return breakdown[static_cast<Activity>(i)]; };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return time(a) > time(b); });
+  std::array<Activity, activity_count> order = all_activities;
+  std::stable_sort(order.begin(), order.end(), [&](Activity a, Activity b) { return breakdown[a] > breakdown[b]; });
 
   const double total = breakdown.total().seconds();
   if (!(total > 0)) return {};
   double rest = 1;
   std::vector<std::string> parts;
-  for (const std::size_t i : order) {
-    const double share = time(i).seconds() / total;
+  for (const Activity activity : order) {
+    const double share = breakdown[activity].seconds() / total;
     if (parts.size() == most_shares || share < share_worth_naming) break;
-    parts.push_back(fmt::format("{} {:.0f}%", activity_name(static_cast<Activity>(i)), 100 * share));
+    parts.push_back(fmt::format("{} {:.0f}%", activity_name(activity), 100 * share));
     rest -= share;
   }
   if (rest >= 0.005) parts.push_back(fmt::format("other {:.0f}%", 100 * rest));

@@ -35,9 +35,8 @@ std::string seconds_text(Instant time) {
 }
 
 void write_breakdown(const Breakdown& breakdown, Output out) {
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    const auto activity = static_cast<Activity>(i);
-    fmt::format_to(out, "{}\"{}\": {}", i == 0 ? "{" : ", ", activity_name(activity),
+  for (const Activity activity : all_activities) {
+    fmt::format_to(out, "{}\"{}\": {}", activity == all_activities.front() ? "{" : ", ", activity_name(activity),
                    seconds_text(breakdown[activity]));
   }
   fmt::format_to(out, "}}");

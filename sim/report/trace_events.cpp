@@ -121,8 +121,7 @@ class StepWriter {
   [[nodiscard]] json worker_summary(WorkerId worker) const {
     const Breakdown& breakdown = step_.timeline.ranks.at(worker.index());
     json seconds = json::object();
-    for (std::size_t i = 0; i < activity_count; ++i) {
-      const auto activity = static_cast<Activity>(i);
+    for (const Activity activity : all_activities) {
       seconds[std::string(activity_name(activity))] = breakdown[activity].seconds();
     }
     return {

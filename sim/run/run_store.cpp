@@ -39,14 +39,14 @@ Json slopes_json(const std::vector<Duration>& slopes) {
 
 Json breakdown_json(const Breakdown& breakdown) {
   Json json = Json::array();
-  for (std::size_t i = 0; i < activity_count; ++i) json.push_back(breakdown[static_cast<Activity>(i)].picoseconds());
+  for (const Activity activity : all_activities) json.push_back(breakdown[activity].picoseconds());
   return json;
 }
 
 Breakdown breakdown_of(const Json& json) {
   Breakdown breakdown;
   const auto times = durations_of<activity_count>(json);
-  for (std::size_t i = 0; i < activity_count; ++i) breakdown[static_cast<Activity>(i)] = times[i];
+  for (const Activity activity : all_activities) breakdown[activity] = times[index_of(activity)];
   return breakdown;
 }
 

@@ -38,7 +38,7 @@ double rounded_seconds(Instant time) {
 
 Json names_of_activities() {
   Json names = Json::array();
-  for (std::size_t i = 0; i < activity_count; ++i) names.push_back(activity_name(static_cast<Activity>(i)));
+  for (const Activity activity : all_activities) names.push_back(activity_name(activity));
   return names;
 }
 
@@ -88,8 +88,8 @@ Json points_json(const ReportData& data) {
 
 Json seconds_json(const Breakdown& breakdown) {
   Json seconds = Json::array();
-  for (std::size_t i = 0; i < activity_count; ++i) {
-    seconds.push_back(rounded_seconds(breakdown[static_cast<Activity>(i)]));
+  for (const Activity activity : all_activities) {
+    seconds.push_back(rounded_seconds(breakdown[activity]));
   }
   return seconds;
 }

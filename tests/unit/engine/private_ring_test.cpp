@@ -53,8 +53,7 @@ void check_equal(const Timeline& a, const Timeline& b) {
   CHECK(a.evidence == b.evidence);
   CHECK(a.link_bytes == b.link_bytes);
   for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
-    for (std::size_t i = 0; i < activity_count; ++i) {
-      const auto activity = static_cast<Activity>(i);
+    for (const Activity activity : all_activities) {
       INFO("rank " << rank << ", " << activity_name(activity));
       CHECK(a.ranks[rank][activity] == b.ranks[rank][activity]);
     }

@@ -31,7 +31,7 @@ struct Step {
     row.time_s = 10;
     row.busy_mean_s = 7;
     row.busy_max_s = 10;
-    row.breakdown_s[static_cast<std::size_t>(Activity::group_wait)] = 3;
+    row.breakdown_s[index_of(Activity::group_wait)] = 3;
     row.batch = figures_of(batch);
     return cause_of(plan, chain, work, batch, row);
   }
