@@ -335,8 +335,4 @@ std::string report_page(const ReportData& data) {
                                           {"script", page_files::report_js}});
 }
 
-bool report_has_charts() {
-  return !page_files::charts_js.empty();
-}
-
 }  // namespace hdpsim

@@ -22,14 +22,11 @@ struct ReportData {
   std::vector<std::string> timelines{};             ///< By run: paths of timeline files, as seen from the page.
 };
 
-/// The page: one HTML file that opens without a network. The same data give the same bytes. Its size is bounded by the
-/// number of runs: maps of ranks have at most `map_cells` cells altogether and 4,096 each, and say how many ranks a
-/// cell stands for.
+/// The page: one HTML file that opens without a network. Where charts were not built in, it has the tables alone and
+/// says which option adds charts. The same data give the same bytes. Its size is bounded by the number of runs: maps of
+/// ranks have at most `map_cells` cells altogether and 4,096 each, and say how many ranks a cell stands for.
 [[nodiscard]] std::string report_page(const ReportData& data);
 
 inline constexpr std::size_t map_cells = 200'000;
-
-/// Whether charts were built in; otherwise a page has the tables alone, and says which option adds charts.
-[[nodiscard]] bool report_has_charts();
 
 }  // namespace hdpsim
