@@ -91,14 +91,19 @@ void LocalWorld::wait(int rank, Ticket ticket) {
   self.waiting.reset();
 }
 
-std::vector<Event> LocalWorld::leave(int rank) {
-  const Lock lock(mutex_);
+std::vector<Event> LocalWorld::queued_copies(const Rank& rank) {
   std::vector<Event> copies;
-  for (const auto& [ticket, messages] : at(rank).exchanges) {
+  for (const auto& [ticket, messages] : rank.exchanges) {
     for (const MessagePointer& message : messages) {
       if (message->arrived) copies.push_back(message->arrived);
     }
   }
+  return copies;
+}
+
+std::vector<Event> LocalWorld::leave(int rank) {
+  const Lock lock(mutex_);
+  std::vector<Event> copies = queued_copies(at(rank));
   at(rank).exchanges.clear();
   remove(rank);
   return copies;
@@ -113,8 +118,11 @@ void LocalWorld::remove(int rank) {
 
 void LocalWorld::fail(int rank, const std::string& reason) {
   const std::string text = fmt::format("{}. State: {}", reason, state_text());
-  at(rank).last_words = fmt::format(" ({})", reason);
-  at(rank).waiting.reset();
+  Rank& self = at(rank);
+  // The error may free the buffers of exchanges whose copies are queued: they come before that, as after a good wait.
+  for (const Event& copy : queued_copies(self)) self.queues->wait(Queue::compute, copy);
+  self.last_words = fmt::format(" ({})", reason);
+  self.waiting.reset();
   remove(rank);
   throw DeviceError(text);
 }

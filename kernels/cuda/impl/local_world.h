@@ -35,7 +35,8 @@ class LocalWorld {
 
   [[nodiscard]] Ticket start(int rank, std::span<const Send> sends, std::span<const Receive> receives);
   /// Waits until the other ends of all messages have started, but not for the device. DeviceError if they do not within
-  /// the limit, if a peer has left, or if sizes differ; the rank has left then.
+  /// the limit, if a peer has left, or if sizes differ; the rank has left then, and what it queues for computing comes
+  /// after the copies that still touch its buffers.
   void wait(int rank, Ticket ticket);
   /// Nobody waits for this rank any more. Returns the copies that may still touch its buffers.
   [[nodiscard]] std::vector<Event> leave(int rank);
@@ -66,6 +67,7 @@ class LocalWorld {
   void require_here(int rank) const;
   [[nodiscard]] bool hopeless(const Message& message) const;
   [[nodiscard]] const Message* first_unmatched(int rank) const;
+  [[nodiscard]] static std::vector<Event> queued_copies(const Rank& rank);
   void remove(int rank);
   [[noreturn]] void fail(int rank, const std::string& reason);
   [[nodiscard]] std::string state_text() const;

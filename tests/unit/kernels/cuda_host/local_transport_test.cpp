@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/impl/local_world.h"
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_job.h"
@@ -165,6 +166,28 @@ TEST_CASE("a virtual rank that leaves ends those who wait for it", "[local-gpu]"
   REQUIRE(errors[2] == "rank 2 has had enough");
   REQUIRE_THAT(errors[3], Contains("rank 3 waits for 64 B from rank 2, which has left"));
   REQUIRE_THAT(errors[1], Contains("rank 1 waits for rank 2 to take 64 B, which has left"));
+}
+
+TEST_CASE("an error of one message does not free the buffers of others before they are copied", "[local-gpu]") {
+  // Rank 0 sends to rank 1, which takes it, and waits for rank 2, which has left.
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    FakeDevice device(9, seed);
+    FakeQueues queues[] = {FakeQueues(device, 0), FakeQueues(device, 1), FakeQueues(device, 2)};
+    LocalWorld world({&queues[0], &queues[1], &queues[2]}, 1min);
+    const std::string source = "sent";
+    std::string target = "----";
+    std::string never(4, '-');
+    const Send send{1, source.data(), 4};
+    const Receive taken{0, target.data(), 4};
+    const Receive missing{2, never.data(), 4};
+    const Ticket ticket = world.start(0, {&send, 1}, {&missing, 1});
+    REQUIRE(world.start(1, {}, {&taken, 1}) == 1);
+    CHECK(world.leave(2).empty());
+    REQUIRE_THROWS_AS(world.wait(0, ticket), DeviceError);
+    device.finish(queues[0].index(Queue::compute));  // as memory does that is freed on rank 0
+    CHECK(target == source);
+  }
 }
 
 TEST_CASE("a virtual rank that does not come is reported after the limit, with what all wait for", "[local-gpu]") {
