@@ -24,8 +24,9 @@ class Slots {
   // By wave.
   std::vector<std::int64_t> run() {
     for (std::size_t rank = 0; rank < next_.size(); ++rank) arrive(rank, 0);
-    for (std::size_t done = 0; done < ready_.size(); ++done) {
-      const std::size_t wave = ready_[done];
+    std::size_t done = 0;
+    while (done < ready_.size()) {  // arrive() adds to them
+      const std::size_t wave = ready_[done++];
       for (const MicroBatchId id : waves_.members(wave)) {
         for (const HdpRank rank : plan_.micro_batches[id.index()].group) {
           ++next_[rank.index()];

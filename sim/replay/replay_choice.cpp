@@ -30,6 +30,7 @@ StudyPoint& point_of(Study& study, std::int64_t number) {
 template <class Item>
 void keep_only(std::vector<Item>& items, const std::vector<std::size_t>& kept) {
   std::vector<Item> result;
+  result.reserve(kept.size());
   for (const std::size_t index : kept) result.push_back(std::move(items[index]));
   items = std::move(result);
 }

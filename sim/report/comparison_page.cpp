@@ -59,6 +59,7 @@ std::string rows_table(std::string_view what, const std::vector<Row>& rows) {
 
 std::string step_times(const std::vector<Comparison>& plans) {
   std::vector<Row> rows;
+  rows.reserve(plans.size());
   for (const Comparison& plan : plans) rows.push_back({plan.plan, plan.step_time_s});
   std::string text = "<section><h2>Step time</h2>\n" + rows_table("plan", rows);
   for (const Comparison& plan : plans) {

@@ -139,6 +139,7 @@ std::string differences(const Breakdown& from, const Breakdown& to, Duration ste
   std::stable_sort(parts.begin(), parts.end(),
                    [&](const auto& a, const auto& b) { return size(a.first) > size(b.first); });
   std::vector<std::string> texts;
+  texts.reserve(parts.size());
   for (const auto& [change, activity] : parts) {
     texts.push_back(fmt::format("{} {}", activity_name(activity), signed_duration(change)));
   }

@@ -21,8 +21,8 @@ std::optional<double> kendall_tau(const std::vector<double>& a, const std::vecto
   std::int64_t ordered_by_b = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     for (std::size_t j = i + 1; j < a.size(); ++j) {
-      const int by_a = sign_of(a[j] - a[i]);
-      const int by_b = sign_of(b[j] - b[i]);
+      const std::int64_t by_a = sign_of(a[j] - a[i]);
+      const std::int64_t by_b = sign_of(b[j] - b[i]);
       agreement += by_a * by_b;
       ordered_by_a += by_a != 0;
       ordered_by_b += by_b != 0;

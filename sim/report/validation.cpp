@@ -22,7 +22,7 @@ double median(const std::vector<double>& values) {
   return values.empty() ? 0 : percentile(values, 0.5);
 }
 
-int sign(double value) {
+std::int64_t sign(double value) {
   return (value > 0 ? 1 : 0) - (value < 0 ? 1 : 0);
 }
 

@@ -1,5 +1,7 @@
 #include "sim/program/impl/lowering.h"
 
+#include <algorithm>
+
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
 #include "sim/program/impl/pass_writer.h"
@@ -35,9 +37,9 @@ class Lowering {
     if (!work_.head) writer_.gather_received(Direction::backward);
     if (!work_.head && gathers_again(writer_)) gather_first(writer_, layer_parameters(writer_));
     if (work_.head && writer_.has_tokens()) head_backward();
-    for (auto layers = work_.layers.rbegin(); layers != work_.layers.rend(); ++layers) {
-      if (writer_.has_work(*layers)) layers_backward(*layers);
-    }
+    std::for_each(work_.layers.rbegin(), work_.layers.rend(), [this](const LayerRun& layers) {
+      if (writer_.has_work(layers)) layers_backward(layers);
+    });
     if (work_.embedding && writer_.has_tokens()) embedding_backward();
   }
 

@@ -18,6 +18,7 @@ std::vector<ShownStep::GroupSize> group_sizes_of(const Plan& plan) {
     size.tokens += micro_batch.tokens();
   }
   std::vector<ShownStep::GroupSize> ascending;
+  ascending.reserve(sizes.size());
   for (const auto& [ranks, size] : sizes) ascending.push_back(size);
   return ascending;
 }
