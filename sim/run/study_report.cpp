@@ -57,6 +57,7 @@ std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Plan& pl
   const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
   const PlanMemory memory = memory_of(plan, point, connections);
   std::vector<RankMemory> shown;
+  shown.reserve(ranks.size());
   for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));
   return shown;
 }

@@ -16,7 +16,6 @@ using Algorithm = CollectiveAlgorithm;
 
 namespace {
 
-constexpr double nvlink = 300e9;
 constexpr double nic = 25e9;
 
 struct Way {
