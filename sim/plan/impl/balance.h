@@ -7,6 +7,7 @@
 #include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/rank_loads.h"
+#include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/impl/short_sequences.h"
 
 namespace hdpsim {
@@ -40,11 +41,33 @@ struct BalanceOutcome {
   [[nodiscard]] Plan take_plan();
 };
 
-/// The ranks of the pool before any work: those differ that are more than delta of the balanced share apart.
-[[nodiscard]] RankLoads no_loads(const BalancedStep& step, const BalanceCandidate& candidate);
-/// Of a plan whose ranks are busy for `loads` seconds.
-[[nodiscard]] BalanceOutcome outcome_of(PlanBuilder&& builder, const std::vector<double>& loads,
-                                        DealtSequences&& dealt = {});
+/// What both algorithms work with: the step, one way to plan it, and how far the plan and the loads of its ranks are.
+class Balancing {
+ protected:
+  Balancing(const BalancedStep& step, const BalanceCandidate& candidate);
+  ~Balancing() = default;
+
+  /// The ranks of a micro-batch, and when they will have done it.
+  struct Taken {
+    std::vector<std::int64_t> ranks;
+    double end;
+  };
+  /// For `seconds` on ranks of nominal speed. The ranks are in no level until they are put back.
+  [[nodiscard]] Taken take(std::int64_t degree, RankChoice choice, double seconds);
+  /// Adds the micro-batch of these ranks to the plan.
+  void add(const Taken& taken, const SequenceList& members, const RingSize& size);
+  /// Takes the builder of the plan, whose ranks are busy for `loads` seconds.
+  [[nodiscard]] BalanceOutcome outcome(const std::vector<double>& loads, DealtSequences dealt = {});
+
+  const PlanningContext& context_;
+  const BalanceOptions& options_;
+  const Batch& batch_;
+  const KnownSpeeds& speeds_;
+  BalanceCandidate candidate_;
+  PlanBuilder builder_;
+  RingSizing sizing_;
+  RankLoads loads_;
+};
 
 /// DP-Balance: rings from the buckets to the least loaded ranks, then what is short. See BalanceOptions.
 [[nodiscard]] BalanceOutcome balance_ranks(const BalancedStep& step, const BalanceCandidate& candidate);

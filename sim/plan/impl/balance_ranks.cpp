@@ -16,17 +16,10 @@ namespace {
 // rows.
 constexpr std::int64_t least_joined_tokens_per_rank = 256;
 
-class RankBalancing {
+class RankBalancing : Balancing {
  public:
   RankBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
-      : context_(step.context),
-        options_(step.options),
-        batch_(step.batch),
-        builder_("hdp-balance", step.context, step.batch, step.step),
-        sizing_(step.context, step.options.offload),
-        candidate_(candidate),
-        speeds_(step.speeds),
-        loads_(no_loads(step, candidate)),
+      : Balancing(step, candidate),
         long_(step.order.begin(), first_short(step.order, step.batch, step.context.capacity)),
         short_(step.batch, std::span(step.order).subspan(long_.size())) {}
 
@@ -57,17 +50,9 @@ class RankBalancing {
     SequenceList members{ring.sequence};
     const double nominal = let_join(members, size);
     loads_.make_available(size.degree);
-    const std::vector<std::int64_t> ranks = loads_.take(size.degree, candidate_.choice);
-    const double seconds = nominal / speeds_.slowest(ranks);
-    double start = 0;
-    for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
-    std::vector<HdpRank> group;
-    group.reserve(ranks.size());
-    for (const std::int64_t rank : ranks) {
-      group.emplace_back(static_cast<std::size_t>(rank));
-      loads_.put(rank, start + seconds);
-    }
-    builder_.add(std::move(group), members, size);
+    const Taken taken = take(size.degree, candidate_.choice, nominal);
+    for (const std::int64_t rank : taken.ranks) loads_.put(rank, taken.end);
+    add(taken, members, size);
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
@@ -127,17 +112,9 @@ class RankBalancing {
   BalanceOutcome place_short() {
     std::vector<double> loads = loads_.loads();
     DealtSequences dealt = deal_to_least_loaded(batch_, short_.rest(), context_, loads, speeds_.by_rank());
-    return outcome_of(std::move(builder_), loads, std::move(dealt));
+    return outcome(loads, std::move(dealt));
   }
 
-  const PlanningContext& context_;
-  const BalanceOptions& options_;
-  const Batch& batch_;
-  PlanBuilder builder_;
-  RingSizing sizing_;
-  BalanceCandidate candidate_;
-  const KnownSpeeds& speeds_;
-  RankLoads loads_;
   SequenceList long_;
   ShortSequences short_;
 };

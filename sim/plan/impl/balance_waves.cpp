@@ -9,21 +9,14 @@
 namespace hdpsim {
 namespace {
 
-class WaveBalancing {
+class WaveBalancing : Balancing {
  public:
   WaveBalancing(const BalancedStep& step, const BalanceCandidate& candidate)
-      : context_(step.context),
-        batch_(step.batch),
-        builder_("hdp-balance", step.context, step.batch, step.step),
-        sizing_(step.context, step.options.offload),
-        candidate_(candidate),
-        speeds_(step.speeds),
-        loads_(no_loads(step, candidate)),
-        packs_(best_fit(step.batch, step.order, step.context.capacity)) {}
+      : Balancing(step, candidate), packs_(best_fit(step.batch, step.order, step.context.capacity)) {}
 
   BalanceOutcome run() {
     for (std::vector<Item>& wave : waves()) run_wave(wave);
-    return outcome_of(std::move(builder_), loads_.loads());
+    return outcome(loads_.loads());
   }
 
  private:
@@ -66,27 +59,13 @@ class WaveBalancing {
   void run_wave(const std::vector<Item>& wave) {
     std::vector<std::pair<std::int64_t, double>> done;
     for (const Item& each : wave) {
-      const std::vector<std::int64_t> ranks = loads_.take(each.size.degree, RankChoice::least_loaded);
-      std::vector<HdpRank> group;
-      double start = 0;
-      for (const std::int64_t rank : ranks) {
-        group.emplace_back(static_cast<std::size_t>(rank));
-        start = std::max(start, loads_.load(rank));
-      }
-      const double seconds = each.seconds / speeds_.slowest(ranks);
-      for (const std::int64_t rank : ranks) done.emplace_back(rank, start + seconds);
-      builder_.add(std::move(group), packs_[each.pack], each.size);
+      const Taken taken = take(each.size.degree, RankChoice::least_loaded, each.seconds);
+      for (const std::int64_t rank : taken.ranks) done.emplace_back(rank, taken.end);
+      add(taken, packs_[each.pack], each.size);
     }
     for (const auto& [rank, load] : done) loads_.put(rank, load);
   }
 
-  const PlanningContext& context_;
-  const Batch& batch_;
-  PlanBuilder builder_;
-  RingSizing sizing_;
-  BalanceCandidate candidate_;
-  const KnownSpeeds& speeds_;
-  RankLoads loads_;
   std::vector<SequenceList> packs_;
 };
 
