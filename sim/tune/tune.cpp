@@ -262,6 +262,7 @@ class Search {
   [[nodiscard]] std::vector<std::size_t> front() const {
     const std::vector<std::size_t> candidates = feasible();
     std::vector<FrontPoint> points;
+    points.reserve(candidates.size());
     for (const std::size_t candidate : candidates) points.push_back(front_point(candidate));
     std::vector<std::size_t> found;
     for (const std::size_t i : pareto_front(points)) found.push_back(candidates[i]);
