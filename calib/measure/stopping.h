@@ -28,7 +28,4 @@ struct StoppingLimits {
 /// Enough when the standard error of the median falls to a share `noise` of it.
 [[nodiscard]] std::unique_ptr<StoppingRule> stop_at_noise(double noise, const StoppingLimits& limits = {});
 
-/// Enough when the samples sum up to `seconds`.
-[[nodiscard]] std::unique_ptr<StoppingRule> stop_after(double seconds, const StoppingLimits& limits = {});
-
 }  // namespace hdpsim::calib

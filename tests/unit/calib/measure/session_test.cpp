@@ -108,7 +108,7 @@ TEST_CASE("what a disturbance has made unlike is measured again until two rounds
   Calibration calibration;
   const std::vector<Planned> plan = {
       {Gemm{64, 64, 64}, 1, 1}, {Gemm{128, 64, 64}, 1, 1}, {Gemm{256, 64, 64}, 1, 1}, {Gemm{512, 64, 64}, 1, 0}};
-  const std::unique_ptr<StoppingRule> rule = stop_after(0.001, {.least_s = 0});
+  const std::unique_ptr<StoppingRule> rule = stop_at_noise(0.01, {.least_s = 0});
   const SessionOptions options{.speed = calibration.device.speed(calibration.device.circumstances()),
                                .rule = rule.get(),
                                .rounds = 2,
@@ -169,7 +169,7 @@ TEST_CASE("what the device is not ready for is measured when it is as found agai
 TEST_CASE("what no two rounds agree about is counted when rounds are over", "[session]") {
   Calibration calibration({.noise = 0.3});
   const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}};
-  const std::unique_ptr<StoppingRule> rule = stop_after(1e-9, {.least_runs = 1, .most_runs = 1, .least_s = 0});
+  const std::unique_ptr<StoppingRule> rule = stop_at_noise(1, {.least_runs = 1, .most_runs = 1, .least_s = 0});
   const SessionResult result = run_session(calibration.device, plan, calibration.journal,
                                            {.speed = calibration.device.speed(calibration.device.circumstances()),
                                             .rule = rule.get(),

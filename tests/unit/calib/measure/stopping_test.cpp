@@ -35,9 +35,12 @@ TEST_CASE("ten times the noise takes a hundred times the samples", "[stopping]")
   CHECK(many == Approx(3900).epsilon(0.3));
 }
 
-TEST_CASE("a time rule takes as many samples as fill its time", "[stopping]") {
-  const auto rule = stop_after(0.5, patient);
-  CHECK(runs_until_enough(*rule, [] { return 0.01; }) == 50);
+TEST_CASE("short samples are taken until they fill the least time", "[stopping]") {
+  StoppingLimits limits = patient;
+  limits.least_s = 0.5;
+  const auto rule = stop_at_noise(0.01, limits);
+  // A hair above 0.5 s / 50, so that the rounding of their sum cannot matter.
+  CHECK(runs_until_enough(*rule, [] { return 0.010001; }) == 50);
 }
 
 TEST_CASE("very noisy samples end with the time limit", "[stopping]") {
