@@ -315,7 +315,7 @@ struct Executor::Parts {
   Interpreter interpreter;
 };
 
-LoweringOptions lowering_for(Element kind, const Transformer& model, const Mesh& mesh, Recompute recompute,
+LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh, Recompute recompute,
                              const PipelineOptions& pipeline) {
   LoweringOptions options{.model = model,
                           .mesh = mesh,
@@ -323,7 +323,7 @@ LoweringOptions lowering_for(Element kind, const Transformer& model, const Mesh&
                           .separate_merge = false,
                           .recompute = recompute,
                           .pipeline = pipeline};
-  options.model.element_bytes = static_cast<std::int64_t>(element_bytes(kind));
+  options.model.element_bytes = static_cast<std::int64_t>(element_bytes(element));
   return options;
 }
 

@@ -36,7 +36,7 @@ CopyThread::Interval CopyThread::wait(Ticket ticket) {
   HDPSIM_CHECK(ticket == waited_for_ && ticket < started_, "a wait for copy {} of {}, of which {} have been waited for",
                ticket, started_, waited_for_);
   changed_.wait(lock, [&] { return !done_.empty(); });
-  const Interval interval = done_.front();
+  Interval interval = done_.front();
   done_.pop_front();
   ++waited_for_;
   return interval;

@@ -50,6 +50,7 @@ class MeshPlace {
  private:
   [[nodiscard]] static std::vector<int> across(int stride, int count, int first) {
     std::vector<int> members;
+    members.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) members.push_back(first + i * stride);
     return members;
   }
