@@ -55,14 +55,14 @@ class FairShare {
   /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as
   /// above.
   Variable add_coupled(std::span<const Load> loads, double cap, double weight = 1);
-  void remove(Variable variable);
-  void set_multiplicity(Variable variable, std::int64_t multiplicity);
+  void remove(Variable id);
+  void set_multiplicity(Variable id, std::int64_t multiplicity);
   void set_capacity(Link link, double capacity);
 
   /// B/s of each flow of the variable.
-  [[nodiscard]] double rate(Variable variable);
+  [[nodiscard]] double rate(Variable id);
   /// The full link that holds the variable back; nothing if its cap does.
-  [[nodiscard]] std::optional<Link> bottleneck(Variable variable);
+  [[nodiscard]] std::optional<Link> bottleneck(Variable id);
   /// Variables whose rate has changed since the last call, new ones included and removed ones not, in ascending order.
   void take_changed(std::vector<Variable>& changed);
 
@@ -124,15 +124,15 @@ class FairShare {
   };
 
   Variable begin(std::size_t hops, double cap, double weight, double flows);
-  void take_seat(Variable variable, Link link, double flows);
+  void take_seat(Variable id, Link index, double flows);
   void mark(Link link);
   void settle();
   void start_region();
-  void join(Variable variable);
+  void join(Variable id);
   void touch(Link link);
   void fill();
   void start_filling();
-  void freeze(Variable variable, double level, Link bottleneck);
+  void freeze(Variable id, double level, Link bottleneck);
   [[nodiscard]] std::size_t freeze_link(Link link, double level);
   bool grow();
   [[nodiscard]] bool is_violated(const VariableState& variable, Link link) const;

@@ -35,6 +35,6 @@ struct OutputLimits {
 /// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`. `perfetto: true`
 /// is `{ranks: 8}`; a number of ranks means the first ones, fewer if there are fewer; a list, `[0, 5]`, means those. All
 /// problems are reported.
-[[nodiscard]] OutputOptions read_output(const Value& output, const OutputLimits& limits, Diagnostics& diagnostics);
+[[nodiscard]] OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics);
 
 }  // namespace hdpsim
