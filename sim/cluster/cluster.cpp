@@ -50,16 +50,6 @@ const NodeKind* ClusterSpec::kind_of(NodeId node) const {
   return signed_of(node) <= range.last ? &kinds[range.kind] : nullptr;
 }
 
-Bandwidth ClusterSpec::nvlink_of(NodeId node) const {
-  const NodeKind* kind = kind_of(node);
-  return kind == nullptr ? nvlink : kind->nvlink;
-}
-
-Bandwidth ClusterSpec::nic_rate_of(NodeId node) const {
-  const NodeKind* kind = kind_of(node);
-  return kind == nullptr ? nic : kind->nic;
-}
-
 Bandwidth ClusterSpec::slowest_nvlink(NodeId first, NodeId last) const {
   return least(*this, signed_of(first), signed_of(last), nvlink, &NodeKind::nvlink);
 }

@@ -104,8 +104,6 @@ struct ClusterSpec {
   [[nodiscard]] double speed_of(DeviceId which) const;
   /// Null for a node like most. O(log ranges).
   [[nodiscard]] const NodeKind* kind_of(NodeId node) const;
-  [[nodiscard]] Bandwidth nvlink_of(NodeId node) const;
-  [[nodiscard]] Bandwidth nic_rate_of(NodeId node) const;
   /// Of all nodes from `first` to `last`. O(ranges).
   [[nodiscard]] Bandwidth slowest_nvlink(NodeId first, NodeId last) const;
   [[nodiscard]] Bandwidth slowest_nic(NodeId first, NodeId last) const;
@@ -114,8 +112,6 @@ struct ClusterSpec {
   /// What fits the smallest device, and its host, fits everywhere.
   [[nodiscard]] Bytes least_device_memory() const;
   [[nodiscard]] Bytes least_host_memory() const;
-  /// What a device gets to or from host memory while all devices of its PCIe uplink copy.
-  [[nodiscard]] Bandwidth host_bandwidth_per_device() const { return pcie / devices_per_pcie_uplink; }
   /// Nodes that one unit of a tier joins, directly or through the tiers below it.
   [[nodiscard]] std::int64_t nodes_per_unit(std::size_t tier) const;
 };

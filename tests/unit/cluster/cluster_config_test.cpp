@@ -80,10 +80,6 @@ TEST_CASE("devices are numbered node by node and divided among the NICs in their
   CHECK(spec.nodes_per_unit(1) == 16 * spec.nodes_per_unit(0));
 }
 
-TEST_CASE("gpus that copy at once divide their PCIe uplink", "[cluster]") {
-  CHECK(cluster_from(two_tiers).host_bandwidth_per_device() == 16_GBps);
-}
-
 TEST_CASE("a single gpu needs neither NVLink nor NICs nor tiers", "[cluster]") {
   const ClusterSpec spec = cluster_from(
       "{device: CPU, gpus: 1, node: {gpus: 1, gpu_memory: 4 GB, host_memory: 8 GB, pcie: {bandwidth: 5 GB/s}}}");

@@ -34,14 +34,14 @@ DeviceId first_of(std::size_t node) {
 TEST_CASE("nodes of another kind have their own rates, memory and speed", "[cluster]") {
   const ClusterSpec spec = cluster_from(with_amperes);
   for (const std::size_t node : {4, 7, 31}) {
-    CHECK(spec.nvlink_of(NodeId(node)) == 300_GBps);
-    CHECK(spec.nic_rate_of(NodeId(node)) == 200_Gbps);
+    CHECK(spec.slowest_nvlink(NodeId(node), NodeId(node)) == 300_GBps);
+    CHECK(spec.slowest_nic(NodeId(node), NodeId(node)) == 200_Gbps);
     CHECK(spec.speed_of(first_of(node)) == 0.32);
     CHECK(spec.kind_of(NodeId(node))->device == "A100-40GB");
   }
   for (const std::size_t node : {0, 3, 8, 11, 13, 30}) {
-    CHECK(spec.nvlink_of(NodeId(node)) == 450_GBps);
-    CHECK(spec.nic_rate_of(NodeId(node)) == 400_Gbps);
+    CHECK(spec.slowest_nvlink(NodeId(node), NodeId(node)) == 450_GBps);
+    CHECK(spec.slowest_nic(NodeId(node), NodeId(node)) == 400_Gbps);
     CHECK(spec.speed_of(first_of(node)) == 1);
     CHECK(spec.kind_of(NodeId(node)) == nullptr);
   }
@@ -49,7 +49,7 @@ TEST_CASE("nodes of another kind have their own rates, memory and speed", "[clus
 
 TEST_CASE("what a kind does not say is as in all other nodes", "[cluster]") {
   const ClusterSpec spec = cluster_from(with_amperes);
-  CHECK(spec.nvlink_of(NodeId(12)) == 450_GBps);
+  CHECK(spec.slowest_nvlink(NodeId(12), NodeId(12)) == 450_GBps);
   CHECK(spec.kind_of(NodeId(12))->device == "H100-80GB");
   CHECK(spec.speed_of(first_of(12)) == 0.9);
 }
