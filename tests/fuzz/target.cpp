@@ -13,7 +13,7 @@
 #include "calib/measure/nccl_tests.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/cluster/impl/nccl_topology.h"
+#include "sim/cluster/impl/nccl_node.h"
 #include "sim/report/timeline_file.h"
 #include "sim/run/check_file.h"
 
@@ -91,7 +91,9 @@ constexpr std::array readers = {
     NamedReader{{"nccl_topology", ".xml"},
                 [](std::string_view input) {
                   Diagnostics diagnostics;
-                  (void)read_nccl_topology("topology.xml", std::string(input), diagnostics);
+                  const auto topology = read_nccl_topology("topology.xml", std::string(input), diagnostics);
+                  diagnostics.throw_if_any();
+                  (void)node_of_topology(*topology, Value::map(), true, diagnostics);
                   diagnostics.throw_if_any();
                 }},
     NamedReader{{"nccl_tests", ".txt"},

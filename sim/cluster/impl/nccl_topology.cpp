@@ -15,6 +15,21 @@ namespace {
 
 constexpr std::string_view how_to_dump = "dump it with NCCL_TOPO_DUMP_FILE=topo.xml, in a run over several nodes";
 
+/// What a number of the file may be. The upper limits lie far above any machine, and low enough for the sums and products
+/// of all that a file can hold to fit: it has at most 2 MB.
+struct Range {
+  std::int64_t least;
+  std::int64_t most;
+};
+constexpr Range indices = {0, 1'000'000};
+constexpr Range capabilities = {1, 10'000};
+constexpr Range link_counts = {0, 1'000};
+constexpr Range chip_links = {1, 1'000};
+constexpr Range megabytes_per_second = {1, 10'000'000};
+constexpr Range megabits_per_second = {0, 10'000'000};
+constexpr double most_lanes = 64;            // PCIe has links of up to 32
+constexpr std::size_t most_devices = 1'024;  // gpus, and NICs: pairs of them are compared
+
 /// Turns the parser's offsets into lines and columns.
 class Places {
  public:
@@ -52,12 +67,12 @@ double leading_number(std::string_view text) {
 }
 
 // "16.0 GT/s PCIe" and "16". NCCL takes 16 lanes for none, and Gen3 for a speed that it does not know.
-PciLink pci_link(std::string_view speed, std::string_view width) {
+PciLink pci_link(std::string_view speed, double width) {
   const double transfers = leading_number(speed);
   const auto known = std::find_if(pci_generations.begin(), pci_generations.end(),
                                   [&](const PciGeneration& g) { return g.transfers == transfers; });
   const PciGeneration generation = known == pci_generations.end() ? pci_generations[2] : *known;
-  const double lanes = leading_number(width) > 0 ? leading_number(width) : 16;
+  const double lanes = width > 0 ? width : 16;
   const double bytes_per_second = generation.transfers * 1e9 / 8 * lanes * generation.data_share;
   return {Bandwidth::bytes_per_second(static_cast<std::int64_t>(bytes_per_second)), known != pci_generations.end()};
 }
@@ -83,15 +98,17 @@ class TopologyReader {
  private:
   [[nodiscard]] Position place(pugi::xml_node node) const { return places_.at(node.offset_debug()); }
 
-  std::int64_t number(pugi::xml_node node, const char* key, std::int64_t least) {
+  std::int64_t number(pugi::xml_node node, const char* key, const Range& range) {
     const std::string_view text = node.attribute(key).value();
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
+    if (error == std::errc{} && end == text.data() + text.size() && value >= range.least && value <= range.most) {
+      return value;
+    }
     diagnostics_.error(place(node), text.empty() ? fmt::format("<{}> has no '{}'", node.name(), key)
-                                                 : fmt::format("'{}' of <{}> is '{}', not a number of at least {}", key,
-                                                               node.name(), text, least));
-    return least;
+                                                 : fmt::format("'{}' of <{}> is '{}', not a number from {} to {}", key,
+                                                               node.name(), text, range.least, range.most));
+    return range.least;
   }
 
   void read_cpu(pugi::xml_node cpu) {
@@ -111,7 +128,7 @@ class TopologyReader {
       return;
     }
     path_.push_back(next_number_++);
-    links_.push_back(pci_link(pci.attribute("link_speed").value(), pci.attribute("link_width").value()));
+    links_.push_back(read_pci_link(pci));
     for (const pugi::xml_node child : pci.children()) {
       const std::string_view name = child.name();
       if (name == "pci") read_pci(child);
@@ -122,14 +139,35 @@ class TopologyReader {
     links_.pop_back();
   }
 
+  // Whether one more is taken.
+  bool has_room(std::size_t taken, pugi::xml_node node) {
+    if (taken < most_devices) return true;
+    if (!told_full_) diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_devices, node.name()));
+    told_full_ = true;
+    return false;
+  }
+
+  PciLink read_pci_link(pugi::xml_node pci) {
+    const std::string_view width = pci.attribute("link_width").value();
+    const double lanes = leading_number(width);
+    if (lanes > most_lanes) {
+      diagnostics_.error(place(pci),
+                         fmt::format("'link_width' of <pci> is '{}', more than {} lanes", width, most_lanes));
+      return {};
+    }
+    return pci_link(pci.attribute("link_speed").value(), lanes);
+  }
+
   void read_gpu(pugi::xml_node node, std::string bus) {
+    if (!has_room(topology_.gpus.size(), node)) return;
     NcclGpu gpu{.position = place(node), .bus = std::move(bus), .path = path_, .pci = links_};
-    gpu.dev = number(node, "dev", 0);
-    gpu.compute_capability = number(node, "sm", 1);
+    gpu.dev = number(node, "dev", indices);
+    gpu.compute_capability = number(node, "sm", capabilities);
     for (const pugi::xml_node link : node.children("nvlink")) read_nvlink(link, gpu);
     if (const pugi::xml_node link = node.child("c2c")) {
       constexpr std::int64_t megabyte = 1'000'000;
-      gpu.chip_to_chip = Bandwidth::bytes_per_second(number(link, "bw", 1) * number(link, "count", 1) * megabyte);
+      gpu.chip_to_chip = Bandwidth::bytes_per_second(number(link, "bw", megabytes_per_second) *
+                                                     number(link, "count", chip_links) * megabyte);
     }
     topology_.gpus.push_back(std::move(gpu));
   }
@@ -137,7 +175,7 @@ class TopologyReader {
   // `tclass` is the PCI class of what is at the other end.
   void read_nvlink(pugi::xml_node link, NcclGpu& gpu) {
     const std::string_view target_class = link.attribute("tclass").value();
-    const std::int64_t count = number(link, "count", 0);
+    const std::int64_t count = number(link, "count", link_counts);
     if (target_class == "0x068000") {
       gpu.nvlinks_to_switches += count;
     } else if (target_class == "0x068001") {
@@ -153,14 +191,15 @@ class TopologyReader {
   // In Mbit/s. NCCL takes 10 Gbit/s where the driver does not tell.
   Bandwidth speed_of(pugi::xml_node net) {
     constexpr std::int64_t megabit = 125'000;
-    const std::int64_t told = net.attribute("speed") ? number(net, "speed", 0) : 0;
+    const std::int64_t told = net.attribute("speed") ? number(net, "speed", megabits_per_second) : 0;
     return Bandwidth::bytes_per_second((told > 0 ? told : 10'000) * megabit);
   }
 
   void read_nic(pugi::xml_node node) {
+    if (!has_room(topology_.nics.size(), node)) return;
     NcclNic nic{.position = place(node), .path = path_, .pci = links_};
     for (const pugi::xml_node net : node.children("net")) {
-      if (nic.ports.empty()) nic.dev = number(net, "dev", 0);
+      if (nic.ports.empty()) nic.dev = number(net, "dev", indices);
       if (nic.ports.empty()) nic.name = net.attribute("name").value();
       nic.ports.push_back(speed_of(net));
     }
@@ -170,12 +209,13 @@ class TopologyReader {
   // Interfaces of which NCCL does not know where they hang; it lists them below every CPU.
   void read_nets_of_cpu(pugi::xml_node node) {
     for (const pugi::xml_node net : node.children("net")) {
+      if (!has_room(topology_.nics.size(), net)) return;
       const std::string name = net.attribute("name").value();
       const bool is_known = std::any_of(topology_.nics.begin(), topology_.nics.end(),
                                         [&](const NcclNic& nic) { return nic.name == name; });
       if (is_known) continue;
       topology_.nics.push_back(
-          {.position = place(net), .name = name, .dev = number(net, "dev", 0), .ports = {speed_of(net)}});
+          {.position = place(net), .name = name, .dev = number(net, "dev", indices), .ports = {speed_of(net)}});
     }
   }
 
@@ -188,6 +228,7 @@ class TopologyReader {
   std::vector<PciLink> links_;
   std::set<std::string> hosts_;
   std::size_t next_number_ = 0;
+  bool told_full_ = false;
 };
 
 // The element that everything is in, if it is NCCL's.

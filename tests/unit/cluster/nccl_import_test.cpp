@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <fstream>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -217,9 +218,36 @@ TEST_CASE("a topology that is none, or not of a node that can be simulated, is r
           .problems(),
       Contains("PCIe uplinks with 2 and with 1 gpus") && Contains("3 gpus cannot be divided evenly among 4 NICs"));
   CHECK_THAT(Imported(system_of({bridge("<pci busid=\"b\"><gpu dev=\"x\" sm=\"80\"/></pci>\n")})).problems(),
-             Contains("topo.xml:4:") && Contains("'dev' of <gpu> is 'x', not a number of at least 0"));
+             Contains("topo.xml:4:") && Contains("'dev' of <gpu> is 'x', not a number from 0 to 1000000"));
   CHECK_THAT(Imported(system_of({bridge("<pci busid=\"b\"><gpu dev=\"0\"/></pci>\n")})).problems(),
              Contains("<gpu> has no 'sm'"));
+}
+
+TEST_CASE("numbers of a topology beyond what any machine has are refused, so that no sum of them can overflow",
+          "[nccl]") {
+  const auto refused = [](const std::string& inside) { return Imported(system_of({bridge(inside)}), 1).problems(); };
+  const std::string endless(99, '9');
+  CHECK_THAT(refused("<pci busid=\"b\" link_width=\"" + endless + "\"><gpu dev=\"0\" sm=\"80\"/></pci>\n"),
+             Contains("'link_width' of <pci> is '9999") && Contains("', more than 64 lanes"));
+  CHECK_THAT(refused("<pci link_width=\"inf\"><gpu dev=\"0\" sm=\"80\"/></pci>\n"),
+             Contains("'link_width' of <pci> is 'inf', more than 64 lanes"));
+  CHECK_THAT(refused(gpu(0, 80, to_switches(1001))),
+             Contains("'count' of <nvlink> is '1001', not a number from 0 to 1000"));
+  CHECK_THAT(refused(gpu(0, 80, "<c2c bw=\"10000001\" count=\"1\"/>")),
+             Contains("'bw' of <c2c> is '10000001', not a number from 1 to 10000000"));
+  CHECK_THAT(refused(gpu(0, 80, "") + nic("a", 0, 10'000'001)),
+             Contains("'speed' of <net> is '10000001', not a number from 0 to 10000000"));
+  CHECK_THAT(refused("<pci><gpu dev=\"" + endless + "\" sm=\"80\"/></pci>\n"), Contains("'dev' of <gpu> is '9999"));
+}
+
+TEST_CASE("a topology of more gpus or NICs than a node can have is given up, and told once", "[nccl]") {
+  const auto refused = [](const std::string& inside) { return Imported(system_of({inside}), 1).problems(); };
+  const auto many = [](const std::string& text) { return fmt::format("{}", fmt::join(std::vector(1026, text), "")); };
+  const auto tells_once = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos && text.find(words) == text.rfind(words);
+  };
+  CHECK(tells_once(refused("<pci>" + many("<gpu dev=\"0\" sm=\"80\"/>") + "</pci>\n"), "more than 1024 of <gpu>"));
+  CHECK(tells_once(refused("<pci>" + many("<nic><net dev=\"0\"/></nic>") + "</pci>\n"), "more than 1024 of <nic>"));
 }
 
 TEST_CASE("a topology that does not exist is told where it is named", "[nccl]") {
