@@ -76,9 +76,7 @@ std::int64_t attention_extras(const Transformer& model) {
 /// Adds up the dense work of a stretch, part by part.
 class Stretch {
  public:
-  /// Of so many parts.
-  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const DenseRules& rules,
-          std::size_t parts)
+  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const DenseRules& rules)
       : model_(model),
         tokens_(tokens),
         rules_(rules),
@@ -86,11 +84,7 @@ class Stretch {
         hidden_elements_((rules.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
         is_forward_(direction == Direction::forward),
-        work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {
-    work_.parts.reserve(parts);
-    work_.gemms.reserve(2 * parts);  // gradients come in twos
-    work_.memory_bound.reserve(2 * parts);
-  }
+        work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {}
 
   void add(DensePart part) {
     work_.parts.push_back(part);
@@ -362,7 +356,7 @@ double linear_share_again(const Transformer& model, Recompute recompute) {
 
 LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                       const std::vector<DensePart>& parts, Direction direction, const DenseRules& rules) {
-  Stretch stretch(model, tokens, tp, direction, rules, parts.size());
+  Stretch stretch(model, tokens, tp, direction, rules);
   for (const DensePart part : parts) stretch.add(part);
   return stretch.take();
 }

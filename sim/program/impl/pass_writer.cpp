@@ -18,7 +18,6 @@ Index added(std::vector<Item>& table, Item item) {
 
 void PassWriter::open_block(std::int64_t iterations, Direction direction) {
   program_.blocks.push_back({iterations, {}});
-  body().reserve(usual_instructions);
   direction_ = direction;
 }
 

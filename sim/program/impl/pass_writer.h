@@ -24,9 +24,6 @@ class PassWriter {
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.sharding.zero == 0;
-    program_.blocks.reserve(usual_blocks);
-    program_.dense.reserve(usual_stretches);
-    program_.collectives.reserve(usual_stretches);
   }
 
   // ---- What the pass is about
@@ -87,11 +84,6 @@ class PassWriter {
   [[nodiscard]] MicroBatchProgram take();
 
  private:
-  // Enough for most passes without a ring, of which large steps have a great many.
-  static constexpr std::size_t usual_blocks = 5;
-  static constexpr std::size_t usual_stretches = 16;
-  static constexpr std::size_t usual_instructions = 24;
-
   void collective(CollectiveKind kind, DensePart part, Beside beside);
   [[nodiscard]] Beside chunks_of(DensePart part) const;
   /// Chunks too, but for the gradient of an input beside that of a weight.
