@@ -7,15 +7,12 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
-
-std::int64_t divided(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
 
 std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});

@@ -6,24 +6,13 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t mask_byte = 1;
-
-std::int64_t divided(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
-
-std::int64_t query_width(const Transformer& model) {
-  return model.heads * model.head_dim;
-}
-
-std::int64_t kv_width(const Transformer& model) {
-  return model.kv_heads * model.head_dim;
-}
 
 /// Writes down what a layer keeps in the order in which forward makes it.
 class KeptList {

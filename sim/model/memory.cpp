@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/shares.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {
@@ -13,18 +14,6 @@ constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t layers_in_full = 2;  // of what ZeRO-2 and ZeRO-3 shard
 constexpr Bytes cuda_context(426 * 1024 * 1024);
 constexpr Bytes communicator(688 * 1024 * 1024);
-
-std::int64_t divided(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
-
-std::int64_t query_width(const Transformer& model) {
-  return model.heads * model.head_dim;
-}
-
-std::int64_t kv_width(const Transformer& model) {
-  return model.kv_heads * model.head_dim;
-}
 
 // What of a layer is computed again.
 std::vector<KeptTensor> computed_again(const Transformer& model, ActivationRules rules) {

@@ -8,17 +8,13 @@
 #include "sim/base/check.h"
 #include "sim/model/experts.h"
 #include "sim/model/kept_tensors.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t fp8_by_rows_and_columns = 2;
-
-std::int64_t divided(std::int64_t count, std::int64_t by) {
-  HDPSIM_CHECK(by > 0, "division by {}", by);
-  return (count + by - 1) / by;
-}
 
 /// What one device of a tensor-parallel group holds of a layer. Key and value heads fewer than devices are replicated.
 struct Shard {
@@ -41,9 +37,7 @@ std::int64_t mlp_matrices(const Transformer& model) {
 }
 
 std::int64_t attention_weights(const Transformer& model) {
-  const std::int64_t query_width = model.heads * model.head_dim;
-  const std::int64_t kv_width = model.kv_heads * model.head_dim;
-  return model.hidden * (query_width + 2 * kv_width) + query_width * model.hidden;
+  return model.hidden * (query_width(model) + 2 * kv_width(model)) + query_width(model) * model.hidden;
 }
 
 /// Weights of the MLP; of a mixture of experts with its router, `experts` of the experts and those that all tokens

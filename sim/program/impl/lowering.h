@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/model/shares.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/program.h"
 
@@ -26,11 +27,6 @@ struct PassWork {
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
                                         const LoweringOptions& options, const Transformer& dense_model,
                                         const ExpertTokens& expert_tokens);
-
-/// What a device has of `count` that are cut over `by` of them, the last of which may have less.
-[[nodiscard]] inline std::int64_t divided(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
 
 /// The final norm, which goes with the head.
 [[nodiscard]] std::int64_t final_norm_parameters(const Transformer& model);

@@ -274,8 +274,8 @@ TEST_CASE("stages share the model: embedding first, head and last norm last, one
   CHECK(held == 2 * parameter_count(model));
 }
 
-TEST_CASE("the peak is the head's backward where the vocabulary is large, the MLP's where there is no head",
-          "[memory]") {
+/// Two layers of 64 columns below a vocabulary that is larger than all else.
+Transformer wide_vocabulary() {
   Transformer model;
   model.layers = 2;
   model.hidden = 64;
@@ -284,6 +284,12 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   model.head_dim = 16;
   model.ffn_hidden = 256;
   model.vocabulary = 10'000;
+  return model;
+}
+
+TEST_CASE("the peak is the head's backward where the vocabulary is large, the MLP's where there is no head",
+          "[memory]") {
+  const Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
   const MemoryRules rules{.fragmentation = 0, .reserve = Bytes{}};
   const DeviceMemory whole(model, {.layers = 2}, rules);
@@ -302,14 +308,7 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
 
 TEST_CASE("under autocast a backward has the cast of the head's weight, and the stream's gradient in fp32",
           "[memory]") {
-  Transformer model;
-  model.layers = 2;
-  model.hidden = 64;
-  model.heads = 4;
-  model.kv_heads = 4;
-  model.head_dim = 16;
-  model.ffn_hidden = 256;
-  model.vocabulary = 10'000;
+  Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
   const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .fragmentation = 0, .reserve = Bytes{}};
   const DeviceMemory whole(model, {.layers = 2}, rules);
