@@ -22,13 +22,19 @@ const Interference* gentlest(const std::vector<Interference>& pairs, std::string
 
 std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile) {
   if (const auto& stated = profile.overheads.compute_beside_communication) {
-    return KernelSlowdown{stated->factor, stated->factor, Evidence::formula};
+    return KernelSlowdown{stated->factor, stated->factor, stated->factor, Evidence::formula};
   }
   const Interference* attention = gentlest(profile.samples.interference, "attention");
+  const Interference* product = gentlest(profile.samples.interference, "gemm");
   const Interference* memory_bound = gentlest(profile.samples.interference, "elementwise");
-  if (attention == nullptr && memory_bound == nullptr) return std::nullopt;
+  if (attention == nullptr && product == nullptr && memory_bound == nullptr) return std::nullopt;
   const auto factor = [](const Interference* pair) { return pair == nullptr ? 1 : std::max(1.0, pair->slowdown); };
-  return KernelSlowdown{factor(attention), factor(memory_bound), Evidence::interpolated};
+  return KernelSlowdown{factor(attention), factor(product), factor(memory_bound), Evidence::interpolated};
+}
+
+Duration lost_beside(Duration alone, Duration messages, double factor) {
+  const Duration beside = std::min(messages, alone.scaled(factor));
+  return beside - beside.scaled(1 / factor);
 }
 
 }  // namespace hdpsim

@@ -21,6 +21,7 @@ class Pricer {
       times.reserve(block.body.size());
       for (const Instruction& instruction : block.body) times.push_back(time(instruction));
       overlap_collectives(block, times);
+      slow_beside_pool(block, times);
       wait_for_host(block, times);
     }
   }
@@ -85,8 +86,8 @@ class Pricer {
   }
 
   // A collective C and its product G in tp chunks each, one chunk of the one beside the chunk of the other before it,
-  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023); both whole, max(C, G). The product is booked as it is
-  // alone; this is what is left.
+  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023); both whole, max(C, G). G is longer beside C than alone,
+  // as it is booked; this is what is left.
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
@@ -95,7 +96,26 @@ class Pricer {
       if (product == nullptr) continue;
       const Duration alone = machine_.cost->gemm(*product).time;
       const double chunk = op.beside == Beside::chunks ? 1 / static_cast<double>(machine_.tp) : 0;
-      times[i] = std::max(times[i], alone) + std::min(times[i], alone).scaled(chunk) - alone;
+      const Duration beside = alone + lost_beside(alone, times[i], slowdown_.product);
+      times[i] = std::max(times[i], beside) + std::min(times[i], beside).scaled(chunk) - alone;
+    }
+  }
+
+  // What a loop gathers and reduces for the pool goes on beside its kernels, in an iteration from the first of them on;
+  // a reduction beside those of the iteration after.
+  void slow_beside_pool(const Block& block, std::vector<Duration>& times) {
+    Duration left;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      if (block.body[i].stream != Stream::pool) continue;
+      const std::int64_t last = block.body[i].opcode == Opcode::reduce ? 1 : 0;
+      left += (times[i] * (active_iterations(block.body[i]) - last)).scaled(1 / static_cast<double>(iterations_));
+    }
+    for (std::size_t i = 0; i < block.body.size() && left > Duration{}; ++i) {
+      if (block.body[i].stream != Stream::compute) continue;
+      const Duration lost = lost_beside(times[i], left, factor_of(block.body[i].opcode, slowdown_));
+      times[i] += lost;
+      left -= std::min(left, times[i]);
+      priced_.evidence[static_cast<std::size_t>(slowdown_.evidence)] += lost * iterations_;
     }
   }
 
@@ -153,6 +173,7 @@ class Pricer {
 
   PricedProgram& priced_;
   const Machine& machine_;
+  const KernelSlowdown slowdown_ = machine_.beside_communication.value_or(KernelSlowdown{});
   std::int64_t iterations_ = 1;
   struct Answer {
     bool known = false;

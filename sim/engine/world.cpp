@@ -312,11 +312,13 @@ World::TensorParallelSeconds World::tensor_parallel_seconds(const LoweringOption
   if (direction == Direction::forward || !lowering.overlap_tp_gradients) {
     return {.layer = 2 * (gather + sum), .mlp = gather + sum, .ends = gather + sum};
   }
+  const double slowdown = parts_->machine.beside_communication.value_or(KernelSlowdown{}).product;
   const Transformer model = with_dense_layers(lowering.model);
   const auto left = [&](DensePart part) {
     const std::vector<Gemm> gemms = dense_work(model, tokens, tp, {part}, direction, lowering.dense).gemms;
     const auto beside = [&](double seconds, const Gemm& product) {
-      return std::max(0.0, seconds - parts_->site->cost->gemm(product).time.seconds());
+      const double alone = parts_->site->cost->gemm(product).time.seconds();
+      return std::max(seconds, alone + std::min(seconds, slowdown * alone) * (1 - 1 / slowdown)) - alone;
     };
     return beside(gather, gemms.at(gemms.size() - 2)) + beside(sum, gemms.back());
   };

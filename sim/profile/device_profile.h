@@ -178,7 +178,7 @@ struct Overhead {
   friend bool operator==(const Overhead&, const Overhead&) = default;
 };
 
-/// How many times longer kernels take while messages of their rank are under way, of whatever kernel.
+/// How many times longer kernels take while messages or collectives of their rank are under way, of whatever kernel.
 struct Slowdown {
   double factor = 1;  ///< At least 1.
   std::string source;

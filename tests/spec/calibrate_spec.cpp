@@ -9,8 +9,16 @@
 namespace hdpsim::spec {
 namespace {
 
-// Seconds of measurements: enough for a few sizes of everything, far too few for a good profile.
-constexpr char short_calibration[] = "calibrate --backend cpu --time-limit 6s --out profiles --name here";
+// Seconds of measurements: enough for a few sizes of everything, far too few for a good profile. A machine that is busy
+// with other programs needs more, and is given it where the command asks.
+Outcome calibrate_briefly(const Workplace& here, const std::string& arguments) {
+  Outcome outcome;
+  for (const int seconds : {6, 24, 96}) {
+    outcome = here.hdpsim(fmt::format("calibrate --backend cpu --time-limit {}s {}", seconds, arguments));
+    if (outcome.err.find("give it more time with --time-limit") == std::string::npos) break;
+  }
+  return outcome;
+}
 
 constexpr char study_on_it[] =
     "name: on-it\ncluster: {preset: laptop-cpu, gpus: 4}\nmodel: {preset: gpt-1.7b}\nprofile: profiles/here.yaml\n"
@@ -19,7 +27,7 @@ constexpr char study_on_it[] =
 
 TEST_CASE("a calibration of this CPU writes a profile that studies and reports can use", "[calibrate]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim(short_calibration);
+  const Outcome outcome = calibrate_briefly(here, "--out profiles --name here");
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(outcome.out.ends_with("profiles/here.yaml\n"));
@@ -28,7 +36,7 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
 
   const std::string profile = here.read("profiles/here.yaml");
   CHECK_THAT(profile, Catch::Contains("label: measured") && Catch::Contains("device: \"CPU\"") &&
-                          Catch::Contains("--time-limit 6s"));
+                          Catch::Contains("--time-limit"));
   CHECK(here.hdpsim("check profiles/here.yaml").code == 0);
 
   here.write("study.yaml", study_on_it);
@@ -44,7 +52,7 @@ TEST_CASE("a calibration of this CPU writes a profile that studies and reports c
 
 TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --resume goes on with it", "[calibrate]") {
   const Workplace here;
-  const std::string calibrate = "calibrate --backend cpu --time-limit 6s --out it.yaml";
+  const std::string calibrate = "calibrate --backend cpu --time-limit 12s --out it.yaml";
   const fs::path samples = here.folder() / "it.samples.jsonl";
   Background calibration(here, calibrate);
   wait_until([&] { return line_count(text_of_file(samples)) >= 5; });
@@ -80,8 +88,7 @@ TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {
     text += fmt::format("{} 1 float none -1 {:.2f} 0 0 0 1 0 0 0\n", bytes, 10 + static_cast<double>(bytes) / 100e3);
   }
   here.write("all_gather.txt", text);
-  const Outcome outcome =
-      here.hdpsim("calibrate --backend cpu --time-limit 5s --name with-nccl --nccl-tests all_gather.txt");
+  const Outcome outcome = calibrate_briefly(here, "--name with-nccl --nccl-tests all_gather.txt");
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(here.read("with-nccl.yaml"), Catch::Contains("all_gather") && !Catch::Contains("all_reduce"));

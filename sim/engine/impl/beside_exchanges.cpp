@@ -43,12 +43,13 @@ class ExchangesUnderWay {
   std::vector<Exchange> open_;  // two at most: each kernel of a ring waits for the exchange before the newest
 };
 
+}  // namespace
+
 double factor_of(Opcode opcode, const KernelSlowdown& slowdown) {
   if (opcode == Opcode::attention) return slowdown.attention;
+  if (opcode == Opcode::dense) return slowdown.product;
   return opcode == Opcode::merge ? slowdown.memory_bound : 1;
 }
-
-}  // namespace
 
 void slow_beside_exchanges(PricedProgram& priced, const std::vector<Hop>& hops, const KernelSlowdown& slowdown) {
   RingPace pace;
@@ -65,9 +66,9 @@ void slow_beside_exchanges(PricedProgram& priced, const std::vector<Hop>& hops, 
         exchanges.await(instruction);
         Duration& time = priced.times[b][i];
         const double factor = factor_of(instruction.opcode, slowdown);
-        const Duration beside = exchanges.pass(time.scaled(factor));
-        lost += beside - beside.scaled(1 / factor);
-        time += beside - beside.scaled(1 / factor);
+        const Duration lost_here = lost_beside(time, exchanges.pass(time.scaled(factor)), factor);
+        lost += lost_here;
+        time += lost_here;
       }
     }
     priced.evidence[static_cast<std::size_t>(slowdown.evidence)] += lost * block.iterations;

@@ -7,6 +7,9 @@
 
 namespace hdpsim {
 
+/// How many times longer a kernel takes beside messages; dense parts are taken for products altogether.
+[[nodiscard]] double factor_of(Opcode opcode, const KernelSlowdown& slowdown);
+
 /// Makes the kernels of a ring longer that have an exchange of their own ring under way beside them: while it lasts
 /// they make 1 / slowdown of their progress. A kernel of time t beside an exchange of time x takes t + min(x, f t) (1 -
 /// 1/f).

@@ -17,6 +17,7 @@ TEST_CASE("what was measured beside messages with the fewest thread blocks count
   const auto slowdown = kernel_slowdown(measured_profile());
   REQUIRE(slowdown.has_value());
   CHECK(slowdown->attention == 1.05);
+  CHECK(slowdown->product == 1.7);
   CHECK(slowdown->memory_bound == 1);
   CHECK(slowdown->evidence == Evidence::interpolated);
 }
@@ -27,6 +28,7 @@ TEST_CASE("a factor that the profile states counts before what was measured", "[
   const auto slowdown = kernel_slowdown(profile);
   REQUIRE(slowdown.has_value());
   CHECK(slowdown->attention == 1.2);
+  CHECK(slowdown->product == 1.2);
   CHECK(slowdown->memory_bound == 1.2);
   CHECK(slowdown->evidence == Evidence::formula);
 }
@@ -34,7 +36,7 @@ TEST_CASE("a factor that the profile states counts before what was measured", "[
 TEST_CASE("copies beside kernels say nothing about messages beside them", "[slowdown]") {
   DeviceProfile profile;
   CHECK_FALSE(kernel_slowdown(profile));
-  profile.samples.interference = {{"attention", "both", 0, 1.5, 1.4, 1.6}, {"gemm", "p2p", 2, 1.1, 1.0, 1.2}};
+  profile.samples.interference = {{"attention", "both", 0, 1.5, 1.4, 1.6}, {"gemm", "d2h", 0, 1.1, 1.0, 1.2}};
   CHECK_FALSE(kernel_slowdown(profile));
 }
 

@@ -32,9 +32,14 @@ struct Pool {
   Duration reduction;
 };
 
+// Of products alone, to half their speed.
+constexpr KernelSlowdown half_speed{.product = 2};
+
 // A product takes one microsecond, every collective over the pool what `pool` says.
-Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_batches, Grain grain) {
+Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_batches, Grain grain,
+             std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
+  world.machine.beside_communication = slowdown;
   world.machine.pool_all_gather = [=](Bytes) { return pool.gather; };
   world.machine.pool_reduce_scatter = [=](Bytes) { return pool.reduction; };
   const Plan plan = two_ranks(micro_batches);
@@ -141,6 +146,19 @@ TEST_CASE("parameters that are gathered faster than layers compute cost the firs
   }
 }
 
+TEST_CASE("products lose part of their time to the parameters and gradients that move beside them", "[engine][zero]") {
+  // A gather beside all forward layers but the last, beside the head's backward and all backward layers but the first;
+  // a reduction beside the layers that follow another one. Half of a microsecond each is lost.
+  const std::int64_t beside = (layers - 1) + 1 + (layers - 1) + (layers - 1);
+  for (const Grain grain : all_grains) {
+    const Pool pool{.gather = 1_us, .reduction = 1_us};
+    const Timeline undisturbed = run({.zero = 3}, pool, 1, grain);
+    const Timeline slowed = run({.zero = 3}, pool, 1, grain, half_speed);
+    CHECK(slowed.step_time == undisturbed.step_time + beside * 500_ns);
+    CHECK(slowed.ranks[0][Activity::linear] == undisturbed.ranks[0][Activity::linear] + beside * 500_ns);
+  }
+}
+
 TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as many", "[engine][zero]") {
   const Plan plan = two_ranks(1);
   const auto moved = [&](Opcode opcode, bool fp32) {
@@ -229,8 +247,10 @@ struct TensorParallel {
   bool gradients_overlap = false;
 };
 
-Breakdown run(const TensorParallel& way, Duration collective, Grain grain) {
+Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
+              std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(8_us));
+  world.machine.beside_communication = slowdown;
   world.machine.tp = 4;
   world.machine.tp_collective = [=](Bytes) { return collective; };
   world.machine.tp_all_reduce = [=](Bytes) { return 3 * collective; };
@@ -257,6 +277,18 @@ TEST_CASE("a collective beside its product leaves a chunk, or what is longer tha
     const std::int64_t alone = 2 + 2;
     CHECK(run({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
     CHECK(run({.overlap = true}, 20_us, grain)[Activity::tp_comm] == beside * (20_us - 8_us + 2_us) + alone * 20_us);
+  }
+}
+
+TEST_CASE("a product that a collective slows down leaves what it loses of it", "[engine][tp]") {
+  for (const Grain grain : all_grains) {
+    const std::int64_t alone = (4 + 2) * layers + 4;
+    const std::int64_t beside = 4 * layers + 2;
+    // In four microseconds a product does what takes it two alone; in twenty it is over after sixteen.
+    const TensorParallel way{.gradients_overlap = true};
+    CHECK(run(way, 4_us, grain, half_speed)[Activity::tp_comm] == alone * 4_us + beside * 2_us);
+    CHECK(run(way, 20_us, grain, half_speed)[Activity::tp_comm] == alone * 20_us + beside * (20_us - 8_us));
+    CHECK(run(way, 12_us, grain, half_speed)[Activity::tp_comm] == alone * 12_us + beside * (8_us + 6_us - 8_us));
   }
 }
 
