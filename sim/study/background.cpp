@@ -114,7 +114,7 @@ class EntryReader {
   // A study in which this job is the main one and alone.
   [[nodiscard]] Value study_of_job(const Value& nodes) const {
     Value study = Value::map(entry_.position);
-    for (const char* key : {"cluster", "profile", "kernels", "grain", "memory"}) {
+    for (const char* key : {"cluster", "profile", "kernels", "overheads", "grain", "memory"}) {
       if (const Value* value = study_.find(key)) study.set(key, *value);
     }
     const Value* own_model = entry_.find("model");

@@ -9,6 +9,7 @@
 #include "sim/study/fingerprint.h"
 #include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
+#include "sim/study/overheads.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
@@ -114,11 +115,17 @@ std::shared_ptr<const DeviceProfile> Catalog::profile(const Value& value, Diagno
   return profiles_[name] = std::make_shared<DeviceProfile>(std::move(*profile));
 }
 
-std::shared_ptr<const DeviceProfile> Catalog::profile_with(const Value& kernels,
-                                                           const std::shared_ptr<const DeviceProfile>& profile,
-                                                           Diagnostics& diagnostics) {
-  return *remembered(profiles_with_[profile], kernels, diagnostics,
+std::shared_ptr<const DeviceProfile> Catalog::profile_with_kernels(const Value& kernels,
+                                                                   const std::shared_ptr<const DeviceProfile>& profile,
+                                                                   Diagnostics& diagnostics) {
+  return *remembered(profiles_with_kernels_[profile], kernels, diagnostics,
                      [&](Diagnostics& found) { return std::optional(with_kernels(profile, kernels, found)); });
+}
+
+std::shared_ptr<const DeviceProfile> Catalog::profile_with_overheads(
+    const Value& overheads, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics) {
+  return *remembered(profiles_with_overheads_[profile], overheads, diagnostics,
+                     [&](Diagnostics& found) { return std::optional(with_overheads(profile, overheads, found)); });
 }
 
 std::optional<Lengths> Catalog::lengths(const Value& value, Diagnostics& diagnostics) {

@@ -38,10 +38,12 @@ class Catalog {
   [[nodiscard]] std::optional<Transformer> model(const Value& value, Diagnostics& diagnostics) const;
   /// A name or a path.
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile(const Value& value, Diagnostics& diagnostics);
-  /// See with_kernels().
-  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with(const Value& kernels,
-                                                                  const std::shared_ptr<const DeviceProfile>& profile,
-                                                                  Diagnostics& diagnostics);
+  /// See with_kernels() ...
+  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_kernels(
+      const Value& kernels, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
+  /// ... and with_overheads().
+  [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_overheads(
+      const Value& overheads, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
   /// As read_lengths() has it.
   [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
 
@@ -63,7 +65,8 @@ class Catalog {
   std::filesystem::path data_;
   Answers<std::shared_ptr<const DeviceProfile>> profiles_;
   Answers<Lengths> lengths_;
-  AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_;
+  AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_kernels_;
+  AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_overheads_;
   AnswersOfProfiles<std::uint64_t> fingerprints_;
   // Who asks sees no difference.
   mutable Answers<ClusterSpec> clusters_;

@@ -29,7 +29,10 @@ class PointReader {
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
     if (const Value* profile = study.require("profile")) read_profile(*profile);
     if (const Value* kernels = study.find("kernels")) {
-      point_.profile = catalog_.profile_with(*kernels, point_.profile, diagnostics_);
+      point_.profile = catalog_.profile_with_kernels(*kernels, point_.profile, diagnostics_);
+    }
+    if (const Value* overheads = study.find("overheads")) {
+      point_.profile = catalog_.profile_with_overheads(*overheads, point_.profile, diagnostics_);
     }
     if (point_.profile != nullptr) point_.model.element_bytes = point_.profile->element_bytes;
     if (const Value* data = study.require("data")) read_data(*data);

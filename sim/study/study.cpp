@@ -231,8 +231,9 @@ class PointMaker {
     if (background != nullptr && background->items.empty()) remove_key(study, "background");
     background = study.find("background");
     const auto line = [](const Value* value) { return value == nullptr ? "" : line_of(*value); };
-    world_key_ = fmt::format("{} {} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
-                             line(study.find("kernels")), line_of(*study.find("mesh")), line(background));
+    world_key_ = fmt::format("{} {} {} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
+                             line(study.find("kernels")), line(study.find("overheads")), line_of(*study.find("mesh")),
+                             line(background));
     sort_keys(study);
     return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
   }

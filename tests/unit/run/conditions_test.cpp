@@ -1,4 +1,4 @@
-// Noise, faults, failures, uncertainty and loading in whole studies.
+// Noise, faults, failures, uncertainty, overheads and loading in whole studies.
 
 #include <cmath>
 
@@ -35,6 +35,33 @@ data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 64Ki, steps: 3}
 mesh: {tp: 1}
 plans: [static]
 )";
+
+TEST_CASE("what a framework spends beside all else is added to every step and micro-batch", "[overheads]") {
+  // Eight sequences of 8Ki are one micro-batch a rank.
+  const StudyFile file(changed(one_gpu, "{preset: github}", "{fixed: 8Ki}"));
+  const auto times_with = [&](const std::string& overheads) {
+    return times_of(runs_of(file.load({"overheads=" + overheads})).front());
+  };
+  const std::vector<Duration> without = times_with("{}");
+  const std::vector<Duration> in_steps = times_with("{per_step: 2 s}");
+  const std::vector<Duration> in_both = times_with("{per_step: 2 s, per_micro_batch: 10 ms}");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK((in_steps[i] - without[i]).seconds() == 2);
+    CHECK((in_both[i] - in_steps[i]).seconds() == 0.01);
+  }
+}
+
+TEST_CASE("points that differ in their overheads alone do not share a world", "[overheads]") {
+  const StudyFile file(one_gpu);
+  const Study study = file.load({"sweep.overheads=[{}, {per_step: 1 s}]"});
+  CHECK(study.points[0].world != study.points[1].world);
+}
+
+TEST_CASE("overheads that cannot be are refused with their places", "[overheads]") {
+  const StudyFile file(changed(one_gpu, "mesh:", "overheads: {per_step: -1 s, per_micro_batch: 3, per_day: 1}\nmesh:"));
+  CHECK(file.problems() == Problems{"6:23: 'per_step' must lie between 0 and 1e6 s", "6:46: \"3\" has no unit",
+                                    "6:49: 'overheads' has no key 'per_day'"});
+}
 
 TEST_CASE("a fault slows the kernels of its device by its factor, from its step on", "[faults]") {
   const StudyFile file(one_gpu);

@@ -17,7 +17,7 @@ TEST_CASE("the same kernels of the same profile are one profile: points that cho
   Diagnostics problems;
   const auto profile = catalog.profile(parsed("study", "a100-published"), problems);
   const auto with = [&](const char* kernels) {
-    return catalog.profile_with(parsed("study", kernels), profile, problems);
+    return catalog.profile_with_kernels(parsed("study", kernels), profile, problems);
   };
   CHECK(with("{attention: unfused}") == with("{attention: unfused}"));
   CHECK(with("{attention: unfused}") != with("{attention: flash}"));

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "sim/document/document.h"
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim {
+
+/// `overheads: {per_step: 2 s, per_micro_batch: 5 ms}` of a study, either of which may be left out: what its framework
+/// spends beside all that is modelled, in place of the profile's `overheads` of these names.
+/// Returns the profile with the figures taken over. What is wrong is reported.
+[[nodiscard]] std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
+                                                                  const Value& overheads, Diagnostics& diagnostics);
+
+}  // namespace hdpsim
