@@ -7,6 +7,8 @@ readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpug
                          libbenchmark-dev python3-jsonschema python3-yaml python3-dev pybind11-dev)
 # shellcheck disable=SC2034
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
+# shellcheck disable=SC2034
+readonly browser_packages=(chromium)  # for the test of the report page, which is skipped without
 readonly cmake_min=3.22  # presets of version 3
 readonly gcc_min=12
 
