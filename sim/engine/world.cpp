@@ -317,8 +317,9 @@ World::TensorParallelSeconds World::tensor_parallel_seconds(const LoweringOption
   const auto left = [&](DensePart part) {
     const std::vector<Gemm> gemms = dense_work(model, tokens, tp, {part}, direction, lowering.dense).gemms;
     const auto beside = [&](double seconds, const Gemm& product) {
-      const double alone = parts_->site->cost->gemm(product).time.seconds();
-      return std::max(seconds, alone + std::min(seconds, slowdown * alone) * (1 - 1 / slowdown)) - alone;
+      const Duration alone = parts_->site->cost->gemm(product).time;
+      const Duration lost = lost_beside(alone, Duration::seconds(seconds), slowdown);
+      return std::max(seconds - alone.seconds(), lost.seconds());
     };
     return beside(gather, gemms.at(gemms.size() - 2)) + beside(sum, gemms.back());
   };

@@ -86,6 +86,7 @@ const std::vector<Mechanism>& mechanisms() {
       {"faults", "faults=null"},
       {"failures", "failures=null"},
       {"loading", "loading=null"},
+      {"overheads", "overheads=null"},
       {"background", "background=null"},
       {"recompute", "mesh.recompute=none"},
       {"cold-connections", "mesh.connections=warm"},
