@@ -80,6 +80,7 @@ class WhatIfs {
     if (copies()) try_cluster("copies to and from the host twice as fast", [](auto& c) { c.pcie = c.pcie * 2; });
     if (has_slow_devices(cluster)) try_cluster("all devices of nominal speed", heal_devices);
     if (!cluster.degraded.empty()) try_cluster("all links of full rate", [](auto& c) { c.degraded.clear(); });
+    try_without_overheads();
     keep("nobody waits for others", told_.busy.mean, true);
     std::stable_sort(told_.changes.begin(), told_.changes.end(),
                      [](const WhatIf& a, const WhatIf& b) { return a.step_time < b.step_time; });
@@ -91,6 +92,15 @@ class WhatIfs {
     const FasterKernels faster(*world->machine().cost, attention, linear);
     world->machine().cost = &faster;
     keep(change, simulate_plan(point_, program_, *world).step_time);
+  }
+
+  void try_without_overheads() {
+    const std::unique_ptr<World> world = point_.make_world();
+    Machine& machine = world->machine();
+    if (machine.step_overhead + machine.micro_batch_overhead == Duration{}) return;
+    machine.step_overhead = Duration{};
+    machine.micro_batch_overhead = Duration{};
+    keep("no overheads of the framework", simulate_plan(point_, program_, *world).step_time);
   }
 
   void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {

@@ -46,6 +46,16 @@ TEST_CASE("a slow device and a degraded link are among what would help", "[expla
   CHECK(change_of(told, "all links of full rate") != nullptr);
 }
 
+TEST_CASE("what the framework spends beside all else would help too", "[explain]") {
+  const StudyFile file(test::good_study);
+  CHECK(change_of(explain(file.load().points[0], 0, 0), "no overheads of the framework") == nullptr);
+  const Study study = file.load({"overheads={per_step: 3 s}"});
+  const Explanation told = explain(study.points[0], 0, 0);
+  const WhatIf* change = change_of(told, "no overheads of the framework");
+  REQUIRE(change != nullptr);
+  CHECK((told.step_time - change->step_time).seconds() == 3);
+}
+
 TEST_CASE("explaining changes nothing: the step is that of the study", "[explain]") {
   const Study study = StudyFile(test::good_study).load();
   const StudyPoint& point = study.points[0];
