@@ -19,9 +19,9 @@ struct Session {
   std::function<int()> action;  ///< Returns the exit code.
 };
 
-inline constexpr char version[] = HDPSIM_VERSION;
+extern const char* const version;
 /// Of the sources that were built, as git describes it; empty without git.
-inline constexpr char commit[] = HDPSIM_COMMIT;
+extern const char* const commit;
 
 /// What shells expect of a program that a signal has ended, less the signal.
 inline constexpr int exit_by_signal = 128;
