@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "sim/document/reader.h"
 
@@ -17,7 +17,8 @@ std::optional<Overhead> stated(const Value* value, std::string_view key, Diagnos
   const std::optional<Duration> time = read<Duration>(*value, diagnostics);
   if (!time) return std::nullopt;
   if (*time < Duration{} || time->seconds() > longest_s) {
-    diagnostics.error(value->position, fmt::format("'{}' must lie between 0 and 1e6 s", key));
+    diagnostics.error(value->position, fmt::format("'{}' must lie between 0 and 1e6 s", key),
+                      fmt::format("write {}: 2 s", key));
     return std::nullopt;
   }
   return Overhead{*time, "stated by the study"};
