@@ -76,16 +76,21 @@ std::string attention_curve(const AttentionTiming& sample) {
 
 }  // namespace
 
+double quantile_of_rounds(const Subject& subject) {
+  return std::holds_alternative<MessageSubject>(subject) ? 0.5 : 0.25;
+}
+
 Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements) {
   Samples samples;
   samples.circumstances = circumstances;
   std::map<std::string, std::vector<double>> gaps;
   for (const Rounds& rounds : grouped(measurements)) {
-    std::visit(Add{samples, pooled(rounds.timings)}, *rounds.subject);
+    const double at = quantile_of_rounds(*rounds.subject);
+    std::visit(Add{samples, pooled(rounds.timings, at)}, *rounds.subject);
     if (rounds.timings.size() < 2) continue;
     std::vector<double> medians;
     for (const Timing& timing : rounds.timings) medians.push_back(timing.median_s);
-    gaps[std::string(family_of(*rounds.subject))].push_back(gap_of_two_lowest(std::move(medians)));
+    gaps[std::string(family_of(*rounds.subject))].push_back(gap_of_halves(medians, at));
   }
   for (auto& [family, values] : gaps) samples.noise.push_back(noise_floor(family, std::move(values)));
   return samples;

@@ -87,6 +87,7 @@ class CpuDevice final : public Device {
                                     info.instruction_set);
     const kernels::CpuAttentionTile tile = kernels::attention_tile();
     found.attention_tile_queries = tile.queries;
+    found.attention_pass_queries = tile.pass_queries;
     found.attention_tile_keys = tile.keys;
     found.gemm_tile_m = gemm_tile;
     found.gemm_tile_n = gemm_tile;
@@ -104,6 +105,7 @@ class CpuDevice final : public Device {
             .usual_flops = usual_share * circumstances.peak_flops,
             .usual_bandwidth = usual_share * circumstances.memory_bandwidth,
             .available = available_,
+            .shared = true,
             .emptying_s = emptying_seconds(),
             .cache_bytes = info.cache_bytes,
             .memory_bytes = circumstances.memory_bytes / memory_parts};

@@ -16,6 +16,7 @@ struct DeviceSpeed {
   double usual_bandwidth = 0;
   /// The part of the time that the device gives to this program: other programs of a shared machine take the rest.
   double available = 1;
+  bool shared = false;    ///< With other programs, which disturb a measurement for seconds at a time.
   double emptying_s = 0;  ///< Of emptying the caches once.
   std::int64_t cache_bytes = 0;
   std::int64_t memory_bytes = 0;  ///< That one measurement may use.

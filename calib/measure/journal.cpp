@@ -32,6 +32,7 @@ void each_field(Json_& json, Circumstances_& c, const Field& field) {
   field(json, "element_bytes", c.element_bytes);
   field(json, "attention_tile_queries", c.attention_tile_queries);
   field(json, "attention_tile_keys", c.attention_tile_keys);
+  field(json, "attention_pass_queries", c.attention_pass_queries);
   field(json, "gemm_tile_m", c.gemm_tile_m);
   field(json, "gemm_tile_n", c.gemm_tile_n);
   field(json, "driver", c.driver);

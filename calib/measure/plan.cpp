@@ -27,7 +27,13 @@ constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
 // agree about is measured again.
 constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
-constexpr double message_sampling_share = 0.5;
+
+// On a shared device what is measured at one time was disturbed by one thing: many short rounds, spread over the whole
+// calibration, tell more than a few long ones.
+constexpr double shared_sampling_share = 0.25;
+constexpr int shared_rounds = 4;
+constexpr int shared_least_rounds = 10;
+constexpr int shared_most_rounds = 30;
 
 constexpr double launch_s = 5e-6;
 constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory
@@ -84,10 +90,11 @@ class Planner {
   };
 
   [[nodiscard]] double expected_s(const Subject& subject) const {
-    const double run =
-        std::visit(RunEstimate{speed_}, subject) + (starts_cold(device_, subject) ? speed_.emptying_s : 0);
-    const double warm_up = std::min(3 * run, run + 0.1);
-    const double sampling = std::max(wishes_.sampling_s, 3 * run);  // noise may ask for all that it is allowed
+    const bool cold = starts_cold(device_, subject);
+    const double run = std::visit(RunEstimate{speed_}, subject) + (cold ? speed_.emptying_s : 0);
+    const double warm_up = cold ? run : std::min(3 * run, run + 0.1);
+    // Noise may ask for all that it is allowed.
+    const double sampling = std::max(wishes_.sampling_s, static_cast<double>(wishes_.long_runs) * run);
     return (warm_up + sampling) / speed_.available +
            static_cast<double>(memory_of(subject, element_)) / (preparing_share * speed_.usual_bandwidth);
   }
@@ -134,7 +141,15 @@ Wishes wishes_within(double seconds, Wishes wishes) {
 }
 
 Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes) {
-  wishes.sampling_s = std::max(least_sampling_s, wishes.sampling_s * speed.available);
+  wishes.sampling_s *= speed.available;
+  if (speed.shared) {
+    wishes.sampling_s *= shared_sampling_share;
+    wishes.long_runs = 1;
+    wishes.rounds = shared_rounds;
+    wishes.least_rounds = shared_least_rounds;
+    wishes.most_rounds = shared_most_rounds;
+  }
+  wishes.sampling_s = std::max(least_sampling_s, wishes.sampling_s);
   return wishes;
 }
 
@@ -160,11 +175,7 @@ std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed,
 }
 
 std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes) {
-  return stop_at_noise(wishes.noise, {.most_s = wishes.sampling_s});
-}
-
-std::unique_ptr<StoppingRule> message_stopping_rule(const Wishes& wishes) {
-  return stop_at_noise(wishes.noise, {.most_s = message_sampling_share * wishes.sampling_s});
+  return stop_at_noise(wishes.noise, {.least_long_runs = wishes.long_runs, .most_s = wishes.sampling_s});
 }
 
 }  // namespace hdpsim::calib

@@ -16,9 +16,11 @@ struct Wishes {
   double budget_s = 180;                  ///< Expected of the rounds of everything.
   double time_limit_s = 450;              ///< What is not measured by then is left out.
   double sampling_s = 0.1;                ///< At most this for the samples of one subject in one round.
+  int long_runs = 3;                      ///< At least, though they take longer than that.
   double noise = 0.005;                   ///< Sampling stops earlier where the median is known this well.
   int rounds = 2;                         ///< Of everything, each in another order.
-  int most_rounds = 12;                   ///< Of what two rounds do not agree about, while there is time.
+  int least_rounds = 2;                   ///< Of what they agree about, too, while there is time.
+  int most_rounds = 12;                   ///< Of what they do not agree about, while there is time.
   bool messages = true;                   ///< False where they come from a file of nccl-tests.
   std::optional<Transformer> model = {};  ///< Its matrix products come first.
   std::uint64_t seed = 1;                 ///< Of document lengths, tensors and the order.
@@ -43,14 +45,11 @@ struct Planned {
 /// level before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range.
 [[nodiscard]] std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes);
 
-/// The same wishes where other programs share the device: samples take less of the device's time, so that as many
-/// subjects can be measured.
+/// The same wishes where other programs share the device: many short rounds, spread over the whole calibration, and
+/// samples take less of the device's time, so that as many subjects can be measured.
 [[nodiscard]] Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes);
 
-/// The rule for the kernels and copies of a plan.
+/// The rule for the measurements of a plan.
 [[nodiscard]] std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes);
-/// The rule for its messages: they differ from round to round more than from run to run, so that many short rounds tell
-/// more than a few long ones.
-[[nodiscard]] std::unique_ptr<StoppingRule> message_stopping_rule(const Wishes& wishes);
 
 }  // namespace hdpsim::calib

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "calib/measure/collect.h"
 #include "calib/measure/repeat.h"
 #include "calib/measure/summary.h"
 #include "calib/measure/workload.h"
@@ -47,10 +47,6 @@ std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& pl
 // How long what is postponed waits when there is nothing else to do.
 constexpr std::chrono::milliseconds pause{100};
 constexpr int most_pauses = 300;
-
-// Whether a message finds its data in the cache depends on who else uses that. Two rounds may agree on the slower of
-// two speeds, a few more seldom do.
-constexpr std::size_t least_message_rounds = 8;
 
 // What is left of the time limit then is for the doubtful.
 constexpr double settled_share = 0.9;
@@ -102,8 +98,15 @@ class Session {
   [[nodiscard]] bool out_of_time() const { return deadline_s_ > 0 && elapsed_s() >= deadline_s_; }
 
   void tell(const Planned& planned) const {
-    const double speed = expected_done_s_ > 0 ? elapsed_s() / expected_done_s_ : 1;
-    options_.report({.done = done_, .total = total_, .left_s = speed * expected_left_s_, .subject = &planned.subject});
+    const double elapsed = elapsed_s();
+    const double speed = expected_done_s_ > 0 ? elapsed / expected_done_s_ : 1;
+    Progress progress{.done = done_, .total = total_, .left_s = speed * expected_left_s_, .subject = &planned.subject};
+    // There are as many rounds as there is time for.
+    if (options_.least_rounds > options_.rounds && options_.time_limit_s > 0 && measured_ > 0) {
+      progress.left_s = std::max(0.0, options_.time_limit_s - elapsed);
+      progress.total = done_ + static_cast<std::size_t>(static_cast<double>(measured_) / elapsed * progress.left_s);
+    }
+    options_.report(progress);
   }
 
   /// False if time ran out or somebody said stop before all were measured.
@@ -142,10 +145,8 @@ class Session {
   }
 
   bool repeat_unsettled(int round) {
-    std::vector<std::size_t> indices = unsettled();
-    if (round == options_.rounds && round > 1) add_first_level(indices);
     std::vector<std::pair<std::size_t, int>> again;
-    for (const std::size_t index : shuffled(std::move(indices), options_.seed, no_level, round)) {
+    for (const std::size_t index : shuffled(unsettled(), options_.seed, no_level, round)) {
       if (!medians_[index].contains(round)) again.emplace_back(index, round);
     }
     return measure_all(again);
@@ -162,16 +163,6 @@ class Session {
     return !again.empty() && measure_all(again);
   }
 
-  // The rounds of the first level are over within a minute, and if it was a slow one they agree about that.
-  void add_first_level(std::vector<std::size_t>& indices) const {
-    int first = std::numeric_limits<int>::max();
-    for (const Planned& planned : plan_) first = std::min(first, planned.level);
-    for (std::size_t index = 0; index < plan_.size(); ++index) {
-      if (plan_[index].level != first || medians_[index].empty()) continue;
-      if (std::find(indices.begin(), indices.end(), index) == indices.end()) indices.push_back(index);
-    }
-  }
-
   [[nodiscard]] std::vector<std::size_t> unsettled() const {
     std::vector<std::size_t> found;
     for (std::size_t index = 0; index < plan_.size(); ++index) {
@@ -183,13 +174,8 @@ class Session {
   }
 
   [[nodiscard]] bool settled(const Subject& subject, const std::vector<double>& medians) const {
-    const bool enough = !std::holds_alternative<MessageSubject>(subject) || medians.size() >= least_message_rounds;
-    return enough && gap_of_two_lowest(medians) <= options_.agreement;
-  }
-
-  [[nodiscard]] const StoppingRule& rule_of(const Subject& subject) const {
-    const bool is_message = std::holds_alternative<MessageSubject>(subject);
-    return is_message && options_.message_rule != nullptr ? *options_.message_rule : *options_.rule;
+    return std::ssize(medians) >= options_.least_rounds &&
+           gap_of_halves(medians, quantile_of_rounds(subject)) <= options_.agreement;
   }
 
   enum class Outcome { done, postponed, stopped };
@@ -198,10 +184,11 @@ class Session {
     const Planned& planned = plan_[index];
     tell(planned);
     if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
-    const Repeatable work = prepare(device_, options_.speed, planned.subject, options_.seed);
+    const Repeatable work =
+        prepare(device_, options_.speed, planned.subject, options_.seed + static_cast<std::uint64_t>(round));
     const Repetition repetition = [&] {
       const std::unique_ptr<Neighbours> neighbours = device_.neighbours_at_work(planned.subject);
-      return repeat(work, rule_of(planned.subject), options_.stop);
+      return repeat(work, *options_.rule, options_.stop);
     }();
     result_.throttled += repetition.throttled;
     result_.impossible += repetition.impossible;
@@ -215,6 +202,7 @@ class Session {
       return Outcome::stopped;
     }
     ++done_;
+    ++measured_;
     expected_left_s_ -= planned.expected_s;
     expected_done_s_ += planned.expected_s;
     return Outcome::done;
@@ -230,6 +218,7 @@ class Session {
   double deadline_s_ = options_.time_limit_s;
   std::size_t done_ = 0;
   std::size_t total_ = 0;
+  std::size_t measured_ = 0;  ///< Of done_, by this session.
   double expected_left_s_ = 0;
   double expected_done_s_ = 0;
   SessionResult result_;

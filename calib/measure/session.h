@@ -13,7 +13,7 @@
 namespace hdpsim::calib {
 
 /// How far a session is. Counts are of measurements: subjects times rounds. Subjects about which the rounds do not
-/// agree add to the total.
+/// agree add to the total; where there are as many rounds as there is time for, it is what there will be at this speed.
 struct Progress {
   std::size_t done = 0;
   std::size_t total = 0;
@@ -24,10 +24,10 @@ struct Progress {
 struct SessionOptions {
   DeviceSpeed speed{};
   const StoppingRule* rule = nullptr;
-  const StoppingRule* message_rule = nullptr;  ///< Of messages; null: the same.
-  int rounds = 2;                              ///< Of everything.
-  int most_rounds = 2;                         ///< Of what the rounds do not agree about, while there is time.
-  double agreement = 0.01;                     ///< Two rounds agree if their medians differ by less than this share.
+  int rounds = 2;           ///< Of everything.
+  int least_rounds = 2;     ///< Of what they agree about, too, while there is time.
+  int most_rounds = 2;      ///< Of what they do not agree about, while there is time.
+  double agreement = 0.01;  ///< Rounds agree if their halves differ by no more than this share (gap_of_halves).
   std::uint64_t seed = 1;
   double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
   /// Asked when all else is measured, until it names nothing or time is up: what of the plan to measure once more.
@@ -47,10 +47,9 @@ struct SessionResult {
 };
 
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
-/// once. What matters most comes first, in all rounds, each in an order of its own (drawn from the seed). What is left
-/// of the time goes to the subjects whose two lowest medians differ: something disturbed one of those rounds, or both;
-/// and once more to what was measured first, whose rounds lie so close to each other that one thing may disturb all.
-/// The last tenth of the time limit is for what is doubtful.
+/// once. What matters most comes first, in `rounds` rounds, each in an order of its own (drawn from the seed). What is
+/// left of the time goes to further rounds of what has too few of them or is not agreed about: something disturbed some
+/// of those. The last tenth of the time limit is for what is doubtful.
 /// What the device is not ready for waits until it is as found again, behind everything else, and for at most half a
 /// minute behind nothing.
 /// Errors of the device pass through; the journal keeps what there is.

@@ -1,6 +1,7 @@
 #include "calib/measure/summary.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -51,23 +52,28 @@ double noise_of_median(std::span<const double> seconds) {
   return 1.2533 * deviation / std::sqrt(static_cast<double>(sorted.size())) / percentile(sorted, 0.5);
 }
 
-Timing pooled(std::span<const Timing> rounds) {
+Timing pooled(std::span<const Timing> rounds, double at) {
   HDPSIM_CHECK(!rounds.empty(), "no rounds");
   Timing all = rounds.front();
+  std::vector<double> medians = {all.median_s};
   for (const Timing& round : rounds.subspan(1)) {
-    all.median_s = std::min(all.median_s, round.median_s);
+    medians.push_back(round.median_s);
     all.p10_s = std::min(all.p10_s, round.p10_s);
     all.p90_s = std::max(all.p90_s, round.p90_s);
     all.cv = std::max(all.cv, round.cv);
     all.runs += round.runs;
   }
+  all.median_s = percentile(sorted_copy(medians), at);
   return all;
 }
 
-double gap_of_two_lowest(std::vector<double> medians) {
-  HDPSIM_CHECK(medians.size() >= 2, "a gap between {} medians", medians.size());
-  std::partial_sort(medians.begin(), medians.begin() + 2, medians.end());
-  return (medians[1] - medians[0]) / ((medians[0] + medians[1]) / 2);
+double gap_of_halves(std::span<const double> medians, double at) {
+  HDPSIM_CHECK(medians.size() >= 2, "a gap between halves of {} medians", medians.size());
+  std::array<std::vector<double>, 2> halves;
+  for (std::size_t round = 0; round < medians.size(); ++round) halves[round % 2].push_back(medians[round]);
+  const double a = percentile(sorted_copy(halves[0]), at);
+  const double b = percentile(sorted_copy(halves[1]), at);
+  return std::abs(a - b) / ((a + b) / 2);
 }
 
 }  // namespace hdpsim::calib

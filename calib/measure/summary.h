@@ -18,11 +18,12 @@ namespace hdpsim::calib {
 /// Infinite below three samples.
 [[nodiscard]] double noise_of_median(std::span<const double> seconds);
 
-/// Several rounds of one thing as one: the lowest of the medians, because what slows a whole round is somebody else's
-/// work or heat, never this one's; the extremes of p10 and p90, the largest cv, all runs.
-[[nodiscard]] Timing pooled(std::span<const Timing> rounds);
+/// Several rounds of one thing as one: of the medians the one that a share `at` of them does not pass; the extremes of
+/// p10 and p90, the largest cv, all runs.
+[[nodiscard]] Timing pooled(std::span<const Timing> rounds, double at);
 
-/// How far the lowest two of several medians lie apart, as a share of their mean. At least two.
-[[nodiscard]] double gap_of_two_lowest(std::vector<double> medians);
+/// How far apart two halves of the rounds (every second one) put what pooled() makes of their medians, as a share of the
+/// mean. At least two rounds, in the order in which they were measured.
+[[nodiscard]] double gap_of_halves(std::span<const double> medians, double at);
 
 }  // namespace hdpsim::calib

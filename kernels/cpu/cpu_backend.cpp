@@ -188,7 +188,7 @@ std::vector<double> CpuBackend::time(int runs, bool cold, const std::function<vo
 
 CpuAttentionTile attention_tile(InstructionSet set) {
   const cpu::KernelTable& kernels = cpu::kernels_of(set);
-  return {kernels.strip, kernels.panel};
+  return {kernels.strip, kernels.panel, kernels.pass_queries};
 }
 
 std::unique_ptr<Backend> make_cpu_backend(InstructionSet set) {

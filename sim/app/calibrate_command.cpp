@@ -126,13 +126,12 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
   const calib::Wishes wishes = calib::wishes_on(speed, wished);
   const std::vector<calib::Planned> plan = calib::plan_measurements(device, speed, wishes);
   const std::unique_ptr<calib::StoppingRule> rule = calib::stopping_rule(wishes);
-  const std::unique_ptr<calib::StoppingRule> message_rule = calib::message_stopping_rule(wishes);
   ProgressDisplay display;
   return calib::run_session(device, plan, journal,
                             {.speed = speed,
                              .rule = rule.get(),
-                             .message_rule = message_rule.get(),
                              .rounds = wishes.rounds,
+                             .least_rounds = wishes.least_rounds,
                              .most_rounds = wishes.most_rounds,
                              .seed = wishes.seed,
                              .time_limit_s = wishes.time_limit_s,

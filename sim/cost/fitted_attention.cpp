@@ -15,6 +15,14 @@ std::int64_t tiles_in(std::int64_t length, std::int64_t tile) {
   return (length + tile - 1) / tile;
 }
 
+/// Keys that pass `length` queries see, summed over such passes.
+std::int64_t key_passes(const AttentionBlock& block, std::int64_t length) {
+  const std::int64_t whole = block.queries / length;
+  const std::int64_t rest = block.queries % length;
+  if (block.mask == Mask::full) return block.keys * (whole + (rest > 0 ? 1 : 0));
+  return length * whole * (whole + 1) / 2 + (rest > 0 ? block.keys : 0);
+}
+
 }  // namespace
 
 FittedAttention::FittedAttention(const AttentionFit& fit, std::int64_t multiprocessors)
@@ -54,6 +62,9 @@ FittedAttention::BlockCost FittedAttention::cost(const AttentionBlock& block, st
   const std::int64_t rows = (block.queries * heads + block.keys * kv_heads) * block.count;
   cost.other_seconds =
       fit_.row_s * static_cast<double>(rows) + fit_.tile_row_s * cost.tile_rows + fit_.document_s * copies;
+  if (fit_.key_pass_s > 0) {
+    cost.other_seconds += fit_.key_pass_s * static_cast<double>(key_passes(block, fit_.pass_queries)) * copies;
+  }
   cost.outside =
       std::min(block.queries, block.keys) < fit_.shortest || std::max(block.queries, block.keys) > fit_.longest;
   return cost;

@@ -43,6 +43,7 @@ struct PairCost {
 ///   t = launch + pair x max(sum of areas x heads, longest row of tiles x multiprocessors)
 ///     + row x sum of (queries x heads + keys x kv heads) + tile_row x rows of tiles x heads
 ///     + document x documents x heads + wave x waves
+///     + key_pass x sum over passes of pass_queries queries, backward, of the keys that these see x heads
 ///
 /// Seconds each; a term that its form does not have is zero. `pair` may depend on the length of a block: then it is
 /// linear in log(length) between the knots and constant beyond.
@@ -59,7 +60,9 @@ struct AttentionFit {
   double tile_row_s = 0;
   double document_s = 0;
   double wave_s = 0;
-  std::int64_t shortest = 0;  ///< Sides of the blocks that were measured.
+  double key_pass_s = 0;          ///< Gradients of a key are loaded and stored once a pass.
+  std::int64_t pass_queries = 0;  ///< 0: there are no passes.
+  std::int64_t shortest = 0;      ///< Sides of the blocks that were measured.
   std::int64_t longest = 0;
   FitQuality quality;                ///< Launches of equal blocks.
   std::optional<FitQuality> packed;  ///< Launches of documents of unlike lengths.

@@ -117,6 +117,8 @@ class Grid {
       add(1, {{length / 2, length, Mask::full, 1}});
       add(2, {{length, 2048, Mask::full, 1}});
       add(2, {{2048, length, Mask::full, 1}});
+      add(2, {{length, 8 * length, Mask::full, 1}});
+      add(2, {{8 * length, length, Mask::full, 1}});
       add(3, {{length, length / 2, Mask::full, 4}});
     }
   }

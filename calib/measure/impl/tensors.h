@@ -9,7 +9,7 @@
 
 namespace hdpsim::calib {
 
-/// Device memory of one workload with random content, freed with it.
+/// Device memory of one workload with random content at random places, freed with it.
 class Tensors {
  public:
   Tensors(kernels::Backend& backend, std::uint64_t seed) : backend_(backend), seed_(seed) {}

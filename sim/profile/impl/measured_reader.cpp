@@ -173,6 +173,10 @@ AttentionFit MeasuredReader::attention_fit(const Value& value) {
   fit.tile_row_s = number(map, "tile_row_s");
   fit.document_s = number(map, "document_s");
   fit.wave_s = number(map, "wave_s");
+  if (map.value().find("key_pass_s") != nullptr) {
+    fit.key_pass_s = number(map, "key_pass_s");
+    fit.pass_queries = count(map, "pass_queries");
+  }
   if (const Value* lengths = map.require("lengths")) {
     MapReader range(*lengths, "a range of lengths", diagnostics_);
     fit.shortest = count(range, "least");

@@ -77,8 +77,9 @@ Value to_value(const AttentionFit& f) {
       .number("row_s", f.row_s)
       .number("tile_row_s", f.tile_row_s)
       .number("document_s", f.document_s)
-      .number("wave_s", f.wave_s)
-      .add("lengths", MapWriter().number("least", f.shortest).number("most", f.longest).one_line())
+      .number("wave_s", f.wave_s);
+  if (f.key_pass_s > 0) map.number("key_pass_s", f.key_pass_s).number("pass_queries", f.pass_queries);
+  map.add("lengths", MapWriter().number("least", f.shortest).number("most", f.longest).one_line())
       .add("quality", to_value(f.quality));
   if (f.packed) map.add("packed_quality", to_value(*f.packed));
   return map.done();

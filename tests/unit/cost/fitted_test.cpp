@@ -45,6 +45,23 @@ TEST_CASE("a fitted launch is the sum of its terms over tile-rounded blocks", "[
   CHECK(estimate.evidence == Evidence::interpolated);
 }
 
+TEST_CASE("keys cost something in each pass of queries that see them", "[cost]") {
+  const auto extra = [](const AttentionBlock& block) {
+    DeviceProfile profile = fitted_device();
+    profile.fits.attention[0].causal = block.mask == Mask::causal;
+    const double without = make_cost_model(profile)->attention(forward({block})).time.seconds();
+    profile.fits.attention[0].key_pass_s = 5e-9;
+    profile.fits.attention[0].pass_queries = 96;
+    return make_cost_model(profile)->attention(forward({block})).time.seconds() - without;
+  };
+  // 1,000 queries are 11 passes, 192 two; 16 heads.
+  CHECK(extra({1000, 300, Mask::full, 2}) == Approx(5e-9 * 16 * 2 * 11 * 300.0));
+  CHECK(extra({192, 300, Mask::full, 1}) == Approx(5e-9 * 16 * 2 * 300.0));
+  // Causal: the first 96 queries see 96 keys, the next ones 192, the last ones all.
+  CHECK(extra({192, 192, Mask::causal, 1}) == Approx(5e-9 * 16 * (96.0 + 192)));
+  CHECK(extra({200, 200, Mask::causal, 1}) == Approx(5e-9 * 16 * (96.0 + 192 + 200)));
+}
+
 TEST_CASE("a fitted launch that leaves processors idle takes as long as its longest row of tiles", "[cost]") {
   const auto cost = make_cost_model(fitted_device());
   // One head has 8 rows of 128 x 1,024 pairs for 100 processors.

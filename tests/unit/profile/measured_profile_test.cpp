@@ -69,6 +69,8 @@ fits:
       tile_row_s: 0
       document_s: 1e-9
       wave_s: 0
+      key_pass_s: 2e-10
+      pass_queries: 96
       lengths: {least: 17, most: 4096}
       quality: )" + quality + R"(
       packed_quality: )" + quality +

@@ -174,6 +174,19 @@ TEST_CASE("a device that others share is measured as widely, with fewer samples 
   CHECK(expected <= wishes.budget_s);
 }
 
+TEST_CASE("a device that others share is measured in many short rounds", "[calibration_plan]") {
+  SyntheticDevice device;
+  DeviceSpeed speed = device.speed(device.circumstances());
+  const Wishes alone = wishes_on(speed, full_wishes());
+  CHECK(alone.rounds == full_wishes().rounds);
+  speed.shared = true;
+  const Wishes shared = wishes_on(speed, full_wishes());
+  CHECK(shared.rounds > alone.rounds);
+  CHECK(shared.least_rounds > shared.rounds);
+  CHECK(shared.most_rounds > shared.least_rounds);
+  CHECK(shared.sampling_s < alone.sampling_s);
+}
+
 TEST_CASE("messages are left to a file where the wishes say so", "[calibration_plan]") {
   SyntheticDevice device;
   CHECK(families_of(plan_on(device, {.messages = false})).count("messages") == 0);

@@ -60,15 +60,30 @@ TEST_CASE("nothing is known of the noise of two samples", "[summary]") {
   CHECK(noise_of_median(std::vector<double>{1, 1}) == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("rounds are pooled: the lowest median, the outer percentiles, all runs", "[summary]") {
+TEST_CASE("rounds are pooled: a quantile of their medians, the outer percentiles, all runs", "[summary]") {
   const std::vector<Timing> rounds = {{2, 1, 3, 0.1, 10}, {4, 3.5, 5, 0.2, 30}};
-  CHECK(pooled(rounds) == Timing{2, 1, 5, 0.2, 40});
+  CHECK(pooled(rounds, 0) == Timing{2, 1, 5, 0.2, 40});
+  CHECK(pooled(rounds, 0.25).median_s == 2.5);
+  CHECK(pooled(rounds, 0.5).median_s == 3);
 }
 
-TEST_CASE("rounds are as far apart as the two that were disturbed least", "[summary]") {
-  CHECK(gap_of_two_lowest({2, 4}) == Approx(2.0 / 3));
-  CHECK(gap_of_two_lowest({9, 4, 7, 2}) == Approx(2.0 / 3));
-  CHECK(gap_of_two_lowest({3, 5, 3}) == 0);
+TEST_CASE("rounds are as far apart as every second one is from those between", "[summary]") {
+  const std::vector<double> two = {2, 4};
+  CHECK(gap_of_halves(two, 0.25) == Approx(2.0 / 3));
+  // 1 and 3 against 2 and 10.
+  const std::vector<double> four = {1, 2, 3, 10};
+  CHECK(gap_of_halves(four, 0) == Approx(1 / 1.5));
+  CHECK(gap_of_halves(four, 0.5) == Approx(4 / 4.0));
+  const std::vector<double> same = {3, 3, 5, 5};
+  CHECK(gap_of_halves(same, 0.5) == 0);
+}
+
+TEST_CASE("one lucky round and one disturbed one of eight do not move the lower quartile far", "[summary]") {
+  std::vector<Timing> rounds;
+  for (const double median : {1.00, 0.80, 1.01, 1.02, 2.00, 1.01, 1.00, 1.02}) {
+    rounds.push_back({median, median, median, 0, 1});
+  }
+  CHECK(pooled(rounds, 0.25).median_s == Approx(1).epsilon(0.005));
 }
 
 }  // namespace
