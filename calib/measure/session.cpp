@@ -89,7 +89,7 @@ class Session {
         if (!repeat_doubtful(options_.most_rounds + round)) break;
       }
     }
-    result_.unsettled = unsettled().size();
+    result_.unsettled = disagreed();
     return std::move(result_);
   }
 
@@ -166,16 +166,26 @@ class Session {
   [[nodiscard]] std::vector<std::size_t> unsettled() const {
     std::vector<std::size_t> found;
     for (std::size_t index = 0; index < plan_.size(); ++index) {
-      std::vector<double> medians;
-      for (const auto& [round, median] : medians_[index]) medians.push_back(median);
-      if (medians.size() >= 2 && !settled(plan_[index].subject, medians)) found.push_back(index);
+      const std::size_t rounds = medians_[index].size();
+      const bool enough = static_cast<int>(rounds) >= options_.least_rounds;
+      if (rounds >= 2 && !(enough && agreed(index))) found.push_back(index);
     }
     return found;
   }
 
-  [[nodiscard]] bool settled(const Subject& subject, const std::vector<double>& medians) const {
-    return std::ssize(medians) >= options_.least_rounds &&
-           gap_of_halves(medians, quantile_of_rounds(subject)) <= options_.agreement;
+  /// Of at least two rounds.
+  [[nodiscard]] bool agreed(std::size_t index) const {
+    std::vector<double> medians;
+    for (const auto& [round, median] : medians_[index]) medians.push_back(median);
+    return gap_of_halves(medians, quantile_of_rounds(plan_[index].subject)) <= options_.agreement;
+  }
+
+  [[nodiscard]] std::size_t disagreed() const {
+    std::size_t count = 0;
+    for (std::size_t index = 0; index < plan_.size(); ++index) {
+      if (medians_[index].size() >= 2 && !agreed(index)) ++count;
+    }
+    return count;
   }
 
   enum class Outcome { done, postponed, stopped };

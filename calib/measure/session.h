@@ -39,7 +39,7 @@ struct SessionOptions {
 struct SessionResult {
   bool stopped = false;               ///< By options.stop. What was measured is in the journal.
   std::size_t left_out = 0;           ///< Measurements, of the rounds of everything, for which there was no time.
-  std::size_t unsettled = 0;          ///< Subjects of which too few rounds agree.
+  std::size_t unsettled = 0;          ///< Subjects about which the rounds do not agree.
   std::size_t postponed = 0;          ///< Measurements that had to wait because the device was not as found.
   std::vector<std::string> refusals;  ///< What was measured and could not be believed, with the reason.
   std::int64_t throttled = 0;         ///< Runs thrown away.

@@ -154,7 +154,7 @@ void tell(const calib::SessionResult& result) {
   }
   if (result.left_out > 0) note(fmt::format("there was no time for {} measurements", result.left_out));
   if (result.unsettled > 0) {
-    note(fmt::format("of {} subjects too few rounds agree: the machine is busy", result.unsettled));
+    note(fmt::format("the rounds of {} subjects do not agree: the machine is busy", result.unsettled));
   }
 }
 

@@ -26,10 +26,11 @@ std::vector<std::string> unknown_set_up(const PointSpec& point) {
 
 std::vector<std::string> not_modelled(const PointSpec& point) {
   std::vector<std::string> unknown = unknown_set_up(point);
-  if (point.mesh.hdp == 1) return unknown;
   const auto& connections = point.profile->connections;
-  if (!connections || !connections->memory_per_peer) unknown.emplace_back("memory_per_peer");
-  if (!kernel_slowdown(*point.profile)) unknown.emplace_back("compute_beside_communication");
+  const bool has_peers = point.mesh.hdp > 1;
+  if (has_peers && (!connections || !connections->memory_per_peer)) unknown.emplace_back("memory_per_peer");
+  const bool overlaps = has_peers || point.overlap_tp || point.overlap_tp_gradients;
+  if (overlaps && !kernel_slowdown(*point.profile)) unknown.emplace_back("compute_beside_communication");
   return unknown;
 }
 

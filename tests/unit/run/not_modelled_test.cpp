@@ -56,6 +56,16 @@ TEST_CASE("a single rank talks to nobody and leaves nothing out", "[connections]
   CHECK(not_modelled(study.points[0].spec).empty());
 }
 
+TEST_CASE("a single rank may compute beside its own collectives of tensor parallelism", "[connections]") {
+  const std::vector<std::string> one_rank = {"cluster.gpus=8",  "mesh.tp=8",       "plans=[hdp-balance]",
+                                             "compare_to=null", "data.context=4Ki", "sweep=null"};
+  for (const std::string_view overlap : {"mesh.tp_comm_overlap=true", "mesh.tp_gradient_overlap=true"}) {
+    std::vector<std::string> overrides = one_rank;
+    overrides.emplace_back(overlap);
+    CHECK(not_modelled(tiny(overrides).points[0].spec) == Keys{"compute_beside_communication"});
+  }
+}
+
 TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
   CHECK(not_modelled(tiny({"mesh.zero=3"}).points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
   const auto sharded = runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
