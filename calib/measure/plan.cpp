@@ -32,8 +32,8 @@ constexpr double least_sampling_s = 0.005;
 // calibration, tell more than a few long ones.
 constexpr double shared_sampling_share = 0.25;
 constexpr int shared_rounds = 4;
-constexpr int shared_least_rounds = 16;
-constexpr int shared_most_rounds = 24;
+constexpr int shared_least_rounds = 10;
+constexpr int shared_most_rounds = 30;
 
 constexpr double launch_s = 5e-6;
 constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory

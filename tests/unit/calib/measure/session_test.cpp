@@ -194,6 +194,30 @@ TEST_CASE("what the rounds agree about gets the least rounds, too, because all m
   CHECK(calibration.journal.measurements().size() == 2 * 8);
 }
 
+TEST_CASE("where there are as many rounds as there is time for, what is left is the time", "[session]") {
+  Calibration calibration;
+  const std::vector<Planned> plan = {{Gemm{64, 64, 64}, 1}, {Gemm{128, 64, 64}, 1}};
+  const std::unique_ptr<StoppingRule> rule = stopping_rule(calibration.wishes);
+  constexpr double limit_s = 1000;
+  double left_s = limit_s + 1;
+  int told = 0;
+  (void)run_session(calibration.device, plan, calibration.journal,
+                    {.speed = calibration.device.speed(calibration.device.circumstances()),
+                     .rule = rule.get(),
+                     .rounds = 2,
+                     .least_rounds = 6,
+                     .most_rounds = 6,
+                     .time_limit_s = limit_s,
+                     .report = [&](const Progress& progress) {
+                       if (++told == 1) return;  // of nothing measured nothing is known
+                       CHECK(progress.left_s <= limit_s);
+                       CHECK(progress.left_s <= left_s);
+                       CHECK(progress.total > progress.done);
+                       left_s = progress.left_s;
+                     }});
+  CHECK(told == 2 * 6);
+}
+
 TEST_CASE("what is above the physical peak is reported and not recorded", "[session]") {
   // The device claims half of the speed that it really has.
   Calibration calibration;
