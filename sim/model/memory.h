@@ -61,7 +61,7 @@ struct MemoryRules {
 
 /// The CUDA context and one communicator each of the tensor-parallel group, the pipeline and the pool, where they have
 /// more than one rank: 426 MiB (PyTorch 2.10, CUDA 13: unslothai/unsloth-zoo pull request 1053) and 688 MiB each (A100,
-/// NVLink: NVIDIA/nccl issue 964). Communicators that do all-to-all take several times as much (nccl issue 1685).
+/// NVLink: NVIDIA/nccl#964). Communicators that do all-to-all take several times as much (nccl#1685).
 [[nodiscard]] Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool);
 
 /// What one device has of a model: its part of `layers` layers, and of the embedding and the head if its pipeline stage

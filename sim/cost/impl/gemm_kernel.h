@@ -30,7 +30,7 @@ struct GemmTile {
 ///
 /// No product is faster than what it reads and writes at `memory`, the bandwidth that kernels reach: so a batch of
 /// products over a short inner side, as those of unfused attention. PyTorch's bmm of 512 x (1024 x 128 x 1024) in bf16
-/// takes 1.04 ms on an A100 (pytorch issue 83272), its 1.34 GB at 1.3 TB/s.
+/// takes 1.04 ms on an A100 (pytorch#83272), its 1.34 GB at 1.3 TB/s.
 class GemmKernel {
  public:
   GemmKernel(const GemmTable& table, const Datasheet& datasheet, Bandwidth memory);
