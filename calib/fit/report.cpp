@@ -103,9 +103,6 @@ std::string attention_coefficients(const AttentionFit& fit) {
     if (fit.pairs.size() > 1) text += fmt::format(" at {}:", binary_text(static_cast<double>(pair.length)));
     text += fmt::format(" {}", pair.seconds > 0 ? rate_text(pair_flops(fit) / pair.seconds) : "0");
   }
-  if (fit.key_pass_s > 0) {
-    text += fmt::format(", a key in a pass of {} queries {}", fit.pass_queries, seconds_text(fit.key_pass_s));
-  }
   text += '\n';
   return text;
 }

@@ -83,8 +83,9 @@ struct Circumstances {
   std::int64_t element_bytes = 2;  ///< Of what the kernels take and make: bf16 2, fp32 4.
   std::int64_t attention_tile_queries = 128;
   std::int64_t attention_tile_keys = 128;
-  /// Queries of a pass of the backward kernel over the gradients of the keys; 0 if it keeps them until all are done.
-  std::int64_t attention_pass_queries = 0;
+  /// Of the products that sum gradients of keys and values; 0: those of all.
+  std::int64_t attention_gradient_tile_queries = 0;
+  std::int64_t attention_gradient_tile_keys = 0;
   std::int64_t gemm_tile_m = 128;
   std::int64_t gemm_tile_n = 128;
   std::string driver, cuda, nccl, clocks, instruction_set, date, commit;

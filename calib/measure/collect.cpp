@@ -8,6 +8,7 @@
 #include <string>
 
 #include "calib/measure/impl/tensors.h"
+#include "calib/measure/memory_speed.h"
 #include "calib/measure/summary.h"
 
 namespace hdpsim::calib {
@@ -84,7 +85,8 @@ Samples collect(const Circumstances& circumstances, const std::vector<Measuremen
   Samples samples;
   samples.circumstances = circumstances;
   std::map<std::string, std::vector<double>> gaps;
-  for (const Rounds& rounds : grouped(measurements)) {
+  const std::vector<Measurement> comparable = at_one_speed_of_memory(measurements);
+  for (const Rounds& rounds : grouped(comparable)) {
     const double at = quantile_of_rounds(*rounds.subject);
     std::visit(Add{samples, pooled(rounds.timings, at)}, *rounds.subject);
     if (rounds.timings.size() < 2) continue;

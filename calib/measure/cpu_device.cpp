@@ -87,8 +87,9 @@ class CpuDevice final : public Device {
                                     info.instruction_set);
     const kernels::CpuAttentionTile tile = kernels::attention_tile();
     found.attention_tile_queries = tile.queries;
-    found.attention_pass_queries = tile.pass_queries;
     found.attention_tile_keys = tile.keys;
+    found.attention_gradient_tile_queries = tile.gradient_queries;
+    found.attention_gradient_tile_keys = tile.gradient_keys;
     found.gemm_tile_m = gemm_tile;
     found.gemm_tile_n = gemm_tile;
     found.clocks = info.clock_mhz > 0 ? fmt::format("up to {:.0f} MHz, not fixed", info.clock_mhz) : "not fixed";

@@ -32,7 +32,8 @@ void each_field(Json_& json, Circumstances_& c, const Field& field) {
   field(json, "element_bytes", c.element_bytes);
   field(json, "attention_tile_queries", c.attention_tile_queries);
   field(json, "attention_tile_keys", c.attention_tile_keys);
-  field(json, "attention_pass_queries", c.attention_pass_queries);
+  field(json, "attention_gradient_tile_queries", c.attention_gradient_tile_queries);
+  field(json, "attention_gradient_tile_keys", c.attention_gradient_tile_keys);
   field(json, "gemm_tile_m", c.gemm_tile_m);
   field(json, "gemm_tile_n", c.gemm_tile_n);
   field(json, "driver", c.driver);
@@ -68,14 +69,15 @@ JournalHeader header_from(const Json& json) {
 
 std::string line_of(const Measurement& measurement) {
   const Timing& timing = measurement.timing;
-  return Json{{"subject", json_of(measurement.subject)},
-              {"round", measurement.round},
-              {"median_s", timing.median_s},
-              {"p10_s", timing.p10_s},
-              {"p90_s", timing.p90_s},
-              {"cv", timing.cv},
-              {"runs", timing.runs}}
-      .dump();
+  Json json = {{"subject", json_of(measurement.subject)},
+               {"round", measurement.round},
+               {"median_s", timing.median_s},
+               {"p10_s", timing.p10_s},
+               {"p90_s", timing.p90_s},
+               {"cv", timing.cv},
+               {"runs", timing.runs}};
+  if (measurement.emptying_s) json["emptying_s"] = *measurement.emptying_s;
+  return json.dump();
 }
 
 Measurement measurement_from(const Json& json) {
@@ -87,7 +89,10 @@ Measurement measurement_from(const Json& json) {
                         .p90_s = json.at("p90_s").get<double>(),
                         .cv = json.at("cv").get<double>(),
                         .runs = json.at("runs").get<std::int64_t>()};
-  if (!(measurement.timing.median_s > 0)) throw std::invalid_argument("a time that is not positive");
+  if (json.contains("emptying_s")) measurement.emptying_s = json.at("emptying_s").get<double>();
+  if (!(measurement.timing.median_s > 0 && measurement.emptying_s.value_or(1) > 0)) {
+    throw std::invalid_argument("a time that is not positive");
+  }
   return measurement;
 }
 

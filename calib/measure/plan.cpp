@@ -33,7 +33,7 @@ constexpr double least_sampling_s = 0.005;
 constexpr double shared_sampling_share = 0.25;
 constexpr int shared_rounds = 4;
 constexpr int shared_least_rounds = 10;
-constexpr int shared_most_rounds = 30;
+constexpr int shared_most_rounds = 100;
 
 constexpr double launch_s = 5e-6;
 constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory

@@ -53,11 +53,13 @@ Repetition repeat(const Repeatable& work, const StoppingRule& rule, const std::f
   if (stop()) return result;
   const int runs = batch_size(warm_up(work) + work.between_s);
   std::vector<double> kept;
+  std::vector<double> emptying;
   int throttled_batches = 0;
   while (!rule.enough(kept, work.between_s)) {
     if (stop()) return result;
     const std::vector<double> batch = work.time(runs);
-    if (work.state().throttled) {
+    const kernels::DeviceState state = work.state();
+    if (state.throttled) {
       result.throttled += static_cast<std::int64_t>(batch.size());
       if (++throttled_batches == most_throttled_batches) {
         result.refusal = fmt::format("the device throttled during {} batches in a row", throttled_batches);
@@ -67,6 +69,7 @@ Repetition repeat(const Repeatable& work, const StoppingRule& rule, const std::f
       continue;
     }
     throttled_batches = 0;
+    if (state.emptying_s) emptying.push_back(*state.emptying_s);
     for (const double seconds : batch) {
       if (seconds > 0 && seconds >= work.least_possible_s) {
         kept.push_back(seconds);
@@ -82,6 +85,7 @@ Repetition repeat(const Repeatable& work, const StoppingRule& rule, const std::f
     }
   }
   result.timing = summary(kept);
+  if (!emptying.empty()) result.emptying_s = summary(emptying).median_s;
   return result;
 }
 

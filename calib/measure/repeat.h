@@ -23,8 +23,10 @@ struct Repeatable {
 struct Repetition {
   std::optional<Timing> timing;  ///< Absent: stopped, or refused.
   std::string refusal;           ///< Why nothing that was measured can be believed; otherwise empty.
-  std::int64_t throttled = 0;    ///< Runs thrown away because the device said that it ran slower than it could.
-  std::int64_t impossible = 0;   ///< Runs thrown away because they were faster than least_possible_s.
+  /// Median time of emptying the caches between the runs that were kept; absent where the device does not tell.
+  std::optional<double> emptying_s;
+  std::int64_t throttled = 0;   ///< Runs thrown away because the device said that it ran slower than it could.
+  std::int64_t impossible = 0;  ///< Runs thrown away because they were faster than least_possible_s.
 };
 
 /// Warms up, then repeats in batches until the rule has enough or `stop` says so (nothing is kept then). Batches during

@@ -177,7 +177,7 @@ class Session {
   [[nodiscard]] bool agreed(std::size_t index) const {
     std::vector<double> medians;
     for (const auto& [round, median] : medians_[index]) medians.push_back(median);
-    return gap_of_halves(medians, quantile_of_rounds(plan_[index].subject)) <= options_.agreement;
+    return uncertainty_of_quantile(medians, quantile_of_rounds(plan_[index].subject)) <= options_.agreement;
   }
 
   [[nodiscard]] std::size_t disagreed() const {
@@ -204,7 +204,7 @@ class Session {
     result_.impossible += repetition.impossible;
     if (!device_.is_as_found(planned.subject)) return Outcome::postponed;
     if (repetition.timing) {
-      journal_.add({planned.subject, round, *repetition.timing});
+      journal_.add({planned.subject, round, *repetition.timing, repetition.emptying_s});
       medians_[index].emplace(round, repetition.timing->median_s);
     } else if (!repetition.refusal.empty()) {
       result_.refusals.push_back(fmt::format("{}: {}", label_of(planned.subject), repetition.refusal));

@@ -27,7 +27,7 @@ struct SessionOptions {
   int rounds = 2;           ///< Of everything.
   int least_rounds = 2;     ///< Of what they agree about, too, while there is time.
   int most_rounds = 2;      ///< Of what they do not agree about, while there is time.
-  double agreement = 0.01;  ///< Rounds agree if their halves differ by no more than this share (gap_of_halves).
+  double agreement = 0.01;  ///< Rounds agree if what is taken of them is no more uncertain (uncertainty_of_quantile).
   std::uint64_t seed = 1;
   double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
   /// Asked when all else is measured, until it names nothing or time is up: what of the plan to measure once more.

@@ -44,6 +44,8 @@ struct Measurement {
   Subject subject;
   int round = 0;  ///< Everything is measured once a round.
   Timing timing;
+  /// What emptying the caches took between its runs: how fast memory was then. Absent where that is not known.
+  std::optional<double> emptying_s = std::nullopt;
 };
 
 /// "attention", "gemm", "memory_bound", "copies", "messages", "interference".

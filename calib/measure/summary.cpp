@@ -67,6 +67,14 @@ Timing pooled(std::span<const Timing> rounds, double at) {
   return all;
 }
 
+double uncertainty_of_quantile(std::span<const double> medians, double at) {
+  const std::vector<double> sorted = sorted_copy(medians);
+  const double rank_error = std::sqrt(at * (1 - at) / static_cast<double>(sorted.size()));
+  const double below = percentile(sorted, std::max(0.0, at - rank_error));
+  const double above = percentile(sorted, std::min(1.0, at + rank_error));
+  return (above - below) / percentile(sorted, at);
+}
+
 double gap_of_halves(std::span<const double> medians, double at) {
   HDPSIM_CHECK(medians.size() >= 2, "a gap between halves of {} medians", medians.size());
   std::array<std::vector<double>, 2> halves;

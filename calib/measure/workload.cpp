@@ -83,7 +83,12 @@ std::vector<double> Device::time(const InterferenceSubject& pair, int) {
 Repeatable prepare(Device& device, const DeviceSpeed& speed, const Subject& subject, std::uint64_t seed) {
   HDPSIM_CHECK(speed.peak_flops > 0 && speed.peak_bandwidth > 0, "a device without peaks");
   return {.time = std::visit(Timed{device, seed}, subject),
-          .state = [&backend = device.backend()] { return backend.state(); },
+          .state =
+              [&backend = device.backend(), is_message = std::holds_alternative<MessageSubject>(subject)] {
+                kernels::DeviceState state = backend.state();
+                if (is_message) state.emptying_s.reset();  // ranks have backends of their own
+                return state;
+              },
           .between_s = starts_cold(device, subject) ? speed.emptying_s : 0,
           .least_possible_s = std::visit(LeastPossible{speed}, subject)};
 }

@@ -22,8 +22,9 @@ enum class InstructionSet { portable, avx2, avx512 };
 struct CpuAttentionTile {
   int queries = 0;
   int keys = 0;
-  /// The backward pass adds to the gradients of all keys that so many queries see, then goes on to the next queries.
-  int pass_queries = 0;
+  /// The products that sum gradients of keys and values take queries one by one, keys in groups.
+  int gradient_queries = 0;
+  int gradient_keys = 0;
 };
 [[nodiscard]] CpuAttentionTile attention_tile(InstructionSet set = best_instruction_set());
 

@@ -37,6 +37,9 @@ struct DeviceState {
   std::optional<double> clock_mhz;
   std::optional<double> power_w;
   std::optional<double> temperature_c;
+  /// Median time of emptying the caches before the runs that were timed cold last. It follows what others leave of the
+  /// memory's bandwidth, as cold kernels do.
+  std::optional<double> emptying_s;
   bool throttled = false;  ///< The device says that it runs slower than it could, for heat or power.
 };
 

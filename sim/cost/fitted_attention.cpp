@@ -11,16 +11,8 @@ namespace {
 
 constexpr std::int64_t tabulated_tiles = 1024;
 
-std::int64_t tiles_in(std::int64_t length, std::int64_t tile) {
-  return (length + tile - 1) / tile;
-}
-
-/// Keys that pass `length` queries see, summed over such passes.
-std::int64_t key_passes(const AttentionBlock& block, std::int64_t length) {
-  const std::int64_t whole = block.queries / length;
-  const std::int64_t rest = block.queries % length;
-  if (block.mask == Mask::full) return block.keys * (whole + (rest > 0 ? 1 : 0));
-  return length * whole * (whole + 1) / 2 + (rest > 0 ? block.keys : 0);
+std::int64_t rounded_up(std::int64_t length, std::int64_t tile) {
+  return (length + tile - 1) / tile * tile;
 }
 
 }  // namespace
@@ -39,32 +31,38 @@ double FittedAttention::pair_seconds(std::int64_t length) const {
   return pairs_.at(static_cast<double>(length));
 }
 
+double FittedAttention::area(const AttentionBlock& block) const {
+  const auto in_tiles = [&](std::int64_t tile_queries, std::int64_t tile_keys) {
+    const std::int64_t area = block.mask == Mask::causal
+                                  ? causal_tile_area(block.queries, tile_queries, tile_keys)
+                                  : rounded_up(block.queries, tile_queries) * rounded_up(block.keys, tile_keys);
+    return static_cast<double>(area);
+  };
+  const double area = in_tiles(fit_.tile_queries, fit_.tile_keys);
+  if (!fit_.backward || fit_.gradient_tile_queries == 0) return area;
+  constexpr double gradients_share = 2.0 / 5;  // dK and dV, of S, dP, dQ, dK and dV
+  return std::lerp(area, in_tiles(fit_.gradient_tile_queries, fit_.gradient_tile_keys), gradients_share);
+}
+
 FittedAttention::BlockCost FittedAttention::cost(const AttentionBlock& block, std::int64_t heads,
                                                  std::int64_t kv_heads) const {
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
-  const bool causal = block.mask == Mask::causal;
-  const std::int64_t tile_keys = fit_.tile_keys;
-  const std::int64_t query_tiles = tiles_in(block.queries, fit_.tile_queries);
-  const std::int64_t key_tiles = tiles_in(block.keys, tile_keys);
-  const std::int64_t queries = query_tiles * fit_.tile_queries;
-  const std::int64_t keys = key_tiles * tile_keys;
-  const std::int64_t area = causal ? causal_tile_area(block.queries, fit_.tile_queries, tile_keys) : queries * keys;
+  const std::int64_t queries = rounded_up(block.queries, fit_.tile_queries);
+  const std::int64_t keys = rounded_up(block.keys, fit_.tile_keys);
   // Forward a row is a tile of queries against all keys, backward a tile of keys against all queries.
-  const std::int64_t row = fit_.backward ? tile_keys * queries : fit_.tile_queries * keys;
+  const std::int64_t row = fit_.backward ? fit_.tile_keys * queries : fit_.tile_queries * keys;
+  const std::int64_t rows_of_tiles = fit_.backward ? keys / fit_.tile_keys : queries / fit_.tile_queries;
   const auto copies = static_cast<double>(heads * block.count);
 
   BlockCost cost;
-  cost.area = static_cast<double>(area) * copies;
+  cost.area = area(block) * copies;
   cost.seconds = pair_seconds(std::min(queries, keys)) * cost.area;
   cost.longest_row = static_cast<double>(row * multiprocessors_);
   cost.row_seconds = pair_seconds(fit_.backward ? queries : keys) * cost.longest_row;
-  cost.tile_rows = static_cast<double>(fit_.backward ? key_tiles : query_tiles) * copies;
+  cost.tile_rows = static_cast<double>(rows_of_tiles) * copies;
   const std::int64_t rows = (block.queries * heads + block.keys * kv_heads) * block.count;
   cost.other_seconds =
       fit_.row_s * static_cast<double>(rows) + fit_.tile_row_s * cost.tile_rows + fit_.document_s * copies;
-  if (fit_.key_pass_s > 0) {
-    cost.other_seconds += fit_.key_pass_s * static_cast<double>(key_passes(block, fit_.pass_queries)) * copies;
-  }
   cost.outside =
       std::min(block.queries, block.keys) < fit_.shortest || std::max(block.queries, block.keys) > fit_.longest;
   return cost;

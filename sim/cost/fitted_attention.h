@@ -35,6 +35,8 @@ class FittedAttention {
   [[nodiscard]] std::int64_t multiprocessors() const { return multiprocessors_; }
 
  private:
+  /// Pairs of one head, tiles counted whole.
+  [[nodiscard]] double area(const AttentionBlock& block) const;
   [[nodiscard]] double pair_seconds(std::int64_t length) const;
 
   AttentionFit fit_;

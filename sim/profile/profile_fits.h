@@ -43,9 +43,9 @@ struct PairCost {
 ///   t = launch + pair x max(sum of areas x heads, longest row of tiles x multiprocessors)
 ///     + row x sum of (queries x heads + keys x kv heads) + tile_row x rows of tiles x heads
 ///     + document x documents x heads + wave x waves
-///     + key_pass x sum over passes of pass_queries queries, backward, of the keys that these see x heads
 ///
-/// Seconds each; a term that its form does not have is zero. `pair` may depend on the length of a block: then it is
+/// Backward, two of the five products (dK and dV) may run over tiles of their own: then an area is 3/5 of that in
+/// tiles and 2/5 of that in gradient tiles. Seconds each; a term that its form does not have is zero. `pair` may depend on the length of a block: then it is
 /// linear in log(length) between the knots and constant beyond.
 struct AttentionFit {
   bool causal = false;
@@ -53,6 +53,8 @@ struct AttentionFit {
   std::int64_t head_dim = 0;
   std::int64_t tile_queries = 0;
   std::int64_t tile_keys = 0;
+  std::int64_t gradient_tile_queries = 0;  ///< 0: the tile of all products.
+  std::int64_t gradient_tile_keys = 0;
   std::string form;  ///< The terms in words, for readers.
   double launch_s = 0;
   std::vector<PairCost> pairs;  ///< By length; one: it does not depend on it.
@@ -60,9 +62,7 @@ struct AttentionFit {
   double tile_row_s = 0;
   double document_s = 0;
   double wave_s = 0;
-  double key_pass_s = 0;          ///< Gradients of a key are loaded and stored once a pass.
-  std::int64_t pass_queries = 0;  ///< 0: there are no passes.
-  std::int64_t shortest = 0;      ///< Sides of the blocks that were measured.
+  std::int64_t shortest = 0;  ///< Sides of the blocks that were measured.
   std::int64_t longest = 0;
   FitQuality quality;                ///< Launches of equal blocks.
   std::optional<FitQuality> packed;  ///< Launches of documents of unlike lengths.

@@ -22,7 +22,6 @@ constexpr Term row_term = {"rows", &AttentionFit::row_s};
 constexpr Term tile_row_term = {"rows of tiles", &AttentionFit::tile_row_s};
 constexpr Term document_term = {"documents", &AttentionFit::document_s};
 constexpr Term wave_term = {"waves", &AttentionFit::wave_s};
-constexpr Term pass_term = {"passes over keys", &AttentionFit::key_pass_s};
 
 /// The terms that a form has. Knots: by how many octaves the lengths lie apart at which a pair has a cost of its own;
 /// 0: one cost for all lengths.
@@ -48,7 +47,10 @@ class Kernel {
     empty_.head_dim = first.head_dim;
     empty_.tile_queries = device.attention_tile_queries;
     empty_.tile_keys = device.attention_tile_keys;
-    empty_.pass_queries = device.attention_pass_queries;
+    if (empty_.backward) {
+      empty_.gradient_tile_queries = device.attention_gradient_tile_queries;
+      empty_.gradient_tile_keys = device.attention_gradient_tile_keys;
+    }
     empty_.shortest = first.blocks.front().queries;
     for (const AttentionTiming& sample : samples) {
       for (const AttentionBlock& block : sample.op.blocks) {
@@ -79,7 +81,6 @@ class Kernel {
     std::size_t next = 0;
     for (const Term& term : form.terms) fit.*term.coefficient = coefficients[next++];
     for (PairCost& pair : fit.pairs) pair.seconds = coefficients[next++];
-    if (fit.key_pass_s == 0) fit.pass_queries = 0;
     return fit;
   }
 
@@ -126,7 +127,7 @@ class Kernel {
   AttentionFit empty_;  // without coefficients
 };
 
-std::vector<Form> forms(const Circumstances& device, bool backward, std::size_t samples) {
+std::vector<Form> forms(const Circumstances& device, std::size_t samples) {
   // On one multiprocessor a row of tiles is a wave. Forms with knots need samples to hold them.
   constexpr std::size_t enough_for_knots = 16;
   std::vector<std::vector<Term>> sums = {{},
@@ -137,10 +138,6 @@ std::vector<Form> forms(const Circumstances& device, bool backward, std::size_t 
                                          {launch_term, row_term, document_term},
                                          {launch_term, row_term, tile_row_term}};
   if (device.multiprocessors > 1) sums.push_back({launch_term, row_term, wave_term});
-  if (backward && device.attention_pass_queries > 0) {
-    sums.push_back({launch_term, row_term, pass_term});
-    sums.push_back({launch_term, row_term, document_term, pass_term});
-  }
   std::vector<Form> forms;
   forms.reserve(3 * sums.size());
   for (const auto& terms : sums) forms.push_back({terms, 0});
@@ -160,8 +157,7 @@ bool is_packed(const Attention& op) {
 AttentionFit fit_attention(const std::vector<AttentionTiming>& samples, const Circumstances& device,
                            std::uint64_t seed) {
   const Kernel kernel(samples, device);
-  const bool backward = samples.front().op.direction == Direction::backward;
-  const std::vector<Form> all = forms(device, backward, samples.size());
+  const std::vector<Form> all = forms(device, samples.size());
   std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
   for (const Form& form : all) candidates.push_back(kernel.candidate(form));

@@ -32,7 +32,6 @@ inline constexpr KernelTable table = {
         ForwardScratch::floats > BackwardScratch::floats ? ForwardScratch::floats : BackwardScratch::floats,
     .strip = strip,
     .panel = panel,
-    .pass_queries = static_cast<int>(BackwardScratch::tile_queries),
     .attention_forward = attention_forward,
     .attention_delta = attention_delta,
     .attention_backward = attention_backward,

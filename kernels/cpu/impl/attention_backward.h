@@ -18,7 +18,7 @@ struct BackwardScratch {
   static constexpr std::int64_t tile_queries = 96;
   static constexpr std::int64_t tile_keys = 192;
   static constexpr std::int64_t chunk_queries = 960;
-  static constexpr std::int64_t chunk_keys = 1920;
+  static constexpr std::int64_t chunk_keys = 960;
   static constexpr int widest = 128;
 
   static constexpr std::int64_t key_floats = chunk_keys * padded_row<widest>;

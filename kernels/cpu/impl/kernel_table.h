@@ -19,7 +19,6 @@ struct KernelTable {
   std::size_t scratch_floats;
   int strip;  ///< Rows and columns that attention computes together: what it does of a block is rounded up to them.
   int panel;
-  int pass_queries;  ///< Queries that the backward pass takes at a time over all keys that they see.
   void (*attention_forward)(const AttentionForward& op, const Workspace& workspace);
   void (*attention_delta)(const AttentionDelta& op);
   void (*attention_backward)(const AttentionBackward& op, const Workspace& workspace);

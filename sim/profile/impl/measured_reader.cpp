@@ -156,11 +156,15 @@ AttentionFit MeasuredReader::attention_fit(const Value& value) {
   fit.causal = choice(map, "mask", {"full", "causal"}) == 1;
   fit.backward = choice(map, "direction", {"forward", "backward"}) == 1;
   fit.head_dim = count(map, "head_dim");
-  if (const Value* tile = map.require("tile")) {
-    MapReader sides(*tile, "a tile", diagnostics_);
-    fit.tile_queries = count(sides, "queries");
-    fit.tile_keys = count(sides, "keys");
+  const auto tile = [&](const Value& of, std::int64_t& queries, std::int64_t& keys) {
+    MapReader sides(of, "a tile", diagnostics_);
+    queries = count(sides, "queries");
+    keys = count(sides, "keys");
     sides.finish();
+  };
+  if (const Value* found = map.require("tile")) tile(*found, fit.tile_queries, fit.tile_keys);
+  if (const Value* found = map.find("gradient_tile")) {
+    tile(*found, fit.gradient_tile_queries, fit.gradient_tile_keys);
   }
   fit.form = text(map, "form");
   fit.launch_s = number(map, "launch_s");
@@ -173,10 +177,6 @@ AttentionFit MeasuredReader::attention_fit(const Value& value) {
   fit.tile_row_s = number(map, "tile_row_s");
   fit.document_s = number(map, "document_s");
   fit.wave_s = number(map, "wave_s");
-  if (map.value().find("key_pass_s") != nullptr) {
-    fit.key_pass_s = number(map, "key_pass_s");
-    fit.pass_queries = count(map, "pass_queries");
-  }
   if (const Value* lengths = map.require("lengths")) {
     MapReader range(*lengths, "a range of lengths", diagnostics_);
     fit.shortest = count(range, "least");

@@ -61,13 +61,20 @@ Value to_value(const FitQuality& q) {
       .done();
 }
 
+Value tile_value(std::int64_t queries, std::int64_t keys) {
+  return MapWriter().number("queries", queries).number("keys", keys).one_line();
+}
+
 Value to_value(const AttentionFit& f) {
   MapWriter map;
   map.word("mask", f.causal ? "causal" : "full")
       .word("direction", f.backward ? "backward" : "forward")
       .number("head_dim", f.head_dim)
-      .add("tile", MapWriter().number("queries", f.tile_queries).number("keys", f.tile_keys).one_line())
-      .text("form", f.form)
+      .add("tile", tile_value(f.tile_queries, f.tile_keys));
+  if (f.gradient_tile_queries > 0) {
+    map.add("gradient_tile", tile_value(f.gradient_tile_queries, f.gradient_tile_keys));
+  }
+  map.text("form", f.form)
       .number("launch_s", f.launch_s)
       .add("pairs",
            list_of(f.pairs,
@@ -78,7 +85,6 @@ Value to_value(const AttentionFit& f) {
       .number("tile_row_s", f.tile_row_s)
       .number("document_s", f.document_s)
       .number("wave_s", f.wave_s);
-  if (f.key_pass_s > 0) map.number("key_pass_s", f.key_pass_s).number("pass_queries", f.pass_queries);
   map.add("lengths", MapWriter().number("least", f.shortest).number("most", f.longest).one_line())
       .add("quality", to_value(f.quality));
   if (f.packed) map.add("packed_quality", to_value(*f.packed));

@@ -45,21 +45,24 @@ TEST_CASE("a fitted launch is the sum of its terms over tile-rounded blocks", "[
   CHECK(estimate.evidence == Evidence::interpolated);
 }
 
-TEST_CASE("keys cost something in each pass of queries that see them", "[cost]") {
-  const auto extra = [](const AttentionBlock& block) {
-    DeviceProfile profile = fitted_device();
-    profile.fits.attention[0].causal = block.mask == Mask::causal;
-    const double without = make_cost_model(profile)->attention(forward({block})).time.seconds();
-    profile.fits.attention[0].key_pass_s = 5e-9;
-    profile.fits.attention[0].pass_queries = 96;
-    return make_cost_model(profile)->attention(forward({block})).time.seconds() - without;
+TEST_CASE("two of the five products of a backward pass may run over tiles of their own", "[cost]") {
+  const auto pairs = [](const AttentionBlock& block) {
+    DeviceProfile profile = round_device();
+    profile.datasheet.multiprocessors = 1;
+    AttentionFit fit = round_fit(block.mask == Mask::causal);
+    fit.backward = true;
+    fit.launch_s = fit.row_s = 0;
+    fit.gradient_tile_queries = 1;
+    fit.gradient_tile_keys = 12;
+    profile.fits.attention = {fit};
+    const Attention op{{block}, 16, 4, 128, Direction::backward};
+    return make_cost_model(profile)->attention(op).time.seconds() / (16 * fit.pairs[0].seconds);
   };
-  // 1,000 queries are 11 passes, 192 two; 16 heads.
-  CHECK(extra({1000, 300, Mask::full, 2}) == Approx(5e-9 * 16 * 2 * 11 * 300.0));
-  CHECK(extra({192, 300, Mask::full, 1}) == Approx(5e-9 * 16 * 2 * 300.0));
-  // Causal: the first 96 queries see 96 keys, the next ones 192, the last ones all.
-  CHECK(extra({192, 192, Mask::causal, 1}) == Approx(5e-9 * 16 * (96.0 + 192)));
-  CHECK(extra({200, 200, Mask::causal, 1}) == Approx(5e-9 * 16 * (96.0 + 192 + 200)));
+  // 1,000 x 295 is 8 x 3 tiles, and 1,000 x 25 groups of 12 keys.
+  CHECK(pairs({1000, 295, Mask::full, 1}) == Approx((3 * 1024.0 * 384 + 2 * 1000.0 * 300) / 5));
+  // Causal, 256 tokens: three tiles of 128 x 128; query i sees ceil(i / 12) groups of keys, 21 times 12 and 4 queries.
+  const double groups = 12 * (21 * 22 / 2) + 4 * 22;
+  CHECK(pairs({256, 256, Mask::causal, 1}) == Approx((3 * 3 * 128.0 * 128 + 2 * 12 * groups) / 5));
 }
 
 TEST_CASE("a fitted launch that leaves processors idle takes as long as its longest row of tiles", "[cost]") {

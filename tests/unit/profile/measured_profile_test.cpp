@@ -62,6 +62,7 @@ fits:
       direction: forward
       head_dim: 128
       tile: {queries: 128, keys: 128}
+      gradient_tile: {queries: 1, keys: 12}
       form: launch + pairs by length
       launch_s: 3.2e-06
       pairs: [{length: 128, pair_s: 2.5e-12}, {length: 1024, pair_s: 8.6e-13}]
@@ -69,8 +70,6 @@ fits:
       tile_row_s: 0
       document_s: 1e-9
       wave_s: 0
-      key_pass_s: 2e-10
-      pass_queries: 96
       lengths: {least: 17, most: 4096}
       quality: )" + quality + R"(
       packed_quality: )" + quality +

@@ -38,7 +38,9 @@ void append(const fs::path& path, const std::string& text) {
 void fill(const fs::path& path) {
   Journal journal = Journal::start(path, header_of("a chip"));
   journal.add(measured(1, 0, 0.1));
-  journal.add(measured(2, 1, 1.0 / 3));
+  Measurement cold = measured(2, 1, 1.0 / 3);
+  cold.emptying_s = 1.0 / 7;
+  journal.add(cold);
 }
 
 TEST_CASE("a journal goes on where it ended, to the last digit of every time", "[journal]") {
@@ -51,6 +53,8 @@ TEST_CASE("a journal goes on where it ended, to the last digit of every time", "
   REQUIRE(journal.measurements().size() == 2);
   CHECK(journal.measurements()[1].round == 1);
   CHECK(journal.measurements()[1].timing == measured(2, 1, 1.0 / 3).timing);
+  CHECK_FALSE(journal.measurements()[0].emptying_s);
+  CHECK(journal.measurements()[1].emptying_s == 1.0 / 7);
   CHECK(journal.circumstances().date == "2026-01-02");  // of the journal, not of this execution
   CHECK(journal.circumstances().peak_flops == 1.25e14);
   journal.add(measured(3, 0, 0.2));
@@ -110,6 +114,9 @@ TEST_CASE("a damaged line is named, and nothing of the file is lost", "[journal]
   const std::string damage = GENERATE("nonsense\n", "{}\n", "{\"subject\":{\"family\":\"gemm\"},\"round\":0}\n",
                                       R"({"subject":{"family":"gemm","m":1,"n":1,"k":1},"round":0,"median_s":-1,)"
                                       R"("p10_s":1,"p90_s":1,"cv":0,"runs":1})"
+                                      "\n",
+                                      R"({"subject":{"family":"gemm","m":1,"n":1,"k":1},"round":0,"median_s":1,)"
+                                      R"("p10_s":1,"p90_s":1,"cv":0,"runs":1,"emptying_s":0})"
                                       "\n");
   CAPTURE(damage);
   const test::TemporaryFolder folder;

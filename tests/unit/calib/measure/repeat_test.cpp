@@ -88,6 +88,22 @@ TEST_CASE("batches during which the device throttles are thrown away", "[repeat]
   CHECK(result.throttled > 0);
 }
 
+TEST_CASE("what emptying the caches took is the median over the batches that were kept", "[repeat]") {
+  Script script{[](int) { return 1e-3; }};
+  Repeatable work = script.repeatable();
+  CHECK_FALSE(repeat(work, *stop_at_noise(0.01, hundred), never).emptying_s);
+  int looks = 0;
+  work.state = [&] {
+    kernels::DeviceState state;
+    state.throttled = ++looks == 1;
+    state.emptying_s = state.throttled ? 9e-3 : looks * 1e-3;
+    return state;
+  };
+  // 100 runs in batches of 20: the second to the sixth look.
+  CHECK(repeat(work, *stop_at_noise(0.01, hundred), never).emptying_s.value_or(0) == Approx(4e-3));
+  CHECK(looks == 6);
+}
+
 TEST_CASE("a device that never stops throttling is refused", "[repeat]") {
   Script script{[](int) { return 1e-3; }};
   Repeatable work = script.repeatable();

@@ -123,9 +123,10 @@ TEST_CASE("what a disturbance has made unlike is measured again until its rounds
   for (const Measurement& measurement : calibration.journal.measurements()) {
     ++rounds[label_of(measurement.subject)];
   }
-  // A disturbed round in each half: of three rounds the lower quartile lies between the two others.
-  CHECK(rounds[label_of(plan[0].subject)] == 6);
-  CHECK(rounds[label_of(plan[1].subject)] == 6);
+  // The rank of a lower quartile of five is uncertain by sqrt(3/16 / 5) = 0.19: quantiles 0.06 to 0.44 are among the
+  // three that nothing disturbed. Of four they are not.
+  CHECK(rounds[label_of(plan[0].subject)] == 5);
+  CHECK(rounds[label_of(plan[1].subject)] == 5);
   CHECK(rounds[label_of(plan[2].subject)] == 2);
 }
 

@@ -1,5 +1,6 @@
 #include "calib/measure/summary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -76,6 +77,33 @@ TEST_CASE("rounds are as far apart as every second one is from those between", "
   CHECK(gap_of_halves(four, 0.5) == Approx(4 / 4.0));
   const std::vector<double> same = {3, 3, 5, 5};
   CHECK(gap_of_halves(same, 0.5) == 0);
+}
+
+TEST_CASE("what rounds leave uncertain of a quantile is two standard deviations of what quantiles really have",
+          "[summary]") {
+  std::vector<double> one_to_16;
+  for (int i = 16; i >= 1; --i) one_to_16.push_back(i);
+  // A rank of 16 is uncertain by sqrt(1/4 / 16) = 1/8: from the quantile 3/8 to 5/8 of 15 steps.
+  CHECK(uncertainty_of_quantile(one_to_16, 0.5) == Approx(15.0 / 4 / 8.5));
+  CHECK(uncertainty_of_quantile(std::vector<double>{3}, 0.25) == 0);
+
+  constexpr int repetitions = 400;
+  constexpr int medians = 40;
+  const std::uint64_t seed = 7;
+  CAPTURE(seed);
+  RandomStream random(seed, "rounds");
+  double stated = 0;
+  std::vector<double> found;
+  for (int i = 0; i < repetitions; ++i) {
+    std::vector<double> values;
+    values.reserve(medians);
+    for (int j = 0; j < medians; ++j) values.push_back(1 + 0.05 * random.normal());
+    stated += uncertainty_of_quantile(values, 0.25) / repetitions;
+    std::sort(values.begin(), values.end());
+    found.push_back(percentile(values, 0.25));
+  }
+  const Timing quartiles = summary(found);
+  CHECK(stated == Approx(2 * quartiles.cv).epsilon(0.15));
 }
 
 TEST_CASE("one lucky round and one disturbed one of eight do not move the lower quartile far", "[summary]") {

@@ -62,7 +62,9 @@ TEST_CASE("time runs the work as often as asked and counts what this thread comp
   CHECK(runs == 3);
   REQUIRE(sleeping.size() == 3);
   for (const double seconds : sleeping) CHECK(seconds < 0.02);
+  CHECK_FALSE(backend->state().emptying_s);
   CHECK(backend->time(1, true, [] {}).size() == 1);
+  CHECK(backend->state().emptying_s.value_or(0) > 0);
 }
 
 TEST_CASE("a matrix product is refused that OpenBLAS cannot count, an empty one does nothing", "[backend]") {

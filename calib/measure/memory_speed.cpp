@@ -1,0 +1,62 @@
+#include "calib/measure/memory_speed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "calib/measure/summary.h"
+
+namespace hdpsim::calib {
+namespace {
+
+constexpr std::size_t least_rounds = 8;
+constexpr double least_difference = 0.02;  // between two emptyings: what lies closer says nothing of a slope
+constexpr double usual_emptying = 0.25;    // quantile: kernels are taken at the lower quartile of their rounds, too
+
+double quantile(std::vector<double> values, double at) {
+  std::sort(values.begin(), values.end());
+  return percentile(values, at);
+}
+
+/// By how many percent a subject takes longer when emptying takes one percent longer.
+double slope(const std::vector<const Measurement*>& rounds) {
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const double emptying = std::log(*rounds[i]->emptying_s / *rounds[j]->emptying_s);
+      if (std::abs(emptying) < least_difference) continue;
+      slopes.push_back(std::log(rounds[i]->timing.median_s / rounds[j]->timing.median_s) / emptying);
+    }
+  }
+  if (slopes.size() < least_rounds) return 0;
+  return std::clamp(quantile(std::move(slopes), 0.5), 0.0, 1.0);
+}
+
+void scale(Timing& timing, double factor) {
+  timing.median_s *= factor;
+  timing.p10_s *= factor;
+  timing.p90_s *= factor;
+}
+
+}  // namespace
+
+std::vector<Measurement> at_one_speed_of_memory(std::vector<Measurement> measurements) {
+  std::map<std::string, std::vector<Measurement*>> subjects;
+  std::vector<double> emptyings;
+  for (Measurement& measurement : measurements) {
+    if (!measurement.emptying_s) continue;
+    subjects[subject_text(measurement.subject)].push_back(&measurement);
+    emptyings.push_back(*measurement.emptying_s);
+  }
+  if (emptyings.empty()) return measurements;
+  const double usual = quantile(std::move(emptyings), usual_emptying);
+  for (auto& [text, rounds] : subjects) {
+    if (rounds.size() < least_rounds) continue;
+    const double s = slope({rounds.begin(), rounds.end()});
+    for (Measurement* round : rounds) scale(round->timing, std::pow(usual / *round->emptying_s, s));
+  }
+  return measurements;
+}
+
+}  // namespace hdpsim::calib
