@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "calib/measure/collect.h"
 #include "calib/measure/summary.h"
 
 namespace hdpsim::calib {
@@ -33,6 +34,24 @@ double slope(const std::vector<const Measurement*>& rounds) {
   return std::clamp(quantile(std::move(slopes), 0.5), 0.0, 1.0);
 }
 
+/// The times of all rounds, each times its factor.
+std::vector<double> medians(const std::vector<const Measurement*>& rounds, const std::vector<double>& factors) {
+  std::vector<double> found;
+  for (std::size_t i = 0; i < rounds.size(); ++i) found.push_back(rounds[i]->timing.median_s * factors[i]);
+  return found;
+}
+
+/// Of every round, to what it would have taken at the usual emptying; 1 where that makes the rounds no more alike.
+std::vector<double> factors_to(double usual, const std::vector<const Measurement*>& rounds) {
+  const std::vector<double> ones(rounds.size(), 1);
+  const double s = slope(rounds);
+  std::vector<double> factors;
+  for (const Measurement* round : rounds) factors.push_back(std::pow(usual / *round->emptying_s, s));
+  const double at = quantile_of_rounds(rounds.front()->subject);
+  const double before = uncertainty_of_quantile(medians(rounds, ones), at);
+  return uncertainty_of_quantile(medians(rounds, factors), at) < before ? factors : ones;
+}
+
 void scale(Timing& timing, double factor) {
   timing.median_s *= factor;
   timing.p10_s *= factor;
@@ -53,8 +72,8 @@ std::vector<Measurement> at_one_speed_of_memory(std::vector<Measurement> measure
   const double usual = quantile(std::move(emptyings), usual_emptying);
   for (auto& [text, rounds] : subjects) {
     if (rounds.size() < least_rounds) continue;
-    const double s = slope({rounds.begin(), rounds.end()});
-    for (Measurement* round : rounds) scale(round->timing, std::pow(usual / *round->emptying_s, s));
+    const std::vector<double> factors = factors_to(usual, {rounds.begin(), rounds.end()});
+    for (std::size_t i = 0; i < rounds.size(); ++i) scale(rounds[i]->timing, factors[i]);
   }
   return measurements;
 }

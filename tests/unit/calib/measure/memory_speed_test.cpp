@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "calib/measure/summary.h"
 #include "sim/base/random.h"
 #include "tests/support/catch.h"
 
@@ -76,6 +77,24 @@ TEST_CASE("no kernel is slower because memory is faster, and none follows memory
     const double now = emptying(measurement.round);
     CHECK(measurement.timing.median_s == Approx(2e-3 * std::pow(now / 1e-3, 3) * emptying(usual_round) / now));
   }
+}
+
+TEST_CASE("rounds are never less alike afterwards", "[memory_speed]") {
+  const auto uncertainty = [](const std::vector<Measurement>& all) {
+    std::vector<double> medians;
+    for (const Measurement& measurement : all) medians.push_back(measurement.timing.median_s);
+    return uncertainty_of_quantile(medians, 0.25);
+  };
+  int scaled = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "rounds");
+    const std::vector<Measurement> before = measured(1, 0, [&](int) { return 1 + 0.1 * random.uniform(); });
+    const std::vector<Measurement> after = at_one_speed_of_memory(before);
+    CHECK(uncertainty(after) <= uncertainty(before));
+    if (uncertainty(after) < uncertainty(before)) ++scaled;
+  }
+  CHECK(scaled < 50);
 }
 
 TEST_CASE("few rounds stay as they are, and so do those that do not know how fast memory was", "[memory_speed]") {
