@@ -9,13 +9,13 @@
 
 namespace hdpsim::calib {
 
-/// Which quantile of its rounds' medians is what a subject takes. What slows a round of a kernel is somebody else's work
-/// or heat, never its own, but the fastest round is one of luck, when others left more of the clock and the caches: the
+/// Which quantile of its rounds' medians is what a subject takes. What slows a round of a kernel is others' work or
+/// heat, never its own, but the fastest round is one of luck, when others left more of the clock and the caches: the
 /// lower quartile. A message finds its data in one cache or in another, and takes twice as long or half: the median.
 [[nodiscard]] double quantile_of_rounds(const Subject& subject);
 
-/// The input of the fit: rounds of one subject, at one speed of memory, pooled into one timing, and for every family how
-/// far halves of the rounds lie apart. Subjects keep the order in which they were first measured in `measurements`.
+/// The input of the fit: rounds of one subject, at one speed of memory, pooled into one timing, and for every family
+/// how far halves of the rounds lie apart. Subjects keep the order in which they were first measured in `measurements`.
 [[nodiscard]] Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements);
 
 /// What the samples are of, interference apart.

@@ -26,8 +26,8 @@ namespace hdpsim::calib {
 /// sqrt(at (1 - at) / rounds), below and above `at`, as a share of the one at `at`. At least one round.
 [[nodiscard]] double uncertainty_of_quantile(std::span<const double> medians, double at);
 
-/// How far apart two halves of the rounds (every second one) put what pooled() makes of their medians, as a share of the
-/// mean. At least two rounds, in the order in which they were measured.
+/// How far apart two halves of the rounds (every second one) put what pooled() makes of their medians, as a share of
+/// the mean. At least two rounds, in the order in which they were measured.
 [[nodiscard]] double gap_of_halves(std::span<const double> medians, double at);
 
 }  // namespace hdpsim::calib

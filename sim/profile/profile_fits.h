@@ -45,8 +45,8 @@ struct PairCost {
 ///     + document x documents x heads + wave x waves
 ///
 /// Backward, two of the five products (dK and dV) may run over tiles of their own: then an area is 3/5 of that in
-/// tiles and 2/5 of that in gradient tiles. Seconds each; a term that its form does not have is zero. `pair` may depend on the length of a block: then it is
-/// linear in log(length) between the knots and constant beyond.
+/// tiles and 2/5 of that in gradient tiles. Seconds each; a term that its form does not have is zero. `pair` may
+/// depend on the length of a block: then it is linear in log(length) between the knots and constant beyond.
 struct AttentionFit {
   bool causal = false;
   bool backward = false;
