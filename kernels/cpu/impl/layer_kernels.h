@@ -290,7 +290,7 @@ inline void cross_entropy(const CrossEntropy& op) {
     float* logits = static_cast<float*>(op.logits) + token * op.vocabulary;
     const std::int32_t target = op.targets[token];
     if (target < 0) {
-      std::memset(logits, 0, static_cast<std::size_t>(op.vocabulary) * sizeof(float));
+      for (std::int64_t i = 0; i < op.vocabulary; ++i) logits[i] = 0;
       op.loss[token] = 0;
       continue;
     }
