@@ -190,13 +190,8 @@ void write_simgrid(const std::string& folder, const ClusterLinks& links, const T
   note(fmt::format("wrote {0}/platform.xml and {0}/messages.csv", folder));
 }
 
-int run_command(const CommOptions& options, const Session& session) {
-  check_simgrid(options);
-  Catalog catalog(session.data_folder);
-  std::vector<Traffic> background;
-  for (const std::string& text : options.background) background.push_back(background_of(text));
-  const ClusterSpec cluster = cluster_of(options, background, catalog);
-  const std::optional<DeviceProfile> profile = profile_of(options, catalog);
+int report(const CommOptions& options, const ClusterSpec& cluster, const std::optional<DeviceProfile>& profile,
+           const std::vector<Traffic>& background) {
   const bool as_json = options.format == Format::json;
   if (const auto kind = collective_of(options.what)) {
     const CommReport report = collective_report(options, *kind, cluster, profile, background);
@@ -207,6 +202,21 @@ int run_command(const CommOptions& options, const Session& session) {
     print(as_json ? traffic_json(report, version) : traffic_table(report));
   }
   return 0;
+}
+
+int run_command(const CommOptions& options, const Session& session) {
+  check_simgrid(options);
+  Catalog catalog(session.data_folder);
+  std::vector<Traffic> background;
+  for (const std::string& text : options.background) background.push_back(background_of(text));
+  const ClusterSpec cluster = cluster_of(options, background, catalog);
+  const std::optional<DeviceProfile> profile = profile_of(options, catalog);
+  try {
+    return report(options, cluster, profile, background);
+  } catch (const QuantityOverflow& overflow) {
+    throw InputError(fmt::format("{} of {} GPUs of {}: {}", options.what, options.gpus, cluster.name, overflow.what()),
+                     "use smaller sizes, or faster links");
+  }
 }
 
 std::vector<std::string> what_names() {

@@ -12,6 +12,7 @@
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/units.h"
 
 namespace hdpsim::app {
 namespace {
@@ -78,6 +79,9 @@ int guarded_run(int argc, char** argv) {
   } catch (const InputError& error) {
     fmt::print(stderr, "{}", has_colors() ? colored_problems(error.what()) : error.what());
     return wrong_input;
+  } catch (const QuantityOverflow& error) {
+    return complain(wrong_input,
+                    fmt::format("error: {}\n        are sizes, rates and times those that were meant?", error.what()));
   } catch (const MachineError& error) {
     return complain(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const kernels::UnsupportedInput& error) {

@@ -22,7 +22,13 @@ class DurationSum {
     ps_ += Int128{duration.picoseconds()} * times;
     return *this;
   }
-  friend constexpr bool operator==(DurationSum, DurationSum) = default;
+  /// The sum where a Duration holds it; QuantityOverflow where it does not.
+  [[nodiscard]] constexpr Duration duration() const {
+    if (ps_ > INT64_MAX || ps_ < INT64_MIN) detail::time_overflows();
+    return Duration::picoseconds(static_cast<std::int64_t>(ps_));
+  }
+  friend constexpr DurationSum operator-(DurationSum a, DurationSum b) { return DurationSum(a.ps_ - b.ps_); }
+  friend constexpr auto operator<=>(DurationSum, DurationSum) = default;
 
  private:
   constexpr explicit DurationSum(Int128 ps) : ps_(ps) {}

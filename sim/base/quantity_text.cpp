@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <span>
 
 namespace hdpsim {
@@ -119,6 +120,17 @@ std::string with_three_digits(double value, std::string_view unit) {
   return fmt::format("{:.{}f} {}", value, decimals, unit);
 }
 
+// In the largest of some units that leaves at least 1, by the names that the readers know.
+std::string with_unit(double value, std::span<const Unit> units, std::initializer_list<std::string_view> names) {
+  const Unit* chosen = nullptr;
+  for (const std::string_view name : names) {
+    const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == name; });
+    chosen = &*unit;
+    if (std::abs(value) >= unit->scale) break;
+  }
+  return fmt::format("{:g} {}", value / chosen->scale, chosen->name);
+}
+
 }  // namespace
 
 Parsed<std::int64_t> parse_count(std::string_view text) {
@@ -190,6 +202,23 @@ std::string bytes_text(Bytes bytes) {
     if (std::abs(count) >= least_of_unit * scale) return with_three_digits(count / scale, name);
   }
   return fmt::format("{} B", bytes.count());
+}
+
+std::string limit_text(Duration duration) {
+  if (duration == Duration{}) return "0 s";
+  return with_unit(static_cast<double>(duration.picoseconds()), time_units, {"s", "ms", "us", "ns", "ps"});
+}
+
+std::string limit_text(Bytes bytes) {
+  return with_unit(static_cast<double>(bytes.count()), byte_units, {"TB", "GB", "MB", "kB", "B"});
+}
+
+std::string limit_text(Bandwidth bandwidth) {
+  return with_unit(static_cast<double>(bandwidth.bytes_per_second()), bandwidth_units, {"TB/s", "GB/s", "MB/s", "B/s"});
+}
+
+std::string limit_text(FlopRate rate) {
+  return with_unit(rate.per_second(), flop_units, {"PFLOP/s", "TFLOP/s", "GFLOP/s"});
 }
 
 }  // namespace hdpsim

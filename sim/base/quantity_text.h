@@ -37,5 +37,10 @@ struct Parsed {
 [[nodiscard]] std::string duration_text(Duration duration);
 /// Three significant digits in powers of 1000: `16.8 MB`.
 [[nodiscard]] std::string bytes_text(Bytes bytes);
+/// As few digits as six significant ones allow, for limits: `1 s`, `1000 TB/s`, `0 s`.
+[[nodiscard]] std::string limit_text(Duration duration);
+[[nodiscard]] std::string limit_text(Bytes bytes);
+[[nodiscard]] std::string limit_text(Bandwidth bandwidth);
+[[nodiscard]] std::string limit_text(FlopRate rate);
 
 }  // namespace hdpsim

@@ -1,45 +1,52 @@
 #include "sim/base/units.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
-#include <string>
 
 #include "sim/base/check.h"
-#include "sim/base/diagnostic.h"
 
 namespace hdpsim {
 namespace {
 
-std::int64_t rounded(double value) {
-  HDPSIM_CHECK(std::abs(value) < 9.2e18, "{} does not fit 64 bits", value);
+// Rounded to the nearest; beyond 64 bits `overflows` throws. What is no number is a bug.
+std::int64_t rounded(double value, void (*overflows)()) {
+  HDPSIM_CHECK(!std::isnan(value), "a quantity of {}", value);
+  constexpr double most = 9.2e18;
+  if (std::abs(value) >= most) overflows();
   return std::llround(value);
-}
-
-// Sizes and rates that are each within their limits may still make a time that no clock holds.
-[[noreturn]] void refuse_time(const std::string& what) {
-  throw InputError(fmt::format("{} takes longer than 106 days, which is as much as can be simulated", what),
-                   "are the sizes and the rates those that were meant?");
 }
 
 }  // namespace
 
+namespace detail {
+
+void time_overflows() {
+  throw QuantityOverflow("a time is longer than 106 days, which is as much as can be simulated");
+}
+
+void amount_overflows() {
+  throw QuantityOverflow("an amount of data is more than 9.2e18 bytes, which is as much as can be counted");
+}
+
+void rate_overflows() {
+  throw QuantityOverflow("a bandwidth is more than 9.2e18 B/s, which is as much as can be counted");
+}
+
+}  // namespace detail
+
 Duration Duration::seconds(double seconds) {
-  constexpr double most_s = 9.2e6;
-  if (std::abs(seconds) >= most_s) refuse_time(fmt::format("something of {:g} s", seconds));
-  return Duration(rounded(seconds * 1e12));
+  return Duration(rounded(seconds * 1e12, detail::time_overflows));
 }
 
 Duration Duration::scaled(double factor) const {
-  return Duration(rounded(static_cast<double>(ps_) * factor));
+  return Duration(rounded(static_cast<double>(ps_) * factor, detail::time_overflows));
 }
 
 Bytes Bytes::scaled(double factor) const {
-  return Bytes(rounded(static_cast<double>(count_) * factor));
+  return Bytes(rounded(static_cast<double>(count_) * factor, detail::amount_overflows));
 }
 
 Bandwidth Bandwidth::scaled(double factor) const {
-  return Bandwidth(rounded(static_cast<double>(rate_) * factor));
+  return Bandwidth(rounded(static_cast<double>(rate_) * factor, detail::rate_overflows));
 }
 
 Duration operator/(Bytes bytes, Bandwidth bandwidth) {
@@ -48,9 +55,7 @@ Duration operator/(Bytes bytes, Bandwidth bandwidth) {
   constexpr Int128 picoseconds_per_second = 1'000'000'000'000;
   const Int128 product = Int128{bytes.count()} * picoseconds_per_second;
   const Int128 ps = product / rate + (product % rate > 0 ? 1 : 0);
-  if (ps < INT64_MIN || ps > INT64_MAX) {
-    refuse_time(fmt::format("sending {} bytes at {} B/s", bytes.count(), bandwidth.bytes_per_second()));
-  }
+  if (ps < INT64_MIN || ps > INT64_MAX) detail::time_overflows();
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }
 

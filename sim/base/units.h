@@ -2,17 +2,55 @@
 
 #include <compare>
 #include <cstdint>
+#include <stdexcept>
 
 namespace hdpsim {
 
 __extension__ typedef __int128 Int128;  // exact products of two 64-bit quantities
 
-/// A length of time in integer picoseconds: +-106 days.
+/// A time, an amount or a rate that 64 bits do not hold. Quantities that are each within their limits may make one
+/// together, so it is no broken invariant: whoever knows the input that was computed with tells it as a problem of that
+/// input (as simulate_step() does).
+class QuantityOverflow : public std::overflow_error {
+ public:
+  using std::overflow_error::overflow_error;
+};
+
+namespace detail {
+[[noreturn]] void time_overflows();
+[[noreturn]] void amount_overflows();
+[[noreturn]] void rate_overflows();
+
+/// a + b, a - b and a * b; where 64 bits do not hold the result, `overflows` throws.
+template <void (*overflows)()>
+constexpr std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) [[unlikely]]
+    overflows();
+  return result;
+}
+template <void (*overflows)()>
+constexpr std::int64_t difference(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_sub_overflow(a, b, &result)) [[unlikely]]
+    overflows();
+  return result;
+}
+template <void (*overflows)()>
+constexpr std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) [[unlikely]]
+    overflows();
+  return result;
+}
+}  // namespace detail
+
+/// A length of time in integer picoseconds: +-106 days. Arithmetic never wraps: QuantityOverflow beyond that.
 class Duration {
  public:
   constexpr Duration() = default;
   [[nodiscard]] static constexpr Duration picoseconds(std::int64_t count) { return Duration(count); }
-  /// Rounded to the nearest picosecond. For the border of a cost formula. InputError beyond +-9.2e6 seconds.
+  /// Rounded to the nearest picosecond. For the border of a cost formula. No number is a bug (checked).
   [[nodiscard]] static Duration seconds(double seconds);
   [[nodiscard]] static constexpr Duration max() { return Duration(INT64_MAX); }
 
@@ -20,9 +58,15 @@ class Duration {
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
 
   friend constexpr auto operator<=>(Duration, Duration) = default;
-  friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ps_ + b.ps_); }
-  friend constexpr Duration operator-(Duration a, Duration b) { return Duration(a.ps_ - b.ps_); }
-  friend constexpr Duration operator*(Duration a, std::int64_t n) { return Duration(a.ps_ * n); }
+  friend constexpr Duration operator+(Duration a, Duration b) {
+    return Duration(detail::sum<detail::time_overflows>(a.ps_, b.ps_));
+  }
+  friend constexpr Duration operator-(Duration a, Duration b) {
+    return Duration(detail::difference<detail::time_overflows>(a.ps_, b.ps_));
+  }
+  friend constexpr Duration operator*(Duration a, std::int64_t n) {
+    return Duration(detail::product<detail::time_overflows>(a.ps_, n));
+  }
   friend constexpr Duration operator*(std::int64_t n, Duration a) { return a * n; }
   constexpr Duration& operator+=(Duration b) { return *this = *this + b; }
   constexpr Duration& operator-=(Duration b) { return *this = *this - b; }
@@ -51,7 +95,7 @@ class Instant {
   Duration since_start_;
 };
 
-/// An amount of data.
+/// An amount of data: up to 9.2 EB, checked as Duration is.
 class Bytes {
  public:
   constexpr Bytes() = default;
@@ -61,9 +105,15 @@ class Bytes {
   [[nodiscard]] constexpr double gigabytes() const { return static_cast<double>(count_) * 1e-9; }
 
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.count_ + b.count_); }
-  friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.count_ - b.count_); }
-  friend constexpr Bytes operator*(Bytes a, std::int64_t n) { return Bytes(a.count_ * n); }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) {
+    return Bytes(detail::sum<detail::amount_overflows>(a.count_, b.count_));
+  }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) {
+    return Bytes(detail::difference<detail::amount_overflows>(a.count_, b.count_));
+  }
+  friend constexpr Bytes operator*(Bytes a, std::int64_t n) {
+    return Bytes(detail::product<detail::amount_overflows>(a.count_, n));
+  }
   friend constexpr Bytes operator*(std::int64_t n, Bytes a) { return a * n; }
   friend constexpr Bytes operator/(Bytes a, std::int64_t n) { return Bytes(a.count_ / n); }
   constexpr Bytes& operator+=(Bytes b) { return *this = *this + b; }
@@ -74,7 +124,7 @@ class Bytes {
   std::int64_t count_ = 0;
 };
 
-/// A data rate in integer bytes per second; 1 GB/s = 1e9 B/s, as nccl-tests means it.
+/// A data rate in integer bytes per second; 1 GB/s = 1e9 B/s, as nccl-tests means it. Checked as Duration is.
 class Bandwidth {
  public:
   constexpr Bandwidth() = default;
@@ -83,8 +133,12 @@ class Bandwidth {
   [[nodiscard]] constexpr double gigabytes_per_second() const { return static_cast<double>(rate_) * 1e-9; }
 
   friend constexpr auto operator<=>(Bandwidth, Bandwidth) = default;
-  friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b) { return Bandwidth(a.rate_ + b.rate_); }
-  friend constexpr Bandwidth operator*(Bandwidth a, std::int64_t n) { return Bandwidth(a.rate_ * n); }
+  friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b) {
+    return Bandwidth(detail::sum<detail::rate_overflows>(a.rate_, b.rate_));
+  }
+  friend constexpr Bandwidth operator*(Bandwidth a, std::int64_t n) {
+    return Bandwidth(detail::product<detail::rate_overflows>(a.rate_, n));
+  }
   friend constexpr Bandwidth operator/(Bandwidth a, std::int64_t n) { return Bandwidth(a.rate_ / n); }
   /// Rounded to the nearest byte per second.
   [[nodiscard]] Bandwidth scaled(double factor) const;
@@ -95,7 +149,7 @@ class Bandwidth {
 };
 
 /// Transfer time, rounded up to the next picosecond, exact through 128 bits. Requires a positive bandwidth (checked).
-/// InputError if it is longer than Duration can hold, which somebody's sizes and rates must have asked for.
+/// QuantityOverflow if it is longer than Duration can hold.
 [[nodiscard]] Duration operator/(Bytes bytes, Bandwidth bandwidth);
 
 /// Work in floating-point operations (a multiply-add counts as two). A double: totals pass 2^63.

@@ -27,6 +27,33 @@ std::optional<T> read_quantity(const Value& value, std::string_view expected, Pa
   return parsed.value;
 }
 
+// Numbers are compared as doubles, quantities as they are.
+template <class T>
+auto compared(const T& read) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(read);
+  } else {
+    return read;
+  }
+}
+
+// "1e+12", "1Gi".
+std::string limit_text(double limit) {
+  constexpr double mega = 1024 * 1024;
+  const bool is_binary = limit >= mega && limit < 9e15 && std::fmod(limit, mega) == 0;
+  return is_binary ? count_text(static_cast<std::int64_t>(limit)) : fmt::format("{:g}", limit);
+}
+
+std::string text_of(const Range& range) {
+  return std::isinf(range.most) ? fmt::format("at least {}", limit_text(range.least))
+                                : fmt::format("from {} to {}", limit_text(range.least), limit_text(range.most));
+}
+
+template <class T>
+std::string text_of(const Between<T>& range) {
+  return fmt::format("from {} to {}", hdpsim::limit_text(range.least), hdpsim::limit_text(range.most));
+}
+
 }  // namespace
 
 template <>
@@ -97,20 +124,30 @@ const Value* MapReader::require(std::string_view key) {
   return found;
 }
 
+std::string MapReader::quoted(std::string_view key) {
+  return fmt::format("'{}'", key);
+}
+
 template <class T>
-std::optional<T> MapReader::limited(std::string_view key, const Value& value, Range range) {
-  const std::optional<T> number = read<T>(value, diagnostics_);
-  if (!number) return std::nullopt;
-  const auto compared = static_cast<double>(*number);
-  if (compared >= range.least && compared <= range.most) return number;
-  const std::string limits = std::isinf(range.most) ? fmt::format("at least {:g}", range.least)
-                                                    : fmt::format("from {:g} to {:g}", range.least, range.most);
-  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be {}", key, value.text, limits));
+std::optional<T> read_in(const Value& value, std::string_view what, RangeOf<T> range, Diagnostics& diagnostics,
+                         const std::string& help) {
+  const std::optional<T> read = hdpsim::read<T>(value, diagnostics);
+  if (!read) return std::nullopt;
+  const auto number = compared(*read);
+  if (number >= range.least && number <= range.most) return read;
+  diagnostics.error(value.position, fmt::format("{} is {}, it must be {}", what, value.text, text_of(range)), help);
   return std::nullopt;
 }
 
-template std::optional<std::int64_t> MapReader::limited(std::string_view, const Value&, Range);
-template std::optional<double> MapReader::limited(std::string_view, const Value&, Range);
+template std::optional<std::int64_t> read_in(const Value&, std::string_view, Range, Diagnostics&, const std::string&);
+template std::optional<double> read_in(const Value&, std::string_view, Range, Diagnostics&, const std::string&);
+template std::optional<Duration> read_in(const Value&, std::string_view, Between<Duration>, Diagnostics&,
+                                         const std::string&);
+template std::optional<Bytes> read_in(const Value&, std::string_view, Between<Bytes>, Diagnostics&, const std::string&);
+template std::optional<Bandwidth> read_in(const Value&, std::string_view, Between<Bandwidth>, Diagnostics&,
+                                          const std::string&);
+template std::optional<FlopRate> read_in(const Value&, std::string_view, Between<FlopRate>, Diagnostics&,
+                                         const std::string&);
 
 void MapReader::finish() {
   for (const auto& entry : value_.entries) {

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/base/units.h"
 #include "sim/document/document.h"
 
@@ -21,6 +23,15 @@ struct Range {
   double least;
   double most;
 };
+
+template <class T>
+using RangeOf = std::conditional_t<std::is_arithmetic_v<T>, Range, Between<T>>;
+
+/// The same for a number (std::int64_t, double) or a quantity that must lie in a range. Outside is reported in the words
+/// "`what` is 2 s, it must be from 0 s to 1 s", with the value as it is written.
+template <class T>
+[[nodiscard]] std::optional<T> read_in(const Value& value, std::string_view what, RangeOf<T> range,
+                                       Diagnostics& diagnostics, const std::string& help = {});
 
 /// Reads one map of a document. Every key that the format knows is asked for exactly once, present or not; finish()
 /// then reports the keys that nobody asked for, with a suggestion.
@@ -49,16 +60,16 @@ class MapReader {
     const Value* value = require(key);
     return value == nullptr ? std::nullopt : read<T>(*value, diagnostics_);
   }
-  /// Numbers (std::int64_t or double) that must lie in a range; outside is reported and nothing returned.
+  /// What must lie in a range, as read_in() says.
   template <class T>
-  std::optional<T> optional_in(std::string_view key, Range range) {
+  std::optional<T> optional_in(std::string_view key, RangeOf<T> range) {
     const Value* value = find(key);
-    return value == nullptr ? std::nullopt : limited<T>(key, *value, range);
+    return value == nullptr ? std::nullopt : in_range<T>(key, *value, range);
   }
   template <class T>
-  std::optional<T> required_in(std::string_view key, Range range) {
+  std::optional<T> required_in(std::string_view key, RangeOf<T> range) {
     const Value* value = require(key);
-    return value == nullptr ? std::nullopt : limited<T>(key, *value, range);
+    return value == nullptr ? std::nullopt : in_range<T>(key, *value, range);
   }
 
   /// Reports every key that was never asked for.
@@ -70,7 +81,10 @@ class MapReader {
 
  private:
   template <class T>
-  std::optional<T> limited(std::string_view key, const Value& value, Range range);
+  std::optional<T> in_range(std::string_view key, const Value& value, RangeOf<T> range) {
+    return read_in<T>(value, quoted(key), range, diagnostics_);
+  }
+  static std::string quoted(std::string_view key);
 
   const Value& value_;
   std::string what_;

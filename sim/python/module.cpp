@@ -45,6 +45,8 @@ void translate(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(std::move(thrown));
   } catch (const InputError& error) {
     raise("InputError", py::make_tuple(error.what(), problems_of(error)));
+  } catch (const QuantityOverflow& error) {
+    raise("InputError", py::make_tuple(error.what(), py::list()));
   } catch (const MachineError& error) {
     raise("MachineError", py::make_tuple(error.what()));
   } catch (const std::system_error& error) {

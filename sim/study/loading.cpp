@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/duration_sum.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
@@ -9,7 +10,7 @@ namespace {
 
 constexpr double most_processes = 1e7;
 constexpr double most_prefetch = 1000;
-constexpr double most_bytes_per_token = 1e9;
+constexpr Between<Bytes> bytes_per_token{1_B, Bytes(1'000'000'000)};
 
 Duration transfer(Bytes bytes, const std::optional<Bandwidth>& rate) {
   return rate ? bytes / *rate : Duration{};
@@ -39,7 +40,7 @@ std::vector<Duration> remote_stages(const LoadingSpec& spec, const LoadingJob& j
   return {read + preparation(spec, job.tokens), planning_ahead(spec), transfer(slices, spec.network)};
 }
 
-/// A run in which every step waits for its batch.
+/// A run in which every step waits for its batch. Its clock holds runs of any length.
 class LoadedRun {
  public:
   LoadedRun(const LoadingSpec& spec, const std::vector<LoadedStep>& steps)
@@ -48,31 +49,34 @@ class LoadedRun {
   /// How long the next step waits.
   Duration next() {
     const LoadedStep& step = steps_[begins_.size() % steps_.size()];
-    Instant loaded = loading_begins();
+    DurationSum loaded = loading_begins();
     for (std::size_t stage = 0; stage < free_.size(); ++stage) {
-      loaded = std::max(loaded, free_[stage]) + step.stages[stage];
+      loaded = std::max(loaded, free_[stage]);
+      loaded += step.stages[stage];
       free_[stage] = loaded;
     }
-    const Instant due = ended_;
-    const Instant planned = spec_.plan_ahead ? due : due + spec_.planner;
-    const Instant begin = std::max(planned, loaded);
+    const DurationSum due = ended_;
+    DurationSum planned = due;
+    if (!spec_.plan_ahead) planned += spec_.planner;
+    const DurationSum begin = std::max(planned, loaded);
     begins_.push_back(begin);
-    ended_ = begin + step.time;
-    return begin - due;
+    ended_ = begin;
+    ended_ += step.time;
+    return (begin - due).duration();
   }
 
  private:
-  [[nodiscard]] Instant loading_begins() const {
+  [[nodiscard]] DurationSum loading_begins() const {
     if (spec_.prefetch == 0) return ended_;
     const auto ahead = static_cast<std::size_t>(spec_.prefetch);
-    return begins_.size() < ahead ? Instant{} : begins_[begins_.size() - ahead];
+    return begins_.size() < ahead ? DurationSum{} : begins_[begins_.size() - ahead];
   }
 
   const LoadingSpec& spec_;
   const std::vector<LoadedStep>& steps_;
-  std::vector<Instant> free_;    // by stage
-  std::vector<Instant> begins_;  // of the steps so far
-  Instant ended_;                // the last one
+  std::vector<DurationSum> free_;    // by stage
+  std::vector<DurationSum> begins_;  // of the steps so far
+  DurationSum ended_;                // the last one
 };
 
 }  // namespace
@@ -84,29 +88,14 @@ LoadingSpec read_loading(const Value& value, Diagnostics& diagnostics) {
     const auto choice = read_choice(*style, "style of loading", {"spmd", "remote"}, diagnostics);
     spec.style = choice == 0 ? LoaderStyle::spmd : LoaderStyle::remote;
   }
-  spec.bytes_per_token = map.required<Bytes>("bytes_per_token").value_or(Bytes(1));
-  const auto count = static_cast<double>(spec.bytes_per_token.count());
-  if (count < 1 || count > most_bytes_per_token) {
-    diagnostics.error(value.find("bytes_per_token")->position, "a token takes from 1 B to 1 GB",
-                      "write bytes_per_token: 4 B");
-    spec.bytes_per_token = Bytes(1);
-  }
-  spec.storage = map.optional<Bandwidth>("storage");
-  spec.network = map.optional<Bandwidth>("network");
-  for (const char* key : {"storage", "network"}) {
-    const auto& rate = key == std::string_view("storage") ? spec.storage : spec.network;
-    if (rate && *rate <= Bandwidth{}) {
-      diagnostics.error(value.find(key)->position, "a rate must be above zero", "leave it out if it never binds");
-    }
-  }
+  spec.bytes_per_token = map.required_in<Bytes>("bytes_per_token", bytes_per_token).value_or(Bytes(1));
+  spec.storage = map.optional_in<Bandwidth>("storage", limits::bandwidth);
+  spec.network = map.optional_in<Bandwidth>("network", limits::bandwidth);
   const auto rate = map.optional_in<std::int64_t>("tokens_per_s", {1, 1e15});
   if (rate) spec.tokens_per_s = static_cast<double>(*rate);
   spec.processes = map.optional_in<std::int64_t>("processes", {1, most_processes}).value_or(1);
   spec.prefetch = map.optional_in<std::int64_t>("prefetch", {0, most_prefetch}).value_or(2);
-  spec.planner = map.optional<Duration>("planner", Duration{});
-  if (spec.planner < Duration{}) {
-    diagnostics.error(value.find("planner")->position, "no plan is made in less than no time", "write planner: 0 s");
-  }
+  spec.planner = map.optional_in<Duration>("planner", limits::time).value_or(Duration{});
   spec.plan_ahead = map.optional<bool>("plan_ahead", true);
   map.finish();
   return spec;
