@@ -9,6 +9,7 @@
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "sim/report/output_file.h"
+#include "sim/run/step.h"
 
 namespace hdpsim::app {
 namespace {
@@ -40,6 +41,7 @@ int run_command(const Options& options, const Session& session) {
   Catalog catalog(session.data_folder);
   Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
   const StudyPoint& point = choose(study, options.choice);
+  require_simulable(point);
   if (!options.out.empty()) prepare_folder(options.out);
 
   catch_stop_signals();

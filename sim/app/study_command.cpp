@@ -6,6 +6,7 @@
 #include "sim/app/study_processes.h"
 #include "sim/report/output_file.h"
 #include "sim/run/runner.h"
+#include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
 #include "sim/run/study_output.h"
 #include "sim/run/study_report.h"
@@ -72,8 +73,11 @@ int run_command(const StudyOptions& options, const Session& session) {
     throw InputError("--resume needs the folder of --out, where runs are kept");
   const StudyProcesses processes(options.sharing);
   Catalog catalog(session.data_folder);
-  const Study study =
-      processes.read([&] { return load_study(options.file, options.overrides, catalog, options.without); });
+  const Study study = processes.read([&] {
+    Study loaded = load_study(options.file, options.overrides, catalog, options.without);
+    for (const StudyPoint& point : loaded.points) require_simulable(point);
+    return loaded;
+  });
   catch_stop_signals();
   if (processes.is_first()) return run_first(options, study, processes);
   const bool served = processes.serve(study);

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
+#include "sim/study/problems.h"
 
 namespace hdpsim {
 namespace {
@@ -34,6 +37,20 @@ class Stopwatch {
 
   std::int64_t start_ = nanoseconds();
 };
+
+// What `work` computes of a step. Times that no clock holds come from the quantities of the point together: a problem
+// of the study, told at the one that is farthest from what is usual.
+template <class Work>
+auto of_step(const StudyPoint& point, std::int64_t step, Work work) {
+  try {
+    return work();
+  } catch (const QuantityOverflow& overflow) {
+    Diagnostics found;
+    found.add(point.outsize.problem(fmt::format("step {}", step), overflow.what()));
+    Problems(found).throw_if_any({});
+    throw;
+  }
+}
 
 std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {
   return profile.connections ? profile.connections->memory_per_peer : std::nullopt;
@@ -142,10 +159,23 @@ Background background_of(const StudyPoint& point, std::int64_t step, World& worl
 
 }  // namespace
 
+void require_simulable(const StudyPoint& point) {
+  constexpr double usual = 50;
+  if (point.outsize.times < usual) return;
+  const std::unique_ptr<World> world = point.make_world();
+  const Batch batch = point.batches->step(0);
+  for (std::size_t plan = 0; plan < point.planners.size(); ++plan) {
+    const Program program(make_plan(point, plan, 0, batch), lowering_of(point.spec));
+    of_step(point, 0, [&] { return simulate(program, world->machine(), Grain::closed_form); });
+  }
+}
+
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
-  Plan made = point.planners.at(plan)->plan(batch, step);
-  require_sound(made);
-  return made;
+  return of_step(point, step, [&] {
+    Plan made = point.planners.at(plan)->plan(batch, step);
+    require_sound(made);
+    return made;
+  });
 }
 
 PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const ConnectionTable& connections) {
@@ -161,14 +191,18 @@ PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const Connection
 
 Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {
   const PointSpec& spec = point.spec;
-  world.set_time_factors(spec.conditions.any()
-                             ? time_factors(spec.conditions, spec.cluster.devices, program.plan().step)
-                             : std::vector<double>{});
-  return simulate(program, world.machine(), spec.grain, background_of(point, program.plan().step, world));
+  const std::int64_t step = program.plan().step;
+  return of_step(point, step, [&] {
+    world.set_time_factors(spec.conditions.any() ? time_factors(spec.conditions, spec.cluster.devices, step)
+                                                 : std::vector<double>{});
+    return simulate(program, world.machine(), spec.grain, background_of(point, step, world));
+  });
 }
 
-SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
-                            std::size_t memory_ranks) {
+namespace {
+
+SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                        std::size_t memory_ranks) {
   const PointSpec& spec = point.spec;
   Stopwatch watch;
   PhaseTimes phases;
@@ -184,17 +218,24 @@ SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int6
   Timeline timeline = simulate_plan(point, program, world);
   phases.simulation_s = watch.lap();
 
-  SimulatedStep simulated{summary(made, batch, spec, timeline), {}, {}, {}};
+  SimulatedStep result{summary(made, batch, spec, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
-    simulated.result.slopes = slopes_of(point, program);
+    result.result.slopes = slopes_of(point, program);
   }
-  add_memory(made, point, timeline, memory_ranks, simulated);
-  if (spec.loading) add_loading(made, spec, simulated);
+  add_memory(made, point, timeline, memory_ranks, result);
+  if (spec.loading) add_loading(made, spec, result);
   phases.summary_s = watch.lap();
-  simulated.result.phases = phases;
-  simulated.ranks = std::move(timeline.ranks);
-  simulated.links = {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)};
-  return simulated;
+  result.result.phases = phases;
+  result.ranks = std::move(timeline.ranks);
+  result.links = {std::move(timeline.link_bytes), std::move(timeline.other_link_bytes)};
+  return result;
+}
+
+}  // namespace
+
+SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
+                            std::size_t memory_ranks) {
+  return of_step(point, step, [&] { return simulated(point, plan, step, world, memory_ranks); });
 }
 
 }  // namespace hdpsim

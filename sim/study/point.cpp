@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/base/quantity_text.h"
@@ -16,7 +17,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_tokens = 1e12;
+constexpr double most_tokens = limits::most_tokens_of_sequence;
+constexpr Between<Bytes> reserve_range{Bytes(0), limits::memory.most};
 
 class PointReader {
  public:
@@ -88,7 +90,8 @@ class PointReader {
     }
     BatchOptions& batch = point_.batch;
     batch.context = data.required_in<std::int64_t>("context", {1, most_tokens}).value_or(0);
-    batch.tokens_per_step = data.required_in<std::int64_t>("tokens_per_step", {1, most_tokens}).value_or(0);
+    batch.tokens_per_step =
+        data.required_in<std::int64_t>("tokens_per_step", {1, limits::most_tokens_of_step}).value_or(0);
     point_.steps = data.required_in<std::int64_t>("steps", {1, 1e6}).value_or(0);
     batch.seed = static_cast<std::uint64_t>(data.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
     if (const Value* overlong = data.find("overlong")) {
@@ -113,7 +116,9 @@ class PointReader {
     }
     rules.fragmentation = memory.optional_in<double>("fragmentation", {0, 1}).value_or(rules.fragmentation);
     const Value* reserve = memory.find("reserve");
-    if (reserve != nullptr && reserve->text != "auto") rules.reserve = hdpsim::read<Bytes>(*reserve, diagnostics_);
+    if (reserve != nullptr && reserve->text != "auto") {
+      rules.reserve = read_in<Bytes>(*reserve, "'reserve'", reserve_range, diagnostics_);
+    }
     memory.finish();
   }
 
@@ -191,6 +196,19 @@ MemoryRules memory_rules_of(const PointSpec& spec) {
   rules.activations.autocast = spec.sharding.fp32_parameters;
   rules.activations = with_experts(rules.activations, spec.model, spec.experts.layout);
   return rules;
+}
+
+FlopRate mean_peak(const PointSpec& spec) {
+  const FlopRate peak = spec.profile->datasheet.peak;
+  const ClusterSpec& cluster = spec.cluster;
+  if (cluster.speed.empty() && cluster.kinds.empty()) return peak;
+  const std::int64_t devices = spec.nodes.devices(cluster);
+  double sum = 0;
+  for (std::int64_t place = 0; place < devices; ++place) {
+    const DeviceId device = spec.nodes.device(static_cast<std::size_t>(place), cluster.devices_per_node);
+    sum += std::max(1.0, cluster.speed_of(device));
+  }
+  return FlopRate(peak.per_second() * (sum / static_cast<double>(devices)));
 }
 
 std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics) {

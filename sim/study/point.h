@@ -97,6 +97,10 @@ inline constexpr std::array<std::string_view, 6> whole_study_keys = {"name",   "
 /// What decides the memory of a point's devices.
 [[nodiscard]] MemoryRules memory_rules_of(const PointSpec& spec);
 
+/// Of one of the main job's devices, on average: that of the data sheet, times the speed of a device that is faster than
+/// the profile's. A slower device has the peak of its data sheet still.
+[[nodiscard]] FlopRate mean_peak(const PointSpec& spec);
+
 /// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
 /// All problems are reported; the result is empty if there is one.
 [[nodiscard]] std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics);

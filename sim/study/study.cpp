@@ -179,14 +179,26 @@ class PointMaker {
       : study_(study), catalog_(catalog), problems_(problems) {}
 
   void add(SweepPoint&& sweep_point) {
+    StudyPoint point;
+    try {
+      add(std::move(sweep_point), point);
+    } catch (const QuantityOverflow& overflow) {
+      Diagnostics found;
+      found.add(point.outsize.problem("a micro-batch of this study", overflow.what()));
+      problems_.add(found, mesh_position_);
+    }
+  }
+
+ private:
+  void add(SweepPoint&& sweep_point, StudyPoint& point) {
     Diagnostics found;
+    mesh_position_ = sweep_point.study.position;
     std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found);
     problems_.add(found, sweep_point.study.position);
     if (!spec) return check_options();
-    StudyPoint point;
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
-    point.identity = identity_of(std::move(sweep_point.study), point.spec);
+    point.identity = identity_of(std::move(sweep_point.study), point);
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return check_options();
     const PlanningContext context = planning_context(point.spec, *world);
@@ -201,7 +213,6 @@ class PointMaker {
     study_.points.push_back(std::move(point));
   }
 
- private:
   void add_neighbours(StudyPoint& point, World& world) {
     for (const BackgroundSpec& other : point.spec.background) {
       if (other.job == nullptr) continue;
@@ -220,9 +231,12 @@ class PointMaker {
     problems_.add(found, mesh_position_);
   }
 
-  std::string identity_of(Value study, const PointSpec& spec) {
+  // Notes on the way what has to be looked up in the study with its cluster in full.
+  std::string identity_of(Value study, StudyPoint& point) {
+    const PointSpec& spec = point.spec;
     mesh_position_ = study.find("mesh") == nullptr ? study.position : study.find("mesh")->position;
     if (Value* cluster = study.find("cluster")) *cluster = catalog_.expanded_cluster(*cluster);
+    point.outsize = outsize_of(study, spec);
     make_paths_absolute(study);
     std::erase_if(study.entries, [](const Value::Entry& entry) {
       return std::find(whole_study_keys.begin(), whole_study_keys.end(), entry.key) != whole_study_keys.end();
@@ -333,7 +347,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .background = std::move(background),
           .gpus = spec.mesh.devices(),
           .stages = spec.mesh.pp,
-          .peak = spec.profile->datasheet.peak,
+          .peak = mean_peak(spec),
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
           .capacity = spec.capacity,

@@ -11,6 +11,7 @@
 #include "sim/report/metrics.h"
 #include "sim/study/catalog.h"
 #include "sim/study/output_options.h"
+#include "sim/study/outsize.h"
 #include "sim/study/point.h"
 #include "sim/study/replay_options.h"
 #include "sim/study/tune_options.h"
@@ -36,6 +37,7 @@ struct StudyPoint {
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
   std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
   std::string identity;                            ///< YAML of all values that its steps depend on.
+  Outsize outsize;                                 ///< Its suspect, where a step is too long to be simulated.
 
   /// Of the simulated cluster and all jobs that train on it; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;

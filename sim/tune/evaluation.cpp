@@ -73,7 +73,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     StudyPoint& point = study.points.at(0);
     evaluation.gpus = point.spec.mesh.devices();
     evaluation.capacity = point.spec.capacity;
-    evaluation.peak = point.spec.profile->datasheet.peak;
+    evaluation.peak = mean_peak(point.spec);
     evaluation.problem = states_problem(point.spec);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form knows no neighbours.

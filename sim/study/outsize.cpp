@@ -1,0 +1,100 @@
+#include "sim/study/outsize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/model/work.h"
+
+namespace hdpsim {
+namespace {
+
+// Generous for each quantity, so that a step where all are usual takes minutes.
+constexpr std::int64_t usual_context = 2 << 20;
+constexpr std::int64_t usual_tokens_per_device = 64 << 10;
+constexpr double usual_parameters = 1e12;
+constexpr auto usual_link = 1_GBps;
+constexpr auto usual_peak = 1_TFLOPs;
+constexpr auto usual_latency = 10_us;
+constexpr auto usual_overhead = 1_s;
+
+struct Suspect {
+  std::string key;
+  double times;
+};
+
+double slower(Bandwidth rate, Bandwidth usual) {
+  if (rate == Bandwidth{}) return 0;  // no such link
+  return static_cast<double>(usual.bytes_per_second()) / static_cast<double>(rate.bytes_per_second());
+}
+
+double longer(Duration time, Duration usual) {
+  return time.seconds() / usual.seconds();
+}
+
+std::vector<Suspect> suspects_of(const PointSpec& spec) {
+  const ClusterSpec& cluster = spec.cluster;
+  const DeviceProfile& profile = *spec.profile;
+  double slowest = 1;
+  for (const auto& [device, speed] : cluster.speed) slowest = std::min(slowest, speed);
+  double slowest_kind = 1;
+  for (const NodeKind& kind : cluster.kinds) slowest_kind = std::min(slowest_kind, kind.speed);
+  double least_share = 1;
+  for (const DegradedLink& link : cluster.degraded) {
+    if (link.factor > 0) least_share = std::min(least_share, link.factor);
+  }
+  Duration latency;
+  for (const SwitchTier& tier : cluster.tiers) latency = std::max(latency, tier.latency);
+  double slowdown = 1;
+  for (const Fault& fault : spec.conditions.faults) slowdown = std::max(slowdown, fault.slowdown);
+  const auto tokens = static_cast<double>(spec.batch.tokens_per_step);
+  const auto devices = static_cast<double>(spec.mesh.devices());
+  return {{"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
+          {"data.context", static_cast<double>(spec.batch.context) / usual_context},
+          {"model", static_cast<double>(parameter_count(spec.model)) / usual_parameters},
+          {"cluster.speed", 1 / slowest},
+          {"cluster.node_kinds", 1 / slowest_kind},
+          {"cluster.links", 1 / least_share},
+          {"cluster.tiers", longer(latency, usual_latency)},
+          {"cluster.node.nics.bandwidth", slower(cluster.nic, usual_link)},
+          {"cluster.node.nvlink.bandwidth", slower(cluster.nvlink, usual_link)},
+          {"cluster.node.nvlink.latency", longer(cluster.nvlink_latency, usual_latency)},
+          {"cluster.node.pcie.bandwidth", slower(cluster.pcie, usual_link)},
+          {"faults", slowdown},
+          {"overheads.per_step", longer(profile.overheads.per_step.time, usual_overhead)},
+          {"overheads.per_micro_batch", longer(profile.overheads.per_micro_batch.time, usual_overhead)},
+          {"profile", usual_peak.per_second() / profile.datasheet.peak.per_second()}};
+}
+
+// As far down the path as the study goes.
+Position place_of(const Value& study, std::string_view key) {
+  const Value* at = &study;
+  while (!key.empty() && at->is_map()) {
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    const Value* next = at->find(key.substr(0, dot));
+    if (next == nullptr) break;
+    at = next;
+    key.remove_prefix(std::min(dot + 1, key.size()));
+  }
+  return at->position;
+}
+
+}  // namespace
+
+Diagnostic Outsize::problem(std::string_view something, std::string_view why) const {
+  std::string help = "are its sizes, rates and times those that were meant?";
+  if (times > 1) help = fmt::format("'{}' is {:.2g} times what is usual: is that what was meant?", key, times);
+  return {.position = position, .message = fmt::format("{}: {}", something, why), .help = std::move(help)};
+}
+
+Outsize outsize_of(const Value& study, const PointSpec& spec) {
+  const std::vector<Suspect> suspects = suspects_of(spec);
+  const Suspect& worst = *std::max_element(suspects.begin(), suspects.end(),
+                                           [](const Suspect& a, const Suspect& b) { return a.times < b.times; });
+  return {.position = place_of(study, worst.key), .key = worst.key, .times = worst.times};
+}
+
+}  // namespace hdpsim
