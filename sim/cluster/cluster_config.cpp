@@ -18,7 +18,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_oversubscription = 1e6;
+constexpr double most_oversubscription = 1000;
 constexpr double most_devices = 16 * 1024 * 1024;
 constexpr double most_fan_in = 1024 * 1024;
 constexpr std::size_t most_links_down = 1024;
@@ -146,11 +146,9 @@ class ClusterReader {
   }
 
   void read_speed_entry(const Value::Entry& entry) {
-    const auto factor = hdpsim::read<double>(entry.value, problems_);
-    if (factor && !(*factor > 0)) {
-      problems_.error(entry.value.position, fmt::format("a speed of {} is not above zero", entry.value.text),
-                      "1 is nominal, 0.8 takes a quarter longer; leave a gpu out of the job by lowering 'gpus'");
-    }
+    const auto factor = read_in<double>(entry.value, "a speed", {limits::least_speed, limits::most_speed}, problems_,
+                                        "1 is nominal, 0.8 takes a quarter longer; leave a gpu out of the job by "
+                                        "lowering 'gpus'");
     const auto selector = parse_index_range(entry.key);
     if (!selector) {
       problems_.error(entry.position, fmt::format("'{}' names no gpus", entry.key),
@@ -194,19 +192,23 @@ class ClusterReader {
 
   void read_link(const Value::Entry& entry) {
     const auto factor = hdpsim::read<double>(entry.value, problems_);
-    if (factor && !(*factor >= 0 && *factor <= 1)) {
-      problems_.error(entry.value.position, fmt::format("a share of {} is not between 0 and 1", entry.value.text),
-                      "0.5 carries half, 0 is down");
+    if (!factor) return;
+    if (*factor != 0 && !(*factor >= limits::least_link_share && *factor <= 1)) {
+      problems_.error(
+          entry.value.position,
+          fmt::format("a share of {}, it must be 0 or from {} to 1", entry.value.text, limits::least_link_share),
+          "0.5 carries half, 0 is down");
+      return;
     }
     auto* graph = std::get_if<SwitchGraphSpec>(&spec_.fabric);
-    if (graph != nullptr && factor && degrade_cable(*graph, entry.key, *factor)) return;
+    if (graph != nullptr && degrade_cable(*graph, entry.key, *factor)) return;
     for (DegradedLink link : parse_link_selector(entry.key, spec_, entry.position, problems_)) {
       if (factor == 0 && link.kind == DegradedLink::Kind::nvlink) {
         problems_.error(entry.value.position, "a gpu whose NVLink is down has no way to the others of its node",
                         "write what is left of it, above 0");
         return;
       }
-      link.factor = factor.value_or(1);
+      link.factor = *factor;
       spec_.degraded.push_back(link);
     }
   }

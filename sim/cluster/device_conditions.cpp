@@ -12,7 +12,7 @@ namespace hdpsim {
 namespace {
 
 constexpr double most_cv = 1;
-constexpr double most_slowdown = 1e6;
+constexpr double most_slowdown = 1000;
 
 double read_cv(MapReader& noise, std::string_view of) {
   const Value* value = noise.find(of);

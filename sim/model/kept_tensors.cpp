@@ -135,13 +135,14 @@ Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, st
                  std::optional<std::int64_t> expert_tokens) {
   HDPSIM_CHECK(tp > 0, "a tensor-parallel group of {}", tp);
   const std::int64_t of_group = expert_tokens.value_or(divided(tokens, tp));
-  std::int64_t cut = 0;
-  std::int64_t whole = 0;
+  Bytes cut;
+  Bytes whole;
   for (const KeptTensor& tensor : tensors) {
     const std::int64_t each = tensor.of_experts ? of_group : tokens;
-    (tensor.cut ? cut : whole) += each * tensor.bytes_per_token + pairs * tensor.bytes_per_pair + tensor.bytes;
+    (tensor.cut ? cut : whole) +=
+        each * Bytes(tensor.bytes_per_token) + pairs * Bytes(tensor.bytes_per_pair) + Bytes(tensor.bytes);
   }
-  return Bytes(divided(cut, tp) + whole);
+  return Bytes(divided(cut.count(), tp)) + whole;
 }
 
 Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, double share) {

@@ -5,15 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 
 #include "sim/document/reader.h"
+#include "sim/model/work.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr Range positive{1, std::numeric_limits<double>::infinity()};
-constexpr std::int64_t most_layers = 100'000;  // that are looked at one by one
+// Some hundred times what is trained, and still so that the elements of one tensor of the longest micro-batch and the
+// parameters of one layer fit 64 bits.
+constexpr Range layer_range{1, 10'000};
+constexpr Range hidden_range{1, 1e6};
+constexpr Range head_range{1, 1e5};   // their number and their size
+constexpr Range width_range{1, 1e7};  // of what an MLP or all experts of a token have inside, and of all heads
+constexpr Range vocabulary_range{1, 1e7};
+constexpr Range position_range{1, limits::most_tokens_of_sequence};
+constexpr Range expert_range{1, 1e5};
+constexpr Range chosen_range{1, 1000};  // experts of a token
+constexpr double most_parameters = 1e15;
 
 /// How a family spells its experts. Its dense layers are told one by one or by a rule.
 struct ExpertKeys {
@@ -119,17 +128,17 @@ class ConfigReader {
     model_.biases = family_.biases;
     model_.qkv_biases = family_.qkv_biases;
     model_.qk_norm = family_.qk_norm;
-    model_.hidden = required(family_.hidden);
-    model_.layers = required(family_.layers);
-    model_.heads = required(family_.heads);
-    model_.kv_heads = family_.kv_heads.empty() ? model_.heads : optional(family_.kv_heads, model_.heads);
-    model_.vocabulary = required("vocab_size");
+    model_.hidden = required(family_.hidden, hidden_range);
+    model_.layers = required(family_.layers, layer_range);
+    model_.heads = required(family_.heads, head_range);
+    model_.kv_heads = family_.kv_heads.empty() ? model_.heads : optional(family_.kv_heads, head_range, model_.heads);
+    model_.vocabulary = required("vocab_size", vocabulary_range);
     model_.tied_embeddings = map_.optional<bool>("tie_word_embeddings", family_.tied);
     read_ffn();
     if (family_.architecture == "MPTForCausalLM") {
       read_mpt();
     } else if (!family_.positions.empty()) {
-      model_.learned_positions = required(family_.positions);
+      model_.learned_positions = required(family_.positions, position_range);
     }
     if (family_.experts != nullptr) read_experts(*family_.experts);
     if (const Value* latent = map_.find("kv_lora_rank"); latent != nullptr && !latent->is_null()) {
@@ -137,28 +146,31 @@ class ConfigReader {
                                      "choose a model with multi-head or grouped-query attention");
     }
     read_head_dim();
+    check_widths();
     return model_;
   }
 
  private:
-  std::int64_t required(std::string_view key) { return map_.required_in<std::int64_t>(key, positive).value_or(0); }
-  std::int64_t optional(std::string_view key, std::int64_t fallback) {
-    return map_.optional_in<std::int64_t>(key, positive).value_or(fallback);
+  std::int64_t required(std::string_view key, Range range) {
+    return map_.required_in<std::int64_t>(key, range).value_or(0);
+  }
+  std::int64_t optional(std::string_view key, Range range, std::int64_t fallback) {
+    return map_.optional_in<std::int64_t>(key, range).value_or(fallback);
   }
 
   // 0 or more.
-  std::int64_t whole(std::string_view key, std::int64_t fallback) {
-    return map_.optional_in<std::int64_t>(key, {0, positive.most}).value_or(fallback);
+  std::int64_t whole(std::string_view key, Range range) {
+    return map_.optional_in<std::int64_t>(key, {0, range.most}).value_or(0);
   }
 
   void read_ffn() {
     constexpr std::int64_t usual_ratio = 4;
     if (family_.ffn.empty()) {
-      model_.ffn_hidden = model_.hidden * optional("expansion_ratio", usual_ratio);
+      model_.ffn_hidden = model_.hidden * optional("expansion_ratio", chosen_range, usual_ratio);
     } else if (family_.architecture == "GPT2LMHeadModel") {
-      model_.ffn_hidden = optional(family_.ffn, usual_ratio * model_.hidden);
+      model_.ffn_hidden = optional(family_.ffn, width_range, usual_ratio * model_.hidden);
     } else {
-      model_.ffn_hidden = required(family_.ffn);
+      model_.ffn_hidden = required(family_.ffn, width_range);
     }
   }
 
@@ -170,20 +182,20 @@ class ConfigReader {
       const bool alibi = attention.optional<bool>("alibi", false);
       const bool rope = attention.optional<bool>("rope", false);
       relative_positions = alibi || rope;
-      model_.kv_heads = attention.optional_in<std::int64_t>("kv_n_heads", positive).value_or(model_.kv_heads);
+      model_.kv_heads = attention.optional_in<std::int64_t>("kv_n_heads", head_range).value_or(model_.kv_heads);
     }
     const bool learned = map_.optional<bool>("learned_pos_emb", true);
-    if (learned && !relative_positions) model_.learned_positions = required(family_.positions);
+    if (learned && !relative_positions) model_.learned_positions = required(family_.positions, position_range);
   }
 
   void read_experts(const ExpertKeys& keys) {
     MixtureOfExperts moe;
-    moe.experts = required(keys.experts);
-    moe.experts_per_token = required("num_experts_per_tok");
-    moe.expert_hidden = keys.hidden.empty() ? model_.ffn_hidden : required(keys.hidden);
-    if (!keys.shared.empty()) moe.shared_hidden = whole(keys.shared, 0) * moe.expert_hidden;
+    moe.experts = required(keys.experts, expert_range);
+    moe.experts_per_token = required("num_experts_per_tok", chosen_range);
+    moe.expert_hidden = keys.hidden.empty() ? model_.ffn_hidden : required(keys.hidden, width_range);
+    if (!keys.shared.empty()) moe.shared_hidden = whole(keys.shared, expert_range) * moe.expert_hidden;
     if (!keys.shared_hidden.empty()) {
-      moe.shared_hidden = whole(keys.shared_hidden, 0);
+      moe.shared_hidden = whole(keys.shared_hidden, width_range);
       moe.shared_gate = moe.shared_hidden > 0;
     }
     if (moe.experts_per_token > moe.experts && moe.experts > 0) {
@@ -195,17 +207,14 @@ class ConfigReader {
   }
 
   void read_dense_layers(const ExpertKeys& keys, MixtureOfExperts& moe) {
-    const std::int64_t leading = keys.leading_dense.empty() ? 0 : whole(keys.leading_dense, 0);
-    const std::int64_t period = keys.period.empty() ? 1 : optional(keys.period, 1);
+    const std::int64_t leading = keys.leading_dense.empty() ? 0 : whole(keys.leading_dense, layer_range);
+    const std::int64_t period = keys.period.empty() ? 1 : optional(keys.period, layer_range, 1);
     std::vector<std::int64_t> named;
     if (const Value* list = map_.find("mlp_only_layers")) {
       for (const Value& item : list->items) {
-        if (const auto layer = hdpsim::read<std::int64_t>(item, map_.diagnostics())) named.push_back(*layer);
+        if (const auto layer = read_in<std::int64_t>(item, "a layer", {0, layer_range.most}, map_.diagnostics()))
+          named.push_back(*layer);
       }
-    }
-    if (model_.layers > most_layers) {
-      return error_at(family_.layers,
-                      fmt::format("{} layers, {} at most where some have experts", model_.layers, most_layers));
     }
     for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
       const bool is_named = std::find(named.begin(), named.end(), layer) != named.end();
@@ -218,7 +227,7 @@ class ConfigReader {
   }
 
   void read_head_dim() {
-    const std::int64_t stated = optional("head_dim", 0);
+    const std::int64_t stated = optional("head_dim", head_range, 0);
     if (model_.heads == 0 || model_.hidden == 0) return;
     if (stated == 0 && model_.hidden % model_.heads != 0) {
       error_at(family_.heads, fmt::format("{} heads do not divide the hidden size {}", model_.heads, model_.hidden),
@@ -229,6 +238,28 @@ class ConfigReader {
       error_at(family_.kv_heads,
                fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads));
     }
+  }
+
+  // What no key says alone.
+  void check_widths() {
+    const auto check = [&](std::string_view key, std::string_view what, std::int64_t width) {
+      if (static_cast<double>(width) <= width_range.most) return;
+      error_at(key, fmt::format("{} of {}, at most {:g} can be simulated", what, width, width_range.most));
+    };
+    check(family_.heads, "heads with a width", model_.heads * model_.head_dim);
+    check(family_.hidden, "an MLP with an inner width", model_.ffn_hidden);
+    if (model_.moe) {
+      check("num_experts_per_tok", "experts of a token with an inner width",
+            model_.moe->experts_per_token * model_.moe->expert_hidden);
+      check("num_experts_per_tok", "shared experts with an inner width", model_.moe->shared_hidden);
+    }
+    if (!map_.diagnostics().empty() || model_.layers == 0) return;
+    const auto layers = static_cast<double>(model_.layers);
+    const double parameters = layers * static_cast<double>(layer_parameter_count(model_)) +
+                              static_cast<double>(embedding_parameter_count(model_));
+    if (parameters <= most_parameters) return;
+    error_at(family_.layers,
+             fmt::format("a model of {:.3g} parameters, at most {:g} can be simulated", parameters, most_parameters));
   }
 
   void error_at(std::string_view key, std::string message, std::string help = {}) {

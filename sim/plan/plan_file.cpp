@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,10 +18,11 @@ const std::vector<std::string>& sharding_words() {
   return words;
 }
 
-constexpr double no_limit = std::numeric_limits<double>::infinity();
 constexpr double largest_id = 4294967295.0;  // ids are 32 bits wide
 constexpr double most_ranks = 16777216.0;
-constexpr double most_tokens = 9007199254740992.0;  // 2^53: exact as a double
+constexpr double most_tokens = limits::most_tokens_of_sequence;
+constexpr double most_layers = 1e5;
+constexpr double most_steps = 1e15;
 // Of all groups together: a few letters name a million ranks.
 constexpr std::int64_t most_members = std::int64_t{1} << 26;
 
@@ -51,10 +51,10 @@ class PlanReader {
     if (const Value* schema = reader.require("schema"))
       (void)read_choice(*schema, "schema", {plan_schema}, diagnostics_);
     plan_.policy = reader.required<std::string>("policy").value_or("");
-    plan_.step = reader.required_in<std::int64_t>("step", {0, no_limit}).value_or(0);
+    plan_.step = reader.required_in<std::int64_t>("step", {0, most_steps}).value_or(0);
     plan_.ranks = reader.required_in<std::int64_t>("ranks", {1, most_ranks}).value_or(0);
-    plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, no_limit}).value_or(0);
-    plan_.layers = reader.required_in<std::int64_t>("layers", {1, no_limit}).value_or(0);
+    plan_.capacity = reader.required_in<std::int64_t>("capacity", {1, most_tokens}).value_or(0);
+    plan_.layers = reader.required_in<std::int64_t>("layers", {1, most_layers}).value_or(0);
     plan_.expert_ranks = reader.optional_in<std::int64_t>("expert_ranks", {1, most_ranks}).value_or(1);
     for (const Value& item : list(reader.require("sequences"), "'sequences'")) read_sequence(item);
     for (const Value& item : list(reader.require("micro_batches"), "'micro_batches'")) read_micro_batch(item);

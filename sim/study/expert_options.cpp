@@ -12,6 +12,8 @@ namespace hdpsim {
 namespace {
 
 constexpr Range exponents{0, 100};
+constexpr Range capacity_factors{0.01, 1e5};
+constexpr Range loads_of_experts{0, 1e15};
 
 class ExpertReader {
  public:
@@ -32,13 +34,8 @@ class ExpertReader {
  private:
   void read_capacity_factor(const Value& value) {
     if (value.text == "none") return;
-    const auto factor = hdpsim::read<double>(value, diagnostics_);
-    if (!factor) return;
-    if (*factor > 0) {
+    if (const auto factor = read_in<double>(value, "'capacity_factor'", capacity_factors, diagnostics_)) {
       options_.layout.capacity_factor = *factor;
-    } else {
-      diagnostics_.error(value.position, fmt::format("'capacity_factor' is {}, it must be above 0", value.text),
-                         "write none for experts that take all of their tokens");
     }
   }
 
@@ -92,10 +89,7 @@ class ExpertReader {
   }
 
   double read_load(const Value& item) {
-    const double load = hdpsim::read<double>(item, diagnostics_).value_or(0);
-    if (load >= 0) return load;
-    diagnostics_.error(item.position, fmt::format("a load of {}, it must be 0 or more", item.text));
-    return 0;
+    return read_in<double>(item, "a load", loads_of_experts, diagnostics_).value_or(0);
   }
 
   static constexpr double tolerance = 1e-9;

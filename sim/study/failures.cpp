@@ -8,6 +8,10 @@
 namespace hdpsim {
 namespace {
 
+constexpr double least_s = 1e-6;
+constexpr double most_years = 1000;
+constexpr double year_s = 365 * 86400.0;
+
 // Nothing, with the problem reported, if it is no time above zero (or, where that is allowed, zero).
 std::optional<double> read_time(const Value& value, std::string_view key, bool may_be_zero, Diagnostics& diagnostics) {
   const Parsed<double> seconds = parse_seconds(value.text);
@@ -16,9 +20,10 @@ std::optional<double> read_time(const Value& value, std::string_view key, bool m
                       seconds.help);
     return std::nullopt;
   }
-  if (*seconds.value > 0 || (may_be_zero && *seconds.value == 0)) return seconds.value;
-  diagnostics.error(value.position, fmt::format("'{}' is {}, it must be {}", key, value.text,
-                                                may_be_zero ? "0 s or more" : "more than 0 s"));
+  const bool is_enough = *seconds.value >= least_s || (may_be_zero && *seconds.value == 0);
+  if (is_enough && *seconds.value <= most_years * year_s) return seconds.value;
+  diagnostics.error(value.position, fmt::format("'{}' is {}, it must be from {} to {} years", key, value.text,
+                                                may_be_zero ? "0 s" : "1 us", most_years));
   return std::nullopt;
 }
 

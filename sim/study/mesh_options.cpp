@@ -12,8 +12,10 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_tokens = 1e12;
-constexpr double most_devices = 1e8;
+constexpr double most_tokens = limits::most_tokens_of_sequence;
+// Products of three degrees fit 64 bits.
+constexpr Range ranks_range{1, 16 * 1024 * 1024};
+constexpr Range degree_range{1, 65536};
 
 class MeshReader {
  public:
@@ -21,11 +23,10 @@ class MeshReader {
 
   bool read(const Value& value) {
     MapReader mesh(value, "the mesh", diagnostics_);
-    const Range degree{1, most_devices};
-    const auto tp = mesh.required_in<std::int64_t>("tp", degree);
-    const auto pp = mesh.required_in<std::int64_t>("pp", degree);
-    const auto hdp = mesh.optional_in<std::int64_t>("hdp", degree);
-    point_.mesh.ep = mesh.optional_in<std::int64_t>("ep", degree).value_or(1);
+    const auto tp = mesh.required_in<std::int64_t>("tp", degree_range);
+    const auto pp = mesh.required_in<std::int64_t>("pp", degree_range);
+    const auto hdp = mesh.optional_in<std::int64_t>("hdp", ranks_range);
+    point_.mesh.ep = mesh.optional_in<std::int64_t>("ep", ranks_range).value_or(1);
     const Value* nodes = mesh.find("nodes");
     read_capacity(mesh);
     read_framework(mesh);
@@ -153,7 +154,7 @@ class MeshReader {
           name == nullptr ? std::nullopt : read_choice(*name, "schedule", pipeline_schedule_names(), diagnostics_);
       pipeline.schedule = static_cast<PipelineSchedule>(choice.value_or(0));
     }
-    pipeline.virtual_stages = mesh.optional_in<std::int64_t>("virtual_stages", {1, most_devices}).value_or(1);
+    pipeline.virtual_stages = mesh.optional_in<std::int64_t>("virtual_stages", degree_range).value_or(1);
     return pipeline;
   }
 

@@ -51,8 +51,9 @@ PerfettoOptions read_perfetto(const Value& value, const OutputLimits& limits, Di
   PerfettoOptions options;
   options.ranks = read_ranks(perfetto, limits);
   options.step = perfetto.optional_in<std::int64_t>("step", {0, static_cast<double>(limits.steps - 1)}).value_or(0);
-  options.from = perfetto.optional<Duration>("from", Duration{});
-  options.to = perfetto.optional<Duration>("to", Duration::max());
+  constexpr Between<Duration> of_a_step{Duration{}, Duration::max()};
+  options.from = perfetto.optional_in<Duration>("from", of_a_step).value_or(Duration{});
+  options.to = perfetto.optional_in<Duration>("to", of_a_step).value_or(Duration::max());
   if (options.to <= options.from) perfetto.error("the timeline ends before it begins", "make 'to' later than 'from'");
   perfetto.finish();
   return options;

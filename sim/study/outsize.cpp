@@ -52,8 +52,8 @@ std::vector<Suspect> suspects_of(const PointSpec& spec) {
   for (const Fault& fault : spec.conditions.faults) slowdown = std::max(slowdown, fault.slowdown);
   const auto tokens = static_cast<double>(spec.batch.tokens_per_step);
   const auto devices = static_cast<double>(spec.mesh.devices());
-  return {{"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
-          {"data.context", static_cast<double>(spec.batch.context) / usual_context},
+  return {{"data.context", static_cast<double>(spec.batch.context) / usual_context},
+          {"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
           {"model", static_cast<double>(parameter_count(spec.model)) / usual_parameters},
           {"cluster.speed", 1 / slowest},
           {"cluster.node_kinds", 1 / slowest_kind},

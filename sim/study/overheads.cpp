@@ -10,18 +10,10 @@
 namespace hdpsim {
 namespace {
 
-constexpr double longest_s = 1e6;
-
 std::optional<Overhead> stated(const Value* value, std::string_view key, Diagnostics& diagnostics) {
   if (value == nullptr) return std::nullopt;
-  const std::optional<Duration> time = read<Duration>(*value, diagnostics);
-  if (!time) return std::nullopt;
-  if (*time < Duration{} || time->seconds() > longest_s) {
-    diagnostics.error(value->position, fmt::format("'{}' must lie between 0 and 1e6 s", key),
-                      fmt::format("write {}: 2 s", key));
-    return std::nullopt;
-  }
-  return Overhead{*time, "stated by the study"};
+  const auto time = read_in<Duration>(*value, fmt::format("'{}'", key), limits::time, diagnostics);
+  return time ? std::optional(Overhead{*time, "stated by the study"}) : std::nullopt;
 }
 
 }  // namespace

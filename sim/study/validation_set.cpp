@@ -17,7 +17,9 @@
 namespace hdpsim {
 namespace {
 
-constexpr Range positive{1, 1e12};
+constexpr Range lengths{1, limits::most_tokens_of_sequence};
+constexpr Range sequences{1, 1e6};
+constexpr Range degrees{1, 32768};  // the product of four fits 64 bits
 
 /// How a plan spreads a job; everything else of a case says what the job is.
 constexpr std::array<std::string_view, 9> plan_columns = {
@@ -112,14 +114,14 @@ class CaseReader {
 
   // A job of sequences of one length: how its batch becomes packs of one micro-batch, and its degrees a mesh.
   void fixed_lengths() {
-    const std::int64_t sequence = count("sequence", 0);
-    const std::int64_t global_batch = count("global_batch", 0);
-    const std::int64_t micro_batch = count("micro_batch", 1);
-    const std::int64_t tp = count("tp", 1);
-    const std::int64_t pp = count("pp", 1);
-    const std::int64_t dp = count("dp", 1);
-    const std::int64_t cp = count("cp", 1);
-    const std::int64_t virtual_stages = count("virtual_stages", 1);
+    const std::int64_t sequence = count("sequence", lengths, 0);
+    const std::int64_t global_batch = count("global_batch", sequences, 0);
+    const std::int64_t micro_batch = count("micro_batch", sequences, 1);
+    const std::int64_t tp = count("tp", degrees, 1);
+    const std::int64_t pp = count("pp", degrees, 1);
+    const std::int64_t dp = count("dp", degrees, 1);
+    const std::int64_t cp = count("cp", degrees, 1);
+    const std::int64_t virtual_stages = count("virtual_stages", degrees, 1);
     if (sequence == 0 || global_batch == 0) {
       diagnostics_.error(row_.position, "a job of sequences of one length needs 'sequence' and 'global_batch'");
       return;
@@ -139,8 +141,8 @@ class CaseReader {
       put_at(case_.study, "mesh.schedule", Value::scalar("interleaved", position("virtual_stages")), diagnostics_);
     }
     if (cell("gpus_per_node") != nullptr) {
-      put("cluster.node.gpus", count("gpus_per_node", 1), "gpus_per_node");
-      put("cluster.node.nics.count", count("gpus_per_node", 1), "gpus_per_node");
+      put("cluster.node.gpus", count("gpus_per_node", degrees, 1), "gpus_per_node");
+      put("cluster.node.nics.count", count("gpus_per_node", degrees, 1), "gpus_per_node");
     }
     case_.job = fmt::format("{} gpus {}", fmt::join(job_, " "), tp * pp * dp * cp);
   }
@@ -157,15 +159,10 @@ class CaseReader {
     return found == nullptr ? row_.position : found->position;
   }
 
-  std::int64_t count(std::string_view name, std::int64_t fallback) {
+  std::int64_t count(std::string_view name, Range range, std::int64_t fallback) {
     const Value* found = cell(name);
     if (found == nullptr) return fallback;
-    const auto number = hdpsim::read<std::int64_t>(*found, diagnostics_);
-    if (!number) return fallback;
-    if (static_cast<double>(*number) >= positive.least && static_cast<double>(*number) <= positive.most) return *number;
-    diagnostics_.error(found->position,
-                       fmt::format("'{}' must be between {:g} and {:g}", name, positive.least, positive.most));
-    return fallback;
+    return read_in<std::int64_t>(*found, fmt::format("'{}'", name), range, diagnostics_).value_or(fallback);
   }
 
   // At the cell that it comes from, so that what a study says against it points there.

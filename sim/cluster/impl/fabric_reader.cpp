@@ -164,10 +164,9 @@ TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics
   double nodes = 1;
   std::int64_t hops = 0;
   for (const Value& item : shape->items) {
-    const auto length = read<std::int64_t>(item, diagnostics);
+    const auto length = read_in<std::int64_t>(item, "a dimension", {1, most_nodes}, diagnostics);
     if (!length) return torus;
-    if (*length < 1) diagnostics.error(item.position, fmt::format("a dimension of {} nodes", *length));
-    torus.shape.push_back(std::max<std::int64_t>(1, *length));
+    torus.shape.push_back(*length);
     nodes *= static_cast<double>(torus.shape.back());
     hops += torus.shape.back() / 2;
   }

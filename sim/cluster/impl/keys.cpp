@@ -7,23 +7,18 @@
 namespace hdpsim {
 namespace {
 
-constexpr auto highest_bandwidth = Bandwidth::bytes_per_second(1'000'000'000'000'000);
+constexpr Between<Bytes> limits_of(Bytes) {
+  return limits::memory;
+}
+constexpr Between<Bandwidth> limits_of(Bandwidth) {
+  return limits::bandwidth;
+}
 
 }  // namespace
 
 template <class T>
 T positive(const Value& value, std::string_view key, Diagnostics& diagnostics) {
-  const std::optional<T> amount = read<T>(value, diagnostics);
-  if (!amount) return T{};
-  if (*amount <= T{}) {
-    diagnostics.error(value.position, fmt::format("'{}' is {}, it must be above zero", key, value.text));
-  }
-  if constexpr (std::is_same_v<T, Bandwidth>) {
-    if (*amount > highest_bandwidth) {
-      diagnostics.error(value.position, fmt::format("'{}' is {}, at most 1000 TB/s are possible", key, value.text));
-    }
-  }
-  return *amount;
+  return read_in<T>(value, fmt::format("'{}'", key), limits_of(T{}), diagnostics).value_or(T{});
 }
 
 template <class T>
@@ -38,11 +33,7 @@ template Bytes positive<Bytes>(const Value& value, std::string_view key, Diagnos
 template Bandwidth positive<Bandwidth>(const Value& value, std::string_view key, Diagnostics& diagnostics);
 
 Duration latency(MapReader& map, std::string_view key) {
-  const auto time = map.optional<Duration>(key).value_or(Duration{});
-  if (time >= Duration{}) return time;
-  const Value& written = *map.value().find(key);
-  map.diagnostics().error(written.position, fmt::format("'{}' is {}, it must not be negative", key, written.text));
-  return Duration{};
+  return map.optional_in<Duration>(key, limits::latency).value_or(Duration{});
 }
 
 std::optional<NumberRange> parse_number_range(std::string_view text) {

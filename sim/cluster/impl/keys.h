@@ -8,14 +8,14 @@
 
 namespace hdpsim {
 
-/// The amount of a required key, which must be above zero and, for a rate, at most 1000 TB/s. Zero, and a report, if it
-/// is not.
+/// The amount of a required key, which must lie in limits::memory or, a rate, in limits::bandwidth. Zero, and a report,
+/// if it does not.
 template <class T>
 [[nodiscard]] T positive(MapReader& map, std::string_view key);
 /// The same of a key that is there.
 template <class T>
 [[nodiscard]] T positive(const Value& value, std::string_view key, Diagnostics& diagnostics);
-/// Of an optional key; must not be negative.
+/// Of an optional key; must lie in limits::latency.
 [[nodiscard]] Duration latency(MapReader& map, std::string_view key = "latency");
 
 /// Inclusive.

@@ -74,12 +74,7 @@ void NodeReader::read_kind(const Value::Entry& entry) {
                 .device_memory = spec_.device_memory,
                 .host_memory = spec_.host_memory};
   const Value* nodes = map.require("nodes");
-  kind.speed = map.required<double>("speed").value_or(1);
-  if (!(kind.speed > 0)) {
-    diagnostics_.error(map.value().find("speed")->position,
-                       fmt::format("a speed of {} is not above zero", map.value().find("speed")->text),
-                       "1 is that of the profile's device");
-  }
+  kind.speed = map.required_in<double>("speed", {limits::least_speed, limits::most_speed}).value_or(1);
   if (const Value* memory = map.find("gpu_memory")) {
     kind.device_memory = positive<Bytes>(*memory, "gpu_memory", diagnostics_);
   }

@@ -2,12 +2,27 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/quantity_text.h"
+
 namespace hdpsim {
 namespace {
 
 const std::vector<Value>& no_items() {
   static const std::vector<Value> none;
   return none;
+}
+
+constexpr Between<FlopRate> limits_of(FlopRate) {
+  return limits::flop_rate;
+}
+constexpr Between<Bandwidth> limits_of(Bandwidth) {
+  return limits::bandwidth;
+}
+constexpr Between<Bytes> limits_of(Bytes) {
+  return limits::message;
+}
+constexpr Between<Duration> limits_of(Duration) {
+  return {1_ps, limits::time.most};
 }
 
 }  // namespace
@@ -27,12 +42,7 @@ double FieldReader::number(MapReader& map, std::string_view key) {
 }
 
 Duration FieldReader::time(MapReader& map, std::string_view key) {
-  const Duration read = map.required<Duration>(key).value_or(Duration{});
-  if (read < Duration{}) {
-    const Value* value = map.value().find(key);
-    diagnostics_.error(value->position, fmt::format("'{}' is {}, it must not be negative", key, value->text));
-  }
-  return read;
+  return map.required_in<Duration>(key, limits::time).value_or(Duration{});
 }
 
 template <class T>
@@ -52,8 +62,10 @@ std::optional<T> FieldReader::optional_positive(MapReader& map, std::string_view
 
 template <class T>
 void FieldReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
-  if (quantity > T{}) return;
-  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be more than zero", key, value.text));
+  const Between<T> range = limits_of(T{});
+  if (quantity >= range.least && quantity <= range.most) return;
+  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be from {} to {}", key, value.text,
+                                                 limit_text(range.least), limit_text(range.most)));
 }
 
 std::optional<Spread> FieldReader::spread(MapReader& map) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +17,8 @@ class FieldReader {
   explicit FieldReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
  protected:
-  static constexpr Range positive_range{1, std::numeric_limits<double>::infinity()};
-  static constexpr Range not_negative{0, std::numeric_limits<double>::infinity()};
+  static constexpr Range positive_range{1, 1e12};
+  static constexpr Range not_negative{0, 1e12};
 
   std::string text(MapReader& map, std::string_view key);
   std::int64_t count(MapReader& map, std::string_view key);

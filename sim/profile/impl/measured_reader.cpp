@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr Range above_zero{1e-9, std::numeric_limits<double>::infinity()};
+constexpr Range above_zero{1e-9, 1e12};
 
 template <class Name>
 std::vector<std::string> words(std::size_t kinds, Name name) {

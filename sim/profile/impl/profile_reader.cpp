@@ -136,6 +136,13 @@ SendRecvRate ProfileReader::send_recv(const Value& value) {
                        fmt::format("a bandwidth of {:g} GB/s is more than the line rate of {:g} GB/s",
                                    rate.bandwidth.gigabytes_per_second(), rate.line_rate.gigabytes_per_second()));
   }
+  if (rate.line_rate > Bandwidth{} && rate.bandwidth > Bandwidth{} &&
+      rate.efficiency() < limits::least_link_efficiency) {
+    diagnostics_.error(value.find("bandwidth")->position,
+                       fmt::format("a bandwidth of {:g} GB/s is less than {:g} of the line rate of {:g} GB/s",
+                                   rate.bandwidth.gigabytes_per_second(), limits::least_link_efficiency,
+                                   rate.line_rate.gigabytes_per_second()));
+  }
   map.finish();
   return rate;
 }

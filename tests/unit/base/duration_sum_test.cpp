@@ -13,5 +13,17 @@ TEST_CASE("a sum of durations goes beyond what one duration can hold", "[units]"
   CHECK(sum == DurationSum::picoseconds(Int128{100'000'000} * 1'000'000'000'000 + 1));
 }
 
+TEST_CASE("a sum of durations is a duration again where one holds it", "[units]") {
+  DurationSum sum;
+  sum += Duration::max();
+  CHECK(sum.duration() == Duration::max());
+  sum += 1_ps;
+  CHECK_THROWS_AS(sum.duration(), QuantityOverflow);
+  DurationSum later = sum;
+  later += 5_s;
+  CHECK((later - sum).duration() == 5_s);
+  CHECK(sum < later);
+}
+
 }  // namespace
 }  // namespace hdpsim

@@ -141,7 +141,7 @@ cluster.yaml:18:3: error: 'node 0 nic 0 up' names no link
 cluster.yaml:19:3: error: 'node 0' names no link
    19 |   node 0: 0.5
           ^ write node 3 nic 2, node 3 nic 2 port 1, node 3 gpu 1 nvlink out, TIER 1 rail 0 up, TIER 1 rail 0 plane 1 or, in a graph, SWITCH to SWITCH
-cluster.yaml:20:17: error: a share of 1.5 is not between 0 and 1
+cluster.yaml:20:17: error: a share of 1.5, it must be 0 or from 0.001 to 1
    20 |   node 0 nic 1: 1.5
                         ^ 0.5 carries half, 0 is down
 )");
@@ -182,10 +182,10 @@ cluster.yaml:3:1: error: the cluster has no key 'racks'
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?
-cluster.yaml:8:23: error: 'bandwidth' is 0 GB/s, it must be above zero
+cluster.yaml:8:23: error: 'bandwidth' is 0 GB/s, it must be from 1 MB/s to 1000 TB/s
     8 |   nvlink: {bandwidth: 0 GB/s, latency: -1 us}
                               ^
-cluster.yaml:8:40: error: 'latency' is -1 us, it must not be negative
+cluster.yaml:8:40: error: 'latency' is -1 us, it must be from 0 s to 1 s
     8 |   nvlink: {bandwidth: 0 GB/s, latency: -1 us}
                                                ^
 cluster.yaml:9:17: error: 3 nics do not divide the node's 8 gpus
@@ -203,13 +203,13 @@ cluster.yaml:10:10: error: pcie has no key 'bandwith'
 cluster.yaml:10:46: error: 5 gpus per PCIe uplink do not divide the node's 8 gpus
    10 |   pcie: {bandwith: 32 GB/s, gpus_per_uplink: 5}
                                                      ^ write a divisor of 8
-cluster.yaml:12:38: error: 'oversubscription' is 0.5, it must be from 1 to 1e+06
+cluster.yaml:12:38: error: 'oversubscription' is 0.5, it must be from 1 to 1000
    12 |   tor: {fan_in: 4, oversubscription: 0.5}
                                              ^
 cluster.yaml:13:39: error: 'core' is the last tier: it has no uplinks
    13 |   core: {fan_in: 2, oversubscription: 4}
                                               ^ oversubscribe the tier below it
-cluster.yaml:15:7: error: a speed of 0 is not above zero
+cluster.yaml:15:7: error: a speed is 0, it must be from 0.001 to 1000
    15 |   99: 0
               ^ 1 is nominal, 0.8 takes a quarter longer; leave a gpu out of the job by lowering 'gpus'
 cluster.yaml:16:3: error: there is no gpu 100
@@ -234,7 +234,7 @@ TEST_CASE("sizes that would overflow are refused", "[cluster]") {
   CHECK_THAT(problems_of("{preset: a100-rail-3tier, " + wide + "}"), Contains("too many to count"));
   CHECK_THAT(problems_of("{preset: a100-rail-3tier, gpus: 17Mi}"), Contains("'gpus' is 17Mi, it must be from 1 to"));
   CHECK_THAT(problems_of("{preset: a100-rail-3tier, node: {nics: {bandwidth: 1001 TB/s}}}"),
-             Contains("at most 1000 TB/s are possible"));
+             Contains("it must be from 1 MB/s to 1000 TB/s"));
   CHECK_THAT(problems_of("{preset: a100-rail-3tier, tiers: {a: {fan_in: 1}, b: {fan_in: 1}}}"),
              Contains("there are 5 tiers, at most 4 are possible"));
 }

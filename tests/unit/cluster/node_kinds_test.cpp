@@ -87,10 +87,10 @@ TEST_CASE("what is wrong with kinds of nodes is told at once", "[cluster]") {
 cluster.yaml:13:14: error: '3-1' names no nodes
    13 |   b: {nodes: 3-1, speed: 0}
                      ^ write 3, 16-31 or [3, 16-31]
-cluster.yaml:13:26: error: a speed of 0 is not above zero
+cluster.yaml:13:26: error: 'speed' is 0, it must be from 0.001 to 1000
    13 |   b: {nodes: 3-1, speed: 0}
-                                 ^ 1 is that of the profile's device
-cluster.yaml:14:45: error: 'bandwidth' is 0 GB/s, it must be above zero
+                                 ^
+cluster.yaml:14:45: error: 'bandwidth' is 0 GB/s, it must be from 1 MB/s to 1000 TB/s
    14 |   c: {nodes: 2, speed: 1, nics: {bandwidth: 0 GB/s, count: 4}}
                                                     ^
 cluster.yaml:14:53: error: nics has no key 'count'

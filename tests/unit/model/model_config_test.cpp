@@ -184,7 +184,7 @@ TEST_CASE("all problems of a configuration are told at once, with their places",
         "config.json:5:26: error: 8 key-value heads do not divide 33 heads\n"
         "    5 |   \"num_key_value_heads\": 8,\n"
         "                                 ^\n"
-        "config.json:6:24: error: 'num_hidden_layers' is 0, it must be at least 1\n"
+        "config.json:6:24: error: 'num_hidden_layers' is 0, it must be from 1 to 10000\n"
         "    6 |   \"num_hidden_layers\": 0,\n"
         "                               ^\n"
         "config.json:7:17: error: \"many\" is not a whole number\n"

@@ -151,11 +151,11 @@ TEST_CASE("plan file: numbers out of range", "[plan][file]") {
         "   11 |     {\"group\": \"0-2\", \"spans\": [0], \"offload\": 1.25},\n"
         "                                                      ^\n");
   CHECK(problems("[2, 20, 10]", "[2, 20, 0]") ==
-        "plan.json:13:38: error: the length of a span is 0, it must be from 1 to 9007199254740992\n"
+        "plan.json:13:38: error: the length of a span is 0, it must be from 1 to 1073741824\n"
         "   13 |     {\"group\": \"0\", \"spans\": [[2, 20, 0]]}],\n"
         "                                             ^\n");
   CHECK(problems("\"capacity\": 100", "\"capacity\": 0") ==
-        "plan.json:6:15: error: 'capacity' is 0, it must be at least 1\n"
+        "plan.json:6:15: error: 'capacity' is 0, it must be from 1 to 1Gi\n"
         "    6 |   \"capacity\": 0,\n"
         "                      ^\n");
 }

@@ -168,7 +168,7 @@ fits:
        {"p.yaml:12:9: error: a causal document has as many queries as keys",
         "p.yaml:13:22: error: a document is its tokens (300) or queries by keys (300x150)",
         "p.yaml:15:21: error: there is no link 'infiniband'",
-        "p.yaml:15:57: error: 'ranks' is 1, it must be at least 2",
+        "p.yaml:15:57: error: 'ranks' is 1, it must be from 2 to 1e+12",
         "p.yaml:18:37: error: the sizes of 'costs' must grow", "p.yaml:18:94: error: 'least' is more than 'most'",
         "error: a memory-bound fit needs 'quality'", "error: 'fits' has no key 'tides'"}) {
     INFO(expected << "\n" << problems);

@@ -137,7 +137,7 @@ p.yaml:3:12: error: the data sheet needs 'multiprocessors'
 p.yaml:3:19: error: "312" has no unit
     3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
                           ^ did you mean 312 TFLOP/s?
-p.yaml:3:42: error: 'memory_bandwidth' is -5 GB/s, it must be more than zero
+p.yaml:3:42: error: 'memory_bandwidth' is -5 GB/s, it must be from 1 MB/s to 1000 TB/s
     3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
                                                  ^
 p.yaml:3:66: error: the data sheet has no key 'multiprocesors'
@@ -149,7 +149,7 @@ p.yaml:12:14: error: 'samples' must be a list of at least one sample
 p.yaml:14:16: error: there is no direction 'sideways'
    14 |     direction: sideways
                        ^ known: forward, backward
-p.yaml:15:15: error: 'head_dim' is 0, it must be at least 1
+p.yaml:15:15: error: 'head_dim' is 0, it must be from 1 to 1e+12
    15 |     head_dim: 0
                       ^
 p.yaml:21:9: error: a sample needs either 'time' or 'rate'
@@ -164,13 +164,13 @@ p.yaml:22:9: error: a second sample of 512 queries and 512 keys
 p.yaml:23:7: error: 'gemm' needs samples: 'by_work', 'by_shape' or both
    23 | gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x}
               ^
-p.yaml:24:42: error: 'bandwidth' is 0 GB/s, it must be more than zero
+p.yaml:24:42: error: 'bandwidth' is 0 GB/s, it must be from 1 MB/s to 1000 TB/s
    24 | memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
                                                  ^
 p.yaml:24:58: error: 'source' says nothing
    24 | memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
                                                                  ^
-p.yaml:27:26: error: 'latency' is -1 us, it must not be negative
+p.yaml:27:26: error: 'latency' is -1 us, it must be from 0 s to 3600 s
    27 |     send_recv: {latency: -1 us, bandwidth: 30 GB/s, line_rate: 200 Gbit/s, source: x}
                                  ^
 p.yaml:27:44: error: a bandwidth of 30 GB/s is more than the line rate of 25 GB/s
@@ -229,16 +229,16 @@ TEST_CASE("every problem of a profile's connections is told", "[profile]") {
   const auto [profile, problems] = read_text(text);
   CHECK_FALSE(profile.has_value());
   CHECK(problems ==
-        "p.yaml:8:42: error: 'factor' is 0.9, it must be at least 1\n"
+        "p.yaml:8:42: error: 'factor' is 0.9, it must be from 1 to 1e+12\n"
         "    8 |   compute_beside_communication: {factor: 0.9}\n"
         "                                                 ^\n"
-        "p.yaml:9:30: error: 'first_contact' is 0 ms, it must be more than zero\n"
+        "p.yaml:9:30: error: 'first_contact' is 0 ms, it must be from 1 ps to 3600 s\n"
         "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
         "                                     ^\n"
         "p.yaml:9:50: error: 'communicator' needs 'per_rank'\n"
         "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
         "                                                         ^\n"
-        "p.yaml:9:57: error: 'base' is -1 s, it must not be negative\n"
+        "p.yaml:9:57: error: 'base' is -1 s, it must be from 0 s to 3600 s\n"
         "    9 | connections: {first_contact: 0 ms, communicator: {base: -1 s}}\n"
         "                                                                ^\n");
 }

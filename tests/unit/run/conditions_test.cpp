@@ -59,8 +59,8 @@ TEST_CASE("points that differ in their overheads alone do not share a world", "[
 
 TEST_CASE("overheads that cannot be are refused with their places", "[overheads]") {
   const StudyFile file(changed(one_gpu, "mesh:", "overheads: {per_step: -1 s, per_micro_batch: 3, per_day: 1}\nmesh:"));
-  CHECK(file.problems() == Problems{"6:23: 'per_step' must lie between 0 and 1e6 s", "6:46: \"3\" has no unit",
-                                    "6:49: 'overheads' has no key 'per_day'"});
+  CHECK(file.problems() == Problems{"6:23: 'per_step' is -1 s, it must be from 0 s to 3600 s",
+                                    "6:46: \"3\" has no unit", "6:49: 'overheads' has no key 'per_day'"});
 }
 
 TEST_CASE("a fault slows the kernels of its device by its factor, from its step on", "[faults]") {

@@ -102,6 +102,14 @@ TEST_CASE("a planner that does not work ahead is waited for in every step", "[lo
   CHECK(data_waits(spec, alike(3, 1_s, 5_s)) == std::vector<Duration>(3, 200_ms));
 }
 
+TEST_CASE("a run may be longer than a step can be", "[loading]") {
+  LoadingSpec spec = loading(LoaderStyle::spmd);
+  spec.prefetch = 1;
+  const Duration day = 24 * 3600_s;
+  // Steps of 40 days, behind each of which a batch is loaded for 41.
+  CHECK(data_waits(spec, alike(6, 41 * day, 40 * day)) == std::vector<Duration>(6, day));
+}
+
 TEST_CASE("everything that is wrong with a loader is told", "[loading]") {
   Diagnostics diagnostics;
   const Value value = parse_document(

@@ -180,7 +180,7 @@ TEST_CASE("a pipeline has a schedule that goes with its chunks, and a layer for 
 
 TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[study]") {
   CHECK(problems_with("{tp: 2}", "{tp: 2, capacity: 0}") ==
-        Problems{"10:25: 'capacity' is 0, it must be from 1 to 1e+12"});
+        Problems{"10:25: 'capacity' is 0, it must be from 1 to 1Gi"});
   CHECK(problems_with("tokens_per_step: 1Mi", "tokens_per_step: 32Ki") ==
         Problems{"8:20: a step of 32Ki tokens cannot hold a sequence of the context, 64Ki"});
 }
@@ -200,7 +200,7 @@ TEST_CASE("what a study names must exist", "[study]") {
 TEST_CASE("what is wrong at every point of a sweep is told once", "[study]") {
   const std::string text = changed(good_study, "steps: 2", "steps: many") + "sweep: {data.context: [1Ki, 2Ki, 0]}\n";
   CHECK(StudyFile(text).problems() ==
-        Problems{"9:10: \"many\" is not a whole number", "12:34: 'context' is 0, it must be from 1 to 1e+12"});
+        Problems{"9:10: \"many\" is not a whole number", "12:34: 'context' is 0, it must be from 1 to 1Gi"});
 }
 
 TEST_CASE("a sweep with a typing error in its path is told at the sweep", "[study]") {
@@ -232,7 +232,8 @@ TEST_CASE("experts need no words of their own, and a study says where they go", 
 TEST_CASE("what is wrong with experts is told at once, each at its place", "[study]") {
   const std::string nine = changed(good_study, "preset: llama-7b", "preset: mixtral-8x7b, num_experts_per_tok: 9");
   CHECK(StudyFile(nine + "moe: {capacity_factor: -1}\n").problems() ==
-        Problems{"3:52: 9 experts a token, but the model has 8", "12:24: 'capacity_factor' is -1, it must be above 0"});
+        Problems{"3:52: 9 experts a token, but the model has 8",
+                 "12:24: 'capacity_factor' is -1, it must be from 0.01 to 100000"});
   const std::string eight = changed(good_study, "llama-7b", "mixtral-8x7b");
   CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, ep: 16")).problems() ==
         Problems{"10:19: 'ep' is 16, which does not divide the 8 experts of mixtral-8x7b",
@@ -243,7 +244,8 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
   CHECK(StudyFile(changed(good_study, "tp: 2", "tp: 2, ep: 2") + "moe: {across: waves}\n").problems() ==
         Problems{"10:19: 'ep' is 2, but llama-7b has no experts", "12:6: llama-7b has no experts"});
   CHECK(StudyFile(eight + "moe: {across: wave, capacity_factor: 0, routing: {zipf: -1}}\n").problems() ==
-        Problems{"12:15: there is no way across ranks 'wave'", "12:38: 'capacity_factor' is 0, it must be above 0",
+        Problems{"12:15: there is no way across ranks 'wave'",
+                 "12:38: 'capacity_factor' is 0, it must be from 0.01 to 100000",
                  "12:57: 'zipf' is -1, it must be from 0 to 100"});
 }
 
@@ -258,7 +260,7 @@ TEST_CASE("the load of experts can be a file of counts", "[study]") {
   CHECK(file.problems() ==
         Problems{"1:2: expert 0 has 100.0 % of all copies: a token takes 2 different experts, so none has more than "
                  "50.0 %",
-                 "1:23: a load of -3, it must be 0 or more"});
+                 "1:23: a load is -3, it must be from 0 to 1e+15"});
 }
 
 TEST_CASE("lengths come from exactly one source", "[study]") {
