@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/base/printable.h"
+
 namespace hdpsim {
 namespace {
 
@@ -26,22 +28,6 @@ std::string_view line_of(std::string_view text, int line) {
   return view.substr(0, view.find('\r'));
 }
 
-// Control characters of the user's text would break the line or reach the terminal.
-std::string printable(std::string_view text) {
-  std::string shown(text.substr(0, longest_text));
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text.size() > longest_text ? shown + " ..." : shown;
-}
-
-std::string heading(const Diagnostic& d) {
-  const std::string file = printable(d.position.file);
-  const std::string message = printable(d.message);
-  if (file.empty()) return fmt::format("error: {}\n", message);
-  if (d.position.line == 0) return fmt::format("{}: error: {}\n", file, message);
-  return fmt::format("{}:{}:{}: error: {}\n", file, d.position.line, d.position.column, message);
-}
-
 // Positions count bytes; the second and later bytes of a UTF-8 character take no place on the screen.
 bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
@@ -50,6 +36,19 @@ bool continues_character(char c) {
 std::size_t character_start(std::string_view line, std::size_t at) {
   while (at > 0 && at < line.size() && continues_character(line[at])) --at;
   return at;
+}
+
+std::string shown(std::string_view text) {
+  if (text.size() <= longest_text) return printable(text);
+  return printable(text.substr(0, character_start(text, longest_text))) + " ...";
+}
+
+std::string heading(const Diagnostic& d) {
+  const std::string file = shown(d.position.file);
+  const std::string message = shown(d.message);
+  if (file.empty()) return fmt::format("error: {}\n", message);
+  if (d.position.line == 0) return fmt::format("{}: error: {}\n", file, message);
+  return fmt::format("{}:{}:{}: error: {}\n", file, d.position.line, d.position.column, message);
 }
 
 // A terminal line: longer source lines are cut around the caret.
@@ -64,11 +63,12 @@ std::string excerpt(const Diagnostic& d, std::string_view source) {
     line = from < line.size() ? line.substr(from, to - from) : std::string_view{};
     column -= from;
   }
-  const auto before = line.begin() + static_cast<std::ptrdiff_t>(std::min(column, line.size()));
-  column -= static_cast<std::size_t>(std::count_if(line.begin(), before, continues_character));
+  const std::string before = printable(line.substr(0, column));  // bytes that are no characters take a place each
+  column -= std::min(column, line.size()) - before.size();
+  column -= static_cast<std::size_t>(std::count_if(before.begin(), before.end(), continues_character));
   const std::string number = fmt::format("{:5}", d.position.line);
   return fmt::format("{} | {}\n{:{}}   {:>{}}{}{}\n", number, printable(line), "", number.size(), "^", column + 1,
-                     d.help.empty() ? "" : " ", printable(d.help));
+                     d.help.empty() ? "" : " ", shown(d.help));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -126,7 +126,7 @@ std::string Diagnostics::text() const {
     if (d.position.line > 0 && source != sources_.end()) {
       text += excerpt(d, source->second);
     } else if (!d.help.empty()) {
-      text += fmt::format("        {}\n", printable(d.help));
+      text += fmt::format("        {}\n", shown(d.help));
     }
   }
   if (problems.size() > most_told) {

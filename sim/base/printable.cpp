@@ -1,0 +1,66 @@
+#include "sim/base/printable.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace hdpsim {
+namespace {
+
+/// A character of UTF-8 at the start of a text; no bytes where there is none.
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;
+};
+
+// The shortest form alone, and no halves of surrogate pairs: RFC 3629.
+Character first_of(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const std::size_t bytes = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < bytes) return {};
+  std::uint32_t code = byte(0) & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return {};
+    code = code << 6U | (byte(i) & 0x3fU);
+  }
+  const bool is_overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  if (is_overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+  return {code, bytes};
+}
+
+bool is_obeyed(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+std::string shown(std::string_view text, bool lines) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const Character next = first_of(text);
+    if (next.bytes == 0) {
+      shown += '?';
+    } else if (lines && next.code == '\n') {
+      shown += '\n';
+    } else if (is_obeyed(next.code)) {
+      shown += ' ';
+    } else {
+      shown += text.substr(0, next.bytes);
+    }
+    text.remove_prefix(std::max<std::size_t>(1, next.bytes));
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return shown(text, false);
+}
+
+std::string printable_lines(std::string_view text) {
+  return shown(text, true);
+}
+
+}  // namespace hdpsim
