@@ -10,6 +10,7 @@
 #include "calib/measure/impl/subject_json.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/growing_file.h"
 #include "sim/document/document.h"
 
 namespace hdpsim::calib {
@@ -149,8 +150,7 @@ Journal Journal::start(const std::filesystem::path& path, const JournalHeader& h
   Journal journal;
   journal.path_ = path;
   journal.circumstances_ = header.circumstances;
-  journal.file_.reset(std::fopen(path.c_str(), "wb"));
-  if (!journal.file_) refused(path);
+  journal.file_.reset(open_growing(path, 0));
   journal.append(header_line(header));
   return journal;
 }
@@ -177,11 +177,7 @@ Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& 
     journal.measurements_.push_back(parsed(file, i, lines[i], [](const Json& json) { return measurement_from(json); }));
     bytes += lines[i].size() + 1;
   }
-  std::error_code error;
-  std::filesystem::resize_file(path, bytes, error);
-  if (error) throw MachineError(fmt::format("cannot write {}: {}", file, error.message()));
-  journal.file_.reset(std::fopen(path.c_str(), "ab"));
-  if (!journal.file_) refused(path);
+  journal.file_.reset(open_growing(path, bytes));
   return journal;
 }
 

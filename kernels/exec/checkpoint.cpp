@@ -1,11 +1,8 @@
 #include "kernels/exec/checkpoint.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -84,20 +81,9 @@ std::uint64_t extended(std::uint64_t checksum, const void* data, std::size_t byt
 // ---- Writing
 
 CheckpointWriter::CheckpointWriter(fs::path path, const CheckpointTitle& title)
-    : path_(std::move(path)),
-      unfinished_(path_.string() + ".part"),
-      numbers_left_(static_cast<std::int64_t>(checkpoint_tensors.size()) * title.parameters) {
-  unfinished_.file = open(unfinished_.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (unfinished_.file < 0) refuse("open");
+    : file_(std::move(path)), numbers_left_(static_cast<std::int64_t>(checkpoint_tensors.size()) * title.parameters) {
   const Header header = header_of(title);
   write_bytes(&header, sizeof(header));
-}
-
-CheckpointWriter::Unfinished::~Unfinished() {
-  if (file < 0) return;
-  close(file);
-  std::error_code ignored;
-  fs::remove(path, ignored);
 }
 
 void CheckpointWriter::write(std::span<const float> numbers) {
@@ -108,32 +94,14 @@ void CheckpointWriter::write(std::span<const float> numbers) {
 
 void CheckpointWriter::write_bytes(const void* data, std::size_t bytes) {
   checksum_ = extended(checksum_, data, bytes);
-  const auto* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(unfinished_.file, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse("write");
-    at += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+  file_.write({static_cast<const char*>(data), bytes});
 }
 
 void CheckpointWriter::finish() {
   HDPSIM_CHECK(numbers_left_ == 0, "a checkpoint lacks {} numbers", numbers_left_);
   const std::uint64_t checksum = checksum_;
   write_bytes(&checksum, sizeof(checksum));
-  if (fsync(unfinished_.file) != 0) refuse("fsync");
-  if (std::rename(unfinished_.path.c_str(), path_.c_str()) != 0) refuse("rename");
-  close(std::exchange(unfinished_.file, -1));  // all that could fail has been forced to the disk
-  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
-  const int entry = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (entry < 0) return;  // the name may be lost with the power; the file under its old name is not
-  (void)fsync(entry);
-  close(entry);
-}
-
-void CheckpointWriter::refuse(const char* what) const {
-  throw DeviceError(fmt::format("cannot write {}: {}: {}", path_.string(), what, std::strerror(errno)));
+  file_.commit(Durability::power);
 }
 
 // ---- Reading

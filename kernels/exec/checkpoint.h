@@ -7,8 +7,8 @@
 #include <fstream>
 #include <span>
 #include <string>
-#include <utility>
 
+#include "sim/base/atomic_file.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim::kernels::exec {
@@ -26,7 +26,7 @@ inline constexpr std::array<const char*, 3> checkpoint_tensors = {"master weight
 
 /// Writes a checkpoint: the title, then each of checkpoint_tensors in full, fp32 in the order of the parameters, then a
 /// checksum of all that. The file is written under another name, forced to the disk and renamed when it is complete:
-/// what stood at `path` stays whole until then. DeviceError if it cannot be written; the unfinished file is removed.
+/// what stood at `path` stays whole until then. MachineError if it cannot be written; the unfinished file is removed.
 class CheckpointWriter {
  public:
   CheckpointWriter(std::filesystem::path path, const CheckpointTitle& title);
@@ -38,19 +38,8 @@ class CheckpointWriter {
 
  private:
   void write_bytes(const void* data, std::size_t bytes);
-  [[noreturn]] void refuse(const char* what) const;
 
-  /// A file under its temporary name; removed unless it is closed before.
-  struct Unfinished {
-    std::filesystem::path path;
-    int file = -1;
-    explicit Unfinished(std::filesystem::path name) : path(std::move(name)) {}
-    Unfinished(const Unfinished&) = delete;
-    Unfinished& operator=(const Unfinished&) = delete;
-    ~Unfinished();
-  };
-  std::filesystem::path path_;
-  Unfinished unfinished_;
+  AtomicFile file_;
   std::int64_t numbers_left_;
   std::uint64_t checksum_ = 0;
 };

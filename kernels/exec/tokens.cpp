@@ -8,6 +8,7 @@
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
+#include "sim/base/input_files.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -63,6 +64,7 @@ std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::files
                                                     std::uint64_t seed) {
   std::string text;
   for (const auto& path : files) {
+    InputFiles::record(path);
     std::ifstream file(path, std::ios::binary);
     text.append(std::istreambuf_iterator<char>(file), {});
     if (!file) throw DeviceError(fmt::format("cannot read {}", path.string()));

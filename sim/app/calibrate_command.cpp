@@ -16,10 +16,11 @@
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/base/atomic_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/document.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim::app {
@@ -193,6 +194,7 @@ int run_command(const CalibrateOptions& options, const Session& session) {
   const fs::path path = profile_path(options, header.circumstances.device);
   fs::path samples = path;
   samples.replace_extension(".samples.jsonl");
+  for (const fs::path& written : {path, samples}) session.inputs.require_none_at(written);
   prepare_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
 
   catch_stop_signals();

@@ -12,7 +12,8 @@ struct ShowOptions {
 
 int run_show(const ShowOptions& options, const Session& session) {
   const ClusterReport report = report_cluster(named_cluster(options.cluster, {}, Catalog(session.data_folder)));
-  print(options.format == "json" ? cluster_json(report, version) : cluster_table(report));
+  const bool as_json = options.format == "json";
+  print(as_json ? cluster_json(report, version) : cluster_table(report), as_json ? Format::json : Format::table);
   return 0;
 }
 

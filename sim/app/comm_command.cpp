@@ -10,7 +10,7 @@
 #include "sim/app/named_cluster.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
 
@@ -181,25 +181,25 @@ void check_simgrid(const CommOptions& options) {
   }
 }
 
-void write_simgrid(const std::string& folder, const ClusterLinks& links, const TrafficReport& report) {
-  const std::filesystem::path path = folder;
-  prepare_folder(path);
+void write_simgrid(OutputFolder& folder, const ClusterLinks& links, const TrafficReport& report) {
+  folder.remove_earlier();
   const SimgridTraffic traffic = simgrid_traffic(links, messages_of(report.traffic), report.result.arrivals_s);
-  write_file(path / "platform.xml", simgrid_platform(traffic));
-  write_file(path / "messages.csv", simgrid_messages(traffic));
-  note(fmt::format("wrote {0}/platform.xml and {0}/messages.csv", folder));
+  folder.write("platform.xml", simgrid_platform(traffic));
+  folder.write("messages.csv", simgrid_messages(traffic));
+  note(fmt::format("wrote {0}/platform.xml and {0}/messages.csv", folder.path().string()));
 }
 
 int report(const CommOptions& options, const ClusterSpec& cluster, const std::optional<DeviceProfile>& profile,
-           const std::vector<Traffic>& background) {
+           const std::vector<Traffic>& background, std::optional<OutputFolder>& folder) {
   const bool as_json = options.format == Format::json;
+  const Format told = as_json ? Format::json : Format::table;
   if (const auto kind = collective_of(options.what)) {
     const CommReport report = collective_report(options, *kind, cluster, profile, background);
-    print(as_json ? comm_json(report, version) : comm_table(report));
+    print(as_json ? comm_json(report, version) : comm_table(report), told);
   } else {
     const TrafficReport report = traffic_report(options, cluster, profile, background);
-    if (!options.simgrid.empty()) write_simgrid(options.simgrid, ClusterLinks(cluster, efficiency_of(profile)), report);
-    print(as_json ? traffic_json(report, version) : traffic_table(report));
+    if (folder) write_simgrid(*folder, ClusterLinks(cluster, efficiency_of(profile)), report);
+    print(as_json ? traffic_json(report, version) : traffic_table(report), told);
   }
   return 0;
 }
@@ -211,8 +211,13 @@ int run_command(const CommOptions& options, const Session& session) {
   for (const std::string& text : options.background) background.push_back(background_of(text));
   const ClusterSpec cluster = cluster_of(options, background, catalog);
   const std::optional<DeviceProfile> profile = profile_of(options, catalog);
+  std::optional<OutputFolder> folder;
+  if (!options.simgrid.empty()) {
+    folder.emplace(options.simgrid, OutputUse{"simgrid", session.command_line, {"platform.xml", "messages.csv"}},
+                   &session.inputs);
+  }
   try {
-    return report(options, cluster, profile, background);
+    return report(options, cluster, profile, background, folder);
   } catch (const QuantityOverflow& overflow) {
     throw InputError(fmt::format("{} of {} GPUs of {}: {}", options.what, options.gpus, cluster.name, overflow.what()),
                      "use smaller sizes, or faster links");

@@ -3,12 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <map>
 
-#include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
 #include "sim/study/without.h"
 
@@ -53,16 +49,8 @@ void add_without(CLI::App& command, std::vector<std::string>& names) {
       ->allow_extra_args(false);
 }
 
-void print(const std::string& text) {
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (std::fflush(stdout) != 0 || !written) {
-    throw MachineError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-  }
-}
-
-void note(const std::string& text) {
-  fmt::print(stderr, "{}\n", text);
+void tell_removed(const OutputFolder& folder) {
+  if (const std::string text = folder.removed_text(); !text.empty()) note(text);
 }
 
 }  // namespace hdpsim::app

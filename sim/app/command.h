@@ -2,13 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/app/terminal.h"
+#include "sim/base/check.h"
+#include "sim/base/input_files.h"
 #include "sim/base/units.h"
 #include "sim/report/format.h"
+#include "sim/report/output_folder.h"
 
 namespace hdpsim::app {
 
@@ -16,6 +21,7 @@ namespace hdpsim::app {
 struct Session {
   std::string data_folder;
   std::string command_line;     ///< As it was given.
+  InputFiles inputs;            ///< Read by the command.
   std::function<int()> action;  ///< Returns the exit code.
 };
 
@@ -63,9 +69,19 @@ CLI::Option* add_format(CLI::App& command, Format& format);
 /// `--without MECHANISM`, which may be given several times.
 void add_without(CLI::App& command, std::vector<std::string>& names);
 
-/// Writes to standard output; MachineError if it does not take it.
-void print(const std::string& text);
-/// One line to standard error.
-void note(const std::string& text);
+/// What `act` returns. Where the machine refuses and the file or folder `kept` is there, its MachineError says that
+/// --resume goes on with what the folder `out` holds.
+template <class Act>
+auto resumable(const std::string& out, const std::string& kept, const Act& act) {
+  try {
+    return act();
+  } catch (const MachineError& error) {
+    std::error_code ignored;
+    if (out.empty() || std::filesystem::is_empty(std::filesystem::path(out) / kept, ignored) || ignored) throw;
+    throw MachineError(std::string(error.what()) + "; --resume goes on with what is kept in " + out);
+  }
+}
+/// One line on what results of earlier runs were removed from a folder, if any were.
+void tell_removed(const OutputFolder& folder);
 
 }  // namespace hdpsim::app

@@ -8,7 +8,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/report/comparison_output.h"
 #include "sim/report/comparison_page.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 
 namespace hdpsim::app {
 namespace {
@@ -20,6 +20,7 @@ struct CompareOptions {
 };
 
 TimelineFile timeline_of(const std::filesystem::path& path) {
+  InputFiles::record(path);
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file) throw InputError(Position{path.string(), 0, 0}, "this file cannot be read");
@@ -50,21 +51,26 @@ std::string formatted(const std::vector<Comparison>& plans, Format format) {
   return comparison_table(plans);
 }
 
-void write_comparison(const std::filesystem::path& folder, const std::string& title,
-                      const std::vector<Comparison>& plans) {
-  prepare_folder(folder);
-  write_file(folder / "comparison.json", comparison_json(plans));
-  write_file(folder / "families.csv", families_csv(plans));
-  write_file(folder / "ranks.csv", compared_ranks_csv(plans));
-  write_file(folder / "comparison.html", comparison_page(title, plans));
+void write_comparison(OutputFolder& folder, const std::string& title, const std::vector<Comparison>& plans) {
+  folder.remove_earlier();
+  folder.write("comparison.json", comparison_json(plans));
+  folder.write("families.csv", families_csv(plans));
+  folder.write("ranks.csv", compared_ranks_csv(plans));
+  folder.write("comparison.html", comparison_page(title, plans));
 }
 
-int run_command(const CompareOptions& options, const Session&) {
+int run_command(const CompareOptions& options, const Session& session) {
   std::vector<Comparison> plans;
   for (const TimelineSet& set : find_timelines(options.paths)) plans.push_back(comparison_of(set));
   const std::string title = fmt::format("Predicted and measured: {}", options.paths[0]);
-  if (!options.out.empty()) write_comparison(options.out, title, plans);
-  print(formatted(plans, options.format));
+  if (!options.out.empty()) {
+    OutputFolder folder(
+        options.out,
+        {"comparison", session.command_line, {"comparison.json", "families.csv", "ranks.csv", "comparison.html"}},
+        &session.inputs);
+    write_comparison(folder, title, plans);
+  }
+  print(formatted(plans, options.format), options.format);
   return 0;
 }
 

@@ -23,7 +23,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/profile/profile_file.h"
 #include "sim/report/comparison.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/table.h"
 #include "sim/run/plan_ahead.h"
 
@@ -40,11 +40,29 @@ std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& opti
 
 // ---- Running it
 
+// In the folder of --out, one a plan; with no name where that folder is the plan's.
+std::vector<std::string> inner_folders(const Work& work) {
+  return work.plans() > 1 ? work.folder_names() : std::vector<std::string>(1);
+}
+
+// Before anything is done.
+void require_free_outputs(const ExecuteOptions& options, const Session& session, const Work& work, std::int64_t first) {
+  if (!options.checkpoint.empty()) session.inputs.require_none_at(options.checkpoint);
+  if (options.out.empty()) return;
+  for (const std::string& inner : inner_folders(work)) {
+    const std::filesystem::path folder = std::filesystem::path(options.out) / inner;
+    session.inputs.require_none_at(folder / "steps.csv");
+    for (std::int64_t step = first; step < first + options.steps; ++step) {
+      session.inputs.require_none_at(folder / fmt::format("plan-{}.json", step));
+    }
+  }
+}
+
 /// What rank 0 does beside its part: predicts and tells.
 class Teller {
  public:
   /// `share`: of a core or GPU, which each worker has while all of them compute.
-  Teller(const Work& work, const ExecuteOptions& options, double share)
+  Teller(const Work& work, const ExecuteOptions& options, const Session& session, double share)
       : work_(work),
         runs_(options.runs),
         device_(options.backend == DeviceKind::cpu ? "core" : "GPU"),
@@ -53,11 +71,13 @@ class Teller {
     machine.record_instructions = true;
     if (share < 1) machine.processors = share * static_cast<double>(machine.speed.size());
     if (options.pace) pace_.emplace(*work.point, options.backend);
-    const std::filesystem::path out = options.out;
-    for (const std::string& name : work.folder_names()) {
-      const bool has_own_folder = !out.empty() && work.plans() > 1;
-      if (has_own_folder) prepare_folder(out / name);
-      plans_.push_back({ExecutionReport(has_own_folder ? out / name : out), {}});
+    if (!options.out.empty()) {
+      folder_.emplace(options.out, OutputUse{"execution", session.command_line, {}}, &session.inputs);
+      if (!options.resume) folder_->remove_earlier();
+    }
+    for (const std::string& name : inner_folders(work)) {
+      if (folder_ && !name.empty()) (void)folder_->folder(name);
+      plans_.push_back({ExecutionReport(folder_ ? &*folder_ : nullptr, name), {}});
     }
   }
 
@@ -117,6 +137,7 @@ class Teller {
       if (plans_.size() > 1 && !text.empty()) print("\n" + work_.plan_name(i) + "\n");
       print(text);
     }
+    if (folder_) tell_removed(*folder_);
   }
 
  private:
@@ -156,6 +177,7 @@ class Teller {
   const char* device_;  ///< What kernels run on.
   std::unique_ptr<World> world_;
   std::optional<ExecutionPace> pace_;
+  std::optional<OutputFolder> folder_;
   std::vector<PlanReport> plans_;
 };
 
@@ -163,6 +185,7 @@ class Teller {
 struct Training {
   const Work& work;
   const ExecuteOptions& options;
+  const Session& session;
   const exec::TokenSource& tokens;
   Turns turns;
   PlanAhead& plans;
@@ -185,7 +208,7 @@ void read_pace(const ExecuteOptions& options, const exec::JobDevice& device, Tel
 // All turns on one rank; `teller` on rank 0 alone. Every plan trains a model of its own. False if somebody asked to
 // stop.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
-  const auto& [work, options, tokens, turns, plans] = training;
+  const auto& [work, options, session, tokens, turns, plans] = training;
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
                                        .adam = {.rate = static_cast<float>(options.rate)},
                                        .tp = static_cast<int>(work.mesh().tp),
@@ -246,7 +269,8 @@ bool run_process(const Training& training, const Launch& launch) {
   transport->all_gather(&seat, seats.data(), sizeof seat);
   std::optional<Teller> teller;
   const DeviceKind kind = training.options.backend;
-  if (transport->rank() == 0) teller.emplace(work, training.options, device_share(kind, seats, false)).begin();
+  if (transport->rank() == 0)
+    teller.emplace(work, training.options, training.session, device_share(kind, seats, false)).begin();
   bool finished = true;
   run_device_process(
       kind, *transport, seats, milliseconds_of(training.options.patience),
@@ -258,7 +282,7 @@ bool run_process(const Training& training, const Launch& launch) {
 bool run(const Training& training, const std::optional<Launch>& launch) {
   if (launch) return run_process(training, *launch);
   const std::vector<kernels::Seat> seats(static_cast<std::size_t>(training.work.devices()), kernels::own_seat());
-  Teller teller(training.work, training.options, device_share(training.options.backend, seats, true));
+  Teller teller(training.work, training.options, training.session, device_share(training.options.backend, seats, true));
   teller.begin();
   return run_threads(training, teller);
 }
@@ -279,14 +303,14 @@ int run_command(const ExecuteOptions& options, const Session& session) {
                              work.mesh().pp * work.pipeline().virtual_stages);
   }
   require_devices(options.backend, work);
-  if (!options.out.empty()) prepare_folder(options.out);
+  require_free_outputs(options, session, work, first);
   const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
   const LoweringOptions lowering = exec::lowering_for(element_of(options.backend), work.model(), work.mesh(),
                                                       work.point->spec.recompute, work.pipeline());
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
-  if (run({work, options, *tokens, turns, plans}, launch)) return 0;
+  if (run({work, options, session, *tokens, turns, plans}, launch)) return 0;
   const int signal = stop_signal();  // another process may have got it
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }

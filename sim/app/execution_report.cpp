@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "sim/base/atomic_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/plan/plan_file.h"
-#include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/timeline_file.h"
 #include "sim/report/trace_events.h"
@@ -89,8 +89,12 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
                    .exposed = exposed,
                    .planning = step.planning,
                    .at_pace = step.at_pace});
-  if (!folder_.empty()) write(program, step);
+  if (folder_ != nullptr) write(program, step);
   return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
+}
+
+std::filesystem::path ExecutionReport::file(const std::string& name) const {
+  return folder_->file((std::filesystem::path(inner_) / name).string());
 }
 
 void ExecutionReport::write(const Program& program, const ExecutedStep& step) const {
@@ -99,20 +103,20 @@ void ExecutionReport::write(const Program& program, const ExecutedStep& step) co
   const TimelineTitle measured{
       .source = "measured", .plan = plan.policy, .step = step.step, .stages = stages, .at_pace = step.at_pace};
   if (step.run == 1) {
-    write_file(folder_ / fmt::format("plan-{}.json", step.step), plan_text(plan));
-    write_file(folder_ / fmt::format("predicted-{}.jsonl", step.step), timeline_text({.source = "predicted",
-                                                                                      .plan = plan.policy,
-                                                                                      .step = step.step,
-                                                                                      .core_share = step.core_share,
-                                                                                      .stages = stages},
-                                                                                     step.predicted));
+    write_file(file(fmt::format("plan-{}.json", step.step)), plan_text(plan));
+    write_file(file(fmt::format("predicted-{}.jsonl", step.step)), timeline_text({.source = "predicted",
+                                                                                  .plan = plan.policy,
+                                                                                  .step = step.step,
+                                                                                  .core_share = step.core_share,
+                                                                                  .stages = stages},
+                                                                                 step.predicted));
     TraceSelection all;
     for (std::size_t rank = 0; rank < plan.schedule.size(); ++rank) all.ranks.emplace_back(rank);
-    write_trace_events(folder_ / fmt::format("trace-{}.json.gz", step.step),
+    write_trace_events(file(fmt::format("trace-{}.json.gz", step.step)),
                        {{"measured", program, step.measured}, {"predicted", program, step.predicted}}, all);
   }
   const std::string run = step.run == 1 ? "" : fmt::format("-{}", step.run);
-  write_file(folder_ / fmt::format("measured-{}{}.jsonl", step.step, run),
+  write_file(file(fmt::format("measured-{}{}.jsonl", step.step, run)),
              timeline_text(measured, step.measured, step.processor));
 }
 
@@ -122,7 +126,7 @@ std::vector<ExecutionReport::Row> ExecutionReport::counted() const {
 }
 
 std::string ExecutionReport::finish() const {
-  if (!folder_.empty()) write_file(folder_ / "steps.csv", csv());
+  if (folder_ != nullptr) write_file(file("steps.csv"), csv());
   const std::vector<Row> rows = counted();
   if (rows.empty()) return "";
   const Breakdown expected = mean_of(collected(rows, &Row::predicted));

@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
+#include "sim/report/output_folder.h"
 
 namespace hdpsim::app {
 
@@ -28,8 +30,8 @@ struct ExecutedStep {
 /// Tells of real steps of one plan while they run: a line each, then what the time went to.
 class ExecutionReport {
  public:
-  /// Files go to `folder`, which exists; nowhere if it is empty.
-  explicit ExecutionReport(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// Files go to `folder`, or to the one of this name in it; nowhere if it is null.
+  explicit ExecutionReport(OutputFolder* folder, std::string inner = {}) : folder_(folder), inner_(std::move(inner)) {}
 
   [[nodiscard]] static std::string heading();
   /// The line of a run without a prediction, which counts for nothing else.
@@ -58,7 +60,10 @@ class ExecutionReport {
   [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] std::string csv() const;
 
-  std::filesystem::path folder_;
+  [[nodiscard]] std::filesystem::path file(const std::string& name) const;
+
+  OutputFolder* folder_;
+  std::string inner_;
   std::vector<Row> rows_;
 };
 

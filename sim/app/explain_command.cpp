@@ -43,7 +43,7 @@ RunChoice choice_of(const std::string& text) {
 // Those that the study has left in the folder; what is missing is simulated again.
 std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder) {
   std::optional<RunStore> store;
-  if (std::filesystem::is_directory(folder / "runs")) store.emplace(folder / "runs");
+  if (std::filesystem::is_directory(folder / "runs")) store = RunStore::reader(folder / "runs");
   ProgressDisplay display;
   return run_study(study, {.jobs = std::max(1U, std::thread::hardware_concurrency()),
                            .store = store ? &*store : nullptr,
@@ -84,7 +84,7 @@ int run_command(const ExplainOptions& options, const Session& session) {
     told.push_back(explain(point, plan, step));
     told.back().plan = study.plans[plan].name;
   }
-  print(formatted(title_of(study, runs->at(first)), told, options.format));
+  print(formatted(title_of(study, runs->at(first)), told, options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {
     note(fmt::format("this was point 0 of {}; name another one: hdpsim explain {} {}", study.points.size(),
                      options.folder, study.points.size() - 1));

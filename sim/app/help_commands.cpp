@@ -17,22 +17,22 @@ struct HelpOptions {
 };
 
 int print_completion(const HelpOptions& options, const Session&) {
-  print(completion_script(options.what, command_text(*options.program)));
+  print_bytes(completion_script(options.what, command_text(*options.program)));
   return 0;
 }
 
 int print_manual(const HelpOptions& options, const Session&) {
   const CommandText program = command_text(*options.program);
   if (!options.markdown) {
-    print(manual_page(program, version));
+    print_bytes(manual_page(program, version));
     return 0;
   }
   const auto command = std::find_if(program.commands.begin(), program.commands.end(),
                                     [&](const CommandText& each) { return each.word() == options.what; });
   if (options.what.empty()) {
-    print(markdown_overview(program));
+    print_bytes(markdown_overview(program));
   } else if (command != program.commands.end()) {
-    print(markdown_page(*command));
+    print_bytes(markdown_page(*command));
   } else {
     throw InputError(fmt::format("there is no command '{}'", options.what));
   }

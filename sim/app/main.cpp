@@ -2,8 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <csignal>
-#include <iostream>
 #include <new>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "kernels/spec/error.h"
@@ -12,6 +13,7 @@
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/printable.h"
 #include "sim/base/units.h"
 
 namespace hdpsim::app {
@@ -26,16 +28,20 @@ constexpr char exit_codes[] =
     "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no device, no memory, cannot write); 70 a bug;\n"
     "130 and 143 stopped by Ctrl-C and by SIGTERM.";
 
-int complain(ExitCode code, const std::string& text) {
-  fmt::print(stderr, "{}", has_colors() ? colored_problems(text) : text + "\n");
+int ended(ExitCode code, const std::string& text) {
+  complain(text);
   return code;
 }
 
 // What CLI11 throws for --help and --version has exit code 0; everything else is a mistake on the command line.
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
-  const int code = app.exit(error);
-  if (!std::cout.flush()) return complain(machine_refused, "error: cannot write to standard output");
-  return code == 0 ? fine : wrong_input;
+  std::ostringstream asked;
+  std::ostringstream mistakes;
+  const int code = app.exit(error, asked, mistakes);
+  print(asked.str());
+  if (code == 0) return fine;
+  const std::string advice = mistakes.str().substr(std::string_view(error.what()).size());
+  return ended(wrong_input, printable(error.what()) + advice);
 }
 
 int run(int argc, char** argv) {
@@ -77,25 +83,24 @@ int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const InputError& error) {
-    fmt::print(stderr, "{}", has_colors() ? colored_problems(error.what()) : error.what());
-    return wrong_input;
+    return ended(wrong_input, error.what());
   } catch (const QuantityOverflow& error) {
-    return complain(wrong_input,
-                    fmt::format("error: {}\n        are sizes, rates and times those that were meant?", error.what()));
+    return ended(wrong_input,
+                 fmt::format("error: {}\n        are sizes, rates and times those that were meant?", error.what()));
   } catch (const MachineError& error) {
-    return complain(machine_refused, fmt::format("error: {}", error.what()));
+    return ended(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const kernels::UnsupportedInput& error) {
-    return complain(wrong_input, fmt::format("error: {}", error.what()));
+    return ended(wrong_input, fmt::format("error: {}", error.what()));
   } catch (const kernels::DeviceError& error) {
-    return complain(machine_refused, fmt::format("error: {}", error.what()));
+    return ended(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const std::bad_alloc&) {
-    return complain(machine_refused, "error: out of memory");
+    return ended(machine_refused, "error: out of memory");
   } catch (const std::system_error& error) {
-    return complain(machine_refused, fmt::format("error: {}", error.what()));
+    return ended(machine_refused, fmt::format("error: {}", error.what()));
   } catch (const CheckFailure& error) {
-    return complain(bug, fmt::format("bug: {}", error.what()));
+    return ended(bug, fmt::format("bug: {}", error.what()));
   } catch (const std::exception& error) {
-    return complain(bug, fmt::format("bug: unexpected {}", error.what()));
+    return ended(bug, fmt::format("bug: unexpected {}", error.what()));
   }
 }
 
@@ -103,6 +108,7 @@ int guarded_run(int argc, char** argv) {
 }  // namespace hdpsim::app
 
 int main(int argc, char** argv) {
+  hdpsim::app::open_closed_streams();
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is refused like one on a full disk
   return hdpsim::app::guarded_run(argc, argv);
 }

@@ -1,6 +1,6 @@
 #include "sim/app/command.h"
+#include "sim/base/atomic_file.h"
 #include "sim/plan/plan_file.h"
-#include "sim/report/output_file.h"
 #include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 
@@ -21,9 +21,10 @@ int run_command(const PlanOptions& options, const Session& session) {
   const Study study = load_study(options.file, options.overrides, catalog);
   const std::size_t plan = chosen_plan(study, options.plan);
   const StudyPoint& point = chosen_point(study, options.point);
+  if (!options.out.empty()) session.inputs.require_none_at(options.out);
   const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));
   if (options.out.empty()) {
-    print(text);
+    print(text, Format::json);
   } else {
     write_file(options.out, text);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "sim/app/terminal.h"
 #include "sim/report/values.h"
 
 namespace hdpsim::app {
@@ -30,7 +31,7 @@ double share_of(std::size_t done, std::size_t all) {
 ProgressDisplay::ProgressDisplay() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressDisplay::~ProgressDisplay() {
-  if (drawn_) std::fputs("\r\033[K", stderr);
+  if (drawn_) clear_line();
 }
 
 void ProgressDisplay::show(const Progress& progress) {
@@ -38,7 +39,7 @@ void ProgressDisplay::show(const Progress& progress) {
     draw(share_of(progress.steps_done, progress.steps), fmt::format("{}/{} steps, {}/{} runs", progress.steps_done,
                                                                     progress.steps, progress.runs_done, progress.runs));
   } else if (progress.finished != nullptr) {
-    fmt::print(stderr, "{}/{} {}\n", progress.runs_done, progress.runs, run_name(*progress.finished));
+    note(fmt::format("{}/{} {}", progress.runs_done, progress.runs, run_name(*progress.finished)));
   }
 }
 
@@ -71,7 +72,7 @@ void ProgressDisplay::draw_or_tell(std::int64_t done, std::int64_t all, const st
   const auto tenths = static_cast<std::size_t>(10 * done / std::max<std::int64_t>(1, all));
   if (tenths <= tenths_told_) return;
   tenths_told_ = tenths;
-  fmt::print(stderr, "{}\n", text);
+  note(text);
 }
 
 std::string ProgressDisplay::time_left(std::int64_t done, std::int64_t left) const {
@@ -87,8 +88,7 @@ void ProgressDisplay::draw(double share, const std::string& text) {
   last_ = now;
   drawn_ = true;
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(bar_width));
-  fmt::print(stderr, "\r[{:<{}}] {}\033[K", std::string(filled, '#'), bar_width, text);
-  std::fflush(stderr);
+  draw_line(fmt::format("[{:<{}}] {}", std::string(filled, '#'), bar_width, text));
 }
 
 }  // namespace hdpsim::app

@@ -8,7 +8,7 @@
 #include "sim/app/signals.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/run/step.h"
 
 namespace hdpsim::app {
@@ -31,8 +31,8 @@ int interrupted(const Options& options, const Study& study) {
 }
 
 void print_row(const StepTable& table, const StepRow& row) {
-  if (row.step == 0 && row.plan == 0) print(StepTable::header());
-  print(table.line(row));
+  if (row.step == 0 && row.plan == 0) print(StepTable::header(), Format::csv);
+  print(table.line(row), Format::csv);
 }
 
 int run_command(const Options& options, const Session& session) {
@@ -42,7 +42,12 @@ int run_command(const Options& options, const Session& session) {
   Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
   const StudyPoint& point = choose(study, options.choice);
   require_simulable(point);
-  if (!options.out.empty()) prepare_folder(options.out);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) {
+    folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names()}, &session.inputs);
+    if (!options.resume) folder->remove_earlier();
+    for (const std::string& name : replay_journal_names()) (void)folder->file(name);
+  }
 
   catch_stop_signals();
   const StepTable table(plan_names(study));
@@ -60,12 +65,16 @@ int run_command(const Options& options, const Session& session) {
                             [&](const StepRow& row) {
                               if (options.format == Format::csv) print_row(table, row);
                             }};
-    result = replay(study, point, run);
+    result = resumable(options.out, "steps.csv.part", [&] { return replay(study, point, run); });
   }
   if (!result) return interrupted(options, study);
-  if (!options.out.empty()) write_replay(options.out, *result, study, version);
+  if (folder) {
+    folder->remove_earlier();
+    write_replay(*folder, *result, study, version);
+    tell_removed(*folder);
+  }
   if (options.format == Format::table) print(replay_table(*result));
-  if (options.format == Format::json) print(replay_json(*result, study.resolved, version));
+  if (options.format == Format::json) print(replay_json(*result, study.resolved, version), Format::json);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
@@ -32,13 +32,14 @@ int interrupted(const StudyOptions& options, const Study& study) {
 }
 
 // Process 0, or the only one: the others help it.
-int run_first(const StudyOptions& options, const Study& study, const StudyProcesses& processes) {
+int run_first(const StudyOptions& options, const Session& session, const Study& study,
+              const StudyProcesses& processes) {
+  std::optional<OutputFolder> folder;
   std::optional<RunStore> store;
   if (!options.out.empty()) {
-    prepare_folder(options.out);
-    const std::filesystem::path runs = std::filesystem::path(options.out) / "runs";
-    prepare_folder(runs);
-    store.emplace(runs);
+    folder.emplace(options.out, OutputUse{"study", session.command_line, result_file_names()}, &session.inputs);
+    store.emplace(folder->folder("runs"), &*folder);
+    if (options.resume) folder->keep("runs");
   }
 
   std::optional<std::vector<Run>> runs;
@@ -46,25 +47,30 @@ int run_first(const StudyOptions& options, const Study& study, const StudyProces
   {
     ProgressDisplay display;
     const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
-    runs = run_study(study,
-                     {.jobs = processes.jobs(),
-                      .store = store ? &*store : nullptr,
-                      .resume = options.resume,
-                      .version = version,
-                      .stop = [] { return stop_signal() != 0; },
-                      .report = [&](const Progress& progress) { display.show(progress); },
-                      .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); },
-                      .helpers = helpers.get()});
+    const auto simulate = [&] {
+      return run_study(
+          study, {.jobs = processes.jobs(),
+                  .store = store ? &*store : nullptr,
+                  .resume = options.resume,
+                  .version = version,
+                  .stop = [] { return stop_signal() != 0; },
+                  .report = [&](const Progress& progress) { display.show(progress); },
+                  .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); },
+                  .helpers = helpers.get()});
+    };
+    runs = resumable(options.out, "runs", simulate);
   }
   if (!runs) return interrupted(options, study);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
-  if (!options.out.empty()) {
+  if (folder) {
+    folder->remove_earlier();
     const StudyReportOptions wanted{.stop = [] { return stop_signal() != 0; }, .note = note};
-    if (!write_report(options.out, study, *runs, version, wanted)) return interrupted(options, study);
-    write_results(options.out, study, *runs, version);
+    if (!write_report(*folder, study, *runs, version, wanted)) return interrupted(options, study);
+    write_results(*folder, study, *runs, version);
+    tell_removed(*folder);
   }
-  print(formatted(*runs, study.resolved, version, options.format));
+  print(formatted(*runs, study.resolved, version, options.format), options.format);
   return 0;
 }
 
@@ -79,7 +85,7 @@ int run_command(const StudyOptions& options, const Session& session) {
     return loaded;
   });
   catch_stop_signals();
-  if (processes.is_first()) return run_first(options, study, processes);
+  if (processes.is_first()) return run_first(options, session, study, processes);
   const bool served = processes.serve(study);
   return served || stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
 }

@@ -1,9 +1,19 @@
 #include "sim/app/terminal.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <sstream>
+
+#include "sim/base/check.h"
+#include "sim/base/printable.h"
 
 namespace hdpsim::app {
 namespace {
@@ -22,8 +32,7 @@ std::string painted(const std::string& text, std::size_t from, std::size_t count
          text.substr(from + count);
 }
 
-}  // namespace
-
+// Takes colours: it is a terminal that knows them, and NO_COLOR (https://no-color.org) is not set.
 bool has_colors() {
   const char* refused = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -31,9 +40,9 @@ bool has_colors() {
   return isatty(STDERR_FILENO) == 1 && (refused == nullptr || *refused == '\0') && !is_dumb;
 }
 
-std::string colored_problems(std::string_view text) {
+std::string colored_problems(const std::string& text) {
   constexpr std::string_view error = "error:";
-  std::istringstream lines{std::string(text)};
+  std::istringstream lines(text);
   std::string colored;
   for (std::string line; std::getline(lines, line);) {
     if (const std::size_t at = line.find(error); at != std::string::npos && !line.starts_with(' ')) {
@@ -44,6 +53,83 @@ std::string colored_problems(std::string_view text) {
     colored += line + '\n';
   }
   return colored;
+}
+
+/// While it lives, a pipe that nobody reads refuses what this thread writes, but does not end the process.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t waiting;
+    sigpending(&waiting);
+    was_waiting_ = sigismember(&waiting, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+  ~WithoutPipeSignal() {
+    constexpr timespec now{};
+    if (!was_waiting_) (void)sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_waiting_ = false;
+};
+
+// The one place that writes to standard error. What it refuses is lost.
+void tell(std::string_view text) {
+  const WithoutPipeSignal quiet;
+  while (!text.empty()) {
+    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest number that is free is this one. What can only be read refuses results.
+    const int access = stream == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", access) < 0) (void)open("/", O_RDONLY);
+  }
+}
+
+void print_bytes(std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !written) {
+    throw MachineError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+}
+
+void print(const std::string& text, Format format) {
+  format == Format::table ? print_bytes(printable_lines(text)) : print_bytes(text);
+}
+
+void note(const std::string& text) {
+  tell(printable_lines(text) + '\n');
+}
+
+void complain(std::string_view text) {
+  const std::string shown = printable_lines(text.ends_with('\n') ? text.substr(0, text.size() - 1) : text);
+  if (shown.empty()) return;
+  tell(has_colors() ? colored_problems(shown) : shown + '\n');
+}
+
+void draw_line(std::string_view text) {
+  tell("\r" + printable(text) + "\033[K");
+}
+
+void clear_line() {
+  tell("\r\033[K");
 }
 
 }  // namespace hdpsim::app

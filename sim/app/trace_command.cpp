@@ -41,12 +41,12 @@ struct FigureOptions {
 };
 
 int run_describe(const FigureOptions& options, const Session& /*session*/) {
-  print(formatted(describe(*options.input.open()), options.format));
+  print(formatted(describe(*options.input.open()), options.format), options.format);
   return 0;
 }
 
 int run_fit(const FigureOptions& options, const Session& /*session*/) {
-  print(formatted(fit(*options.input.open()), options.format));
+  print(formatted(fit(*options.input.open()), options.format), options.format);
   return 0;
 }
 
@@ -106,6 +106,7 @@ LengthDistributionPtr distribution_of(const GenerateOptions& options, const Sess
 
 int run_generate(const GenerateOptions& options, const Session& session) {
   const LengthDistributionPtr distribution = distribution_of(options, session);
+  session.inputs.require_none_at(options.out);
   const WriteOptions write{trace_format(options.to)};
   const auto seed = static_cast<std::uint64_t>(options.seed);
   if (options.steps == 0) {

@@ -6,7 +6,7 @@
 #include "sim/app/command.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::app {
@@ -44,24 +44,33 @@ int run_command(const Options& options, const Session& session) {
     throw InputError("--resume needs the folder of --out, where candidates are kept");
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
-  if (!options.out.empty()) prepare_folder(options.out);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) {
+    folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names()}, &session.inputs);
+    if (!options.resume) folder->remove_earlier();
+    for (const std::string& name : tuning_journal_names()) (void)folder->file(name);
+  }
   catch_stop_signals();
   Diagnostics none;
   const Value root = tuning_root(load_document(options.file, none), options.overrides);
   std::optional<TuneResult> result;
   {
     ProgressDisplay display;
-    result = tune(study, root, catalog,
-                  {.jobs = static_cast<std::size_t>(options.jobs),
-                   .folder = options.out,
-                   .resume = options.resume,
-                   .version = version,
-                   .stop = [] { return stop_signal() != 0; },
-                   .report = [&](const TuneProgress& progress) { display.show(progress); }});
+    const TuneRun run{.jobs = static_cast<std::size_t>(options.jobs),
+                      .folder = options.out,
+                      .resume = options.resume,
+                      .version = version,
+                      .stop = [] { return stop_signal() != 0; },
+                      .report = [&](const TuneProgress& progress) { display.show(progress); }};
+    result = resumable(options.out, "search.jsonl.part", [&] { return tune(study, root, catalog, run); });
   }
   if (!result) return interrupted(options, study);
-  if (!options.out.empty()) write_tuning(options.out, *result, study, version);
-  print(formatted(*result, study, options.format));
+  if (folder) {
+    folder->remove_earlier();
+    write_tuning(*folder, *result, study, version);
+    tell_removed(*folder);
+  }
+  print(formatted(*result, study, options.format), options.format);
   return 0;
 }
 

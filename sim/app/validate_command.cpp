@@ -8,7 +8,7 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/report/validation_page.h"
 #include "sim/run/validation.h"
 #include "sim/study/study_paths.h"
@@ -72,7 +72,14 @@ int run_command(const ValidateOptions& options, const Session& session) {
   const std::vector<ValidationStudy> sets = processes.read([&] { return load_sets(options, catalog); });
   catch_stop_signals();
   if (!processes.is_first()) return help_first(sets, processes);
-  if (!options.out.empty()) prepare_folder(options.out);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) {
+    folder.emplace(
+        options.out,
+        OutputUse{
+            "validation", session.command_line, {"validation.json", "validation.csv", "sets.csv", "validation.html"}},
+        &session.inputs);
+  }
 
   std::vector<ValidationRow> rows;
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -85,14 +92,14 @@ int run_command(const ValidateOptions& options, const Session& session) {
     if (!part) return exit_by_signal + stop_signal();
     std::move(part->begin(), part->end(), std::back_inserter(rows));
   }
-  if (!options.out.empty()) {
-    const fs::path folder = options.out;
-    write_file(folder / "validation.json", formatted(rows, Format::json));
-    write_file(folder / "validation.csv", formatted(rows, Format::csv));
-    write_file(folder / "sets.csv", summaries_csv(summarize(rows)));
-    write_file(folder / "validation.html", validation_page(rows));
+  if (folder) {
+    folder->remove_earlier();
+    folder->write("validation.json", formatted(rows, Format::json));
+    folder->write("validation.csv", formatted(rows, Format::csv));
+    folder->write("sets.csv", summaries_csv(summarize(rows)));
+    folder->write("validation.html", validation_page(rows));
   }
-  print(formatted(rows, options.format));
+  print(formatted(rows, options.format), options.format);
   return 0;
 }
 

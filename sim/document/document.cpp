@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "sim/base/check.h"
+#include "sim/base/input_files.h"
 #include "sim/document/impl/document_builder.h"
 #include "sim/document/limits.h"
 
@@ -179,7 +180,8 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
 
 bool is_there(const std::filesystem::path& path) {
   std::error_code no_such_name;
-  return std::filesystem::exists(path, no_such_name);
+  const std::filesystem::file_status status = std::filesystem::status(path, no_such_name);
+  return std::filesystem::exists(status) && !std::filesystem::is_directory(status);
 }
 
 std::optional<std::string> read_text_file(const std::string& path, std::size_t most_bytes, Diagnostics& diagnostics) {
@@ -188,6 +190,11 @@ std::optional<std::string> read_text_file(const std::string& path, std::size_t m
     diagnostics.error({path, 0, 0}, "there is no such file");
     return std::nullopt;
   }
+  if (std::filesystem::is_directory(path, failure)) {
+    diagnostics.error({path, 0, 0}, "this is a folder, not a file", "name a file in it");
+    return std::nullopt;
+  }
+  InputFiles::record(path);
   std::ifstream file(path, std::ios::binary);
   std::string text;
   while (file && text.size() <= most_bytes) append_chunk(file, text);

@@ -57,7 +57,7 @@ struct Value::Entry {
 /// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
 [[nodiscard]] Value load_document(const std::string& path, Diagnostics& diagnostics);
 
-/// Whether there is a file or folder of that name. Also false for a name that none can have.
+/// Whether there is a file of that name. False for a folder, and for a name that none can have.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
 /// The whole text of a file; for one that is missing or above 1 GB a problem is reported and nothing returned; throws

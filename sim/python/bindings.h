@@ -2,7 +2,18 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/report/output_folder.h"
+
 namespace hdpsim::python {
+
+/// What a folder that the module writes is opened for.
+[[nodiscard]] inline OutputUse output_use(const char* function, std::vector<std::string> names) {
+  return {"study", std::string("Python, hdpsim.") + function, std::move(names)};
+}
 
 // What the module has of each command: a function of its name and the class of its result.
 void bind_run(pybind11::module_& module);

@@ -4,8 +4,10 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "sim/base/atomic_file.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
@@ -13,7 +15,7 @@
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "sim/replay/window_table.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 
 namespace hdpsim::python {
 namespace {
@@ -40,7 +42,7 @@ class Replay {
   [[nodiscard]] std::string json() const { return replay_json(result_, study_.resolved, version); }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
   void page(const std::string& path) const { write_file(path, replay_page(result_)); }
-  void write(const std::string& folder) const { write_replay(folder, result_, study_, version); }
+  void write(OutputFolder& folder) const { write_replay(folder, result_, study_, version); }
 
  private:
   void write_steps(TableSink& sink) const {
@@ -60,11 +62,17 @@ class Replay {
 
 std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice, const RunOptions& options,
                                  const std::function<bool()>& stop) {
+  const InputFiles inputs;
   Catalog catalog(source.data_folder);
   source.overrides = overrides_of(choice, source.overrides);
   Study study = source.load(catalog);
   const StudyPoint& point = choose(study, choice);
-  if (!options.out.empty()) prepare_folder(options.out);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) {
+    folder.emplace(options.out, output_use("replay", replay_file_names()), &inputs);
+    if (!options.resume) folder->remove_earlier();
+    for (const std::string& name : replay_journal_names()) (void)folder->file(name);
+  }
   ReplayRows rows;
   auto result =
       hdpsim::replay(study, point,
@@ -79,7 +87,10 @@ std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice,
                       .window = [&](const WindowRow& row) { rows.windows.push_back(row); }});
   if (!result) return nullptr;
   auto replay = std::make_unique<Replay>(std::move(study), std::move(*result), std::move(rows));
-  if (!options.out.empty()) replay->write(options.out);
+  if (folder) {
+    folder->remove_earlier();
+    replay->write(*folder);
+  }
   return replay;
 }
 

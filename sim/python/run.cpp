@@ -6,12 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/atomic_file.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
 #include "sim/report/format.h"
-#include "sim/report/output_file.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
 #include "sim/run/study_output.h"
@@ -54,15 +54,19 @@ class Result {
 /// Runs a study as `hdpsim study` does. Nothing if it was interrupted. Needs no GIL.
 class StudyRun {
  public:
-  StudyRun(Study study, const RunOptions& options, std::function<bool()> stop)
-      : study_(std::move(study)), options_(options), stop_(std::move(stop)) {}
+  StudyRun(Study study, const RunOptions& options, const InputFiles& inputs, std::function<bool()> stop)
+      : study_(std::move(study)), options_(options), stop_(std::move(stop)) {
+    if (options_.out.empty()) return;
+    folder_.emplace(options_.out, output_use("run", result_file_names()), &inputs);
+    store_.emplace(folder_->folder("runs"), &*folder_);
+    if (options_.resume) folder_->keep("runs");
+  }
 
   std::unique_ptr<Result> result() {
-    const std::optional<RunStore> store = make_store();
     StudyCoverage coverage;
     auto runs = run_study(
         study_, {.jobs = options_.jobs,
-                 .store = store ? &*store : nullptr,
+                 .store = store_ ? &*store_ : nullptr,
                  .resume = options_.resume,
                  .version = version,
                  .stop = stop_,
@@ -71,23 +75,17 @@ class StudyRun {
     if (!runs) return nullptr;
     std::vector<std::string> notes = cold_step_warnings(study_);
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
-    if (!options_.out.empty()) {
+    if (folder_) {
+      folder_->remove_earlier();
       const auto note = [&](const std::string& text) { notes.push_back(text); };
-      if (!write_report(options_.out, study_, *runs, version, {.stop = stop_, .note = note})) return nullptr;
-      write_results(options_.out, study_, *runs, version);
+      if (!write_report(*folder_, study_, *runs, version, {.stop = stop_, .note = note})) return nullptr;
+      write_results(*folder_, study_, *runs, version);
+      if (std::string removed = folder_->removed_text(); !removed.empty()) notes.push_back(std::move(removed));
     }
     return std::make_unique<Result>(std::move(study_), std::move(*runs), std::move(notes));
   }
 
  private:
-  [[nodiscard]] std::optional<RunStore> make_store() const {
-    if (options_.out.empty()) return std::nullopt;
-    const std::filesystem::path runs = std::filesystem::path(options_.out) / "runs";
-    prepare_folder(options_.out);
-    prepare_folder(runs);
-    return RunStore(runs);
-  }
-
   void report(const Progress& progress) const {
     options_.report(static_cast<std::int64_t>(progress.steps_done), static_cast<std::int64_t>(progress.steps));
   }
@@ -95,12 +93,15 @@ class StudyRun {
   Study study_;
   const RunOptions& options_;
   std::function<bool()> stop_;
+  std::optional<OutputFolder> folder_;
+  std::optional<RunStore> store_;
 };
 
 std::unique_ptr<Result> run(const StudySource& source, const RunOptions& options) {
   return interruptible([&](const auto& stop) {
+    const InputFiles inputs;
     Catalog catalog(source.data_folder);
-    return StudyRun(source.load(catalog), options, stop).result();
+    return StudyRun(source.load(catalog), options, inputs, stop).result();
   });
 }
 

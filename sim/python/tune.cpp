@@ -4,13 +4,14 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
-#include "sim/report/output_file.h"
+#include "sim/report/output_folder.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::python {
@@ -30,7 +31,7 @@ class Tuning {
   [[nodiscard]] std::string json() const { return tune_json(result_, study_.tune.price, study_.resolved, version); }
   [[nodiscard]] std::string best() const { return to_yaml(result_.winner); }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
-  void write(const std::string& folder) const { write_tuning(folder, result_, study_, version); }
+  void write(OutputFolder& folder) const { write_tuning(folder, result_, study_, version); }
 
  private:
   Study study_;
@@ -39,9 +40,15 @@ class Tuning {
 
 std::unique_ptr<Tuning> tuning(const StudySource& source, const RunOptions& options,
                                const std::function<bool()>& stop) {
+  const InputFiles inputs;
   Catalog catalog(source.data_folder);
   Study study = source.load(catalog);
-  if (!options.out.empty()) prepare_folder(options.out);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) {
+    folder.emplace(options.out, output_use("tune", tuning_file_names()), &inputs);
+    if (!options.resume) folder->remove_earlier();
+    for (const std::string& name : tuning_journal_names()) (void)folder->file(name);
+  }
   auto result =
       hdpsim::tune(study, tuning_root(source.document(), source.overrides), catalog,
                    {.jobs = options.jobs,
@@ -52,7 +59,10 @@ std::unique_ptr<Tuning> tuning(const StudySource& source, const RunOptions& opti
                     .report = [&](const TuneProgress& progress) { options.report(progress.done, progress.most); }});
   if (!result) return nullptr;
   auto tuned = std::make_unique<Tuning>(std::move(study), std::move(*result));
-  if (!options.out.empty()) tuned->write(options.out);
+  if (folder) {
+    folder->remove_earlier();
+    tuned->write(*folder);
+  }
   return tuned;
 }
 

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/report/output_file.h"
 
 namespace hdpsim {
 namespace {

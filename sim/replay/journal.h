@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/growing_file.h"
 #include "sim/replay/step_row.h"
-#include "sim/report/growing_file.h"
 
 namespace hdpsim {
 

@@ -8,7 +8,6 @@
 
 #include "sim/base/quantity_text.h"
 #include "sim/replay/replay_text.h"
-#include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/values.h"
 
@@ -209,11 +208,18 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_replay(const std::filesystem::path& folder, const ReplayResult& result, const Study& study,
-                  std::string_view version) {
-  write_file(folder / "study.yaml", to_yaml(study.resolved));
-  write_file(folder / "replay.html", replay_page(result));
-  write_file(folder / "replay.json", replay_json(result, study.resolved, version));
+void write_replay(OutputFolder& folder, const ReplayResult& result, const Study& study, std::string_view version) {
+  folder.write("study.yaml", to_yaml(study.resolved));
+  folder.write("replay.html", replay_page(result));
+  folder.write("replay.json", replay_json(result, study.resolved, version));
+}
+
+std::vector<std::string> replay_file_names() {
+  return {"study.yaml", "replay.html", "replay.json", "steps.csv", "windows.csv"};
+}
+
+std::vector<std::string> replay_journal_names() {
+  return {"identity", "steps.csv", "steps.csv.part", "windows.csv", "windows.csv.part"};
 }
 
 }  // namespace hdpsim

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/document/document.h"
 #include "sim/replay/replay.h"
+#include "sim/report/output_folder.h"
 
 namespace hdpsim {
 
@@ -22,7 +23,10 @@ namespace hdpsim {
 
 /// Writes what `hdpsim replay --out` writes of a result: study.yaml, replay.html and replay.json. MachineError if a file
 /// cannot be written.
-void write_replay(const std::filesystem::path& folder, const ReplayResult& result, const Study& study,
-                  std::string_view version);
+void write_replay(OutputFolder& folder, const ReplayResult& result, const Study& study, std::string_view version);
+/// Their names ...
+[[nodiscard]] std::vector<std::string> replay_file_names();
+/// ... and those of the files that replay() lets grow in its folder, also while they are not complete.
+[[nodiscard]] std::vector<std::string> replay_journal_names();
 
 }  // namespace hdpsim

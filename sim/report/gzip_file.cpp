@@ -1,15 +1,13 @@
 #include "sim/report/gzip_file.h"
 
-#include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <string>
 #include <utility>
-
-#include "sim/base/check.h"
 
 namespace hdpsim {
 namespace {
@@ -24,46 +22,33 @@ std::string reason_of(gzFile file) {
 
 }  // namespace
 
-GzipFile::GzipFile(std::filesystem::path path) : path_(std::move(path)), temporary_(path_.string() + ".part") {
+GzipFile::GzipFile(std::filesystem::path path) : target_(std::move(path)) {
   errno = 0;
-  file_ = gzopen(temporary_.c_str(), "wb6");
-  if (file_ == nullptr) refuse(errno == 0 ? "no memory" : std::strerror(errno));
+  const int own = dup(target_.descriptor());  // zlib closes what it writes to
+  if (own < 0) target_.refuse();
+  file_ = gzdopen(own, "wb6");
+  if (file_ == nullptr) {
+    close(own);
+    target_.refuse("no memory");
+  }
   gzbuffer(file_, piece);
 }
 
 GzipFile::~GzipFile() {
-  if (file_ == nullptr) return;
-  gzclose(file_);
-  std::error_code ignored;
-  std::filesystem::remove(temporary_, ignored);
+  if (file_ != nullptr) gzclose(file_);
 }
 
 void GzipFile::write(std::string_view text) {
   for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), piece))) {
     const std::string_view next = text.substr(0, piece);
-    if (gzwrite(file_, next.data(), static_cast<unsigned>(next.size())) <= 0) refuse(reason_of(file_));
+    if (gzwrite(file_, next.data(), static_cast<unsigned>(next.size())) <= 0) target_.refuse(reason_of(file_));
   }
 }
 
 void GzipFile::finish() {
   errno = 0;
-  const int result = gzclose(std::exchange(file_, nullptr));
-  std::error_code error;
-  if (result != Z_OK) {
-    const std::string reason = errno == 0 ? "the file system refused" : std::strerror(errno);
-    std::filesystem::remove(temporary_, error);
-    refuse(reason);
-  }
-  std::filesystem::rename(temporary_, path_, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary_, ignored);
-    refuse(error.message());
-  }
-}
-
-void GzipFile::refuse(const std::string& reason) {
-  throw MachineError(fmt::format("cannot write {}: {}", path_.string(), reason));
+  if (gzclose(std::exchange(file_, nullptr)) != Z_OK) target_.refuse(errno == 0 ? "the file system refused" : "");
+  target_.commit();
 }
 
 }  // namespace hdpsim

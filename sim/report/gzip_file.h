@@ -1,8 +1,9 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <string_view>
+
+#include "sim/base/atomic_file.h"
 
 struct gzFile_s;
 
@@ -22,10 +23,7 @@ class GzipFile {
   void finish();
 
  private:
-  [[noreturn]] void refuse(const std::string& reason);
-
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  AtomicFile target_;
   gzFile_s* file_ = nullptr;
 };
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/output_file.h"
+#include "sim/base/atomic_file.h"
 #include "sim/study/fingerprint.h"
 
 namespace hdpsim {
@@ -224,7 +224,10 @@ std::optional<RunResult> RunStore::load(std::string_view identity) const {
 }
 
 void RunStore::save(std::string_view identity, const RunResult& result) const {
-  write_file(file_of(identity), run_text(identity, result));
+  if (!saves_) return;
+  const std::filesystem::path file = file_of(identity);
+  if (output_ != nullptr) (void)output_->file((folder_.filename() / file.filename()).string());
+  write_file(file, run_text(identity, result));
 }
 
 }  // namespace hdpsim

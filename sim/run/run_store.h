@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/report/output_folder.h"
 #include "sim/report/step_result.h"
 #include "sim/study/study.h"
 
@@ -22,8 +23,15 @@ namespace hdpsim {
 /// that it depends on.
 class RunStore {
  public:
-  /// The folder must exist.
-  explicit RunStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// The folder must exist. Runs that are saved go on the list of `output`, whose folder it stands in, if that is given.
+  explicit RunStore(std::filesystem::path folder, OutputFolder* output = nullptr)
+      : folder_(std::move(folder)), output_(output) {}
+  /// One that saves nothing.
+  [[nodiscard]] static RunStore reader(std::filesystem::path folder) {
+    RunStore store(std::move(folder));
+    store.saves_ = false;
+    return store;
+  }
 
   /// The file of a run that depends on `identity`.
   [[nodiscard]] std::filesystem::path file_of(std::string_view identity) const;
@@ -34,6 +42,8 @@ class RunStore {
 
  private:
   std::filesystem::path folder_;
+  OutputFolder* output_;
+  bool saves_ = true;
 };
 
 }  // namespace hdpsim

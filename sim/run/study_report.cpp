@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "sim/report/output_file.h"
 #include "sim/report/page/report_page.h"
 #include "sim/report/trace_events.h"
 #include "sim/run/step.h"
@@ -92,12 +91,12 @@ class ReportMaker {
   ReportMaker(const Study& study, const std::vector<Run>& runs, const StudyReportOptions& options)
       : study_(study), runs_(runs), options_(options) {}
 
-  bool write_timelines(const std::filesystem::path& folder) {
+  bool write_timelines(OutputFolder& folder) {
     if (!study_.output.perfetto) return true;
-    prepare_folder(folder / "timelines");
+    (void)folder.folder("timelines");
     return for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
       timelines_.push_back(file_name(run));
-      write_timeline(folder / timelines_.back(), point, plan, *study_.output.perfetto, options_);
+      write_timeline(folder.file(timelines_.back()), point, plan, *study_.output.perfetto, options_);
     });
   }
 
@@ -134,13 +133,13 @@ class ReportMaker {
 
 }  // namespace
 
-bool write_report(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
-                  std::string_view version, const StudyReportOptions& options) {
+bool write_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version,
+                  const StudyReportOptions& options) {
   ReportMaker maker(study, runs, options);
   if (!maker.write_timelines(folder)) return false;
   if (!study.output.html) return true;
   const auto page = maker.page(version);
-  if (page) write_file(folder / "report.html", *page);
+  if (page) folder.write("report.html", *page);
   return page.has_value();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "sim/report/metrics.h"
+#include "sim/report/output_folder.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -20,7 +20,7 @@ struct StudyReportOptions {
 /// Writes what Study::output asks for: report.html and timelines/*.json.gz, one a run. A step of each run is simulated
 /// once more for it, since runs keep no plans and no timelines; all bytes are the same for the same study. Nothing
 /// asked for: nothing done. False if it was stopped, with files missing. MachineError if a file cannot be written.
-[[nodiscard]] bool write_report(const std::filesystem::path& folder, const Study& study, const std::vector<Run>& runs,
+[[nodiscard]] bool write_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs,
                                 std::string_view version, const StudyReportOptions& options = {});
 
 /// The text of report.html, whether the study asks for it or not. Nothing if it was stopped.

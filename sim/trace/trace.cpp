@@ -1,5 +1,7 @@
 #include "sim/trace/trace.h"
 
+#include "sim/base/input_files.h"
+
 namespace hdpsim {
 namespace {
 
@@ -21,6 +23,9 @@ std::unique_ptr<LengthSource> open_lengths(const std::filesystem::path& path, co
 
 std::int64_t convert(const std::filesystem::path& from, const TraceOptions& options, const std::filesystem::path& to,
                      const WriteOptions& write, const DrawOptions& draw) {
+  InputFiles inputs;
+  InputFiles::record(from);
+  inputs.require_none_at(to);
   if (makes_quantiles(write) && is_distribution(from, options)) {
     write_quantiles(*read_distribution(from, options), to, write.points);
     return 0;

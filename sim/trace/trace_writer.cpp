@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/trace/impl/output_file.h"
 #include "sim/trace/length_tally.h"
 #include "sim/trace/quantile_table.h"
 
@@ -19,7 +19,7 @@ namespace {
 /// Puts lengths into one format.
 class Writer {
  public:
-  explicit Writer(OutputFile& file) : file_(file) {}
+  explicit Writer(AtomicFile& file) : file_(file) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   virtual ~Writer() = default;
@@ -29,10 +29,10 @@ class Writer {
   virtual void finish(std::int64_t count) = 0;
 
  protected:
-  OutputFile& file() { return file_; }
+  AtomicFile& file() { return file_; }
 
  private:
-  OutputFile& file_;
+  AtomicFile& file_;
 };
 
 /// A row of text a length; whether there are steps is known from the first one.
@@ -99,7 +99,7 @@ class JsonlWriter : public TextWriter {
 /// Version 1.0, '<i8'. The count stands in the header, which is therefore written again at the end.
 class NpyWriter : public Writer {
  public:
-  explicit NpyWriter(OutputFile& target) : Writer(target) { file().write(header(0)); }
+  explicit NpyWriter(AtomicFile& target) : Writer(target) { file().write(header(0)); }
 
   void add(const Length& length) override {
     auto bits = static_cast<std::uint64_t>(length.tokens);
@@ -167,7 +167,7 @@ std::string histogram_text(const LengthTally& tally) {
 class SummaryWriter : public Writer {
  public:
   using Render = std::string (*)(const LengthTally&, int points);
-  SummaryWriter(OutputFile& file, Render render, int points) : Writer(file), render_(render), points_(points) {}
+  SummaryWriter(AtomicFile& file, Render render, int points) : Writer(file), render_(render), points_(points) {}
 
   void add(const Length& length) override { tally_.add(length.tokens); }
   void finish(std::int64_t /*count*/) override { file().write(render_(tally_, points_)); }
@@ -189,7 +189,7 @@ TraceFormat format_to_write(const std::filesystem::path& path, const WriteOption
   return *format;
 }
 
-std::unique_ptr<Writer> make_writer(TraceFormat format, OutputFile& file, int points) {
+std::unique_ptr<Writer> make_writer(TraceFormat format, AtomicFile& file, int points) {
   switch (format) {
     case TraceFormat::lines:
       return std::make_unique<LinesWriter>(file);
@@ -219,7 +219,7 @@ void check_points(int points) {
 std::int64_t write_trace(LengthSource& source, const std::filesystem::path& path, const WriteOptions& options) {
   const TraceFormat format = format_to_write(path, options);
   check_points(options.points);
-  OutputFile file(path);
+  AtomicFile file(path);
   const auto writer = make_writer(format, file, options.points);
   std::int64_t count = 0;
   for (; const auto length = source.next(); ++count) writer->add(*length);
@@ -231,7 +231,7 @@ std::int64_t write_trace(LengthSource& source, const std::filesystem::path& path
 
 void write_quantiles(const LengthDistribution& distribution, const std::filesystem::path& path, int points) {
   check_points(points);
-  OutputFile file(path);
+  AtomicFile file(path);
   file.write(quantiles_text(quantile_table(distribution, points)));
   file.commit();
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/report/growing_file.h"
+#include "sim/base/growing_file.h"
 #include "sim/tune/evaluation.h"
 
 namespace hdpsim {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
-#include "sim/report/output_file.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -223,12 +222,19 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_tuning(const std::filesystem::path& folder, const TuneResult& result, const Study& study,
-                  std::string_view version) {
-  write_file(folder / "study.yaml", to_yaml(study.resolved));
-  write_file(folder / "best.yaml", to_yaml(result.winner));
-  write_file(folder / "candidates.csv", tune_csv(result, study.tune.price));
-  write_file(folder / "tune.json", tune_json(result, study.tune.price, study.resolved, version));
+void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& study, std::string_view version) {
+  folder.write("study.yaml", to_yaml(study.resolved));
+  folder.write("best.yaml", to_yaml(result.winner));
+  folder.write("candidates.csv", tune_csv(result, study.tune.price));
+  folder.write("tune.json", tune_json(result, study.tune.price, study.resolved, version));
+}
+
+std::vector<std::string> tuning_file_names() {
+  return {"study.yaml", "best.yaml", "candidates.csv", "tune.json", "search.jsonl"};
+}
+
+std::vector<std::string> tuning_journal_names() {
+  return {"search.jsonl", "search.jsonl.part"};
 }
 
 }  // namespace hdpsim

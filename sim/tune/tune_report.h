@@ -1,12 +1,13 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/document/document.h"
 #include "sim/report/csv.h"
+#include "sim/report/output_folder.h"
 #include "sim/study/study.h"
 #include "sim/study/tune_options.h"
 #include "sim/tune/tune.h"
@@ -27,7 +28,10 @@ void write_candidates(const TuneResult& result, const std::optional<Price>& pric
 
 /// Writes what `hdpsim tune --out` writes of a result: study.yaml, best.yaml, candidates.csv and tune.json. MachineError
 /// if a file cannot be written.
-void write_tuning(const std::filesystem::path& folder, const TuneResult& result, const Study& study,
-                  std::string_view version);
+void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& study, std::string_view version);
+/// Their names ...
+[[nodiscard]] std::vector<std::string> tuning_file_names();
+/// ... and those of the file that tune() lets grow in its folder, also while it is not complete.
+[[nodiscard]] std::vector<std::string> tuning_journal_names();
 
 }  // namespace hdpsim

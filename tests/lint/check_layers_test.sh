@@ -153,6 +153,16 @@ file sim/app/a.cpp 'std::jthread progress;'
 file sim/plan/a.cpp 'std::this_thread::yield();'
 expect "threads of a study and of the application"
 
+stderr_message='what is told to people goes through sim/app/terminal.h: nothing that standard error refuses may end a run'
+for code in 'void f() { fmt::print(stderr, "x"); }' 'void f() { std::cerr << 1; }' 'void f() { perror("x"); }'; do
+  file kernels/cpu/a.cpp "$code"
+  file sim/app/main.cpp "$code"
+  expect "$code" "kernels/cpu/a.cpp:1: $stderr_message" "sim/app/main.cpp:1: $stderr_message"
+done
+file sim/app/terminal.cpp 'void tell() { write(STDERR_FILENO, "x", 1); }'
+file tests/oracle/a.cpp 'void f() { std::cerr << 1; }'
+expect "the one place for standard error, and programs of their own"
+
 # --- one name, one type
 file sim/model/a.h 'namespace hdpsim {' 'struct Part {' '};' '}  // namespace hdpsim'
 file sim/plan/a.cpp 'namespace hdpsim {' 'class Part final' '    : public Whole {' '};' '}  // namespace hdpsim'

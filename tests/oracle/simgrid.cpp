@@ -5,7 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/report/output_file.h"
+#include "sim/base/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim::tests {

@@ -134,7 +134,7 @@ void check_same_file(const Workplace& here, const std::string& one, const std::s
 std::vector<std::string> files_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+    if (entry.is_regular_file() && entry.path().filename() != ".hdpsim") names.push_back(entry.path().filename());
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -79,7 +79,7 @@ void run_through_kills(const Workplace& here, const std::string& arguments, cons
 [[nodiscard]] std::int64_t line_count(const std::string& text);
 /// Checks that two files of a workplace have the same text, and some.
 void check_same_file(const Workplace& here, const std::string& one, const std::string& other);
-/// Sorted names of the regular files of a folder.
+/// Sorted names of the regular files of a folder, but for the list of them that hdpsim keeps there.
 [[nodiscard]] std::vector<std::string> files_in(const fs::path& folder);
 
 }  // namespace hdpsim::spec

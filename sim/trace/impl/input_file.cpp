@@ -9,6 +9,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/input_files.h"
 
 namespace hdpsim {
 namespace {
@@ -41,6 +42,7 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (status.type() == fs::file_type::directory) {
     throw InputError(Position{name_, 0, 0}, "is a directory", "name a file in it");
   }
+  InputFiles::record(path);
   file_.reset(std::fopen(name_.c_str(), "rb"));
   if (!file_) refused();
 }

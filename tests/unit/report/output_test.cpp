@@ -1,22 +1,14 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sim/base/check.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
-#include "sim/report/output_file.h"
 #include "sim/report/table.h"
 #include "sim/report/values.h"
 #include "tests/support/catch.h"
-#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -269,34 +261,6 @@ TEST_CASE("short numbers have three digits and a power of a thousand", "[table]"
   CHECK(short_number(999.6) == "1.00k");
   CHECK(short_number(1.234e6) == "1.23M");
   CHECK(short_number(12.34) == "12.3");
-}
-
-TEST_CASE("a file is replaced as a whole or not at all", "[output]") {
-  const auto folder = std::filesystem::temp_directory_path() / "hdpsim_output_test";
-  std::filesystem::remove_all(folder);
-  prepare_folder(folder / "deep");
-  write_file(folder / "deep" / "a.txt", "first");
-  write_file(folder / "deep" / "a.txt", "second");
-  std::ifstream file(folder / "deep" / "a.txt");
-  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "second");
-  CHECK_THROWS_AS(write_file(folder / "nowhere" / "a.txt", "x"), MachineError);
-  CHECK_THROWS_AS(prepare_folder(folder / "deep" / "a.txt"), MachineError);
-  const auto files = std::distance(std::filesystem::directory_iterator(folder / "deep"), {});
-  CHECK(files == 1);
-  std::filesystem::remove_all(folder);
-}
-
-TEST_CASE("a pipe stays a pipe, and what is written goes through it", "[output]") {
-  const test::TemporaryFolder folder;
-  const std::filesystem::path pipe = folder.path() / "pipe";
-  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
-  write_file(pipe, "through");
-  std::array<char, 16> got{};
-  CHECK(read(reader, got.data(), got.size()) == 7);
-  CHECK(std::string_view(got.data()) == "through");
-  CHECK(std::filesystem::is_fifo(pipe));
-  close(reader);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
-#include "sim/report/growing_file.h"
+#include "sim/base/growing_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,6 +24,21 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
+std::FILE* open_growing(const fs::path& path, std::uintmax_t keep) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0) refuse(path, errno == ELOOP ? "it is a link" : std::strerror(errno));
+  std::string reason;
+  std::FILE* stream = nullptr;
+  if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    reason = "another process is writing it";
+  } else if (ftruncate(file, static_cast<off_t>(keep)) != 0 || (stream = fdopen(file, "ab")) == nullptr) {
+    reason = std::strerror(errno);
+  }
+  if (stream != nullptr) return stream;
+  close(file);
+  refuse(path, reason);
+}
+
 fs::path GrowingFile::temporary(const fs::path& path) {
   return path.string() + ".part";
 }
@@ -39,12 +57,7 @@ void GrowingFile::reopen(const fs::path& path) {
 }
 
 GrowingFile::GrowingFile(fs::path path, std::uintmax_t keep) : path_(std::move(path)) {
-  const fs::path part = temporary(path_);
-  std::error_code error;
-  if (keep > 0) fs::resize_file(part, keep, error);
-  if (error) refuse(path_, error.message());
-  file_.reset(std::fopen(part.c_str(), keep > 0 ? "ab" : "wb"));
-  if (!file_) refuse(path_, std::strerror(errno));
+  file_.reset(open_growing(temporary(path_), keep));
 }
 
 void GrowingFile::append(std::string_view text) {

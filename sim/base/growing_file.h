@@ -8,6 +8,10 @@
 
 namespace hdpsim {
 
+/// Opens a file that grows under its name, cut after its first `keep` bytes. A link is not followed, and while one
+/// process writes the file a second one is refused, where the file system knows locks. MachineError.
+[[nodiscard]] std::FILE* open_growing(const std::filesystem::path& path, std::uintmax_t keep);
+
 /// A text file that grows line by line under a temporary name and gets its own name when it is complete. What was
 /// appended survives the end of the process.
 class GrowingFile {

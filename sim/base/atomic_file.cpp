@@ -1,0 +1,165 @@
+#include "sim/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending = ".part";
+constexpr std::size_t longest_stem = 200;  // of the 255 bytes that a name may have
+constexpr int most_attempts = 10'000;
+
+// What a process has created in the file system is the process's: a signal handler finds it nowhere else. More files
+// than this are never unfinished at a time; those beyond would be left by a signal.
+std::array<std::atomic<const char*>, 256> unfinished;
+static_assert(std::atomic<const char*>::is_always_lock_free, "a signal handler may touch nothing else");
+
+void remember(const char* name) noexcept {
+  for (auto& slot : unfinished) {
+    const char* none = nullptr;
+    if (slot.compare_exchange_strong(none, name)) return;
+  }
+}
+
+// False if a signal handler has the name: it stays where it is then.
+bool forget(const char* name) noexcept {
+  for (auto& slot : unfinished) {
+    const char* same = name;
+    if (slot.compare_exchange_strong(same, nullptr)) return true;
+  }
+  return false;
+}
+
+// Of links only those that the system makes for the streams of a process: /dev/stdout, /dev/fd/3.
+bool is_written_in_place(const fs::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return false;
+  if (!S_ISLNK(status.st_mode)) return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  std::error_code ignored;
+  const std::string folder = fs::canonical(path.has_parent_path() ? path.parent_path() : ".", ignored).string();
+  return folder == "/dev" || folder.starts_with("/proc/");
+}
+
+// .NAME.PROCESS-NUMBER.part
+std::string temporary_name(const fs::path& path, int number) {
+  const std::string stem = path.filename().string().substr(0, longest_stem);
+  return (path.parent_path() / fmt::format(".{}.{}-{}{}", stem, getpid(), number, ending)).string();
+}
+
+/// A new file under a temporary name: its descriptor, -1 with the reason in errno.
+int open_new(const fs::path& path, std::string& name) {
+  for (int number = 0; number < most_attempts; ++number) {
+    name = temporary_name(path, number);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  const bool in_place = is_written_in_place(path_);
+  std::string name;
+  const int file = in_place ? open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : open_new(path_, name);
+  require(file >= 0);
+  if (!in_place) {
+    temporary_ = strdup(name.c_str());
+    if (temporary_ != nullptr) remember(temporary_);
+  }
+  file_ = in_place || temporary_ != nullptr ? fdopen(file, "wb") : nullptr;
+  if (file_ != nullptr) return;
+  const int reason = errno;
+  close(file);
+  give_up();
+  errno = reason;
+  refuse();
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ != nullptr) static_cast<void>(std::fclose(file_));
+  give_up();
+}
+
+void AtomicFile::give_up() noexcept {
+  if (temporary_ == nullptr) return;
+  static_cast<void>(unlink(temporary_));
+  if (forget(temporary_)) std::free(const_cast<char*>(temporary_));
+  temporary_ = nullptr;
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  require(std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size());
+}
+
+void AtomicFile::seek(std::int64_t offset) {
+  require(fseeko(file_, offset, SEEK_SET) == 0);
+}
+
+void AtomicFile::commit(Durability durability) {
+  const bool forced = durability == Durability::power && temporary_ != nullptr;
+  require(std::fflush(file_) == 0);
+  if (forced) require(fsync(fileno(file_)) == 0);
+  require(std::fclose(std::exchange(file_, nullptr)) == 0);  // a disk beyond a network may refuse as late as here
+  if (temporary_ == nullptr) return;
+  require(std::rename(temporary_, path_.c_str()) == 0);
+  if (forget(temporary_)) std::free(const_cast<char*>(temporary_));
+  temporary_ = nullptr;
+  if (!forced) return;
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  const int entry = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (entry < 0) return;  // the name may be lost with the power; the file under its old name is not
+  static_cast<void>(fsync(entry));
+  close(entry);
+}
+
+void AtomicFile::refuse(std::string_view reason) const {
+  throw MachineError(
+      fmt::format("cannot write {}: {}", path_.string(), reason.empty() ? std::strerror(errno) : reason));
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void remove_unfinished_files() noexcept {
+  for (auto& slot : unfinished) {
+    if (const char* const name = slot.exchange(nullptr)) static_cast<void>(unlink(name));
+  }
+}
+
+bool is_left_over(const fs::path& name) {
+  std::string text = name.filename().string();
+  if (!text.starts_with('.') || !text.ends_with(ending)) return false;
+  text.resize(text.size() - ending.size());
+  const std::size_t dash = text.rfind('-');
+  const std::size_t dot = text.rfind('.', dash);
+  if (dash == std::string::npos || dot == std::string::npos || dash + 1 == text.size()) return false;
+  if (text.find_first_not_of("0123456789", dash + 1) != std::string::npos) return false;
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(text.data() + dot + 1, text.data() + dash, process);
+  if (error != std::errc{} || end != text.data() + dash || process <= 0) return false;
+  return process == getpid() || (kill(process, 0) != 0 && errno == ESRCH);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,47 @@
+#include "sim/base/input_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim {
+namespace {
+
+// Readers stand in many layers, and none of them decides by it.
+thread_local InputFiles* told = nullptr;
+
+}  // namespace
+
+InputFiles::InputFiles() : older_(told) {
+  told = this;
+}
+
+InputFiles::~InputFiles() {
+  told = older_;
+}
+
+void InputFiles::record(const std::filesystem::path& path) {
+  struct stat status {};
+  if (told == nullptr || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  told->names_.try_emplace({status.st_dev, status.st_ino}, path.string());
+}
+
+const std::string* InputFiles::name_of(const std::filesystem::path& path) const {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return nullptr;
+  const auto found = names_.find({status.st_dev, status.st_ino});
+  return found == names_.end() ? nullptr : &found->second;
+}
+
+void InputFiles::require_none_at(const std::filesystem::path& output) const {
+  const std::string* const input = name_of(output);
+  if (input == nullptr) return;
+  const bool same_name = *input == output.string();
+  throw InputError(Position{output.string(), 0, 0},
+                   same_name ? "this file is read, and its result would replace it"
+                             : fmt::format("a result of {} would replace it: they are the same file", *input),
+                   "name another file or folder with --out");
+}
+
+}  // namespace hdpsim
