@@ -5,9 +5,13 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "calib/measure/impl/subject_json.h"
+#include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/growing_file.h"
@@ -16,7 +20,12 @@
 namespace hdpsim::calib {
 namespace {
 
-constexpr char schema[] = "hdpsim.samples/1";
+constexpr char schema[] = "hdpsim.samples/2";
+
+// A header says itself what the measurements depend on.
+Seal header_seal() {
+  return Seal("");
+}
 
 /// One list of the fields of Circumstances for reading and for writing.
 template <class Json_, class Circumstances_, class Field>
@@ -50,11 +59,12 @@ std::string header_line(const JournalHeader& header) {
   Json circumstances = Json::object();
   each_field(circumstances, header.circumstances,
              [](Json& json, const char* name, const auto& value) { json[name] = value; });
-  return Json{{"schema", schema},
-              {"program", header.program},
-              {"plan", header.plan},
-              {"circumstances", std::move(circumstances)}}
-      .dump();
+  return header_seal().closed(Json{
+      {"schema", schema},
+      {"program", header.program},
+      {"plan", header.plan},
+      {"circumstances",
+       std::move(circumstances)}}.dump());
 }
 
 JournalHeader header_from(const Json& json) {
@@ -68,7 +78,7 @@ JournalHeader header_from(const Json& json) {
   return header;
 }
 
-std::string line_of(const Measurement& measurement) {
+std::string object_of(const Measurement& measurement) {
   const Timing& timing = measurement.timing;
   Json json = {{"subject", json_of(measurement.subject)},
                {"round", measurement.round},
@@ -97,46 +107,45 @@ Measurement measurement_from(const Json& json) {
   return measurement;
 }
 
-struct Difference {
+struct Condition {
   std::string_view what;
-  std::string then;
-  std::string now;
+  std::string value;
 };
 
-void require_same(const Position& position, const JournalHeader& then, const JournalHeader& now) {
-  for (const Difference& difference :
-       {Difference{"device", then.circumstances.device_name, now.circumstances.device_name},
-        Difference{"instruction set", then.circumstances.instruction_set, now.circumstances.instruction_set},
-        Difference{"driver", then.circumstances.driver, now.circumstances.driver},
-        Difference{"version of hdpsim", then.program, now.program}, Difference{"plan", then.plan, now.plan}}) {
-    if (difference.then == difference.now) continue;
-    throw InputError(position,
-                     fmt::format("these samples are of another {}: '{}', now '{}'", difference.what, difference.then,
-                                 difference.now),
-                     "leave out --resume to measure anew, or name another file with --out");
+/// What measurements of one journal have in common.
+std::vector<Condition> conditions_of(const JournalHeader& header) {
+  return {{"device", header.circumstances.device_name},
+          {"instruction set", header.circumstances.instruction_set},
+          {"driver", header.circumstances.driver},
+          {"version of hdpsim", header.program},
+          {"plan", header.plan}};
+}
+
+void require_same(const Position& position, const JournalHeader& before, const JournalHeader& header) {
+  const std::vector<Condition> then = conditions_of(before);
+  const std::vector<Condition> now = conditions_of(header);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (then[i].value == now[i].value) continue;
+    throw InputError(
+        position,
+        fmt::format("these samples are of another {}: '{}', now '{}'", now[i].what, then[i].value, now[i].value),
+        "leave out --resume to measure anew, or name another file with --out");
   }
 }
 
-/// The complete lines of a text: what follows the last line end was cut off.
-std::vector<std::string_view> complete_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  return lines;
+Seal measurement_seal(const JournalHeader& header) {
+  std::string owner;
+  for (const Condition& condition : conditions_of(header)) owner.append(condition.value).push_back('\n');
+  return Seal(owner);
 }
 
-/// What `read` makes of a line; a line that it cannot read is the user's damaged file.
+/// What `read` makes of a line, if it can read it.
 template <class Read>
-auto parsed(const std::string& file, std::size_t index, std::string_view line, const Read& read) {
+auto parsed(std::string_view line, const Read& read) -> std::optional<decltype(read(Json()))> {
   try {
     return read(Json::parse(line));
   } catch (const std::exception&) {  // of the JSON library, or of a value that cannot be
-    throw InputError(Position{file, static_cast<int>(index) + 1, 1},
-                     index == 0 ? "this is no journal of samples" : "this line is damaged",
-                     index == 0 ? "its first line must hold \"schema\": \"hdpsim.samples/1\""
-                                : "delete the line: what it held is measured again");
+    return std::nullopt;
   }
 }
 
@@ -146,48 +155,60 @@ auto parsed(const std::string& file, std::size_t index, std::string_view line, c
 
 }  // namespace
 
+Journal::Journal(std::filesystem::path path, const JournalHeader& header)
+    : path_(std::move(path)), circumstances_(header.circumstances), seal_(measurement_seal(header)) {}
+
 Journal Journal::start(const std::filesystem::path& path, const JournalHeader& header) {
-  Journal journal;
-  journal.path_ = path;
-  journal.circumstances_ = header.circumstances;
+  Journal journal(path, header);
   journal.file_.reset(open_growing(path, 0));
-  journal.append(header_line(header));
+  journal.write(header_line(header));
   return journal;
 }
 
-Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& header) {
+Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& header, const TellDamage& tell) {
   const std::string file = path.string();
   if (!std::filesystem::exists(path)) {
     throw InputError(fmt::format("there are no samples to go on with: no file {}", file),
                      "leave out --resume, or give the --out and --name of the calibration that was stopped");
   }
-  Diagnostics diagnostics;
-  const std::optional<std::string> text = read_text_file(file, diagnostics);
-  diagnostics.throw_if_any();
-  const std::vector<std::string_view> lines = complete_lines(*text);
-  const JournalHeader then = parsed(file, 0, lines.empty() ? std::string_view{} : lines.front(),
-                                    [](const Json& json) { return header_from(json); });
-  require_same({file, 1, 1}, then, header);
-
-  Journal journal;
-  journal.path_ = path;
-  journal.circumstances_ = then.circumstances;
-  std::size_t bytes = lines.front().size() + 1;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    journal.measurements_.push_back(parsed(file, i, lines[i], [](const Json& json) { return measurement_from(json); }));
-    bytes += lines[i].size() + 1;
+  const std::string text = text_of_kept(path);
+  const std::vector<std::string_view> lines = complete_lines(text);
+  const auto first = lines.empty() ? std::nullopt : header_seal().opened(lines.front());
+  const auto before = first ? parsed(*first, header_from) : std::nullopt;
+  if (before) require_same({file, 1, 1}, *before, header);
+  if (!before && !lines.empty()) {
+    tell(Diagnostic{{file, 1, 1}, "this line is damaged, or is of a version without checksums", {}});
   }
-  journal.file_.reset(open_growing(path, bytes));
+  const JournalHeader& then = before ? *before : header;
+  Journal journal(path, then);
+  std::string whole = header_line(then);
+  std::set<std::pair<std::string, int>> seen;
+  const auto take = [&](const std::string& object, std::string_view line) -> std::string {
+    auto measurement = parsed(object, measurement_from);
+    if (!measurement) return "this line holds no measurement";
+    if (!seen.emplace(subject_text(measurement->subject), measurement->round).second) {
+      return "what this line holds stands there twice";
+    }
+    journal.measurements_.push_back(std::move(*measurement));
+    whole.append(line).push_back('\n');
+    return "";
+  };
+  const bool good = take_sealed(file, lines, journal.seal_, take, tell);
+  journal.keep(whole, good && before.has_value());
   return journal;
 }
 
+void Journal::keep(const std::string& whole, bool begins_so) {
+  if (!begins_so) write_file(path_, whole);  // what cannot be used goes, and nothing of the rest is lost meanwhile
+  file_.reset(open_growing(path_, whole.size()));
+}
+
 void Journal::add(const Measurement& measurement) {
-  append(line_of(measurement));
+  write(seal_.closed(object_of(measurement)));
   measurements_.push_back(measurement);
 }
 
-void Journal::append(const std::string& line) {
-  const std::string text = line + '\n';
+void Journal::write(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
   if (!written || std::fflush(file_.get()) != 0) refused(path_);
 }

@@ -8,6 +8,7 @@
 
 #include "calib/fit/samples.h"
 #include "calib/measure/subject.h"
+#include "sim/base/seal.h"
 
 namespace hdpsim::calib {
 
@@ -19,15 +20,17 @@ struct JournalHeader {
 };
 
 /// The measurements of a calibration on disk, one JSON line each, written as soon as they are made: whatever happens to
-/// the process, nothing that was measured is lost. The first line is the header.
+/// the process, nothing that was measured is lost. The first line is the header. All lines are sealed (sim/base/seal.h).
 class Journal {
  public:
   /// Starts a journal, in place of any that was there. MachineError if the file cannot be written.
   [[nodiscard]] static Journal start(const std::filesystem::path& path, const JournalHeader& header);
 
-  /// Goes on with a journal. A last line that was cut off in the middle is dropped. InputError, with file and line, if
-  /// there is none, if a line is damaged, or if it is of another device, program or plan.
-  [[nodiscard]] static Journal resume(const std::filesystem::path& path, const JournalHeader& header);
+  /// Goes on with a journal. A last line that was cut off in the middle is dropped, and so is every line that is
+  /// damaged, which is told. InputError if there is no journal, or, with file and line, if it is of another device,
+  /// program or plan.
+  [[nodiscard]] static Journal resume(const std::filesystem::path& path, const JournalHeader& header,
+                                      const TellDamage& tell);
 
   [[nodiscard]] const std::vector<Measurement>& measurements() const { return measurements_; }
   /// Of the journal, not of this execution: on resuming those of the first.
@@ -40,12 +43,15 @@ class Journal {
   struct Close {
     void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
   };
-  Journal() = default;
-  void append(const std::string& line);
+  Journal(std::filesystem::path path, const JournalHeader& header);
+  /// Opens the file behind `whole`, with which it begins already or begins then.
+  void keep(const std::string& whole, bool begins_so);
+  void write(const std::string& text);
 
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Close> file_;
   Circumstances circumstances_;
+  Seal seal_;
   std::vector<Measurement> measurements_;
 };
 

@@ -14,6 +14,7 @@
 #include "calib/measure/nccl_tests.h"
 #include "calib/measure/session.h"
 #include "sim/app/command.h"
+#include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
@@ -198,8 +199,8 @@ int run_command(const CalibrateOptions& options, const Session& session) {
   prepare_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
 
   catch_stop_signals();
-  calib::Journal journal =
-      options.resume ? calib::Journal::resume(samples, header) : calib::Journal::start(samples, header);
+  calib::Journal journal = options.resume ? calib::Journal::resume(samples, header, damage_notes("measured again"))
+                                          : calib::Journal::start(samples, header);
   const calib::SessionResult result = measure(*device, journal, wishes);
   tell(result);
   if (result.stopped) return interrupted(samples);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "sim/app/command.h"
+#include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/quantity_text.h"
@@ -48,6 +49,7 @@ std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesyste
   return run_study(study, {.jobs = std::max(1U, std::thread::hardware_concurrency()),
                            .store = store ? &*store : nullptr,
                            .resume = store.has_value(),
+                           .damaged = damage_notes("simulated again"),
                            .version = version,
                            .stop = [] { return stop_signal() != 0; },
                            .report = [&](const Progress& progress) { display.show(progress); }});

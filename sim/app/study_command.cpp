@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/app/command.h"
+#include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
@@ -52,6 +53,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
           study, {.jobs = processes.jobs(),
                   .store = store ? &*store : nullptr,
                   .resume = options.resume,
+                  .damaged = damage_notes("simulated again"),
                   .version = version,
                   .stop = [] { return stop_signal() != 0; },
                   .report = [&](const Progress& progress) { display.show(progress); },

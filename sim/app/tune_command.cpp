@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "sim/app/command.h"
+#include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/report/output_folder.h"
@@ -59,6 +60,7 @@ int run_command(const Options& options, const Session& session) {
     const TuneRun run{.jobs = static_cast<std::size_t>(options.jobs),
                       .folder = options.out,
                       .resume = options.resume,
+                      .damaged = damage_notes("simulated again"),
                       .version = version,
                       .stop = [] { return stop_signal() != 0; },
                       .report = [&](const TuneProgress& progress) { display.show(progress); }};

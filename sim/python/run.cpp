@@ -64,16 +64,18 @@ class StudyRun {
 
   std::unique_ptr<Result> result() {
     StudyCoverage coverage;
+    std::vector<std::string> notes;
     auto runs = run_study(
         study_, {.jobs = options_.jobs,
                  .store = store_ ? &*store_ : nullptr,
                  .resume = options_.resume,
+                 .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
                  .version = version,
                  .stop = stop_,
                  .report = [this](const Progress& progress) { report(progress); },
                  .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); }});
     if (!runs) return nullptr;
-    std::vector<std::string> notes = cold_step_warnings(study_);
+    for (std::string& warning : cold_step_warnings(study_)) notes.push_back(std::move(warning));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
     if (folder_) {
       folder_->remove_earlier();

@@ -2,132 +2,310 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <charconv>
 #include <fstream>
-#include <iterator>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
-#include "sim/base/diagnostic.h"
 
 namespace hdpsim {
 namespace {
 
 namespace fs = std::filesystem;
 
+// More steps than this are not simulated one by one to take the places of damaged ones: all that follow are, too.
+constexpr std::size_t most_mended = 1000;
+
+// A line of steps.sums.
+constexpr std::int64_t sum_bytes = 17;
+std::string sum_line(std::uint64_t sum) {
+  return fmt::format("{:016x}\n", sum);
+}
+
 [[noreturn]] void refuse(const fs::path& path, const std::string& reason) {
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), reason));
 }
 
-fs::path steps_of(const fs::path& folder) {
-  return folder / "steps.csv";
+void remove_left(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) refuse(path, error.message());
 }
 
-fs::path identity_of(const fs::path& folder) {
-  return folder / "identity";
+// Where a file is mended: it takes the place of the damaged one when it is complete.
+fs::path mended(const fs::path& path) {
+  return path.string() + ".mended";
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+void put_in_place(const fs::path& path) {
+  std::error_code error;
+  fs::rename(mended(path), GrowingFile::temporary(path), error);
+  if (error) refuse(path, error.message());
+  remove_left(path);
 }
 
-std::int64_t lines_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
-}
-
-/// Reads whole steps as long as there are any.
-class StepReader {
+/// Reads a text line by line, those lines that have their end.
+class LineReader {
  public:
-  StepReader(const fs::path& path, const StepTable& table, std::size_t plans)
-      : file_(path, std::ios::binary), table_(table), plans_(plans) {
-    std::string line;
-    if (next_line(line) && line + '\n' == StepTable::header()) whole_ = read_;
-    good_ = whole_ > 0;
+  explicit LineReader(const fs::path& path) : path_(path) {
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) file_.open(path, std::ios::binary);
   }
 
-  std::optional<std::vector<StepRow>> next(std::int64_t step) {
-    std::vector<StepRow> rows;
-    std::string line;
-    while (good_ && rows.size() < plans_) {
-      good_ = next_line(line);
-      const auto row = good_ ? table_.parse(line, step, rows.size()) : std::nullopt;
-      good_ = row.has_value();
-      if (row) rows.push_back(*row);
-    }
-    if (!good_) return std::nullopt;
-    whole_ = read_;
-    return rows;
-  }
-
-  /// Where the last whole step ends.
-  [[nodiscard]] std::uintmax_t whole() const { return whole_; }
-
- private:
-  // A line that has its end.
-  bool next_line(std::string& line) {
+  bool next(std::string& line) {
     if (!std::getline(file_, line) || file_.eof()) return false;
     read_ += line.size() + 1;
+    ++line_;
     return true;
   }
+  /// Bytes that were read.
+  [[nodiscard]] std::uintmax_t read() const { return read_; }
+  /// The line that was read last, or the one behind all of them.
+  [[nodiscard]] Diagnostic problem(std::string message, int behind = 0) const {
+    return {{path_.string(), line_ + behind, 1}, std::move(message), {}};
+  }
 
+ private:
+  fs::path path_;
   std::ifstream file_;
-  const StepTable& table_;
-  std::size_t plans_;
   std::uintmax_t read_ = 0;
-  std::uintmax_t whole_ = 0;
-  bool good_ = true;
+  int line_ = 0;
+};
+
+/// The checksums of rows, which stand behind the first line of a file.
+class Sums {
+ public:
+  explicit Sums(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return;
+    file_.open(path, std::ios::binary);
+    std::string header;
+    if (!std::getline(file_, header) || file_.eof()) return;
+    begin_ = static_cast<std::int64_t>(header.size()) + 1;
+    rows_ = (static_cast<std::int64_t>(fs::file_size(path, error)) - begin_) / sum_bytes;
+  }
+
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+
+  bool is_of(std::int64_t row, std::uint64_t sum) {
+    if (row >= rows_) return false;
+    if (row != held_ && row != held_ + 1) file_.seekg(begin_ + row * sum_bytes);
+    if (row != held_) file_.read(text_.data(), sum_bytes);
+    held_ = row;
+    return text_ == sum_line(sum);
+  }
+
+ private:
+  std::ifstream file_;
+  std::int64_t begin_ = 0;
+  std::int64_t rows_ = 0;
+  std::int64_t held_ = -1;  // the row whose checksum was read last
+  std::string text_ = std::string(sum_bytes, ' ');
 };
 
 }  // namespace
 
-void Journal::require_resumable(const fs::path& folder, std::string_view identity, std::size_t plans,
-                                std::int64_t steps) {
-  if (!fs::exists(identity_of(folder))) {
-    throw InputError(fmt::format("{} holds no replay to go on with", folder.string()), "leave --resume out");
+/// Goes through the rows that are kept, whatever has happened to them.
+class Journal::Scan {
+ public:
+  struct Step {
+    std::int64_t number = -1;
+    std::vector<StepRow> rows;
+  };
+
+  Scan(const Journal& journal, const TellDamage& tell)
+      : journal_(journal),
+        plans_(static_cast<std::int64_t>(journal.plans_)),
+        tell_(tell),
+        lines_(GrowingFile::present(journal.rows_path_)),
+        sums_(GrowingFile::present(journal.sums_path_)) {
+    std::string line;
+    if (lines_.next(line) && line + '\n' != StepTable::header()) damage("this is not the title of the steps");
   }
-  if (text_of(identity_of(folder)) != identity) {
-    throw InputError(fmt::format("{} holds the replay of another study, or by another version", folder.string()),
-                     "name another folder, or leave --resume out to begin anew");
+
+  /// The next step that is whole.
+  std::optional<Step> next() {
+    Step step;
+    std::string line;
+    while (lines_.next(line)) {
+      const std::optional<std::int64_t> row = place_of(line);
+      if (!row) not_kept();
+      if (!row) continue;
+      if (*row != next_ && !told_) damage("rows before this one are missing");
+      told_ = false;
+      next_ = *row + 1;
+      add(line, *row, step);
+      if (std::ssize(step.rows) < plans_) continue;
+      end_ = lines_.read();
+      return step;
+    }
+    if (next_ < sums_.rows() && !told_) damage("rows are missing from here on", 1);
+    return std::nullopt;
   }
-  const std::int64_t rows = lines_of(GrowingFile::present(steps_of(folder))) - 1;  // without the header
-  if (rows <= steps * static_cast<std::int64_t>(plans)) return;
-  throw InputError(fmt::format("{} holds more than {} steps", folder.string(), steps),
-                   "ask for as many steps, or leave --resume out to begin anew");
+
+  /// Where the last step that next() has given ends.
+  [[nodiscard]] std::uintmax_t end() const { return end_; }
+  [[nodiscard]] bool damaged() const { return damaged_; }
+
+ private:
+  // Rows say which step they are of: those behind a damaged one are found.
+  std::optional<std::int64_t> place_of(const std::string& line) {
+    const std::uint64_t sum = journal_.seal_.fingerprint(line);
+    if (sums_.is_of(next_, sum)) return next_;
+    std::int64_t step = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+    if (error != std::errc{} || step < 0 || step >= sums_.rows()) return std::nullopt;
+    for (std::int64_t row = step * plans_; row < (step + 1) * plans_; ++row) {
+      if (row > next_ && sums_.is_of(row, sum)) return row;
+    }
+    return std::nullopt;
+  }
+
+  // A process that was killed may have left the rows of one step without their checksums.
+  void not_kept() {
+    if (next_ < sums_.rows()) return damage("this row is damaged or in the wrong place");
+    if (++without_sums_ == plans_ + 1) damage("rows from here on have no checksum");
+  }
+
+  void add(const std::string& line, std::int64_t row, Step& step) const {
+    const auto plan = static_cast<std::size_t>(row % plans_);
+    if (plan == 0) step = {row / plans_, {}};
+    const bool follows = step.number == row / plans_ && step.rows.size() == plan;
+    const auto parsed = follows ? journal_.table_.parse(line, step.number, plan) : std::nullopt;
+    if (parsed) step.rows.push_back(*parsed);
+  }
+
+  void damage(std::string what, int behind = 0) {
+    damaged_ = told_ = true;
+    tell_(lines_.problem(std::move(what), behind));
+  }
+
+  const Journal& journal_;
+  std::int64_t plans_;
+  const TellDamage& tell_;
+  LineReader lines_;
+  Sums sums_;
+  std::int64_t next_ = 0;  // row
+  std::int64_t without_sums_ = 0;
+  std::uintmax_t end_ = 0;
+  bool damaged_ = false;
+  bool told_ = false;  // since the last row that was whole
+};
+
+Journal::Journal(fs::path folder, const std::string& identity, const std::vector<std::string>& plans)
+    : folder_(std::move(folder)),
+      rows_path_(folder_ / "steps.csv"),
+      sums_path_(folder_ / "steps.sums"),
+      seal_(identity),
+      header_(Seal("").closed(nlohmann::ordered_json{{"schema", "hdpsim.sums/1"}, {"identity", identity}}.dump(
+          -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))),
+      table_(plans),
+      plans_(plans.size()) {}
+
+Journal::Kept Journal::look(const TellDamage& tell) const {
+  LineReader rows(GrowingFile::present(rows_path_));
+  LineReader sums(GrowingFile::present(sums_path_));
+  Kept kept;
+  std::string line;
+  if (!fs::exists(GrowingFile::present(sums_path_))) {
+    if (!rows.next(line) || line + '\n' != StepTable::header()) {
+      throw InputError(fmt::format("{} holds no replay to go on with", folder_.string()), "leave --resume out");
+    }
+    tell(rows.problem("these steps have no checksums in steps.sums"));
+    kept.damaged = true;
+    return kept;
+  }
+  if (sums.next(line) && line + '\n' != header_) {
+    if (Seal("").opened(line)) {
+      throw InputError(fmt::format("{} holds the replay of another study, or by another version", folder_.string()),
+                       "name another folder, or leave --resume out to begin anew");
+    }
+    tell(sums.problem("this line is damaged"));
+    kept.damaged = true;
+  }
+  Scan scan(*this, tell);
+  while (const auto step = scan.next()) {
+    for (std::int64_t missing = kept.steps; missing < step->number; ++missing) kept.missing.push_back(missing);
+    kept.steps = step->number + 1;
+    if (kept.missing.size() <= most_mended) continue;
+    kept.steps = kept.missing.front();
+    kept.missing.clear();
+    break;
+  }
+  kept.damaged = kept.damaged || scan.damaged();
+  return kept;
 }
 
-Journal Journal::begin(const fs::path& folder, std::string_view identity, const std::vector<std::string>& plans) {
-  const fs::path steps = steps_of(folder);
-  for (const fs::path& left : {steps, GrowingFile::temporary(steps), identity_of(folder)}) {
-    std::error_code error;
-    fs::remove(left, error);
-    if (error) refuse(left, error.message());
+void Journal::mend(const std::map<std::int64_t, std::vector<StepRow>>& steps) {
+  rows_.emplace(mended(rows_path_), 0);
+  sums_.emplace(mended(sums_path_), 0);
+  write_headers();
+  const TellDamage told_before = [](const Diagnostic&) {};
+  Scan scan(*this, told_before);
+  std::int64_t next = 0;
+  for (auto step = scan.next(); step; step = scan.next()) {
+    for (; next < step->number && steps.contains(next); ++next) append(steps.at(next));
+    if (next < step->number) break;
+    append(step->rows);
+    ++next;
   }
-  write_file(identity_of(folder), identity);
-  Journal journal(StepTable(plans), GrowingFile(steps, 0));
-  journal.file_.append(StepTable::header());
-  return journal;
+  finish();
+  put_in_place(rows_path_);
+  put_in_place(sums_path_);
 }
 
-Journal Journal::resume(const fs::path& folder, const std::vector<std::string>& plans, const Take& take) {
-  const fs::path path = steps_of(folder);
-  GrowingFile::reopen(path);
-  const StepTable table(plans);
-  StepReader reader(GrowingFile::temporary(path), table, plans.size());
-  for (std::int64_t step = 0; auto rows = reader.next(step); ++step) take(*rows);
-  Journal journal(table, GrowingFile(path, reader.whole()));
-  if (reader.whole() == 0) journal.file_.append(StepTable::header());
-  return journal;
+void Journal::begin() {
+  // `identity` is what versions without checksums left.
+  for (const fs::path& path : {rows_path_, sums_path_, folder_ / "identity"}) {
+    remove_left(GrowingFile::temporary(path));
+    remove_left(path);
+  }
+  open(0, 0);
+}
+
+void Journal::resume(const Take& take) {
+  GrowingFile::reopen(rows_path_);
+  GrowingFile::reopen(sums_path_);
+  const TellDamage told_before = [](const Diagnostic&) {};
+  Scan scan(*this, told_before);
+  std::int64_t steps = 0;
+  for (auto step = scan.next(); step && step->number == steps; step = scan.next()) {
+    take(step->rows);
+    ++steps;
+  }
+  open(steps, scan.end());
+}
+
+void Journal::open(std::int64_t steps, std::uintmax_t bytes) {
+  const std::uintmax_t sums = static_cast<std::uintmax_t>(steps * sum_bytes) * plans_;
+  sums_.emplace(sums_path_, steps == 0 ? 0 : header_.size() + sums);
+  rows_.emplace(rows_path_, steps == 0 ? 0 : bytes);
+  if (steps == 0) write_headers();
+}
+
+void Journal::write_headers() {
+  sums_->append(header_);
+  rows_->append(StepTable::header());
 }
 
 void Journal::append(const std::vector<StepRow>& rows) {
   std::string text;
-  for (const StepRow& row : rows) text += table_.line(row);
-  file_.append(text);
+  std::string sums;
+  for (const StepRow& row : rows) {
+    const std::string line = table_.line(row);
+    text += line;
+    sums += sum_line(seal_.fingerprint(std::string_view(line).substr(0, line.size() - 1)));
+  }
+  rows_->append(text);
+  sums_->append(sums);
+}
+
+void Journal::finish() {
+  rows_->finish();
+  sums_->finish();
 }
 
 }  // namespace hdpsim

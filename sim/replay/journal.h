@@ -1,44 +1,68 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/base/growing_file.h"
+#include "sim/base/seal.h"
 #include "sim/replay/step_row.h"
 
 namespace hdpsim {
 
-/// The steps of a replay in a folder: steps.csv, and `identity`, which says what the steps depend on. While steps are
-/// missing the file is named steps.csv.part. A process that is killed leaves whole steps and at most a piece of one,
-/// which is cut off.
+/// The steps of a replay in a folder: steps.csv, and beside it steps.sums, whose first line says what the steps depend
+/// on, and whose others are the checksums of the rows. While steps are missing the files are named steps.csv.part and
+/// steps.sums.part. A process that is killed leaves whole steps and at most a piece of one, which is cut off.
 class Journal {
  public:
   using Take = std::function<void(const std::vector<StepRow>&)>;
 
-  /// InputError if the folder holds no replay, another one, or one of more than `steps` steps. Changes nothing.
-  static void require_resumable(const std::filesystem::path& folder, std::string_view identity, std::size_t plans,
-                                std::int64_t steps);
+  /// What a folder holds.
+  struct Kept {
+    std::int64_t steps = 0;             ///< One more than the last step that is whole, if any is.
+    std::vector<std::int64_t> missing;  ///< Of these, those that are not.
+    bool damaged = false;               ///< More is wrong than that the end was cut off.
+  };
+
+  /// `identity` says what the steps depend on, `plans` are the names that stand in the rows.
+  Journal(std::filesystem::path folder, const std::string& identity, const std::vector<std::string>& plans);
+
+  /// Looks at what is there, and changes nothing. InputError if the folder holds no replay, or another one.
+  [[nodiscard]] Kept look(const TellDamage& tell) const;
+  /// Puts steps in the places of those that are missing: what is there is then as it was before it was damaged, up to
+  /// the first step that is still missing.
+  void mend(const std::map<std::int64_t, std::vector<StepRow>>& steps);
+
   /// Begins anew; what another replay left in the folder is removed.
-  [[nodiscard]] static Journal begin(const std::filesystem::path& folder, std::string_view identity,
-                                     const std::vector<std::string>& plans);
+  void begin();
   /// Goes on with what is in the folder, from its first step on: `take` gets the whole steps that are there, one after
-  /// the other. See require_resumable().
-  [[nodiscard]] static Journal resume(const std::filesystem::path& folder, const std::vector<std::string>& plans,
-                                      const Take& take);
+  /// the other. See look().
+  void resume(const Take& take);
 
   /// All plans of the next step.
   void append(const std::vector<StepRow>& rows);
-  /// After the last step: gives the file its name.
-  void finish() { file_.finish(); }
+  /// After the last step: gives the files their names.
+  void finish();
 
  private:
-  Journal(StepTable table, GrowingFile file) : table_(std::move(table)), file_(std::move(file)) {}
+  class Scan;
+  /// Opens both files behind their first `steps` steps, which end at `bytes` in steps.csv.
+  void open(std::int64_t steps, std::uintmax_t bytes);
+  void write_headers();
 
+  std::filesystem::path folder_;
+  std::filesystem::path rows_path_;
+  std::filesystem::path sums_path_;
+  Seal seal_;
+  std::string header_;  ///< Of the checksums.
   StepTable table_;
-  GrowingFile file_;
+  std::size_t plans_;
+  std::optional<GrowingFile> rows_;
+  std::optional<GrowingFile> sums_;
 };
 
 }  // namespace hdpsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -58,8 +59,7 @@ class Replay {
         fold_(rules_of(study, point, run.steps), [this](const WindowRow& row) { take(row); }) {}
 
   std::optional<ReplayResult> result() {
-    open_files();
-    if (!run_steps()) return std::nullopt;
+    if (!open_files() || !run_steps()) return std::nullopt;
     ReplaySummary summary = fold_.finish();
     if (windows_) windows_->finish();
     if (journal_) journal_->finish();
@@ -70,18 +70,36 @@ class Replay {
   }
 
  private:
-  void open_files() {
-    const std::string identity = identity_of(study_, point_, run_.version);
-    if (run_.resume) Journal::require_resumable(run_.folder, identity, names_.size(), run_.steps);
-    if (run_.folder.empty()) return;
+  // False if it was stopped before what is damaged was simulated again.
+  bool open_files() {
+    if (run_.folder.empty()) return true;
+    journal_.emplace(run_.folder, identity_of(study_, point_, run_.version), names_);
+    if (run_.resume && !mend()) return false;
     windows_.emplace(run_.folder / "windows.csv", 0);
     windows_->append(csv_text(write_window_header));
-    if (run_.resume) {
-      const auto take_kept = [this](const std::vector<StepRow>& rows) { take(rows); };
-      journal_.emplace(Journal::resume(run_.folder, names_, take_kept));
-    } else {
-      journal_.emplace(Journal::begin(run_.folder, identity, names_));
+    run_.resume ? journal_->resume([this](const std::vector<StepRow>& rows) { take(rows); }) : journal_->begin();
+    return true;
+  }
+
+  bool mend() {
+    const Journal::Kept kept = journal_->look(run_.damaged);
+    if (kept.steps > run_.steps) {
+      throw InputError(fmt::format("{} holds more than {} steps", run_.folder.string(), run_.steps),
+                       "ask for as many steps, or leave --resume out to begin anew");
     }
+    if (!kept.damaged) return true;
+    const auto plans = static_cast<std::int64_t>(names_.size());
+    const auto make_worker = [&] {
+      return [&, world = std::shared_ptr<World>(point_.make_world())](std::int64_t number) {
+        const std::int64_t step = kept.missing[static_cast<std::size_t>(number / plans)];
+        return simulated(step * plans + number % plans, *world);
+      };
+    };
+    std::map<std::int64_t, std::vector<StepRow>> again;
+    const auto take_row = [&](std::int64_t, StepRow&& row) { again[row.step].push_back(row); };
+    if (!run_in_order({0, std::ssize(kept.missing) * plans, run_.jobs, run_.stop}, make_worker, take_row)) return false;
+    journal_->mend(again);
+    return true;
   }
 
   bool run_steps() {

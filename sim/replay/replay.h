@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/seal.h"
 #include "sim/replay/replay_summary.h"
 #include "sim/replay/step_cause.h"
 #include "sim/study/study.h"
@@ -23,8 +24,9 @@ struct ReplayProgress {
 struct ReplayRun {
   std::int64_t steps = 0;
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
-  std::filesystem::path folder{};                     ///< Where steps.csv and windows.csv grow; empty: nowhere.
+  std::filesystem::path folder{};                     ///< Where Journal and windows.csv grow; empty: nowhere.
   bool resume = false;                                ///< Go on with the steps in the folder.
+  TellDamage damaged = [](const Diagnostic&) {};      ///< Of those that are damaged and simulated again.
   std::string version{};                              ///< Steps of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const ReplayProgress&)> report = [](const ReplayProgress&) {};
@@ -48,7 +50,7 @@ struct ReplayResult {
 /// Runs `run.steps` steps of one point of a study with all of its plans. Step times are in the order of the steps;
 /// results do not depend on the number of threads, nor on how often the replay was interrupted. Memory does not grow
 /// with the number of steps. Nothing if it was stopped: what was finished is in the folder. InputError as
-/// Journal::resume(), MachineError if a file cannot be written.
+/// Journal::look(), MachineError if a file cannot be written.
 [[nodiscard]] std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run);
 
 }  // namespace hdpsim

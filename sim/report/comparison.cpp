@@ -27,8 +27,7 @@ auto pass_key(const InstructionRecord& record) {
 
 // Records of a worker follow one another, and of them those of a pass.
 auto id_of(const InstructionRecord& record, std::int64_t stages) {
-  return std::tuple(record.rank, stage_of(record, stages), pass_key(record), record.block, record.iteration,
-                    record.instruction);
+  return std::tuple(record.rank, stage_of(record, stages), instruction_id(record));
 }
 
 void sort_by_id(std::vector<InstructionRecord>& records, std::int64_t stages) {

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -82,75 +85,224 @@ std::uint32_t number_of(const json& value) {
 }
 
 Duration duration_of(const json& value) {
+  constexpr double longest_s = 9e6;
   const auto seconds = value.get<double>();
-  if (!(seconds >= 0 && seconds < 9e6)) throw std::invalid_argument(fmt::format("{} s is no time", seconds));
+  if (!(seconds >= 0 && seconds < longest_s)) {
+    throw std::invalid_argument(fmt::format("{} s is no time from 0 to {} s", seconds, longest_s));
+  }
   return Duration::seconds(seconds);
 }
 Instant instant_of(const json& value) {
   return Instant::at(duration_of(value));
 }
 
-constexpr std::size_t longest_line = 1'000'000;  // one that is parsed takes many times its room in memory
+/// What is wrong with one value of a line: a member of an object by its name, or of a list by its number.
+class Misfit : public std::invalid_argument {
+ public:
+  Misfit(const std::string& message, std::string key) : std::invalid_argument(message), key_(std::move(key)) {}
+  Misfit(const std::string& message, std::size_t item) : std::invalid_argument(message), item_(item) {}
 
-/// The lines of a file, one JSON value each. What is wrong with one becomes an InputError at its place.
+  /// Of the value in its line, counted from 1.
+  [[nodiscard]] int column(std::string_view line) const {
+    const std::size_t at = key_.empty() ? item_at(line) : line.find(fmt::format("\"{}\"", key_));
+    return at == std::string_view::npos ? 1 : static_cast<int>(at) + 1;
+  }
+
+ private:
+  // The items before it are numbers and names, without commas.
+  [[nodiscard]] std::size_t item_at(std::string_view line) const {
+    std::size_t at = line.find('[');
+    for (std::size_t item = 0; item < item_ && at != std::string_view::npos; ++item) at = line.find(',', at + 1);
+    return at == std::string_view::npos ? at : line.find_first_not_of(" ,[", at);
+  }
+
+  std::string key_;
+  std::size_t item_ = 0;
+};
+
+/// `read` of a member; what it does not like is told at its place.
+template <class Place, class Read>
+auto member(const json& value, const Place& place, const Read& read) {
+  try {
+    return read(value.at(place));
+  } catch (const std::exception& error) {  // of the JSON library, or of a value that cannot be
+    throw Misfit(error.what(), place);
+  }
+}
+
+constexpr std::size_t longest_line = 1'000'000;  // one that is parsed takes many times its room in memory
+constexpr std::size_t most_problems = 100;
+
+/// The lines of a file, one JSON value each, and what is wrong with them.
 class Lines {
  public:
   Lines(const std::string& file, const std::string& text) : file_(file), text_(text) {}
 
+  /// The next `count` lines: read(value) or read(value, number).
+  template <class Read>
+  void each(std::size_t count, const Read& read) {
+    for (std::size_t i = 0; i < count && problems_ < most_problems; ++i) {
+      if (begin_ >= text_.size()) {
+        ++line_;
+        return problem(1, line_ == 1 ? "the file is empty" : "there are fewer lines than the first one says");
+      }
+      next([&](const json& value) { read(value, i); });
+    }
+  }
+  void require_end() {
+    ++line_;
+    if (begin_ < text_.size() && problems_ == 0) problem(1, "there are more lines than the first one says");
+  }
+  /// At the line that was read last.
+  void problem(int column, const std::string& reason) { problem_at(line_, column, reason); }
+  void problem_at(int line, int column, const std::string& reason) {
+    if (problems_++ >= most_problems) return;
+    diagnostics_.error({file_, line, column}, fmt::format("this is no line of a timeline: {}", reason));
+  }
+  void throw_if_any() {
+    if (problems_ > 0) diagnostics_.add_source(file_, text_);
+    diagnostics_.throw_if_any();
+  }
+  [[nodiscard]] int line() const { return line_; }
+
+ private:
   template <class Read>
   void next(const Read& read) {
     ++line_;
-    begin_ = std::min(begin_, text_.size());
     const std::size_t end = std::min(text_.find('\n', begin_), text_.size());
-    if (end - begin_ > longest_line) fail(fmt::format("it is longer than {} characters", longest_line));
-    try {
-      read(json::parse(text_.begin() + static_cast<std::ptrdiff_t>(begin_),
-                       text_.begin() + static_cast<std::ptrdiff_t>(end)));
-    } catch (const json::exception& error) {
-      fail(error.what());
-    } catch (const std::invalid_argument& error) {
-      fail(error.what());
-    }
+    const std::string_view line = std::string_view(text_).substr(begin_, end - begin_);
     begin_ = end + 1;
-  }
-  void require_end() {
-    if (begin_ < text_.size()) fail("there are more lines than the first one says");
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw InputError(Position{file_, line_, 1}, fmt::format("this is no line of a timeline: {}", reason));
+    if (line.size() > longest_line) return problem(1, fmt::format("it is longer than {} characters", longest_line));
+    try {
+      read(json::parse(line));
+    } catch (const json::parse_error& error) {
+      problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), error.what());
+    } catch (const Misfit& error) {
+      problem(error.column(line), error.what());
+    } catch (const std::exception& error) {  // of the JSON library, or of a line that cannot be
+      problem(1, error.what());
+    }
   }
 
   const std::string& file_;
   const std::string& text_;
   std::size_t begin_ = 0;
   int line_ = 0;
+  std::size_t problems_ = 0;
+  Diagnostics diagnostics_;
 };
 
 Breakdown breakdown_of(const json& value) {
   Breakdown breakdown;
   for (const auto& [name, time] : value.items()) {
-    breakdown[named<Activity, activity_count>(name, activity_name)] = duration_of(time);
+    const auto activity = named<Activity, activity_count>(name, activity_name);
+    breakdown[activity] = member(value, name, duration_of);
   }
   return breakdown;
 }
 
+std::string text_of(const json& value) {
+  return value.get<std::string>();
+}
+
 InstructionRecord record_of(const json& value) {
-  InstructionRecord record{.rank = HdpRank(number_of(value.at(0))),
-                           .micro_batch = MicroBatchId(number_of(value.at(1))),
-                           .block = number_of(value.at(2)),
-                           .iteration = number_of(value.at(3)),
-                           .instruction = number_of(value.at(4)),
-                           .opcode = named<Opcode, opcode_count>(value.at(5).get<std::string>(), opcode_name),
-                           .stream = named<Stream, stream_count>(value.at(6).get<std::string>(), stream_name),
-                           .begin = instant_of(value.at(7)),
-                           .end = instant_of(value.at(8))};
+  if (!value.is_array()) throw std::invalid_argument("it is no list");
+  const auto number = [&](std::size_t item) { return member(value, item, number_of); };
+  const auto name = [&](std::size_t item, auto name_of) {
+    return member(value, item, [&](const json& text) { return name_of(text_of(text)); });
+  };
+  InstructionRecord record{
+      .rank = HdpRank(number(0)),
+      .micro_batch = MicroBatchId(number(1)),
+      .block = number(2),
+      .iteration = number(3),
+      .instruction = number(4),
+      .opcode = name(5, [](const auto& text) { return named<Opcode, opcode_count>(text, opcode_name); }),
+      .stream = name(6, [](const auto& text) { return named<Stream, stream_count>(text, stream_name); }),
+      .begin = member(value, std::size_t{7}, instant_of),
+      .end = member(value, std::size_t{8}, instant_of)};
   if (value.size() > 9) {
-    record.chunk = number_of(value.at(9));
-    record.kind = named<PassKind, pass_kinds>(value.at(10).get<std::string>(), pass_kind_name);
+    record.chunk = number(9);
+    record.kind = name(10, [](const auto& text) { return named<PassKind, pass_kinds>(text, pass_kind_name); });
   }
   return record;
+}
+
+/// What the first line of a timeline says.
+struct Header {
+  TimelineTitle title;
+  Duration step_time;
+  std::size_t ranks = 0;
+  std::size_t micro_batches = 0;
+  std::size_t instructions = 0;
+};
+
+template <class Place>
+void require_ordered(Instant begin, Instant end, Duration step_time, const Place& place) {
+  if (end < begin) throw Misfit(fmt::format("it ends at {} s, before it begins", seconds_text(end)), place);
+  if (end.since_start() <= step_time) return;
+  throw Misfit(
+      fmt::format("it ends at {} s, after the step, which takes {} s", seconds_text(end), seconds_text(step_time)),
+      place);
+}
+
+template <class Place>
+void require_below(std::size_t number, std::size_t count, const char* what, const Place& place) {
+  if (number < count) return;
+  throw Misfit(fmt::format("there is no {} {}: the first line says that there are {}", what, number, count), place);
+}
+
+// Numbers of the file have fewer digits than picoseconds where they are large.
+void require_sum(const Breakdown& breakdown, Duration step_time) {
+  const double difference = breakdown.total().seconds() - step_time.seconds();
+  if (std::abs(difference) <= 1e-9 + 1e-9 * step_time.seconds()) return;
+  throw Misfit(fmt::format("its parts sum to {} s, the step takes {} s", seconds_text(breakdown.total()),
+                           seconds_text(step_time)),
+               "breakdown_s");
+}
+
+void require_number(const json& line, const char* what, std::size_t expected) {
+  const std::size_t number = member(line, std::string(what), number_of);
+  if (number != expected) throw Misfit(fmt::format("{} {} is due here", what, expected), what);
+}
+
+Breakdown rank_of(const json& line, const Header& header, std::size_t number) {
+  require_number(line, "rank", number);
+  const Breakdown breakdown = breakdown_of(line.at("breakdown_s"));
+  require_sum(breakdown, header.step_time);
+  return breakdown;
+}
+
+// One that no rank has run begins when the step ends, and ends when it begins.
+MicroBatchInterval micro_batch_of(const json& line, const Header& header, std::size_t number) {
+  require_number(line, "micro_batch", number);
+  const MicroBatchInterval interval{member(line, std::string("begin_s"), instant_of),
+                                    member(line, std::string("end_s"), instant_of)};
+  const bool ran = interval.begin.since_start() != header.step_time || interval.end != Instant{};
+  if (ran) require_ordered(interval.begin, interval.end, header.step_time, std::string("end_s"));
+  return interval;
+}
+
+InstructionRecord instruction_of(const json& line, const Header& header) {
+  const InstructionRecord record = record_of(line);
+  const std::size_t ranks = header.ranks / static_cast<std::size_t>(header.title.stages);
+  require_below(record.rank.index(), ranks, "rank", std::size_t{0});
+  require_below(record.micro_batch.index(), header.micro_batches, "micro-batch", std::size_t{1});
+  require_ordered(record.begin, record.end, header.step_time, std::size_t{8});
+  return record;
+}
+
+// `lines[i]` is that of records[i].
+void require_once(const std::vector<InstructionRecord>& records, const std::vector<int>& lines, Lines& told) {
+  std::vector<std::size_t> order(records.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(instruction_id(records[a]), a) < std::pair(instruction_id(records[b]), b);
+  });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (instruction_id(records[order[i]]) != instruction_id(records[order[i - 1]])) continue;
+    told.problem_at(lines[order[i]], 1, fmt::format("line {} has this instruction, too", lines[order[i - 1]]));
+  }
 }
 
 TimelineTitle title_of(const json& first) {
@@ -166,6 +318,19 @@ TimelineTitle title_of(const json& first) {
   std::optional<Duration> at_pace;
   if (first.contains("at_pace_s")) at_pace = duration_of(first.at("at_pace_s"));
   return {first.at("source"), first.at("plan"), number_of(first.at("step")), core_share, stages, at_pace};
+}
+
+Header header_of(const json& first) {
+  const auto number = [&](const char* key) { return member(first, std::string(key), number_of); };
+  Header header{.title = title_of(first),
+                .step_time = member(first, std::string("step_time_s"), duration_of),
+                .ranks = number("ranks"),
+                .micro_batches = number("micro_batches"),
+                .instructions = number("instructions")};
+  if (header.ranks % static_cast<std::size_t>(header.title.stages) != 0) {
+    throw Misfit(fmt::format("{} are no ranks of {} stages each", header.ranks, header.title.stages), "ranks");
+  }
+  return header;
 }
 
 }  // namespace
@@ -196,7 +361,9 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
 
 TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
   TimelineTitle title;
-  Lines(file, line).next([&](const json& first) { title = title_of(first); });
+  Lines lines(file, line);
+  lines.each(1, [&](const json& first, std::size_t) { title = title_of(first); });
+  lines.throw_if_any();
   return title;
 }
 
@@ -204,31 +371,29 @@ TimelineFile read_timeline(const std::string& file, const std::string& text) {
   TimelineFile read;
   Timeline& timeline = read.timeline;
   Lines lines(file, text);
-  std::size_t ranks = 0;
-  std::size_t micro_batches = 0;
-  std::size_t instructions = 0;
-  lines.next([&](const json& first) {
-    read.title = title_of(first);
-    timeline.step_time = duration_of(first.at("step_time_s"));
-    ranks = number_of(first.at("ranks"));
-    micro_batches = number_of(first.at("micro_batches"));
-    instructions = number_of(first.at("instructions"));
-  });
-  const auto add_rank = [&](const json& rank) {
-    timeline.ranks.push_back(breakdown_of(rank.at("breakdown_s")));
+  Header header;
+  lines.each(1, [&](const json& first, std::size_t) { header = header_of(first); });
+  lines.throw_if_any();
+  read.title = header.title;
+  timeline.step_time = header.step_time;
+  lines.each(header.ranks, [&](const json& rank, std::size_t number) {
+    timeline.ranks.push_back(rank_of(rank, header, number));
     if (rank.contains("processor_s")) read.processor.push_back(breakdown_of(rank.at("processor_s")));
-  };
-  for (std::size_t i = 0; i < ranks; ++i) lines.next(add_rank);
-  if (!read.processor.empty() && read.processor.size() != ranks) {
-    throw InputError(Position{file, 2, 1}, "some ranks say what they did on their core, others do not");
-  }
-  const auto add_micro_batch = [&](const json& interval) {
-    timeline.micro_batches.push_back({instant_of(interval.at("begin_s")), instant_of(interval.at("end_s"))});
-  };
-  for (std::size_t i = 0; i < micro_batches; ++i) lines.next(add_micro_batch);
-  const auto add_instruction = [&](const json& record) { timeline.instructions.push_back(record_of(record)); };
-  for (std::size_t i = 0; i < instructions; ++i) lines.next(add_instruction);
+    if (!read.processor.empty() && read.processor.size() != timeline.ranks.size()) {
+      throw std::invalid_argument("some ranks say what they did on their core, others do not");
+    }
+  });
+  lines.each(header.micro_batches, [&](const json& interval, std::size_t number) {
+    timeline.micro_batches.push_back(micro_batch_of(interval, header, number));
+  });
+  std::vector<int> line_of;
+  lines.each(header.instructions, [&](const json& record, std::size_t) {
+    timeline.instructions.push_back(instruction_of(record, header));
+    line_of.push_back(lines.line());
+  });
   lines.require_end();
+  require_once(timeline.instructions, line_of, lines);
+  lines.throw_if_any();
   return read;
 }
 

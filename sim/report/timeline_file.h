@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/engine/timeline.h"
@@ -27,6 +28,12 @@ struct TimelineTitle {
   std::optional<Duration> at_pace = {};
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
+
+/// Which instruction of a step a record is of: no other record of its timeline has the same.
+[[nodiscard]] inline auto instruction_id(const InstructionRecord& record) {
+  return std::tuple(record.rank, record.micro_batch, record.chunk, record.kind, record.block, record.iteration,
+                    record.instruction);
+}
 
 /// A timeline as JSON lines, the same for predictions and measurements, so that they join by instruction. The first
 /// line says what it is ("core_share" and "stages" if they are not 1, "at_pace_s" if it is known) and how many of the
@@ -54,7 +61,9 @@ struct TimelineFile {
 /// Reads the first line of a timeline alone. InputError if it is none.
 [[nodiscard]] TimelineTitle read_timeline_title(const std::string& file, const std::string& line);
 
-/// Reads what timeline_text() has written. InputError with the line that is wrong; `file` is the name that it carries.
+/// Reads what timeline_text() has written. InputError with the lines that are wrong, or contradict each other: times
+/// that run backwards or out of the step, parts that do not sum to it, ranks and micro-batches that the first line does
+/// not know, an instruction that stands there twice. `file` is the name that it carries.
 [[nodiscard]] TimelineFile read_timeline(const std::string& file, const std::string& text);
 
 }  // namespace hdpsim

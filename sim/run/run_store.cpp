@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/atomic_file.h"
-#include "sim/study/fingerprint.h"
+#include "sim/base/seal.h"
 
 namespace hdpsim {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/5";
+constexpr std::string_view schema = "hdpsim.run/6";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -180,6 +179,17 @@ LinkUse link_of(const Json& json) {
           json.at("other_utilisation")};
 }
 
+// A run says itself what it depends on.
+Seal run_seal() {
+  return Seal("");
+}
+
+// Nothing if the text was changed since it was made.
+std::optional<std::string> object_of(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  return run_seal().opened(text.substr(0, text.size() - 1));
+}
+
 }  // namespace
 
 std::string run_identity(const Study& study, std::size_t run, std::string_view version) {
@@ -194,11 +204,13 @@ std::string run_text(std::string_view identity, const RunResult& result) {
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
   for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return run_seal().closed(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const std::optional<std::string> object = object_of(text);
+  if (!object) return std::nullopt;
+  const Json json = Json::parse(*object, nullptr, false);
   RunResult result;
   try {
     if (json.at("schema") != schema || json.at("identity") != identity) return std::nullopt;
@@ -217,10 +229,18 @@ std::filesystem::path RunStore::file_of(std::string_view identity) const {
   return folder_ / fmt::format("{:016x}{:016x}.json", first, fingerprint(identity, first));
 }
 
-std::optional<RunResult> RunStore::load(std::string_view identity) const {
-  std::ifstream file(file_of(identity), std::ios::binary);
-  if (!file) return std::nullopt;
-  return run_of_text(identity, std::string(std::istreambuf_iterator<char>(file), {}));
+std::optional<RunResult> RunStore::load(std::string_view identity, const TellDamage& tell) const {
+  const std::filesystem::path path = file_of(identity);
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const std::string text = text_of_kept(path);
+  auto result = run_of_text(identity, text);
+  if (!result) {
+    const bool whole = object_of(text).has_value();
+    tell({{path.string(), 1, 1},
+          whole ? "this is another run" : "this run is damaged, or was kept by a version without checksums",
+          {}});
+  }
+  return result;
 }
 
 void RunStore::save(std::string_view identity, const RunResult& result) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/seal.h"
 #include "sim/report/output_folder.h"
 #include "sim/report/step_result.h"
 #include "sim/study/study.h"
@@ -14,7 +15,7 @@ namespace hdpsim {
 /// Everything that a run of a study depends on; `version` is that of the program.
 [[nodiscard]] std::string run_identity(const Study& study, std::size_t run, std::string_view version);
 
-/// A finished run as text; times are kept in whole picoseconds and come back exactly.
+/// A finished run as text, sealed (sim/base/seal.h); times are kept in whole picoseconds and come back exactly.
 [[nodiscard]] std::string run_text(std::string_view identity, const RunResult& result);
 /// Nothing if it is no text of such a run, or a damaged one.
 [[nodiscard]] std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text);
@@ -35,8 +36,9 @@ class RunStore {
 
   /// The file of a run that depends on `identity`.
   [[nodiscard]] std::filesystem::path file_of(std::string_view identity) const;
-  /// Nothing if there is no such file, or one that is damaged: the run is then simulated again.
-  [[nodiscard]] std::optional<RunResult> load(std::string_view identity) const;
+  /// Nothing if there is no such file, or one that is damaged or of another run, which is told: the run is then
+  /// simulated again.
+  [[nodiscard]] std::optional<RunResult> load(std::string_view identity, const TellDamage& tell) const;
   /// MachineError if it cannot be written.
   void save(std::string_view identity, const RunResult& result) const;
 

@@ -42,7 +42,7 @@ class Runner {
   void add_run(std::size_t run) {
     const std::int64_t steps = spec_of(run).steps;
     if (options_.resume && options_.store != nullptr) {
-      auto kept = options_.store->load(run_identity(study_, run, options_.version));
+      auto kept = options_.store->load(run_identity(study_, run, options_.version), options_.damaged);
       if (kept && std::ssize(kept->steps) == steps) {
         results_[run] = std::move(*kept);
         ++progress_.runs_done;

@@ -26,6 +26,7 @@ struct RunnerOptions {
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
   const RunStore* store = nullptr;                    ///< Where finished runs are kept.
   bool resume = false;                                ///< Take finished runs from the store.
+  TellDamage damaged = [](const Diagnostic&) {};      ///< Of those that are damaged and simulated again.
   std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.

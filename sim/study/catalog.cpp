@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/fingerprint.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/reader.h"
 #include "sim/model/model_config.h"
 #include "sim/profile/profile_file.h"
-#include "sim/study/fingerprint.h"
 #include "sim/study/kernel_choice.h"
 #include "sim/study/lengths.h"
 #include "sim/study/overheads.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/fingerprint.h"
 #include "sim/document/reader.h"
-#include "sim/study/fingerprint.h"
 #include "sim/study/study_paths.h"
 #include "sim/trace/preset.h"
 

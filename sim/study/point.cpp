@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/fingerprint.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
 #include "sim/study/failures.h"
-#include "sim/study/fingerprint.h"
 #include "sim/study/mesh_options.h"
 
 namespace hdpsim {

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string>
+#include <optional>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
+#include "sim/base/atomic_file.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 
@@ -23,12 +21,17 @@ fs::path path_in(const fs::path& folder) {
   return folder / "search.jsonl";
 }
 
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A header says itself what the lines depend on.
+Seal header_seal() {
+  return Seal("");
 }
 
 std::string header_of(std::string_view identity) {
-  return line_of({{"schema", "hdpsim.search/1"}, {"identity", identity}});
+  return header_seal().closed(text_of({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
 }
 
 // Times are whole picoseconds, floating-point numbers the shortest that read back as themselves.
@@ -58,75 +61,91 @@ Evaluation evaluation_of(const Json& json) {
   return evaluation;
 }
 
-std::optional<Evaluation> parsed(const std::string& line) {
+std::optional<Evaluation> parsed(const std::string& object) {
   try {
-    return evaluation_of(Json::parse(line));
+    return evaluation_of(Json::parse(object));
   } catch (const Json::exception&) {
     return std::nullopt;
   }
 }
 
-/// Lines that have their end.
-class LineReader {
- public:
-  explicit LineReader(const fs::path& path) : file_(path, std::ios::binary) {}
-  std::optional<std::string> next() {
-    std::string line;
-    if (!std::getline(file_, line) || file_.eof()) return std::nullopt;
-    return line;
-  }
-
- private:
-  std::ifstream file_;
-};
-
 }  // namespace
+
+SearchJournal::Key SearchJournal::key_of(const Evaluation& evaluation) {
+  return {evaluation.candidate, evaluation.closed_form, evaluation.steps};
+}
+
+SearchJournal::SearchJournal(fs::path path, std::string_view identity, std::map<Key, Kept> kept, std::uintmax_t bytes)
+    : path_(std::move(path)),
+      seal_(identity),
+      text_(header_of(identity)),
+      kept_(std::move(kept)),
+      file_(path_, bytes) {}
 
 SearchJournal SearchJournal::begin(const fs::path& folder, std::string_view identity) {
   const fs::path path = path_in(folder);
   std::error_code error;
   fs::remove(path, error);
   if (error) throw MachineError(fmt::format("cannot write {}: {}", path.string(), error.message()));
-  SearchJournal journal({}, GrowingFile(path, 0));
-  journal.file_.append(header_of(identity));
+  SearchJournal journal(path, identity, {}, 0);
+  journal.file_.append(journal.text_);
   return journal;
 }
 
-SearchJournal SearchJournal::resume(const fs::path& folder, std::string_view identity) {
+SearchJournal SearchJournal::resume(const fs::path& folder, std::string_view identity, const TellDamage& tell) {
   const fs::path path = path_in(folder);
-  LineReader lines(GrowingFile::present(path));
-  const auto header = lines.next();
-  if (!header) {
+  const fs::path present = GrowingFile::present(path);
+  if (!fs::exists(present)) {
     throw InputError(fmt::format("{} holds no tuning to go on with", folder.string()), "leave --resume out");
   }
-  if (*header + "\n" != header_of(identity)) {
-    throw InputError(fmt::format("{} holds the tuning of another study, or by another version", folder.string()),
-                     "name another folder, or leave --resume out to begin anew");
+  const std::string text = text_of_kept(present);
+  const std::vector<std::string_view> lines = complete_lines(text);
+  const std::string header = header_of(identity);
+  std::string whole = header;
+  bool good = !lines.empty() && text.starts_with(header);
+  if (!lines.empty() && !good) {
+    if (header_seal().opened(lines.front())) {
+      throw InputError(fmt::format("{} holds the tuning of another study, or by another version", folder.string()),
+                       "name another folder, or leave --resume out to begin anew");
+    }
+    tell({{present.string(), 1, 1}, "this line is damaged, or is of a version without checksums", {}});
   }
-  std::vector<Evaluation> kept;
-  std::uintmax_t whole = header->size() + 1;
-  while (const auto line = lines.next()) {
-    auto evaluation = parsed(*line);
-    if (!evaluation) break;
-    kept.push_back(std::move(*evaluation));
-    whole += line->size() + 1;
-  }
+  std::map<Key, Kept> kept;
+  const auto take = [&](const std::string& object, std::string_view line) -> std::string {
+    std::optional<Evaluation> evaluation = parsed(object);
+    if (!evaluation) return "this line is no evaluation";
+    Key key = key_of(*evaluation);
+    if (!kept.try_emplace(std::move(key), Kept{std::move(*evaluation), kept.size()}).second) {
+      return "this line stands there twice";
+    }
+    whole.append(line).push_back('\n');
+    return "";
+  };
+  good = take_sealed(present.string(), lines, Seal(identity), take, tell) && good;
   GrowingFile::reopen(path);
-  return {std::move(kept), GrowingFile(path, whole)};
+  if (!good) write_file(GrowingFile::temporary(path), whole);
+  return {path, identity, std::move(kept), whole.size()};
 }
 
-std::optional<Evaluation> SearchJournal::next(const Evaluation& asked) {
-  if (taken_ == kept_.size()) return std::nullopt;
-  Evaluation& kept = kept_[taken_++];
-  const bool same = std::tie(kept.candidate, kept.closed_form, kept.steps) ==
-                    std::tie(asked.candidate, asked.closed_form, asked.steps);
-  HDPSIM_CHECK(same, "evaluation {} was of candidate {}, candidate {} is due", taken_, kept.candidate, asked.candidate);
-  return std::move(kept);
+const Evaluation* SearchJournal::kept(const Evaluation& asked) const {
+  const auto found = kept_.find(key_of(asked));
+  return found == kept_.end() ? nullptr : &found->second.evaluation;
 }
 
-void SearchJournal::append(const Evaluation& evaluation) {
-  HDPSIM_CHECK(taken_ == kept_.size(), "{} of {} kept evaluations are taken", taken_, kept_.size());
-  file_.append(line_of(json_of(evaluation)));
+void SearchJournal::add(const Evaluation& evaluation) {
+  const std::string line = seal_.closed(text_of(json_of(evaluation)));
+  const auto found = kept_.find(key_of(evaluation));
+  const bool is_kept = found != kept_.end();
+  in_order_ = in_order_ && (is_kept ? found->second.place == added_ : added_ >= kept_.size());
+  ++added_;
+  text_ += line;
+  if (!is_kept) file_.append(line);
+}
+
+void SearchJournal::finish() {
+  in_order_ = in_order_ && added_ >= kept_.size();
+  file_.finish();
+  if (!in_order_) write_file(path_, text_);
 }
 
 }  // namespace hdpsim

@@ -1,42 +1,59 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <map>
+#include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/growing_file.h"
+#include "sim/base/seal.h"
 #include "sim/tune/evaluation.h"
 
 namespace hdpsim {
 
 /// The evaluations of a search in a folder, in the order in which the search takes them: search.jsonl, whose first line
-/// has `identity`, which says what they depend on. Until the search is finished the file is named search.jsonl.part.
+/// has `identity`, which says what they depend on. All lines are sealed, the evaluations for that identity. Until the
+/// search is finished the file is named search.jsonl.part.
 ///
 /// What a search simulates next depends on what it has learnt and on nothing else, and it takes results in one order
-/// whatever the number of its threads: given its first evaluations from here it goes on to the same bytes. A process
-/// that is killed leaves whole lines and at most a piece of one, which is cut off.
+/// whatever the number of its threads: given evaluations from here it goes on to the same bytes. A process that is
+/// killed leaves whole lines and at most a piece of one, which is cut off. Lines that are damaged are left out: what
+/// they held is simulated again, and stands in its place when the search is finished.
 class SearchJournal {
  public:
   /// Begins anew; what another search left in the folder is removed.
   [[nodiscard]] static SearchJournal begin(const std::filesystem::path& folder, std::string_view identity);
   /// Goes on with what is in the folder. InputError if it holds no search, or another one; nothing is then changed.
-  [[nodiscard]] static SearchJournal resume(const std::filesystem::path& folder, std::string_view identity);
+  [[nodiscard]] static SearchJournal resume(const std::filesystem::path& folder, std::string_view identity,
+                                            const TellDamage& tell);
 
-  /// What the next evaluation of the search came to, if it was kept. Before everything that was kept has been taken
-  /// nothing may be appended (checked); it must be of the same candidate and steps (checked).
-  [[nodiscard]] std::optional<Evaluation> next(const Evaluation& asked);
-  void append(const Evaluation& evaluation);
+  /// What the same steps of the same candidate came to, if that was kept. May be called by several threads.
+  [[nodiscard]] const Evaluation* kept(const Evaluation& asked) const;
+  /// Takes the next evaluation of the search, whether it was kept or not.
+  void add(const Evaluation& evaluation);
   /// After the last one: gives the file its name.
-  void finish() { file_.finish(); }
+  void finish();
 
  private:
-  SearchJournal(std::vector<Evaluation> kept, GrowingFile file) : kept_(std::move(kept)), file_(std::move(file)) {}
+  using Key = std::tuple<std::size_t, bool, std::vector<std::int64_t>>;  // candidate, closed form, steps
+  struct Kept {
+    Evaluation evaluation;
+    std::size_t place;  ///< Among the evaluations of the file.
+  };
+  [[nodiscard]] static Key key_of(const Evaluation& evaluation);
 
-  std::vector<Evaluation> kept_;
-  std::size_t taken_ = 0;  // of them
+  SearchJournal(std::filesystem::path path, std::string_view identity, std::map<Key, Kept> kept, std::uintmax_t bytes);
+
+  std::filesystem::path path_;
+  Seal seal_;
+  std::string text_;  ///< What the file is when the search has ended: its header, and the evaluations so far.
+  std::map<Key, Kept> kept_;
+  std::size_t added_ = 0;
+  bool in_order_ = true;  ///< The file begins as the text does.
   GrowingFile file_;
 };
 

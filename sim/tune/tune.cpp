@@ -69,7 +69,7 @@ class Search {
       if (step != result_.probe) order_.push_back(step);
     }
     if (!run.folder.empty()) {
-      journal_ = run.resume ? SearchJournal::resume(run.folder, identity(root))
+      journal_ = run.resume ? SearchJournal::resume(run.folder, identity(root), run.damaged)
                             : SearchJournal::begin(run.folder, identity(root));
     }
     for (std::size_t i = 0; i < space_.size(); ++i) {
@@ -121,26 +121,19 @@ class Search {
   bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
     const auto make_worker = [&] {
       return [&](std::int64_t number) {
-        return evaluator_.evaluate(std::move(evaluations[static_cast<std::size_t>(number)]));
+        Evaluation& asked = evaluations[static_cast<std::size_t>(number)];
+        const Evaluation* kept = journal_ ? journal_->kept(asked) : nullptr;
+        return kept != nullptr ? *kept : evaluator_.evaluate(std::move(asked));
       };
     };
-    const auto count = [&](const Evaluation& evaluation) {
+    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
+      if (journal_) journal_->add(evaluation);
       take(evaluation);
       ++done_;
       run_.report({stage, std::ssize(space_), left, result_.closed_form_steps + result_.full_steps, done_,
                    std::max(done_, most_evaluations())});
     };
-    const auto take_result = [&](std::int64_t, Evaluation&& evaluation) {
-      if (journal_) journal_->append(evaluation);
-      count(evaluation);
-    };
-    std::int64_t first = 0;
-    for (; journal_ && first < std::ssize(evaluations); ++first) {
-      const auto kept = journal_->next(evaluations[static_cast<std::size_t>(first)]);
-      if (!kept) break;
-      count(*kept);
-    }
-    return run_in_order({first, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
+    return run_in_order({0, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
   }
 
   // Each candidate in closed form, and a few rounds of the best.

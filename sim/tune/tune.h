@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/seal.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "sim/tune/tune_space.h"
@@ -27,6 +28,7 @@ struct TuneRun {
   std::size_t jobs = 1;                               ///< Threads; results do not depend on their number.
   std::filesystem::path folder{};                     ///< Where search.jsonl grows; empty: nowhere.
   bool resume = false;                                ///< Go on with the evaluations in the folder.
+  TellDamage damaged = [](const Diagnostic&) {};      ///< Of those that are damaged and simulated again.
   std::string version{};                              ///< Evaluations of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every simulation, from any thread.
   std::function<void(const TuneProgress&)> report = [](const TuneProgress&) {};  ///< Called by one thread at a time.

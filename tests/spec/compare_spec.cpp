@@ -117,13 +117,40 @@ TEST_CASE("timelines that cannot be joined say what differs", "[compare]") {
   refused("real/predicted-0.jsonl other/measured-0.jsonl", "its plan is hdp-balance, that of the prediction static");
   refused("real/measured-0.jsonl real/predicted-0.jsonl", "this timeline is measured, not predicted");
   refused("real/predicted-0.jsonl", "one timeline has nothing to be compared with");
-  refused("fast.yaml tiny.json", "fast.yaml:1:1: error: this is no line of a timeline");
+  refused("fast.yaml tiny.json", "fast.yaml:1:2: error: this is no line of a timeline");
   refused("configs", "there are no timelines in this folder");
   refused("nowhere", "nowhere");
   fs::remove(here.folder() / "real/measured-1.jsonl");
   refused("real", "real/predicted-1.jsonl: error: step 1 of 'static' was not measured");
   fs::remove(here.folder() / "real/predicted-0.jsonl");
   refused("real", "real/measured-0.jsonl: error: there is no prediction of step 0 of 'static'");
+}
+
+TEST_CASE("a timeline that contradicts itself is refused with all that is wrong, never compared", "[compare]") {
+  const ComparedWorkplace here;
+  (void)here.run("execute fast.yaml --plan static --out real");
+  const std::string whole = here.read("real/measured-0.jsonl");
+  std::vector<std::size_t> records;  // where instructions begin
+  for (std::size_t at = whole.find("\n["); at != std::string::npos; at = whole.find("\n[", at + 1)) {
+    records.push_back(at + 1);
+  }
+  REQUIRE(records.size() > 10);
+  // The first one runs backwards, the last one is one of a rank that is not there.
+  std::string damaged = whole;
+  damaged.insert(records.back() + 1, 1, '9');
+  const std::size_t times = damaged.find("\", ", damaged.find("\", \"", records[0]) + 1) + 3;
+  const std::size_t end = damaged.find(',', times);
+  damaged.replace(times, end - times, " 1000");
+  here.write("real/measured-0.jsonl", damaged);
+  const Outcome outcome = here.hdpsim("compare real");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  const auto line_of = [&](std::size_t at) { return line_count(whole.substr(0, at)) + 1; };
+  CHECK_THAT(outcome.err,
+             Contains(fmt::format("real/measured-0.jsonl:{}:", line_of(records[0]))) && Contains("before it begins"));
+  CHECK_THAT(outcome.err, Contains(fmt::format("real/measured-0.jsonl:{}:2: error", line_of(records.back()))) &&
+                              Contains("there is no rank 9"));
+  CHECK(here.hdpsim("compare real/predicted-0.jsonl real/measured-0.jsonl").code == 2);
 }
 
 TEST_CASE("what several plans or several runs cannot have is refused", "[compare]") {

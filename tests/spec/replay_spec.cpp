@@ -54,7 +54,8 @@ TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[r
   const Workplace here;
   const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  run_through_kills(here, longer + " --out parts", "parts/identity", {.seed = 20260102, .from = 20ms, .to = 170ms});
+  run_through_kills(here, longer + " --out parts", "parts/steps.sums.part",
+                    {.seed = 20260102, .from = 20ms, .to = 170ms});
   check_same_files(here, "whole", "parts");
   CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
 }
@@ -73,6 +74,26 @@ TEST_CASE("a replay may be made longer, and is then that of so many steps from t
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Catch::Contains("holds the replay of another study"));
   check_same_files(here, "whole", "longer");
+}
+
+TEST_CASE("steps of a replay that are damaged are named and simulated again, to the same bytes", "[replay]") {
+  const Workplace here;
+  const std::string study = "replay configs/studies/tiny.yaml --point 1 --steps 8 --out ";
+  REQUIRE(here.hdpsim(study + "whole").code == 0);
+  REQUIRE(here.hdpsim(study + "kept").code == 0);
+  std::string rows = here.read("kept/steps.csv");
+  const auto number = rows.find(',', rows.find("\n3,hdp-naive,") + 14) + 1;  // the tokens
+  rows.replace(number, 1, 1, rows[number] == '9' ? '8' : '9');
+  here.write("kept/steps.csv", rows);
+  const Outcome resumed = here.hdpsim(study + "kept --resume");
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.err, Catch::Contains("kept/steps.csv:12:1: this row is damaged or in the wrong place; it is "
+                                          "simulated again\n"));
+  check_same_files(here, "whole", "kept");
+  fs::remove(here.folder() / "kept/steps.sums");
+  CHECK_THAT(here.hdpsim(study + "kept --resume").err,
+             Catch::Contains("kept/steps.csv:1:1: these steps have no checksums in steps.sums"));
+  check_same_files(here, "whole", "kept");
 }
 
 // A step of long documents among steps of short ones: 12 steps of 1Mi tokens.

@@ -194,6 +194,33 @@ TEST_CASE("runs of another study are not taken, those of a point that both have 
   CHECK(line_count(added.err) == 3);
 }
 
+TEST_CASE("a kept run that is damaged, or is another one, is named and simulated again", "[study]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out whole", tiny)).code == 0);
+  REQUIRE(here.hdpsim(fmt::format("{} --out kept", tiny)).code == 0);
+  const std::vector<std::string> runs = files_in(here.folder() / "kept/runs");
+  REQUIRE(runs.size() == 6);
+  std::string changed = here.read("kept/runs/" + runs[0]);
+  const auto time = changed.find("\"time_ps\":") + 10;
+  changed[time] = changed[time] == '9' ? '8' : '9';
+  here.write("kept/runs/" + runs[0], changed);
+  here.write("kept/runs/" + runs[1], here.read("kept/runs/" + runs[2]));
+  const Outcome resumed = here.hdpsim(fmt::format("{} --out kept --resume", tiny));
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.err, Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[0])));
+  CHECK_THAT(resumed.err,
+             Catch::Contains(fmt::format("kept/runs/{}:1:1: this is another run; it is simulated again\n", runs[1])));
+  CHECK(line_count(resumed.err) == 4);  // two that are damaged, two that are simulated
+  for (const char* name : {"result.json", "runs.csv", "steps.csv", "ranks.csv", "links.csv", "memory.csv"}) {
+    CAPTURE(name);
+    CHECK((here.read(fmt::format("kept/{}", name)) == here.read(fmt::format("whole/{}", name))));
+  }
+  here.write("kept/runs/" + runs[3], "");
+  const Outcome explained = here.hdpsim("explain kept");
+  CHECK(explained.code == 0);
+  CHECK_THAT(explained.err, Catch::Contains(fmt::format("kept/runs/{}:1:1: this run is damaged", runs[3])));
+}
+
 TEST_CASE("a study that is told to stop keeps its finished runs and nothing half-written", "[study]") {
   const Workplace here;
   // Two runs that are done at once, and two that take too long.

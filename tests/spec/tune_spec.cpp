@@ -56,15 +56,31 @@ TEST_CASE("a tuning takes from its journal what is whole, and simulates the rest
     REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
     check_same_results(here, "whole", "cut");
   }
-  // A journal that says otherwise is believed: it is read, not simulated again.
-  std::string told = journal;
+}
+
+TEST_CASE("a line of a tuning's journal that is damaged is named and simulated again, all others are used", "[tune]") {
+  const Workplace here;
+  REQUIRE(here.hdpsim(fmt::format("{} --out whole", short_tuning)).code == 0);
+  const std::string journal = here.read("whole/search.jsonl");
+  std::string damaged = journal;
   const std::string results = "\"results\":[[";
-  const auto at = told.find(results);
+  const auto at = damaged.find(results, journal.size() / 2);
   REQUIRE(at != std::string::npos);
-  told.insert(at + results.size(), 1, '9');
-  here.write("cut/search.jsonl", told);
-  REQUIRE(here.hdpsim(fmt::format("{} --out cut --resume", short_tuning)).code == 0);
-  CHECK((here.read("cut/tune.json") != here.read("whole/tune.json")));
+  damaged.insert(at + results.size(), 1, '9');
+  const std::int64_t line = line_count(journal.substr(0, at)) + 1;
+  fs::create_directories(here.folder() / "cut");
+  here.write("cut/search.jsonl", damaged);
+  const Outcome resumed = here.hdpsim(fmt::format("{} --out cut --resume", short_tuning));
+  REQUIRE(resumed.code == 0);
+  const std::string named = fmt::format("cut/search.jsonl:{}:1: this line is damaged; it is simulated again\n", line);
+  CHECK_THAT(resumed.err, Catch::StartsWith(named));
+  check_same_results(here, "whole", "cut");
+  // A journal of a version without checksums.
+  here.write("cut/search.jsonl", "{\"schema\":\"hdpsim.search/1\",\"identity\":\"\"}\n");
+  const Outcome old = here.hdpsim(fmt::format("{} --out cut --resume", short_tuning));
+  CHECK(old.code == 0);
+  CHECK_THAT(old.err, Catch::Contains("cut/search.jsonl:1:1: this line is damaged, or is of a version without"));
+  check_same_results(here, "whole", "cut");
 }
 
 TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {

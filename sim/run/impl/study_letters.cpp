@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/fingerprint.h"
 #include "sim/run/run_store.h"
-#include "sim/study/fingerprint.h"
 
 namespace hdpsim {
 namespace {

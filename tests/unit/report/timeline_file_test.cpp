@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/diagnostic.h"
 #include "tests/support/catch.h"
 
@@ -88,7 +90,7 @@ TEST_CASE("of a pipeline, an instruction says which pass it belongs to", "[repor
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("\"stages\": 2", "\"stages\": 0")),
                     Contains("x.jsonl:1:1") && Contains("0 is no number of stages"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("backward", "sideways")),
-                    Contains("x.jsonl:5:1") && Contains("there is no 'sideways'"));
+                    Contains("x.jsonl:5:62") && Contains("there is no 'sideways'"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(", \"backward\"", "")), Contains("x.jsonl:5:1"));
 }
 
@@ -111,7 +113,61 @@ TEST_CASE("what is no timeline is told with its line", "[report]") {
     CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(R"("ranks": 1)", fmt::format(R"("ranks": {})", ranks))),
                       Contains("x.jsonl:1:1") && Contains("is no number from 0 to 1000000000"));
   }
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("exchange", "exchanges")), Contains("x.jsonl:4:18"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", std::string(1'000'001, '[')), Contains("longer than 1000000 characters"));
+}
+
+TEST_CASE("a timeline that contradicts itself is refused where it does", "[report]") {
+  struct Case {
+    std::string part, by, place, message;
+  };
+  const Case contradiction =
+      GENERATE(Case{"0.25]", "0.000000000005]", "4:53", "it ends at 0.000000000005 s, before it begins"},
+               Case{"0.25]", "2.1]", "4:53", "it ends at 2.1 s, after the step, which takes 2.000000000001 s"},
+               Case{"0.25]", "1e7]", "4:53", "10000000 s is no time from 0 to 9000000 s"},
+               Case{"0.25]", "NaN]", "4:53", "parse error"}, Case{"0.25]", "1e999]", "4:1", "number overflow"},
+               Case{"[0, 0,", "[1, 0,", "4:2", "there is no rank 1: the first line says that there are 1"},
+               Case{"[0, 0,", "[0, 1,", "4:5", "there is no micro-batch 1: the first line says that there are 1"},
+               Case{"[0, 0,", "[-1, 0,", "4:2", "-1 is no number"}, Case{"0.5}", "0}", "3:46", "before it begins"},
+               Case{"\"micro_batch\": 0", "\"micro_batch\": 1", "3:2", "micro_batch 0 is due here"},
+               Case{"{\"rank\": 0", "{\"rank\": 1", "2:2", "rank 0 is due here"},
+               Case{"\"group_wait\": 2", "\"group_wait\": 3", "2:13",
+                    "its parts sum to 3.000000000001 s, the step takes 2.000000000001 s"},
+               Case{"\"step\": 3", "\"step\": 3, \"stages\": 2", "1:1", "1 are no ranks of 2 stages each"});
+  CAPTURE(contradiction.part, contradiction.by);
+  std::string text = small_text;
+  text.replace(text.find(contradiction.part), contradiction.part.size(), contradiction.by);
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", text),
+                    Contains("x.jsonl:" + contradiction.place) && Contains(contradiction.message));
+}
+
+TEST_CASE("an instruction that stands there twice is refused at its second place", "[report]") {
+  std::string text = small_text;
+  const std::string last = text.substr(text.rfind('['));
+  text.replace(text.find("\"instructions\": 1"), 17, "\"instructions\": 2");
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", text + last),
+                    Contains("x.jsonl:5:1") && Contains("line 4 has this instruction, too"));
+}
+
+TEST_CASE("all that is wrong with a timeline is told in one go, up to a bound", "[report]") {
+  const std::size_t wrong = GENERATE(3, 1000);
+  std::string text = small_text;
+  std::string line = text.substr(text.rfind('['));
+  text.replace(text.find("\"instructions\": 1"), 17, fmt::format("\"instructions\": {}", wrong + 1));
+  line[1] = '7';
+  for (std::size_t i = 0; i < wrong; ++i) text += line;
+  try {
+    (void)read_timeline("x.jsonl", text);
+    FAIL("it was read");
+  } catch (const InputError& error) {
+    CHECK(error.diagnostics().sorted().size() == std::min<std::size_t>(wrong, 100));
+  }
+}
+
+TEST_CASE("a micro-batch that nobody ran contradicts nothing", "[report]") {
+  Timeline timeline = small_timeline();
+  timeline.micro_batches.push_back({Instant::at(timeline.step_time), Instant{}});
+  CHECK(read_timeline("x.jsonl", timeline_text({"measured", "p", 3}, timeline)).timeline.micro_batches.size() == 2);
 }
 
 }  // namespace

@@ -1,28 +1,23 @@
 #include "sim/run/run_store.h"
 
 #include <fstream>
+#include <string>
+#include <vector>
 
-#include "sim/study/fingerprint.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
 
-/// A folder that is gone after the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / "hdpsim_run_store_test") {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+using test::TemporaryFolder;
 
- private:
-  std::filesystem::path path_;
-};
+std::optional<RunResult> loaded(const RunStore& store, std::string_view identity,
+                                std::vector<std::string>* told = nullptr) {
+  return store.load(identity, [&](const Diagnostic& part) {
+    if (told != nullptr) told->push_back(part.message);
+  });
+}
 
 RunResult a_result() {
   StepResult step;
@@ -51,7 +46,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
   const TemporaryFolder folder;
   const RunStore store(folder.path());
   store.save("this run", a_result());
-  const auto kept = store.load("this run");
+  const auto kept = loaded(store, "this run");
   REQUIRE(kept);
   const StepResult& step = kept->steps.at(0);
   const StepResult expected = a_result().steps[0];
@@ -75,27 +70,42 @@ TEST_CASE("a run that depends on something else is not taken", "[resume]") {
   const TemporaryFolder folder;
   const RunStore store(folder.path());
   store.save("this run", a_result());
-  CHECK_FALSE(store.load("that run"));
+  CHECK_FALSE(loaded(store, "that run"));
   // Nor is one whose file has the right name by chance.
   std::filesystem::copy_file(store.file_of("this run"), store.file_of("that run"));
-  CHECK_FALSE(store.load("that run"));
+  std::vector<std::string> told;
+  CHECK_FALSE(loaded(store, "that run", &told));
+  CHECK(told == std::vector<std::string>{"this is another run"});
 }
 
-TEST_CASE("a damaged run is simulated again", "[resume]") {
+TEST_CASE("a run of which any byte is another one, or is missing, is told and simulated again", "[resume]") {
   const TemporaryFolder folder;
   const RunStore store(folder.path());
-  store.save("this run", a_result());
-  std::filesystem::resize_file(store.file_of("this run"), 100);
-  CHECK_FALSE(store.load("this run"));
-  std::ofstream(store.file_of("this run")) << R"({"schema": "hdpsim.run/3", "identity": "this run", "steps": [{}]})";
-  CHECK_FALSE(store.load("this run"));
+  const std::string whole = run_text("this run", a_result());
+  const auto is_damaged = [&](const std::string& text) {
+    std::ofstream(store.file_of("this run"), std::ios::binary) << text;
+    std::vector<std::string> told;
+    const bool taken = loaded(store, "this run", &told).has_value();
+    return !taken && told.size() == 1 && told[0].starts_with("this run is damaged");
+  };
+  CHECK_FALSE(is_damaged(whole));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    CAPTURE(at);
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    REQUIRE(is_damaged(changed));
+    REQUIRE(is_damaged(whole.substr(0, at)));
+  }
+  CHECK(is_damaged(whole + whole));
+  CHECK(is_damaged(R"({"schema": "hdpsim.run/5", "identity": "this run", "steps": []})"));
+  CHECK(is_damaged(R"({"steps":[]})"));
 }
 
-TEST_CASE("fingerprints are those of FNV-1a", "[resume]") {
-  CHECK(fingerprint("") == 0xcbf29ce484222325);
-  CHECK(fingerprint("a") == 0xaf63dc4c8601ec8c);  // the authors' test vectors
-  CHECK(fingerprint("foobar") == 0x85944171f73967e8);
-  CHECK(fingerprint("bar", fingerprint("foo")) == fingerprint("foobar"));
+TEST_CASE("a run that is not there needs no word", "[resume]") {
+  const TemporaryFolder folder;
+  std::vector<std::string> told;
+  CHECK_FALSE(loaded(RunStore(folder.path()), "this run", &told));
+  CHECK(told.empty());
 }
 
 }  // namespace

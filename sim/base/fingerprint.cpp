@@ -1,4 +1,4 @@
-#include "sim/study/fingerprint.h"
+#include "sim/base/fingerprint.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "sim/base/seal.h"
+
+namespace hdpsim::app {
+
+/// Notes parts of kept results that are damaged, the first of them one by one. `remedy` says what happens to each:
+/// "simulated again".
+[[nodiscard]] TellDamage damage_notes(const std::string& remedy);
+
+}  // namespace hdpsim::app
