@@ -201,8 +201,9 @@ void check_keeper(const char* name, const Keeper& keeper, std::uint64_t mutation
 
 TEST_CASE("a study that goes on with damaged runs has the results of an undisturbed one", "[property][resume]") {
   const test::StudyFile file(small_study);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    const Study study = file.load(overrides);
+    const Study study = load_study(file.path(), overrides, catalog);
     fs::create_directories(folder / "runs");
     const RunStore store(folder / "runs");
     const auto runs = run_study(study, {.store = &store, .resume = resume, .version = "1"});
@@ -225,8 +226,9 @@ TEST_CASE("a study that goes on with damaged runs has the results of an undistur
 
 TEST_CASE("a replay that goes on with damaged steps has the results of an undisturbed one", "[property][resume]") {
   const test::StudyFile file(small_study);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    const Study study = file.load(overrides);
+    const Study study = load_study(file.path(), overrides, catalog);
     const auto result =
         replay(study, study.points[0], {.steps = 6, .folder = folder, .resume = resume, .version = "1"});
     return replay_json(*result, study.resolved, "1");
@@ -236,8 +238,8 @@ TEST_CASE("a replay that goes on with damaged steps has the results of an undist
 
 TEST_CASE("a tuning that goes on with a damaged journal has the results of an undisturbed one", "[property][resume]") {
   const test::StudyFile file(small_study);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
   const auto run = [&](const fs::path& folder, const std::vector<std::string>& overrides, bool resume) {
-    Catalog catalog(HDPSIM_SOURCE_DIR);
     const Study study = load_study(file.path(), overrides, catalog);
     Diagnostics none;
     const Value root = tuning_root(load_document(file.path(), none), overrides);
