@@ -7,9 +7,14 @@
 #include <utility>
 
 #include "calib/measure/impl/nccl_tests_readers.h"
-#include "sim/document/document.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim::calib {
+namespace {
+
+constexpr std::size_t largest_output = 16'000'000;  // bytes: some thousand runs
+
+}  // namespace
 
 std::optional<MessageKind> nccl_tests_kind(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, MessageKind>, 8> words = {
@@ -60,7 +65,7 @@ std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::s
 }
 
 std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics) {
-  const std::optional<std::string> text = read_text_file(path, diagnostics);
+  const std::optional<std::string> text = read_text_file(path, largest_output, diagnostics);
   return text ? parse_nccl_tests(path, *text, diagnostics) : std::vector<NcclTestsRun>{};
 }
 

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
@@ -54,6 +55,28 @@ class TextTokens final : public TokenSource {
   std::uint64_t seed_;
 };
 
+// Every process holds the whole text. A pipe or a device does not say how long it is.
+constexpr std::uintmax_t largest_text = 1'000'000'000;
+constexpr std::uintmax_t largest_stream = 64'000'000;
+
+void append_text(const std::filesystem::path& path, std::string& text) {
+  constexpr std::size_t chunk = 1 << 16;
+  std::error_code endless;
+  const std::uintmax_t size = std::filesystem::file_size(path, endless);
+  const std::uintmax_t most = endless ? largest_stream : largest_text;
+  if (!endless) text.reserve(std::min(text.size() + size, most) + chunk);
+  std::ifstream file(path, std::ios::binary);
+  while (file && text.size() <= most) {
+    const std::size_t before = text.size();
+    text.resize(before + chunk);
+    file.read(text.data() + before, chunk);
+    text.resize(before + static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.is_open() || file.bad()) throw DeviceError(fmt::format("cannot read {}", path.string()));
+  if (text.size() <= most) return;
+  throw UnsupportedInput(fmt::format("{}: more than {} MB of text", path.string(), most / 1'000'000));
+}
+
 }  // namespace
 
 std::unique_ptr<const TokenSource> make_synthetic_tokens(std::int64_t vocabulary, std::uint64_t seed) {
@@ -65,9 +88,7 @@ std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::files
   std::string text;
   for (const auto& path : files) {
     InputFiles::record(path);
-    std::ifstream file(path, std::ios::binary);
-    text.append(std::istreambuf_iterator<char>(file), {});
-    if (!file) throw DeviceError(fmt::format("cannot read {}", path.string()));
+    append_text(path, text);
   }
   if (text.empty()) throw UnsupportedInput("there is no text to train on");
   return std::make_unique<TextTokens>(std::move(text), seed);

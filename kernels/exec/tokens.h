@@ -30,7 +30,7 @@ class TokenSource {
 
 /// The bytes of text files, one after another: a sequence is a stretch of them that begins at a place drawn for its
 /// step and number, and goes round at the end. Vocabulary 256. DeviceError for a file that cannot be read;
-/// UnsupportedInput if there is no text in them.
+/// UnsupportedInput if there is no text in them, more than 1 GB, or more than 64 MB in a pipe or a device.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::filesystem::path>& files,
                                                                   std::uint64_t seed);
 

@@ -121,11 +121,24 @@ std::map<std::int64_t, double> measured_times(const CommOptions& options, Collec
   return times;
 }
 
+/// From -b to -e by the factor -f.
+std::vector<std::int64_t> sizes_of(const CommOptions& options) {
+  constexpr std::size_t most_sizes = 10'000;
+  if (!(options.factor > 1)) throw InputError("the factor -f must be above 1");
+  const double most = size_of(options.most, "-e");
+  std::vector<std::int64_t> sizes;
+  for (double bytes = size_of(options.least, "-b"); bytes <= most; bytes *= options.factor) {
+    if (sizes.size() == most_sizes) {
+      throw InputError(fmt::format("the factor -f makes more than {} sizes", most_sizes), "write -f 2");
+    }
+    sizes.push_back(static_cast<std::int64_t>(bytes));
+  }
+  return sizes;
+}
+
 CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterSpec& cluster,
                              const std::optional<DeviceProfile>& profile, const std::vector<Traffic>& background) {
-  const double least = size_of(options.least, "-b");
-  const double most = size_of(options.most, "-e");
-  if (!(options.factor > 1)) throw InputError("the factor -f must be above 1");
+  const std::vector<std::int64_t> sizes = sizes_of(options);
   CommCollective collective(cluster, profile, kind, options.gpus, background);
   CommCollective alone(cluster, profile, kind, options.gpus, {});
   CommReport report{
@@ -139,9 +152,8 @@ CommReport collective_report(const CommOptions& options, CollectiveKind kind, co
     report.rows.push_back(std::move(row));
   };
   for (const auto& [bytes, seconds] : measured) add_row(bytes, seconds);
-  for (double bytes = least; measured.empty() && bytes <= most; bytes *= options.factor) {
-    add_row(static_cast<std::int64_t>(bytes), std::nullopt);
-  }
+  if (!measured.empty()) return report;
+  for (const std::int64_t bytes : sizes) add_row(bytes, std::nullopt);
   return report;
 }
 

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "sim/app/command.h"
 #include "sim/app/timeline_sets.h"
-#include "sim/base/diagnostic.h"
 #include "sim/report/comparison_output.h"
 #include "sim/report/comparison_page.h"
 #include "sim/report/output_folder.h"
+#include "sim/report/timeline_file.h"
 
 namespace hdpsim::app {
 namespace {
@@ -19,19 +16,11 @@ struct CompareOptions {
   std::string out;
 };
 
-TimelineFile timeline_of(const std::filesystem::path& path) {
-  InputFiles::record(path);
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file) throw InputError(Position{path.string(), 0, 0}, "this file cannot be read");
-  return read_timeline(path.string(), text);
-}
-
 Comparison comparison_of(const TimelineSet& set) {
   std::vector<Comparison> steps;
   for (const StepFiles& files : set.steps) {
-    StepComparison step(files.predicted.string(), timeline_of(files.predicted));
-    for (const std::filesystem::path& measured : files.measured) step.add(measured.string(), timeline_of(measured));
+    StepComparison step(files.predicted.string(), load_timeline(files.predicted));
+    for (const std::filesystem::path& measured : files.measured) step.add(measured.string(), load_timeline(measured));
     steps.push_back(step.result());
   }
   Comparison mean = mean_of(steps);

@@ -10,6 +10,7 @@
 #include "kernels/spec/error.h"
 #include "sim/app/command.h"
 #include "sim/app/data_folder.h"
+#include "sim/app/signals.h"
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
@@ -26,7 +27,7 @@ constexpr char overview[] =
 constexpr char exit_codes[] =
     "Example:\n  hdpsim study configs/studies/tiny.yaml\n\n"
     "Exit codes: 0 fine; 2 the input is wrong; 3 the machine refused (no device, no memory, cannot write); 70 a bug;\n"
-    "130 and 143 stopped by Ctrl-C and by SIGTERM.";
+    "130 and 143 stopped by Ctrl-C and by SIGTERM, within two seconds.";
 
 int ended(ExitCode code, const std::string& text) {
   complain(text);
@@ -109,6 +110,7 @@ int guarded_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hdpsim::app::open_closed_streams();
+  hdpsim::app::end_on_signals();
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is refused like one on a full disk
   return hdpsim::app::guarded_run(argc, argv);
 }

@@ -17,16 +17,34 @@ namespace {
 constexpr std::size_t most_told = 100;
 constexpr std::size_t most_kept = 10'000;
 constexpr std::size_t longest_text = 2000;
+constexpr std::size_t longest_word = 200;  // that could be meant for another
 
-std::string_view line_of(std::string_view text, int line) {
-  for (int skipped = 1; skipped < line; ++skipped) {
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) return {};
-    text.remove_prefix(end + 1);
+/// The lines of a text, asked for from front to back: a large text is searched once, whatever number of problems it has.
+class SourceLines {
+ public:
+  explicit SourceLines(std::string_view text) : rest_(text) { find_line(); }
+
+  std::string_view line(int number) {
+    for (; number_ < number; ++number_) {
+      rest_.remove_prefix(std::min(end_, rest_.size()));
+      if (!rest_.empty()) rest_.remove_prefix(1);
+      find_line();
+    }
+    return line_;
   }
-  const auto view = text.substr(0, text.find('\n'));
-  return view.substr(0, view.find('\r'));
-}
+
+ private:
+  void find_line() {
+    end_ = rest_.find('\n');
+    line_ = rest_.substr(0, end_);
+    line_ = line_.substr(0, line_.find('\r'));
+  }
+
+  std::string_view rest_;  // from the line on
+  std::string_view line_;
+  std::size_t end_ = 0;
+  int number_ = 1;
+};
 
 // Positions count bytes; the second and later bytes of a UTF-8 character take no place on the screen.
 bool continues_character(char c) {
@@ -54,8 +72,7 @@ std::string heading(const Diagnostic& d) {
 // A terminal line: longer source lines are cut around the caret.
 constexpr std::size_t widest_source = 110;
 
-std::string excerpt(const Diagnostic& d, std::string_view source) {
-  std::string_view line = line_of(source, d.position.line);
+std::string excerpt(const Diagnostic& d, std::string_view line) {
   auto column = static_cast<std::size_t>(std::max(1, d.position.column)) - 1;
   if (line.size() > widest_source) {
     const std::size_t from = character_start(line, column > widest_source / 2 ? column - widest_source / 2 : 0);
@@ -95,7 +112,13 @@ void Diagnostics::unsupported(Position position, std::string message, std::strin
 }
 
 void Diagnostics::add(Diagnostic problem) {
-  if (entries_.size() < most_kept) entries_.push_back(std::move(problem));
+  if (entries_.size() >= most_kept) return;
+  for (std::string* text : {&problem.message, &problem.help}) {
+    if (text->size() <= longest_text) continue;
+    text->resize(longest_text + 1);  // printable() sees that there was more
+    text->shrink_to_fit();
+  }
+  entries_.push_back(std::move(problem));
 }
 
 void Diagnostics::append(const Diagnostics& other) {
@@ -119,12 +142,14 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
 std::string Diagnostics::text() const {
   std::string text;
   const std::vector<Diagnostic> problems = sorted();
+  std::map<std::string_view, SourceLines> lines;
   for (std::size_t i = 0; i < std::min(problems.size(), most_told); ++i) {
     const Diagnostic& d = problems[i];
     text += heading(d);
     const auto source = sources_.find(d.position.file);
     if (d.position.line > 0 && source != sources_.end()) {
-      text += excerpt(d, source->second);
+      SourceLines& of_file = lines.try_emplace(source->first, source->second).first->second;
+      text += excerpt(d, of_file.line(d.position.line));
     } else if (!d.help.empty()) {
       text += fmt::format("        {}\n", shown(d.help));
     }
@@ -160,8 +185,11 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
   std::string best;
   std::size_t best_distance = std::string::npos;
   for (const std::string& candidate : candidates) {
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
+    // A distance is at least the difference of lengths, and takes the product of both to find.
+    if (longer > longest_word || longer - shorter > allowed) continue;
     const std::size_t distance = edit_distance(word, candidate);
-    const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (distance <= allowed && distance < best_distance) {
       best = candidate;
       best_distance = distance;

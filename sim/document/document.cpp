@@ -75,12 +75,15 @@ Value* child_at(Value& parent, std::string_view step) {
   return &parent.items[*index];
 }
 
-void append_chunk(std::ifstream& file, std::string& text) {
-  constexpr std::size_t chunk = 1 << 16;
+constexpr std::size_t chunk = 1 << 16;
+
+// What was appended.
+std::string_view append_chunk(std::ifstream& file, std::string& text) {
   const std::size_t size = text.size();
   text.resize(size + chunk);
   file.read(text.data() + size, chunk);
   text.resize(size + static_cast<std::size_t>(file.gcount()));
+  return std::string_view(text).substr(size);
 }
 
 }  // namespace
@@ -195,9 +198,17 @@ std::optional<std::string> read_text_file(const std::string& path, std::size_t m
     return std::nullopt;
   }
   InputFiles::record(path);
-  std::ifstream file(path, std::ios::binary);
   std::string text;
-  while (file && text.size() <= most_bytes) append_chunk(file, text);
+  std::error_code endless;  // a pipe or a device does not say how long it is
+  const std::uintmax_t size = std::filesystem::file_size(path, endless);
+  if (endless) most_bytes = std::min(most_bytes, largest_stream_bytes);
+  if (!endless) text.reserve(std::min<std::uintmax_t>(size, most_bytes) + chunk);
+  std::ifstream file(path, std::ios::binary);
+  while (file && text.size() <= most_bytes) {
+    if (append_chunk(file, text).find('\0') == std::string_view::npos) continue;
+    diagnostics.error({path, 0, 0}, "there is a byte 0 in it: this is no text", "is it the right file?");
+    return std::nullopt;
+  }
   if (failure || !file.is_open() || file.bad()) throw MachineError(fmt::format("cannot read {}", path));
   if (text.size() <= most_bytes) return text;
   report_size(path, most_bytes, diagnostics);

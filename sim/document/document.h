@@ -50,7 +50,7 @@ struct Value::Entry {
 [[nodiscard]] std::string_view kind_name(Value::Kind kind);
 
 /// Parses YAML, of which JSON is a part. Syntax errors, duplicate keys, anything but strings as keys, over 2 MB, over 64
-/// levels and over a million values (alias bombs) are reported, and the result is then whatever could be read.
+/// levels and over 400,000 values (alias bombs) are reported, and the result is then whatever could be read.
 /// The text is kept in the diagnostics for caret lines. `file` is the name that positions carry.
 [[nodiscard]] Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 

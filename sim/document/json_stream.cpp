@@ -19,6 +19,17 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// How far a parser has read, and where it stops if it has found nothing until then.
+struct Reading {
+  const char* reached;
+  const char* most;
+
+  void found_something(const char* end) { most = reached + std::min<std::ptrdiff_t>(longest_line, end - reached); }
+};
+
+/// Thrown through the parser by a value that does not end.
+struct TooLong {};
+
 /// Tells how far a parser has read.
 class TrackedText {
  public:
@@ -28,17 +39,18 @@ class TrackedText {
   using pointer = const char*;
   using reference = const char&;
 
-  TrackedText(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  TrackedText(const char* at, Reading* reading) : at_(at), reading_(reading) {}
   reference operator*() const { return *at_; }
   TrackedText& operator++() {
-    *reached_ = ++at_;
+    if (at_ == reading_->most) throw TooLong();
+    reading_->reached = ++at_;
     return *this;
   }
   friend bool operator==(const TrackedText& a, const TrackedText& b) { return a.at_ == b.at_; }
 
  private:
   const char* at_;
-  const char** reached_;
+  Reading* reading_;
 };
 
 /// Line and column of places that are asked for from front to back.
@@ -70,19 +82,36 @@ bool is_of_number(char c) {
 class DocumentBuilder {
  public:
   DocumentBuilder(const std::string& file, const std::string& text, const TakeItem& take, Diagnostics& diagnostics)
-      : begin_(text.data()), reached_(begin_), lines_(file, begin_), take_(take), diagnostics_(diagnostics) {}
+      : begin_(text.data()),
+        end_(begin_ + text.size()),
+        reading_{begin_, begin_},
+        lines_(file, begin_),
+        take_(take),
+        diagnostics_(diagnostics) {
+    reading_.found_something(end_);
+  }
 
-  [[nodiscard]] const char** reached() { return &reached_; }
+  /// False if the text is no JSON, or was refused.
+  [[nodiscard]] bool parse() {
+    try {
+      return Json::sax_parse(TrackedText(begin_, &reading_), TrackedText(end_, &reading_), this);
+    } catch (const TooLong&) {
+      diagnostics_.error(lines_.position(reading_.most - longest_line),
+                         fmt::format("a value is longer than {} MiB", longest_line >> 20), "is the file complete?");
+      refused_ = true;
+      return false;
+    }
+  }
   [[nodiscard]] Value take_root() { return std::move(root_); }
   [[nodiscard]] bool refused() const { return refused_; }
-  [[nodiscard]] Position end() { return lines_.position(reached_); }
+  [[nodiscard]] Position end() { return lines_.position(reading_.reached); }
 
   bool null() {
     Value value;
-    value.position = lines_.position(reached_ - 4);
+    value.position = lines_.position(reading_.reached - 4);
     return open(value.position) && close(std::move(value));
   }
-  bool boolean(bool is_true) { return scalar(reached_ - (is_true ? 4 : 5), is_true ? "true" : "false"); }
+  bool boolean(bool is_true) { return scalar(reading_.reached - (is_true ? 4 : 5), is_true ? "true" : "false"); }
   bool number_integer(std::int64_t) { return number(); }
   bool number_unsigned(std::uint64_t) { return number(); }
   bool number_float(double, const std::string&) { return number(); }
@@ -98,6 +127,7 @@ class DocumentBuilder {
   bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
 
   bool key(std::string& text) {
+    reading_.found_something(end_);
     Nested& map = nested_.back();
     map.key_position = lines_.position(start_of_string());
     if (!map.keys.insert(text).second) {
@@ -118,6 +148,7 @@ class DocumentBuilder {
 
   // A value begins: false, and reported, if it is one too many.
   bool open(const Position& position) {
+    reading_.found_something(end_);
     const bool is_item = nested_.size() == 2 && nested_[1].value.is_sequence();
     if (is_item) values_before_item_ = values_;
     if (static_cast<int>(nested_.size()) <= deepest_level && ++values_ <= most_values) return true;
@@ -147,13 +178,14 @@ class DocumentBuilder {
   bool start(Value::Kind kind) {
     Value value;
     value.kind = kind;
-    value.position = lines_.position(reached_ - 1);
+    value.position = lines_.position(reading_.reached - 1);
     if (!open(value.position)) return false;
     nested_.push_back({std::move(value), {}, {}, {}});
     return true;
   }
 
   bool end_nested() {
+    reading_.found_something(end_);
     Value value = std::move(nested_.back().value);
     nested_.pop_back();
     return close(std::move(value));
@@ -167,7 +199,7 @@ class DocumentBuilder {
 
   // As it is written. The parser has read one character beyond it, unless the text ends there.
   bool number() {
-    const char* end = is_of_number(reached_[-1]) ? reached_ : reached_ - 1;
+    const char* end = is_of_number(reading_.reached[-1]) ? reading_.reached : reading_.reached - 1;
     const char* start = end;
     while (start > begin_ && is_of_number(start[-1])) --start;
     return scalar(start, std::string(start, end));
@@ -175,7 +207,7 @@ class DocumentBuilder {
 
   // From behind the closing quote to the quote that no backslash escapes.
   const char* start_of_string() const {
-    const char* at = reached_ - 2;
+    const char* at = reading_.reached - 2;
     const auto is_escaped = [&] {
       const char* slash = at;
       while (slash > begin_ && slash[-1] == '\\') --slash;
@@ -186,7 +218,8 @@ class DocumentBuilder {
   }
 
   const char* begin_;
-  const char* reached_;
+  const char* end_;
+  Reading reading_;
   LineCounter lines_;
   const TakeItem& take_;
   Diagnostics& diagnostics_;
@@ -206,13 +239,12 @@ std::optional<Value> parse_json(const std::string& file, const std::string& text
   if (first == text.end() || *first != '{') return std::nullopt;
   Diagnostics found;
   DocumentBuilder builder(file, text, take, found);
-  const bool good = Json::sax_parse(TrackedText(text.data(), builder.reached()),
-                                    TrackedText(text.data() + text.size(), builder.reached()), &builder);
+  const bool good = builder.parse();
   if (!good && !builder.refused()) {
     if (text.size() <= largest_yaml_bytes) return std::nullopt;
     found.error(builder.end(), "this is no JSON from here on", "is the file complete?");
   }
-  if (!found.empty()) diagnostics.add_source(file, text);
+  if (!found.empty() && text.size() <= largest_shown_bytes) diagnostics.add_source(file, text);
   diagnostics.append(found);
   return builder.take_root();
 }
@@ -220,8 +252,20 @@ std::optional<Value> parse_json(const std::string& file, const std::string& text
 Value load_outline(const std::string& path, Diagnostics& diagnostics) {
   const auto text = read_text_file(path, diagnostics);
   if (!text) return {};
-  const TakeItem take_all = [](const Value&, std::string_view, const Value&) { return true; };
-  if (auto outline = parse_json(path, *text, take_all, diagnostics)) return std::move(*outline);
+  // What stands on the outermost level before the first long list says what the file is, if it has a schema.
+  struct Enough {
+    Value so_far;
+  };
+  int taken = 0;
+  const TakeItem take_all = [&](const Value& so_far, std::string_view, const Value&) {
+    if (so_far.find("schema") != nullptr || ++taken > most_values) throw Enough{so_far};
+    return true;
+  };
+  try {
+    if (auto outline = parse_json(path, *text, take_all, diagnostics)) return std::move(*outline);
+  } catch (Enough& enough) {
+    return std::move(enough.so_far);
+  }
   return parse_document(path, *text, diagnostics);
 }
 

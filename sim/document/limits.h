@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,11 +9,24 @@
 
 namespace hdpsim {
 
-// What a document may hold in memory, so that a small hostile file cannot fill it.
+// What a file may ask of whoever reads it: each limit is far above what is meant, and keeps a file that is not what it
+// should be (a device without end, a damaged or hostile file) from filling memory or taking more than about a second.
+
+// What a document may hold in memory.
 inline constexpr int deepest_level = 64;
-inline constexpr int most_values = 1'000'000;
+inline constexpr int most_values = 400'000;
 inline constexpr std::size_t largest_yaml_bytes = 2'000'000;  // the parser can need 240 bytes for each of them
 inline constexpr std::size_t largest_text_bytes = 1'000'000'000;
+inline constexpr std::size_t largest_stream_bytes = 64'000'000;  // of a pipe or a device
+inline constexpr std::size_t largest_shown_bytes = 16'000'000;   // a larger text is not kept for caret lines
+
+// Text that is read piece by piece, from files of any size.
+inline constexpr std::size_t longest_line = std::size_t{16} << 20;  // bytes; also of one value of a JSON document
+inline constexpr int most_empty_lines = 10'000'000;                 // or comments, of one file
+inline constexpr std::size_t most_columns = 10'000;                 // of a table, or fields of a line of JSON
+inline constexpr std::int64_t most_table_rows = 1'000'000;          // of a table that is held in memory
+inline constexpr std::int64_t most_loaded_lengths = std::int64_t{1} << 28;
+inline constexpr std::int64_t most_problems = 1000;  // of one file: what is behind them is not read
 
 /// The limits as a text for people.
 [[nodiscard]] std::string limits_text();

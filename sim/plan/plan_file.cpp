@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/document/json_stream.h"
+#include "sim/document/limits.h"
 #include "sim/document/reader.h"
 
 namespace hdpsim {
@@ -23,12 +24,20 @@ constexpr double most_ranks = 16777216.0;
 constexpr double most_tokens = limits::most_tokens_of_sequence;
 constexpr double most_layers = 1e5;
 constexpr double most_steps = 1e15;
-// Of all groups together: a few letters name a million ranks.
-constexpr std::int64_t most_members = std::int64_t{1} << 26;
+// What a plan holds in memory. A step of a million ranks has 16 million sequences in 3 million micro-batches.
+constexpr std::size_t most_sequences = std::size_t{1} << 24;
+constexpr std::size_t most_micro_batches = std::size_t{1} << 22;
+constexpr std::int64_t most_members = std::int64_t{1} << 25;  // of all groups: a few letters name a million ranks
+// Sequences are cut, but not each into many; and a rank runs the micro-batches of its groups. What is above the one or
+// the other by so many is no plan.
+constexpr std::size_t most_superfluous = std::size_t{1} << 19;
+
+/// Thrown by a reader that has told enough.
+struct GivenUp {};
 
 class PlanReader {
  public:
-  explicit PlanReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  explicit PlanReader(Diagnostics& diagnostics) : all_(diagnostics) {}
 
   // An item of one of the long lists, read before the rest of the document. Only lists in an order in which each can be
   // read by what stands before it; the items of others stay in the document.
@@ -42,11 +51,32 @@ class PlanReader {
     } else {
       return false;
     }
+    if (!diagnostics_.empty()) tell();
     return true;
   }
 
   // The document without the items that were taken.
   Plan read(const Value& document) {
+    Plan plan = read_document(document);
+    all_.append(diagnostics_);
+    return plan;
+  }
+
+ private:
+  // What is wrong with an item. A plan with so many wrong items is none.
+  void tell() {
+    all_.append(std::exchange(diagnostics_, {}));
+    if (++wrong_items_ >= most_problems) throw GivenUp();
+  }
+
+  void require(bool fits, const Position& position, std::string_view what, std::size_t most) {
+    if (fits) return;
+    diagnostics_.error(position, fmt::format("more than {} {}", most, what), "is it the right file?");
+    all_.append(diagnostics_);
+    throw GivenUp();
+  }
+
+  Plan read_document(const Value& document) {
     MapReader reader(document, "the plan", diagnostics_);
     if (const Value* schema = reader.require("schema"))
       (void)read_choice(*schema, "schema", {plan_schema}, diagnostics_);
@@ -63,7 +93,6 @@ class PlanReader {
     return std::move(plan_);
   }
 
- private:
   // What is wrong with the number of ranks is told later, with the rest of the document.
   bool knows_ranks(const Value& before) {
     if (plan_.ranks > 0) return true;
@@ -104,10 +133,12 @@ class PlanReader {
   }
 
   void read_sequence(const Value& item) {
+    require(plan_.sequence_tokens.size() < most_sequences, item.position, "sequences", most_sequences);
     plan_.sequence_tokens.push_back(number(item, "the length of a sequence", 1, most_tokens).value_or(1));
   }
 
   void read_micro_batch(const Value& item) {
+    require(plan_.micro_batches.size() < most_micro_batches, item.position, "micro-batches", most_micro_batches);
     MapReader reader(item, "a micro-batch", diagnostics_);
     MicroBatch& micro_batch = plan_.micro_batches.emplace_back();
     if (const Value* group = reader.require("group")) read_group(*group, micro_batch.group);
@@ -134,6 +165,8 @@ class PlanReader {
       span.begin = number(item.items[1], "the begin of a span", 0, most_tokens).value_or(0);
       span.tokens = number(item.items[2], "the length of a span", 1, most_tokens).value_or(1);
     }
+    const std::size_t most = 2 * plan_.sequence_tokens.size() + most_superfluous;
+    require(++spans_ <= most, item.position, "spans of so many sequences", most);
     spans.push_back(span);
   }
 
@@ -142,6 +175,7 @@ class PlanReader {
     const auto ranks = static_cast<std::size_t>(plan_.ranks);
     if (value.is_sequence()) {
       for (const Value& item : value.items) {
+        if (++members_ > most_members) return tell_members(value.position);
         if (const auto rank = index(item, "rank", ranks)) group.emplace_back(*rank);
       }
       return;
@@ -172,10 +206,7 @@ class PlanReader {
       return false;
     }
     if (last - first >= most_members - members_) {
-      if (!std::exchange(too_many_members_, true)) {
-        diagnostics_.error(position, "too many ranks in the groups of one plan",
-                           fmt::format("at most {} in all", most_members));
-      }
+      tell_members(position);
       return false;
     }
     if (last >= plan_.ranks) {
@@ -185,6 +216,12 @@ class PlanReader {
     members_ += last - first + 1;
     for (std::int64_t rank = first; rank <= last; ++rank) group.emplace_back(static_cast<std::size_t>(rank));
     return true;
+  }
+
+  void tell_members(const Position& position) {
+    if (std::exchange(too_many_members_, true)) return;
+    diagnostics_.error(position, "too many ranks in the groups of one plan",
+                       fmt::format("at most {} in all", most_members));
   }
 
   void read_schedule(const Value* value) {
@@ -200,13 +237,19 @@ class PlanReader {
   void read_rank_schedule(const Value& rank) {
     std::vector<MicroBatchId>& ids = plan_.schedule.emplace_back();
     for (const Value& item : list(&rank, "the schedule of a rank")) {
+      const std::size_t most = static_cast<std::size_t>(members_) + most_superfluous;
+      require(++scheduled_ <= most, item.position, "micro-batches in the schedule", most);
       if (const auto id = index(item, "micro-batch", plan_.micro_batches.size())) ids.emplace_back(*id);
     }
   }
 
-  Diagnostics& diagnostics_;
+  Diagnostics& all_;
+  Diagnostics diagnostics_;  // that all_ does not have yet
+  std::int64_t wrong_items_ = 0;
   Plan plan_;
-  std::int64_t members_ = 0;  // of all groups
+  std::size_t spans_ = 0;      // of all micro-batches
+  std::int64_t members_ = 0;   // of all groups
+  std::size_t scheduled_ = 0;  // of all ranks
   bool too_many_members_ = false;
 };
 
@@ -230,10 +273,15 @@ Plan read_items(const std::string& file, const std::string& text, Diagnostics& d
 
 std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   Diagnostics found;
-  std::optional<Plan> plan = read_items(file, text, found);
+  std::optional<Plan> plan;
+  try {
+    plan = read_items(file, text, found);
+  } catch (const GivenUp&) {
+    // What was found tells why.
+  }
   if (!found.empty()) {
     plan.reset();
-    found.add_source(file, text);
+    if (text.size() <= largest_shown_bytes) found.add_source(file, text);
   }
   diagnostics.append(found);
   return plan;

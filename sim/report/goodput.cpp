@@ -11,6 +11,9 @@ namespace {
 
 constexpr int parts = 100;
 constexpr int attempts_per_part = 1000;
+// In mean times between failures. A restart begins e^3 = 20 times then until one is through, and a job whose restarts
+// take much longer would draw failures without end and never get to work.
+constexpr double longest_restart = 3;
 
 struct Spent {
   double worked_s = 0;  // on steps that count
@@ -44,16 +47,12 @@ class FailingJob {
   // An exponential distribution has no memory: whatever begins anew draws anew.
   double time_to_failure() { return -mtbf_s_ * std::log1p(-failures_.uniform()); }
 
-  // A restart that fails begins again, at most so often: a job that fails faster than it restarts never works.
+  // A restart that fails begins again.
   double restart() {
-    constexpr int most = 1000;
     double all_s = 0;
-    for (int i = 0; i < most; ++i) {
-      const double failure_s = time_to_failure();
-      if (failure_s > model_.restart_s) return all_s + model_.restart_s;
-      all_s += failure_s;
-    }
-    return all_s;
+    double failure_s = 0;
+    while ((failure_s = time_to_failure()) <= model_.restart_s) all_s += failure_s;
+    return all_s + model_.restart_s;
   }
 
   const FailureModel& model_;
@@ -107,7 +106,8 @@ Goodput goodput(const FailureModel& model, std::int64_t nodes, Duration step) {
   goodput.every_steps = std::max<std::int64_t>(1, std::llround(wanted_s / step.seconds()));
   const double interval_s = static_cast<double>(goodput.every_steps) * step.seconds();
   goodput.share = expected_goodput(model, goodput.mtbf_s, interval_s);
-  simulate(model, interval_s, goodput);
+  goodput.simulated = goodput.share;
+  if (model.restart_s <= longest_restart * goodput.mtbf_s) simulate(model, interval_s, goodput);
   return goodput;
 }
 

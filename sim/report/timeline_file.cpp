@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/document/input_file.h"
 
 namespace hdpsim {
 namespace {
@@ -96,6 +98,30 @@ Instant instant_of(const json& value) {
   return Instant::at(duration_of(value));
 }
 
+constexpr std::size_t most_ranks = 1'000'000;
+constexpr std::size_t longest_record = 1'000'000;  // bytes: one that is parsed takes many times its room in memory
+
+/// Gives the next line of a file; false, and an empty line, behind the last one.
+using NextLine = std::function<bool(std::string_view& line)>;
+
+NextLine lines_of(const std::string& text) {
+  return [rest = std::string_view(text)](std::string_view& line) mutable {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    line = rest.substr(0, end);
+    if (rest.empty()) return false;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return true;
+  };
+}
+
+NextLine lines_of(LineReader& reader) {
+  return [&reader](std::string_view& line) {
+    const bool is_there = reader.next();
+    line = is_there ? reader.text() : std::string_view{};
+    return is_there;
+  };
+}
+
 /// What is wrong with one value of a line: a member of an object by its name, or of a list by its number.
 class Misfit : public std::invalid_argument {
  public:
@@ -130,64 +156,70 @@ auto member(const json& value, const Place& place, const Read& read) {
   }
 }
 
-constexpr std::size_t longest_line = 1'000'000;  // one that is parsed takes many times its room in memory
 constexpr std::size_t most_problems = 100;
 
 /// The lines of a file, one JSON value each, and what is wrong with them.
 class Lines {
  public:
-  Lines(const std::string& file, const std::string& text) : file_(file), text_(text) {}
+  Lines(const std::string& file, NextLine next) : file_(file), next_(std::move(next)) {}
 
-  /// The next `count` lines: read(value) or read(value, number).
+  /// The next `count` lines: read(value, number).
   template <class Read>
   void each(std::size_t count, const Read& read) {
     for (std::size_t i = 0; i < count && problems_ < most_problems; ++i) {
-      if (begin_ >= text_.size()) {
-        ++line_;
+      ++line_;
+      if (!next_(text_)) {
         return problem(1, line_ == 1 ? "the file is empty" : "there are fewer lines than the first one says");
       }
-      next([&](const json& value) { read(value, i); });
+      parse([&](const json& value) { read(value, i); });
     }
   }
   void require_end() {
     ++line_;
-    if (begin_ < text_.size() && problems_ == 0) problem(1, "there are more lines than the first one says");
+    if (problems_ == 0 && next_(text_)) problem(1, "there are more lines than the first one says");
   }
   /// At the line that was read last.
-  void problem(int column, const std::string& reason) { problem_at(line_, column, reason); }
+  void problem(int column, const std::string& reason) {
+    // Of the file only the lines that are told are kept, each where it stands.
+    if (problems_ < most_problems && shown_lines_ < line_) {
+      shown_.append(static_cast<std::size_t>(line_ - shown_lines_ - 1), '\n').append(text_).push_back('\n');
+      shown_lines_ = line_;
+    }
+    problem_at(line_, column, reason);
+  }
   void problem_at(int line, int column, const std::string& reason) {
     if (problems_++ >= most_problems) return;
     diagnostics_.error({file_, line, column}, fmt::format("this is no line of a timeline: {}", reason));
   }
   void throw_if_any() {
-    if (problems_ > 0) diagnostics_.add_source(file_, text_);
+    if (problems_ > 0) diagnostics_.add_source(file_, shown_);
     diagnostics_.throw_if_any();
   }
   [[nodiscard]] int line() const { return line_; }
 
  private:
   template <class Read>
-  void next(const Read& read) {
-    ++line_;
-    const std::size_t end = std::min(text_.find('\n', begin_), text_.size());
-    const std::string_view line = std::string_view(text_).substr(begin_, end - begin_);
-    begin_ = end + 1;
-    if (line.size() > longest_line) return problem(1, fmt::format("it is longer than {} characters", longest_line));
+  void parse(const Read& read) {
+    if (text_.size() > longest_record) {
+      return problem(1, fmt::format("it is longer than {} characters", longest_record));
+    }
     try {
-      read(json::parse(line));
+      read(json::parse(text_));
     } catch (const json::parse_error& error) {
       problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), error.what());
     } catch (const Misfit& error) {
-      problem(error.column(line), error.what());
+      problem(error.column(text_), error.what());
     } catch (const std::exception& error) {  // of the JSON library, or of a line that cannot be
       problem(1, error.what());
     }
   }
 
   const std::string& file_;
-  const std::string& text_;
-  std::size_t begin_ = 0;
+  NextLine next_;
+  std::string_view text_;  // of the line that was read last
   int line_ = 0;
+  std::string shown_;
+  int shown_lines_ = 0;
   std::size_t problems_ = 0;
   Diagnostics diagnostics_;
 };
@@ -327,6 +359,8 @@ Header header_of(const json& first) {
                 .ranks = number("ranks"),
                 .micro_batches = number("micro_batches"),
                 .instructions = number("instructions")};
+  if (header.ranks > most_ranks)
+    throw Misfit(fmt::format("{} ranks are more than {}", header.ranks, most_ranks), "ranks");
   if (header.ranks % static_cast<std::size_t>(header.title.stages) != 0) {
     throw Misfit(fmt::format("{} are no ranks of {} stages each", header.ranks, header.title.stages), "ranks");
   }
@@ -361,16 +395,18 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
 
 TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
   TimelineTitle title;
-  Lines lines(file, line);
+  Lines lines(file, lines_of(line));
   lines.each(1, [&](const json& first, std::size_t) { title = title_of(first); });
   lines.throw_if_any();
   return title;
 }
 
-TimelineFile read_timeline(const std::string& file, const std::string& text) {
+namespace {
+
+TimelineFile read_lines(const std::string& file, NextLine next_line) {
   TimelineFile read;
   Timeline& timeline = read.timeline;
-  Lines lines(file, text);
+  Lines lines(file, std::move(next_line));
   Header header;
   lines.each(1, [&](const json& first, std::size_t) { header = header_of(first); });
   lines.throw_if_any();
@@ -395,6 +431,17 @@ TimelineFile read_timeline(const std::string& file, const std::string& text) {
   require_once(timeline.instructions, line_of, lines);
   lines.throw_if_any();
   return read;
+}
+
+}  // namespace
+
+TimelineFile read_timeline(const std::string& file, const std::string& text) {
+  return read_lines(file, lines_of(text));
+}
+
+TimelineFile load_timeline(const std::filesystem::path& path) {
+  LineReader reader(path);
+  return read_lines(path.string(), lines_of(reader));
 }
 
 }  // namespace hdpsim

@@ -65,5 +65,7 @@ struct TimelineFile {
 /// that run backwards or out of the step, parts that do not sum to it, ranks and micro-batches that the first line does
 /// not know, an instruction that stands there twice. `file` is the name that it carries.
 [[nodiscard]] TimelineFile read_timeline(const std::string& file, const std::string& text);
+/// The same from a file, line by line. MachineError if it cannot be read.
+[[nodiscard]] TimelineFile load_timeline(const std::filesystem::path& path);
 
 }  // namespace hdpsim

@@ -63,6 +63,13 @@ std::string override_text(const std::vector<std::string>& assignments) {
 }
 
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
+  // Each is parsed as a line of its own of all of them, which takes as long as there are lines before it.
+  constexpr std::size_t most_assignments = 1000;
+  if (assignments.size() > most_assignments) {
+    diagnostics.error({}, fmt::format("more than {} values are set one by one", most_assignments),
+                      "write them into the study");
+    return;
+  }
   for (std::size_t i = 0; i < assignments.size(); ++i) {
     const std::string& assignment = assignments[i];
     const auto equals = assignment.find('=');

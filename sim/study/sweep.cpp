@@ -43,6 +43,24 @@ std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   return points;
 }
 
+// Of a document: itself and all that is in it.
+std::size_t count_values(const Value& value) {
+  std::size_t count = 1;
+  for (const Value& item : value.items) count += count_values(item);
+  for (const Value::Entry& entry : value.entries) count += count_values(entry.value);
+  return count;
+}
+
+// Every point holds the whole study: a large one has fewer.
+bool fits(const Value& study, const Value& sweep, std::size_t points, Diagnostics& diagnostics) {
+  constexpr std::size_t most_held = 2'000'000;
+  const std::size_t values = count_values(study);
+  if (points <= most_held / values) return true;
+  diagnostics.error(sweep.position, fmt::format("{} points of a study of {} values are too many", points, values),
+                    fmt::format("at most {} values in all: name what is large by its file", most_held));
+  return false;
+}
+
 Value without_sweep(const Value& study) {
   Value result = study;
   std::erase_if(result.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
@@ -68,6 +86,7 @@ std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostic
   if (sweep == nullptr || sweep->is_null()) return {{{}, base}};
   std::vector<SweepPoint> points;
   const std::size_t count = count_points(*sweep, diagnostics);
+  if (!fits(base, *sweep, count, diagnostics)) return {};
   for (std::size_t index = 0; index < count; ++index) {
     SweepPoint point{coordinates_of(*sweep, index), base};
     bool applied = true;

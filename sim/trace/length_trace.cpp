@@ -2,13 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "sim/base/diagnostic.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim {
 
 LengthTrace collect(LengthSource& source) {
   LengthTrace trace;
   while (const auto length = source.next()) {
+    if (std::ssize(trace.tokens) == most_loaded_lengths) {
+      throw InputError(fmt::format("there are more than {} lengths", most_loaded_lengths),
+                       "hdpsim trace convert --to quantiles makes a distribution of them");
+    }
     trace.tokens.push_back(length->tokens);
     if (length->step) trace.steps.push_back(*length->step);
   }

@@ -9,8 +9,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
+#include "sim/document/input_file.h"
 #include "sim/trace/impl/csv_records.h"
-#include "sim/trace/impl/input_file.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {

@@ -73,6 +73,12 @@ int Background::wait() {
   return exit_code(status);
 }
 
+bool Background::ended() const {
+  siginfo_t state{};
+  const int failed = waitid(P_PID, static_cast<id_t>(process_), &state, WEXITED | WNOHANG | WNOWAIT);
+  return failed == 0 && state.si_pid == process_;
+}
+
 void wait_until(const std::function<bool()>& holds) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!holds() && std::chrono::steady_clock::now() < give_up) {

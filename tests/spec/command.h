@@ -46,6 +46,8 @@ class Background {
   void send(int signal) const;
   /// The exit code, as in Outcome.
   int wait();
+  /// Whether it has ended.
+  [[nodiscard]] bool ended() const;
 
  private:
   pid_t process_ = 0;

@@ -9,8 +9,11 @@ namespace {
 // What a command may take: seconds of a core, and memory, which sanitizers reserve much more of.
 #ifdef __SANITIZE_ADDRESS__
 constexpr char bounds[] = "ulimit -t 20;";
+constexpr char narrow_bounds[] = "ulimit -t 20;";
 #else
 constexpr char bounds[] = "ulimit -t 3; ulimit -v 1500000;";
+// 256 MB beside what a process reserves for its libraries and threads.
+constexpr char narrow_bounds[] = "ulimit -t 3; ulimit -v 600000;";
 #endif
 
 // No file may grow beyond 4 blocks of 512 bytes.
@@ -23,8 +26,8 @@ std::string repeated(const std::string& text, std::size_t times) {
   return all;
 }
 
-void check_refused(const Workplace& here, const std::string& arguments) {
-  const Outcome outcome = here.hdpsim(arguments, bounds);
+void check_refused(const Workplace& here, const std::string& arguments, const char* within = bounds) {
+  const Outcome outcome = here.hdpsim(arguments, within);
   CAPTURE(arguments, outcome.err.substr(0, 500));
   CHECK(outcome.code == 2);
   CHECK(outcome.out.empty());
@@ -79,6 +82,66 @@ TEST_CASE("files as large as they may be are refused as fast, however many their
       check_refused(here, fmt::format("check {}.yaml --kind {}", file, kind));
     }
   }
+}
+
+TEST_CASE("large files that are not what they should be are refused within a narrow memory", "[hostile]") {
+  const Workplace here;
+  constexpr std::size_t length = 30'000'000;
+  here.write("nested.jsonl", "{\"length\": " + std::string(length, '['));
+  here.write("text.jsonl", "{\"length\": \"" + std::string(length, 'x'));
+  here.write("fields.csv", std::string(length, ','));
+  here.write("row.csv", "length\n" + repeated("1,", length / 2));
+  here.write("quotes.csv", "length,a\n1,\"" + std::string(length, '\n'));
+  here.write("rows.csv", "upper,count\n" + repeated("1,1\n", length / 4));
+  here.write("zeros.csv", "length\n" + repeated("0\n", length / 2));
+  here.write("zeros.jsonl", repeated("{}\n", length / 3));
+  here.write("zeros.txt", repeated("0\n", length / 2));
+  here.write("empty.txt", std::string(length, '\n'));
+  for (const char* file : {"nested.jsonl", "text.jsonl", "fields.csv", "row.csv", "quotes.csv", "rows.csv", "zeros.csv",
+                           "zeros.jsonl", "zeros.txt", "empty.txt"}) {
+    check_refused(here, fmt::format("check {}", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {}", file), narrow_bounds);
+  }
+  const std::string plan = "{\"schema\": \"hdpsim.plan/1\", \"ranks\": 4, \"layers\": 1, \"sequences\": [";
+  here.write("zeros.json", plan + repeated("0,", length / 2));
+  here.write("letters.json", plan + "\"" + std::string(length, 'x'));
+  here.write("lists.json", plan + "8], \"micro_batches\": [{\"group\": 0, \"spans\": [" + repeated("0,", length / 2));
+  here.write("nothing.json", "{\"a\": [" + repeated("1,", length / 2));
+  for (const char* file : {"zeros.json", "letters.json", "lists.json", "nothing.json"}) {
+    check_refused(here, fmt::format("check {} --kind plan", file), narrow_bounds);
+    check_refused(here, fmt::format("check {}", file), narrow_bounds);
+  }
+}
+
+TEST_CASE("what never ends is refused at once", "[hostile]") {
+  if (!fs::exists("/dev/zero")) return;
+  const Workplace here;
+  here.write("line", std::string(30'000'000, '1'));
+  for (const char* file : {"/dev/zero", "line"}) {
+    for (const char* kind : {"study", "plan", "cluster", "model", "profile", "validation"}) {
+      check_refused(here, fmt::format("check {} --kind {}", file, kind), narrow_bounds);
+    }
+    check_refused(here, fmt::format("trace describe {} --format lines", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {} --format csv", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {} --format jsonl", file), narrow_bounds);
+    check_refused(here, fmt::format("compare {0} {0}", file), narrow_bounds);
+    check_refused(here, fmt::format("comm all_reduce --compare {}", file), narrow_bounds);
+    check_refused(here, fmt::format("calibrate --nccl-tests {}", file), narrow_bounds);
+    check_refused(here, fmt::format("calibrate --report {}", file), narrow_bounds);
+    check_refused(here, fmt::format("validate {}", file), narrow_bounds);
+  }
+  check_refused(here, "execute configs/studies/real.yaml --text /dev/zero", bounds);
+}
+
+TEST_CASE("numbers of things that are far too many are refused before they are made", "[hostile]") {
+  const Workplace here;
+  check_refused(here, "comm all_reduce -f 1.0000001", narrow_bounds);
+  std::string values;
+  for (int i = 0; i < 400; ++i) values += fmt::format("{}{}", i == 0 ? "" : ",", i);
+  const std::string sweep = fmt::format("--set sweep.data.seed=[{0}] --set sweep.plans.0.a=[{0}]", values);
+  check_refused(here, "check configs/studies/tiny.yaml --kind cluster", narrow_bounds);
+  check_refused(here, fmt::format("study configs/studies/tiny.yaml {}", sweep), narrow_bounds);
+  check_refused(here, "study configs/studies/tiny.yaml" + repeated(" --set data.seed=1", 3000), narrow_bounds);
 }
 
 TEST_CASE("lengths that no integer holds are refused in every format", "[hostile]") {

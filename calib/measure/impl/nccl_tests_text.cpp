@@ -10,6 +10,8 @@
 namespace hdpsim::calib {
 namespace {
 
+constexpr std::size_t longest_row = 100'000;  // bytes: other lines of a job's output stand between those of nccl-tests
+
 struct Word {
   std::string_view text;
   int column;  ///< From 1.
@@ -63,6 +65,10 @@ class TextReader {
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
       ++line_;
+      if (end > longest_row) {
+        complain(1, fmt::format("the line is longer than {} characters", longest_row), "is it the right file?");
+        break;
+      }
       read_line(text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
     }

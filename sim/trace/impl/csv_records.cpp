@@ -5,18 +5,14 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::string_view blanks = " \t";
-// A quote that is left open would otherwise take the rest of the file for one value.
+// Of a record, behind its first line. A quote that is left open would otherwise take the rest of the file for one value.
 constexpr std::size_t longest_quoted = std::size_t{1} << 20;
-
-bool has_no_record(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(blanks);
-  return first == std::string_view::npos || line[first] == '#';
-}
 
 }  // namespace
 
@@ -55,11 +51,10 @@ TextPlace CsvRecords::place(std::size_t column) const {
 }
 
 bool CsvRecords::read_record() {
-  do {
-    if (!reader_.next()) return false;
-  } while (has_no_record(reader_.text()));
+  if (!reader_.next_filled('#')) return false;
   line_count_ = 0;
   field_count_ = 0;
+  quoted_ = 0;
   first_line_ = reader_.number();
   take_line();
   for (std::size_t at = 0; at != std::string::npos;) {
@@ -90,11 +85,12 @@ std::size_t CsvRecords::read_quoted(Field& field, std::size_t open) {
     const std::size_t quote = line().find('"', at);
     field.text.append(line(), at, quote == std::string::npos ? quote : quote - at);
     if (quote == std::string::npos) {
-      if (field.text.size() > longest_quoted || !reader_.next()) {
+      if (quoted_ > longest_quoted || !reader_.next()) {
         problems_.fail({lines_[static_cast<std::size_t>(field.line)], first_line_ + field.line, field.column},
                        "the quote is never closed", "a quote inside a quoted value is written twice");
       }
       take_line();
+      quoted_ += line().size() + 1;
       field.text += '\n';
       at = 0;
     } else if (quote + 1 < line().size() && line()[quote + 1] == '"') {
@@ -114,6 +110,10 @@ std::size_t CsvRecords::read_quoted(Field& field, std::size_t open) {
 }
 
 CsvRecords::Field& CsvRecords::new_field(std::size_t at) {
+  if (field_count_ == most_columns) {
+    problems_.fail({line(), first_line_ + static_cast<int>(line_count_) - 1, static_cast<int>(at) + 1},
+                   fmt::format("more than {} values in a row", most_columns), "is it the right file?");
+  }
   if (field_count_ == fields_.size()) fields_.emplace_back();
   Field& field = fields_[field_count_++];
   field.line = static_cast<int>(line_count_) - 1;

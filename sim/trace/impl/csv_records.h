@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/document/input_file.h"
 #include "sim/trace/impl/file_problems.h"
-#include "sim/trace/impl/input_file.h"
 
 namespace hdpsim {
 
 /// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). Empty lines and lines that
 /// begin with # are skipped, blanks around unquoted values too. The first record names the columns; one of another
-/// width is told to `problems` and skipped.
+/// width is told to `problems` and skipped, and one above most_columns (limits.h) is fatal.
 class CsvRecords {
  public:
   /// Reads the header. A file without one is fatal (InputError).
@@ -54,6 +54,7 @@ class CsvRecords {
   std::vector<std::string> lines_;  // the lines that the record spans, the first line_count_
   std::size_t line_count_ = 0;
   int first_line_ = 0;
+  std::size_t quoted_ = 0;  // bytes of the record's lines but the first
 };
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "sim/document/limits.h"
 #include "sim/trace/impl/csv_records.h"
 #include "sim/trace/impl/readers.h"
 
@@ -14,6 +15,14 @@ class Table {
   explicit Table(const std::filesystem::path& path) : problems_(path.string()), records_(path, problems_) {}
 
   CsvRecords& rows() { return records_; }
+  /// Reads the next row; false at the end of the file. A table of more than most_table_rows is fatal.
+  bool next() {
+    if (!records_.next()) return false;
+    if (++read_ > most_table_rows) {
+      problems_.fail(records_.place(0), fmt::format("more than {} rows describe a distribution", most_table_rows));
+    }
+    return true;
+  }
   FileProblems& problems() { return problems_; }
 
   /// The first of `names` that is a column; fatal if none is.
@@ -47,6 +56,7 @@ class Table {
  private:
   FileProblems problems_;
   CsvRecords records_;
+  std::int64_t read_ = 0;
 };
 
 constexpr const char* range_help = "write a range as \"[2049, 4096]\"";
@@ -75,7 +85,7 @@ class HistogramTable {
 
   std::vector<LengthBin> read() {
     double all = 0;
-    while (table_.rows().next()) {
+    while (table_.next()) {
       LengthBin bin = ranges_ ? range() : LengthBin{last_ + 1, table_.value(edge_, parse_length, std::int64_t{0}), 0};
       bin.weight = table_.value(count_, parse_weight, 0.0);
       all += bin.weight;
@@ -127,7 +137,7 @@ std::vector<QuantilePoint> read_quantiles(const std::filesystem::path& path) {
   const std::size_t quantile = table.column({"quantile"});
   const std::size_t length = table.column({"length"});
   std::vector<QuantilePoint> points;
-  while (table.rows().next()) {
+  while (table.next()) {
     const QuantilePoint point{table.value(quantile, parse_weight, 0.0),
                               table.value(length, parse_length, std::int64_t{0})};
     if (points.empty() && point.quantile != 0) table.add(quantile, "the first quantile is not 0");
@@ -153,7 +163,7 @@ std::vector<TokenShareClass> read_mixture(const std::filesystem::path& path) {
   const std::size_t edge = table.column({"edge"});
   const std::size_t share = table.column({"token_share"});
   std::vector<TokenShareClass> classes;
-  while (table.rows().next()) {
+  while (table.next()) {
     const TokenShareClass part{table.value(edge, parse_count, std::int64_t{0}), table.value(share, parse_weight, 0.0)};
     if (!classes.empty() && part.edge <= classes.back().edge) {
       table.add(edge, fmt::format("the edge {} is not above {}, the one before it", part.edge, classes.back().edge));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/document/limits.h"
 #include "sim/trace/length_distribution.h"
 
 namespace hdpsim {
@@ -16,6 +17,7 @@ constexpr std::int64_t most_kept = 20;
 // Diagnostics finds a line by counting line ends. Beyond this many, the text that holds them would outgrow what a
 // streaming reader may keep, and the problem is told without its line.
 constexpr int last_line_shown = 1'000'000;
+constexpr std::size_t longest_shown = 1 << 16;  // of a line: what is longer is told without it too
 
 constexpr const char* length_help = "a length is a whole number of tokens from 1 to 2^40";
 
@@ -48,7 +50,9 @@ void FileProblems::add(const TextPlace& place, std::string message, std::string 
   } else {
     kept_.error(std::move(position), std::move(message), std::move(help));
   }
-  if (count_ <= most_kept + 1 && place.line > 0) lines_.emplace(place.line, place.line_text);
+  const bool is_shown = count_ <= most_kept + 1 && place.line > 0 && place.line_text.size() <= longest_shown;
+  if (is_shown) lines_.emplace(place.line, place.line_text);
+  if (count_ >= most_problems) throw_if_any();
 }
 
 void FileProblems::add(std::string message, std::string help) {
@@ -60,8 +64,9 @@ void FileProblems::throw_if_any() const {
   Diagnostics all = kept_;
   if (first_left_out_) {
     const std::int64_t more = count_ - most_kept;
-    all.error(*first_left_out_, fmt::format("and {} more problem{}{}", more, more == 1 ? "" : "s",
-                                            first_left_out_->line > 0 ? " from here on" : ""));
+    all.error(*first_left_out_,
+              fmt::format("and {}{} more problem{}{}", count_ < most_problems ? "" : "at least ", more,
+                          more == 1 ? "" : "s", first_left_out_->line > 0 ? " from here on" : ""));
   }
   std::string source;
   int at = 1;

@@ -19,7 +19,8 @@ struct TextPlace {
   int column = 0;
 };
 
-/// The problems of one file that is streamed: keeps the first 20 with their lines, and counts the others.
+/// The problems of one file that is streamed: keeps the first 20 with their lines, and counts the others. The last of
+/// most_problems (limits.h) ends the reading: add() throws what was collected.
 class FileProblems {
  public:
   explicit FileProblems(std::string file) : file_(std::move(file)) {}
@@ -29,6 +30,7 @@ class FileProblems {
   void add(std::string message, std::string help = {});
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
+  /// InputError.
   void throw_if_any() const;
   /// add() and throw_if_any(), for what leaves nothing more to read.
   [[noreturn]] void fail(const TextPlace& place, std::string message, std::string help = {});

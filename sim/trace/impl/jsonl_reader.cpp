@@ -5,14 +5,71 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/document/input_file.h"
+#include "sim/document/limits.h"
 #include "sim/trace/impl/file_source.h"
-#include "sim/trace/impl/input_file.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
 namespace {
 
 using Json = nlohmann::json;
+
+/// What a line says on its outermost level, whatever is nested in it: maps and lists are kept empty, and so are texts.
+/// The names of the functions that the parser calls are the library's.
+class Outline {
+ public:
+  enum class Problem { none, syntax, number, depth, fields };
+
+  [[nodiscard]] Problem problem() const { return problem_; }
+  /// Of the first byte that is no JSON, from 1.
+  [[nodiscard]] std::size_t byte() const { return byte_; }
+  [[nodiscard]] Json take() { return std::move(value_); }
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_float(double value, const std::string&) { return put(value); }
+  bool string(std::string&) { return put(""); }
+  bool binary(Json::binary_t&) { return put(nullptr); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    if (depth_ == 1) key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) {
+    constexpr int number_too_large = 406;
+    byte_ = byte;
+    return refuse(error.id == number_too_large ? Problem::number : Problem::syntax);
+  }
+
+ private:
+  bool refuse(Problem problem) {
+    problem_ = problem;
+    return false;
+  }
+  bool put(Json value) {
+    if (depth_ == 0) value_ = std::move(value);
+    if (depth_ != 1 || !value_.is_object()) return true;
+    value_[std::move(key_)] = std::move(value);
+    return value_.size() <= most_columns || refuse(Problem::fields);
+  }
+  bool open(Json empty) { return put(std::move(empty)) && (++depth_ <= deepest_level || refuse(Problem::depth)); }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  Json value_;
+  std::string key_;
+  int depth_ = 0;
+  Problem problem_ = Problem::none;
+  std::size_t byte_ = 0;
+};
 
 std::vector<std::string> fields_of(const Json& object) {
   std::vector<std::string> names;
@@ -36,8 +93,7 @@ class JsonlSource : public FileSource {
 
  private:
   std::optional<Length> read() override {
-    while (lines_.next()) {
-      if (lines_.text().find_first_not_of(" \t") == std::string_view::npos) continue;
+    while (lines_.next_filled('\0')) {
       const Json object = parsed_line();
       if (!object.is_object()) continue;
       if (columns_.lengths.empty()) {
@@ -65,20 +121,31 @@ class JsonlSource : public FileSource {
     return sum.value.has_value();
   }
 
+  // Nothing, with the problem told, if the line is no object.
   Json parsed_line() {
-    try {
-      Json value = Json::parse(lines_.text());
-      if (!value.is_object()) add(1, "the line is not a JSON object", "write {\"length\": 4096}");
-      return value;
-    } catch (const Json::parse_error& error) {
-      add(static_cast<int>(std::min(std::max<std::size_t>(error.byte, 1), lines_.text().size() + 1)),
-          "the line is not JSON", "every line is one object such as {\"length\": 4096}");
-      return {};
-    } catch (const Json::out_of_range&) {
-      add(1, "a number of the line is too large for any computer",
-          "every line is one object such as {\"length\": 4096}");
-      return {};
+    constexpr const char* help = "every line is one object such as {\"length\": 4096}";
+    Outline outline;
+    Json::sax_parse(lines_.text(), &outline);
+    switch (outline.problem()) {
+      case Outline::Problem::none:
+        break;
+      case Outline::Problem::syntax:
+        add(static_cast<int>(std::min(std::max<std::size_t>(outline.byte(), 1), lines_.text().size() + 1)),
+            "the line is not JSON", help);
+        return {};
+      case Outline::Problem::number:
+        add(1, "a number of the line is too large for any computer", help);
+        return {};
+      case Outline::Problem::depth:
+        add(1, fmt::format("the line is nested in more than {} levels", deepest_level), help);
+        return {};
+      case Outline::Problem::fields:
+        add(1, fmt::format("the line has more than {} fields", most_columns), help);
+        return {};
     }
+    Json value = outline.take();
+    if (!value.is_object()) add(1, "the line is not a JSON object", "write {\"length\": 4096}");
+    return value;
   }
 
   template <class Parse>

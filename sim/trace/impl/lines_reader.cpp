@@ -1,5 +1,5 @@
+#include "sim/document/input_file.h"
 #include "sim/trace/impl/file_source.h"
-#include "sim/trace/impl/input_file.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
@@ -13,10 +13,9 @@ class LinesSource : public FileSource {
 
  private:
   std::optional<Length> read() override {
-    while (lines_.next()) {
+    while (lines_.next_filled('#')) {
       const std::string_view line = lines_.text();
       const std::size_t first = line.find_first_not_of(blanks);
-      if (first == std::string_view::npos || line[first] == '#') continue;
       const Parsed<std::int64_t> length = parse_length(line.substr(first, line.find_last_not_of(blanks) + 1 - first));
       if (length.value) return Length{*length.value, {}};
       problems().add({line, lines_.number(), static_cast<int>(first) + 1}, length.error, length.help);

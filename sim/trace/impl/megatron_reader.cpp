@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/document/input_file.h"
 #include "sim/trace/impl/file_source.h"
-#include "sim/trace/impl/input_file.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {

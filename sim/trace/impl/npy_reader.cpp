@@ -5,8 +5,8 @@
 #include <bit>
 #include <charconv>
 
+#include "sim/document/input_file.h"
 #include "sim/trace/impl/file_source.h"
-#include "sim/trace/impl/input_file.h"
 #include "sim/trace/impl/readers.h"
 
 namespace hdpsim {
@@ -15,6 +15,7 @@ namespace {
 // The format: numpy.lib.format, versions 1.0 (16-bit header length), 2.0 and 3.0 (32-bit header length).
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t block_elements = 1 << 16;
+constexpr std::uint64_t longest_header = 1 << 16;  // NumPy itself reads 10,000 bytes
 
 constexpr const char* save_help = "save a 1-D integer array: numpy.save(path, lengths.astype('<i8'))";
 
@@ -93,6 +94,7 @@ class NpySource : public FileSource {
     if (file_.read(length_bytes) < width) truncated_header();
     const std::uint64_t length = little_endian(length_bytes);
     if (static_cast<std::int64_t>(8 + width + length) > file_.size()) truncated_header();
+    if (length > longest_header) problems().fail(fmt::format("the header has {} bytes", length), save_help);
     std::string dictionary(length, ' ');
     if (file_.read({reinterpret_cast<unsigned char*>(dictionary.data()), length}) < length) truncated_header();
     return {.descr = value_of(dictionary, "descr"),

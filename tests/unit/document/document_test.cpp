@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "sim/base/check.h"
+#include "sim/document/limits.h"
 #include "sim/document/reader.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -92,11 +96,23 @@ TEST_CASE("a text too large for YAML is refused before it is parsed", "[document
   CHECK(problems_of(2'000'001) == "a.yaml: error: too large: more than 2 MB\n        is it the right file?\n");
 }
 
-TEST_CASE("of a file without an end no more is read than a document may have", "[document]") {
+TEST_CASE("a file without an end is given up at its first byte that no text has", "[document]") {
   if (!is_there("/dev/zero")) return;
   Diagnostics problems;
-  CHECK(load_document("/dev/zero", problems).is_null());
-  CHECK(problems.text().find("/dev/zero: error: too large: more than 2 MB") == 0);
+  CHECK_FALSE(read_text_file("/dev/zero", problems));
+  CHECK(problems.text() ==
+        "/dev/zero: error: there is a byte 0 in it: this is no text\n        is it the right file?\n");
+}
+
+TEST_CASE("of a text no more is read than it may have", "[document]") {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder.path() / "text").string();
+  std::ofstream(file) << std::string(100'000, 'x');
+  Diagnostics problems;
+  CHECK(read_text_file(file, 100'000, problems)->size() == 100'000);
+  CHECK(problems.empty());
+  CHECK_FALSE(read_text_file(file, 99'999, problems));
+  CHECK(problems.text().find("text: error: too large") != std::string::npos);
 }
 
 TEST_CASE("what is written reads back the same", "[document]") {

@@ -222,11 +222,39 @@ TEST_CASE("plan file: more sequences, micro-batches and ranks than a document ma
 TEST_CASE("plan file: a few letters cannot name ranks without end", "[plan][file]") {
   std::string text = replaced(some_text, "\"ranks\": 6", "\"ranks\": 16000000");
   std::string runs = "0-15999999";
-  for (int i = 0; i < 4; ++i) runs += ",0-15999999";  // 80 million ranks; 67,108,864 are allowed
+  for (int i = 0; i < 2; ++i) runs += ",0-15999999";  // 48 million ranks; 33,554,432 are allowed
   text = replaced(text, "0-2", runs);
   Diagnostics diagnostics;
   CHECK_FALSE(read_plan("plan.json", text, diagnostics));
   CHECK(diagnostics.text().find("plan.json:11:15: error: too many ranks in the groups of one plan") == 0);
+}
+
+TEST_CASE("plan file: a thousand wrong items end the reading", "[plan][file]") {
+  std::string wrong = "0";
+  for (int i = 1; i < 2000; ++i) wrong += i < 1999 ? ",0" : ",\"last\"";
+  Diagnostics diagnostics;
+  CHECK_FALSE(read_plan("plan.json", "{\"sequences\": [" + wrong + "]}", diagnostics));
+  CHECK(diagnostics.sorted().size() == 1000);
+}
+
+TEST_CASE("plan file: a sequence may be cut, but not into any number of spans", "[plan][file]") {
+  constexpr int superfluous = 1 << 19;
+  const auto problems_of = [](int spans) {
+    std::string text = R"({"schema": "hdpsim.plan/1", "policy": "p", "step": 0, "ranks": 1, "capacity": 8, "layers": 1,
+      "sequences": [8], "micro_batches": [)";
+    constexpr int a_micro_batch = 300'000;
+    for (int left = spans; left > 0; left -= a_micro_batch) {
+      text += left == spans ? "" : ",";
+      text += R"({"group": 0, "spans": [0)";
+      for (int i = 1; i < std::min(left, a_micro_batch); ++i) text += ",0";
+      text += "]}";
+    }
+    Diagnostics diagnostics;
+    (void)read_plan("plan.json", text + "], \"schedule\": [[]]}", diagnostics);
+    return diagnostics.text();
+  };
+  CHECK(problems_of(superfluous + 2).empty());
+  CHECK(problems_of(superfluous + 3).find("error: more than 524290 spans of so many sequences") != std::string::npos);
 }
 
 TEST_CASE("plan file: a file on disk, and none", "[plan][file]") {

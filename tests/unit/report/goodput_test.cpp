@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/base/random.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -44,6 +45,48 @@ TEST_CASE("a run of failures drawn at random agrees with the formula", "[goodput
   CHECK(found.simulated_error < 0.01);
   CHECK(std::abs(found.simulated - found.share) < 4 * found.simulated_error);
   CHECK(found.every_steps == std::max<std::int64_t>(1, std::llround(found.daly_s / 20)));
+}
+
+// A job of one node that fails once in `hour`, all other times in such units.
+Goodput of_one_node(double restart, double checkpoint, double interval, std::uint64_t seed) {
+  const FailureModel model{.node_mtbf_s = hour,
+                           .checkpoint_s = checkpoint * hour,
+                           .restart_s = restart * hour,
+                           .interval_s = interval * hour,
+                           .seed = seed};
+  return goodput(model, 1, Duration::seconds(interval * hour));
+}
+
+TEST_CASE("property: failures drawn at random agree with the formula, however often jobs restart", "[goodput]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RandomStream random(seed, "goodput test");
+    const double restart = 3 * random.uniform();
+    const double checkpoint = 0.01 + random.uniform();
+    const double interval = 0.01 + 2 * random.uniform();
+    CAPTURE(seed, restart, checkpoint, interval);
+    const Goodput found = of_one_node(restart, checkpoint, interval, seed);
+    CHECK(found.simulated_error > 0);
+    CHECK(std::abs(found.simulated - found.share) < 4.5 * found.simulated_error);
+  }
+}
+
+TEST_CASE("a restart above three times the time between failures is not drawn, one below is", "[goodput]") {
+  const Goodput drawn = of_one_node(2.99, 0.1, 0.5, 1);
+  CHECK(drawn.simulated_error > 0);
+  CHECK(drawn.simulated != drawn.share);
+  const Goodput exact = of_one_node(3.01, 0.1, 0.5, 1);
+  CHECK(exact.simulated_error == 0);
+  CHECK(exact.simulated == exact.share);
+  CHECK(exact.share == Approx(0.5 / (std::exp(3.01) * std::expm1(0.6))));
+}
+
+TEST_CASE("jobs that never get to work have a goodput of 0", "[goodput]") {
+  const Goodput restarting = of_one_node(1e6, 0.1, 0.5, 1);
+  CHECK(restarting.share == 0);
+  CHECK(restarting.simulated == 0);
+  const Goodput failing = of_one_node(0.1, 1e6, 0.5, 1);
+  CHECK(failing.share == 0);
+  CHECK(failing.simulated == 0);
 }
 
 TEST_CASE("a stated interval is kept in whole steps, one at least", "[goodput]") {

@@ -67,6 +67,18 @@ TEST_CASE("npy: all versions and all widths of little-endian integers are read",
   CHECK(read(folder.write("b.npy", npy(1, "'<u2'", "(1,)", elements({65535}, 2)))) == Tokens{65535});
 }
 
+TEST_CASE("npy: a header has 64 KiB at most", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](std::size_t bytes) {
+    std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }";
+    header.resize(bytes, ' ');
+    const std::string text = "\x93NUMPY" + little(2, 2) + little(header.size(), 4) + header + elements({5}, 4);
+    return folder.complaint([&] { return read(folder.write("a.npy", text)); });
+  };
+  CHECK(said(65'536).empty());
+  CHECK(said(65'537).starts_with("a.npy: error: the header has 65537 bytes\n"));
+}
+
 TEST_CASE("npy: more elements than a block of the reader come out in order", "[trace]") {
   const TraceFolder folder;
   Tokens values;

@@ -78,6 +78,88 @@ TEST_CASE("of many problems the first twenty are told and the others counted", "
         std::string::npos);
 }
 
+TEST_CASE("the thousandth problem ends the reading", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](int wrong) {
+    std::string text;
+    for (int i = 0; i < wrong; ++i) text += "0\n";
+    return folder.complaint([&] { return read(folder.write("a.txt", text)); });
+  };
+  CHECK(said(999).find("a.txt:21:1: error: and 979 more problems from here on\n") != std::string::npos);
+  CHECK(said(1000).find("a.txt:21:1: error: and at least 980 more problems from here on\n") != std::string::npos);
+  CHECK(said(1000) == said(2000));
+}
+
+TEST_CASE("a line may have 16 MiB", "[trace]") {
+  const TraceFolder folder;
+  constexpr std::size_t most = std::size_t{16} << 20;
+  const auto said = [&](std::size_t blanks) {
+    return folder.complaint([&] { return read(folder.write("a.txt", "7\n" + std::string(blanks, ' ') + "8\n")); });
+  };
+  CHECK(said(most - 1).empty());
+  CHECK(said(most + (1 << 16)).starts_with("a.txt:2:1: error: the line is longer than 16 MiB\n"));
+}
+
+TEST_CASE("ten million lines may hold nothing", "[trace]") {
+  const TraceFolder folder;
+  std::string text = "7\n" + std::string(10'000'000, '\n');
+  CHECK(read(folder.write("a.txt", text)) == Tokens{7});
+  text += "# one more\n";
+  const std::string said = folder.complaint([&] { return read(folder.write("a.txt", text)); });
+  CHECK(said.starts_with("a.txt:10000002:1: error: more than 10000000 lines hold nothing\n"));
+}
+
+TEST_CASE("csv: a table has 10,000 columns at most", "[trace]") {
+  const TraceFolder folder;
+  const auto table = [&](int columns) {
+    std::string header = "length";
+    std::string row = "5";
+    for (int i = 1; i < columns; ++i) {
+      header += fmt::format(",c{}", i);
+      row += ",0";
+    }
+    return folder.write("a.csv", header + "\n" + row + "\n");
+  };
+  CHECK(read(table(10'000)) == Tokens{5});
+  CHECK(folder.complaint([&] { return read(table(10'001)); }).find("error: more than 10000 values in a row") !=
+        std::string::npos);
+}
+
+TEST_CASE("csv: an open quote takes no more than a mebibyte of the file", "[trace]") {
+  const TraceFolder folder;
+  const auto said = [&](std::size_t lines) {
+    const std::string text = "length,note\n5,\"" + std::string(lines, '\n') + "\"\n";
+    return folder.complaint([&] { return read(folder.write("a.csv", text)); });
+  };
+  CHECK(said(1 << 20).empty());
+  CHECK(said((1 << 20) + 2).find("a.csv:2:3: error: the quote is never closed") != std::string::npos);
+}
+
+TEST_CASE("jsonl: what is nested in a line is passed over, 64 levels deep at most", "[trace]") {
+  const TraceFolder folder;
+  const auto line = [&](int lists) {
+    return folder.write("a.jsonl", "{\"text\": " + std::string(lists, '[') + "{\"length\": 3}" +
+                                       std::string(lists, ']') + ", \"length\": 5}\n");
+  };
+  CHECK(read(line(0)) == Tokens{5});
+  CHECK(read(line(62)) == Tokens{5});
+  CHECK(folder.complaint([&] { return read(line(63)); })
+            .starts_with("a.jsonl:1:1: error: the line is nested in more than "
+                         "64 levels\n"));
+}
+
+TEST_CASE("jsonl: a line has 10,000 fields at most", "[trace]") {
+  const TraceFolder folder;
+  const auto line = [&](int fields) {
+    std::string text = "{\"length\": 5";
+    for (int i = 1; i < fields; ++i) text += fmt::format(", \"f{}\": 1", i);
+    return folder.write("a.jsonl", text + "}\n");
+  };
+  CHECK(read(line(10'000)) == Tokens{5});
+  CHECK(folder.complaint([&] { return read(line(10'001)); }).find("error: the line has more than 10000 fields") !=
+        std::string::npos);
+}
+
 TEST_CASE("a file that is not there, empty, a folder or of an unknown extension says so", "[trace]") {
   const TraceFolder folder;
   folder.write("lengths.txt", "5\n");

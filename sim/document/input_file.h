@@ -37,11 +37,14 @@ class LineReader {
  public:
   explicit LineReader(const std::filesystem::path& path);
 
-  /// Reads the next line; false at the end of the file. InputError for a line above 64 MiB.
+  /// Reads the next line; false at the end of the file. InputError for a line above longest_line (limits.h).
   bool next();
+  /// The same without lines that are empty but for blanks or, unless it is '\0', begin with `comment` behind them.
+  /// InputError above most_empty_lines of these.
+  bool next_filled(char comment);
   /// The current line, until next() is called again.
   [[nodiscard]] std::string_view text() const { return line_; }
-  /// Its number, from 1.
+  /// Its number, from 1 to what an int holds.
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const std::string& file_name() const { return file_.name(); }
 
@@ -53,6 +56,7 @@ class LineReader {
   std::size_t at_ = 0;  // first byte of buffer_ that no line has had
   std::string_view line_;
   int number_ = 0;
+  int empty_ = 0;  // of those that next_filled() has left out
 };
 
 /// The number of `bytes` in order of rising significance; at most 8 of them.

@@ -1,15 +1,17 @@
-#include "sim/trace/impl/input_file.h"
+#include "sim/document/input_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/input_files.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t block = std::size_t{1} << 16;
-constexpr std::size_t longest_line = std::size_t{64} << 20;
+constexpr std::string_view blanks = " \t";
 
 std::string name_like(const fs::path& path) {
   std::error_code ignored;
@@ -79,7 +81,8 @@ bool LineReader::refill() {
   at_ = 0;
   const std::size_t kept = buffer_.size();
   if (kept > longest_line) {
-    throw InputError(Position{file_.name(), number_ + 1, 1}, "the line is longer than 64 MiB", "is this a text file?");
+    throw InputError(Position{file_.name(), number_ + 1, 1},
+                     fmt::format("the line is longer than {} MiB", longest_line >> 20), "is this a text file?");
   }
   buffer_.resize(kept + block);
   const std::size_t count = file_.read({reinterpret_cast<unsigned char*>(buffer_.data()) + kept, block});
@@ -99,8 +102,20 @@ bool LineReader::next() {
   line_ = std::string_view(buffer_).substr(at_, end == std::string::npos ? end : end - at_);
   if (line_.ends_with('\r')) line_.remove_suffix(1);
   at_ = end == std::string::npos ? buffer_.size() : end + 1;
-  ++number_;
+  if (number_ < std::numeric_limits<int>::max()) ++number_;
   return true;
+}
+
+bool LineReader::next_filled(char comment) {
+  while (next()) {
+    const std::size_t first = line_.find_first_not_of(blanks);
+    if (first != std::string_view::npos && (comment == '\0' || line_[first] != comment)) return true;
+    if (++empty_ > most_empty_lines) {
+      throw InputError(Position{file_.name(), number_, 1},
+                       fmt::format("more than {} lines hold nothing", most_empty_lines), "is it the right file?");
+    }
+  }
+  return false;
 }
 
 std::uint64_t little_endian(std::span<const unsigned char> bytes) {
