@@ -280,32 +280,4 @@ Bytes DeviceMemory::copies(const MemoryLoad& load) const {
       .scaled(rules_.activations.hottest);
 }
 
-std::int64_t chunks_in_flight(std::int64_t pp, std::int64_t stage, std::int64_t virtual_stages,
-                              std::int64_t micro_batches) {
-  const std::int64_t behind = pp - stage - 1;
-  const std::int64_t warm_up = virtual_stages == 1 ? behind : 2 * behind + (virtual_stages - 1) * pp;
-  return std::min(warm_up + 1, micro_batches * virtual_stages);
-}
-
-MemoryParts stage_memory(const Transformer& model, const TrainingSetting& setting, const MemoryRules& rules,
-                         std::int64_t stage) {
-  const std::int64_t tokens = divided(setting.micro_batch * setting.sequence, setting.cp);
-  const std::int64_t pairs = setting.micro_batch * divided(setting.sequence * setting.sequence, setting.cp);
-  const DeviceShape shape{.tp = setting.tp, .pp = setting.pp, .pool = setting.dp * setting.cp};
-  const DeviceMemory device(model, stage_shape(model, shape, stage), rules);
-  const std::int64_t chunks = chunks_in_flight(setting.pp, stage, setting.virtual_stages, setting.micro_batches);
-  const std::int64_t other_chunks = std::max<std::int64_t>(0, chunks - setting.virtual_stages);
-  const Bytes others = device.kept(tokens, pairs) * other_chunks / setting.virtual_stages;
-  return device.beside(device.peak({.tokens = tokens, .ring = setting.cp, .pairs = pairs}), others);
-}
-
-MemoryParts peak_memory(const Transformer& model, const TrainingSetting& setting, const MemoryRules& rules) {
-  MemoryParts fullest;
-  for (std::int64_t stage = 0; stage < setting.pp; ++stage) {
-    const MemoryParts peak = stage_memory(model, setting, rules, stage);
-    if (peak.total() > fullest.total()) fullest = peak;
-  }
-  return fullest;
-}
-
 }  // namespace hdpsim

@@ -135,29 +135,4 @@ class DeviceMemory {
   MemoryParts states_;
 };
 
-/// Model chunks that a stage has in flight at most, each of 1 / (pp x virtual_stages) of the layers: 1F1B holds pp -
-/// stage micro-batches, the interleaved schedule 2 (pp - stage - 1) + (v - 1) pp + 1 chunks (Narayanan et al. 2021), on
-/// the first stage 1 + (pp - 1) / (pp v) times the model's layers (Korthikanti et al. 2022, section 4.2.3).
-[[nodiscard]] std::int64_t chunks_in_flight(std::int64_t pp, std::int64_t stage, std::int64_t virtual_stages,
-                                            std::int64_t micro_batches);
-
-/// Training with equal micro-batches, in the terms of other frameworks.
-struct TrainingSetting {
-  std::int64_t tp = 1;
-  std::int64_t pp = 1;
-  std::int64_t virtual_stages = 1;
-  std::int64_t dp = 1;
-  std::int64_t cp = 1;
-  std::int64_t micro_batch = 1;    ///< Sequences.
-  std::int64_t micro_batches = 1;  ///< Per pipeline and step.
-  std::int64_t sequence = 0;       ///< Tokens.
-};
-
-/// The memory of a device of one stage at its fullest moment.
-[[nodiscard]] MemoryParts stage_memory(const Transformer& model, const TrainingSetting& setting,
-                                       const MemoryRules& rules, std::int64_t stage);
-/// The same of the fullest stage.
-[[nodiscard]] MemoryParts peak_memory(const Transformer& model, const TrainingSetting& setting,
-                                      const MemoryRules& rules);
-
 }  // namespace hdpsim

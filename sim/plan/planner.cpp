@@ -155,6 +155,7 @@ class OptionReader {
       error(value, "'offload' is token-wise, but layers with experts are not computed again token by token",
             "write auto, or a ratio such as 0.5");
     }
+    if (!has_host || !context_.work.again_per_token) return {};
     return {OffloadRule::Mode::token_wise, 0};
   }
 

@@ -15,6 +15,14 @@
 
 namespace hdpsim {
 
+/// What a device has room for when activations of a micro-batch of more than C tokens leave it. A rank of T > C tokens
+/// keeps activations of C - unmovable x (T - C) of them at most: logits and buffers of the others have to fit as well.
+struct OffloadRoom {
+  std::int64_t most_tokens = 0;  ///< Of a rank, whatever leaves the device; at least C.
+  double unmovable = 0;          ///< Memory of a token that stays whatever leaves, in tokens' worth of activations.
+  std::int64_t rounding = 0;     ///< Tokens that a rank has more at most as its devices share them evenly.
+};
+
 /// What every planner is told about the cluster and the model.
 struct PlanningContext {
   std::int64_t ranks = 1;           ///< HDP ranks of the pool.
@@ -29,6 +37,8 @@ struct PlanningContext {
   /// Tokens whose offloaded activations fit one rank's share of host memory, all layers counted; nothing: no host
   /// memory.
   std::optional<std::int64_t> host_tokens;
+  /// If empty, memory counts in activations alone, as in ByteScale's eq. 3: C tokens stay, the others may leave.
+  std::optional<OffloadRoom> offload_room;
   /// Compute speed of every rank in a step, relative to the device that `work` is of, for planners that know of it.
   /// Nothing: all ranks are alike to them.
   std::function<std::vector<double>(std::int64_t step)> rank_speeds{};

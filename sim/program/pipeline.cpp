@@ -150,6 +150,18 @@ std::string_view pass_kind_name(PassKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
+bool keeps_activations(PassKind kind) {
+  return kind == PassKind::whole || kind == PassKind::forward;
+}
+
+bool goes_backward(PassKind kind) {
+  return kind == PassKind::whole || kind == PassKind::backward || kind == PassKind::input_gradient;
+}
+
+bool releases_activations(PassKind kind) {
+  return kind == PassKind::whole || kind == PassKind::backward || kind == PassKind::weight_gradient;
+}
+
 const std::vector<std::string>& pipeline_schedule_names() {
   static const std::vector<std::string> names{"1f1b", "gpipe", "interleaved", "zb-h1"};
   return names;
@@ -255,6 +267,52 @@ std::optional<PassId> Pipeline::source(PassId id) const {
   if (sends_forward(to.kind) && to.chunk > 0) return neighbour(id, to.chunk - 1);
   if (sends_backward(to.kind) && to.chunk + 1 < chunks()) return neighbour(id, to.chunk + 1);
   return std::nullopt;
+}
+
+namespace {
+
+std::int64_t counted_in_flight(std::int64_t stages, std::int64_t stage, const PipelineOptions& options,
+                               std::int64_t micro_batches) {
+  const StageOrder order(stages, stage, options);
+  std::vector<std::pair<std::int64_t, PassKind>> passes;
+  for (std::int64_t slot = 0; slot < micro_batches; ++slot) {
+    for (std::int64_t turn = 0; turn < options.virtual_stages; ++turn) {
+      for (const PassKind kind : kinds_of(stages, options.schedule)) {
+        passes.emplace_back(order.key(kind, slot, turn), kind);
+      }
+    }
+  }
+  std::sort(passes.begin(), passes.end());
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const auto& [key, kind] : passes) {
+    if (keeps_activations(kind)) ++held;
+    most = std::max(most, held);
+    if (releases_activations(kind)) --held;
+  }
+  return most;
+}
+
+// A schedule that holds a bounded number of micro-batches has begun backward on every stage by then.
+std::int64_t enough_micro_batches(std::int64_t stages) {
+  return 4 * stages;
+}
+
+}  // namespace
+
+std::int64_t most_chunks_in_flight(std::int64_t stages, std::int64_t stage, const PipelineOptions& options,
+                                   std::int64_t micro_batches) {
+  if (micro_batches > enough_micro_batches(stages)) {
+    if (holds_all_micro_batches(stages, options)) return micro_batches * options.virtual_stages;
+    micro_batches = enough_micro_batches(stages);
+  }
+  return counted_in_flight(stages, stage, options, micro_batches);
+}
+
+bool holds_all_micro_batches(std::int64_t stages, const PipelineOptions& options) {
+  const std::int64_t enough = enough_micro_batches(stages);
+  return stages > 1 &&
+         counted_in_flight(stages, 0, options, 2 * enough) > counted_in_flight(stages, 0, options, enough);
 }
 
 }  // namespace hdpsim

@@ -53,6 +53,13 @@ inline constexpr std::size_t pass_kinds = 5;
 /// `whole`, `forward`, `backward`, `input gradient`, `weight gradient`.
 [[nodiscard]] std::string_view pass_kind_name(PassKind kind);
 
+/// Whether activations of the pass's chunk are in memory from it on: forward's are.
+[[nodiscard]] bool keeps_activations(PassKind kind);
+/// Whether it is (or ends in) a pass that reads the activations and makes gradients of hidden states: the fullest moment.
+[[nodiscard]] bool goes_backward(PassKind kind);
+/// Whether nobody needs the activations of the chunk behind it. A weight gradient needs what backward needed.
+[[nodiscard]] bool releases_activations(PassKind kind);
+
 /// What the ranks of a micro-batch's group run together on one of their stages. A ring of theirs joins the devices of
 /// this stage.
 struct StagePass {
@@ -138,5 +145,14 @@ class Pipeline {
   std::int64_t kinds_;  ///< Passes of a micro-batch through one chunk.
   std::vector<std::vector<PassId>> schedule_;
 };
+
+/// The most model chunks, each 1 / (stages x virtual stages) of the layers, whose activations a stage holds at a time
+/// when every rank runs so many micro-batches: counted along the order of its passes. 1F1B holds p - s micro-batches,
+/// the interleaved schedule 2 (p - s - 1) + (v - 1) p + 1 chunks (Narayanan et al. 2021), GPipe all, ZB-H1 p on every
+/// stage (Qi et al. 2023). O(p v log(p v)).
+[[nodiscard]] std::int64_t most_chunks_in_flight(std::int64_t stages, std::int64_t stage,
+                                                 const PipelineOptions& options, std::int64_t micro_batches);
+/// Whether a stage holds ever more micro-batches as a rank has more of them.
+[[nodiscard]] bool holds_all_micro_batches(std::int64_t stages, const PipelineOptions& options);
 
 }  // namespace hdpsim

@@ -10,41 +10,6 @@ namespace hdpsim {
 
 namespace {
 
-/// What a rank's micro-batches add up to, up to each of them.
-class RunningSum {
- public:
-  void add(Bytes bytes) { sums_.push_back(sums_.back() + bytes); }
-  /// Of micro-batches [first, last) of those that there are.
-  [[nodiscard]] Bytes of(std::size_t first, std::size_t last) const {
-    const std::size_t count = sums_.size() - 1;
-    return sums_[std::min(last, count)] - sums_[std::min(first, count)];
-  }
-
- private:
-  std::vector<Bytes> sums_ = {Bytes{}};
-};
-
-/// Which of the micro-batches behind one are in flight when it is in its backward: so many of them, and of the next one
-/// a share of its chunks.
-struct Ahead {
-  std::size_t whole = 0;
-  std::int64_t chunks = 0;
-  std::int64_t chunks_of_one = 1;
-
-  [[nodiscard]] Bytes bytes(const RunningSum& sum, std::size_t position) const {
-    const std::size_t last = position + 1 + whole;
-    return sum.of(position + 1, last) + sum.of(last, last + 1) * chunks / chunks_of_one;
-  }
-};
-
-Ahead ahead_of(std::int64_t stages, std::int64_t stage, std::int64_t micro_batches, const PipelineMemory& pipeline) {
-  const std::int64_t own = pipeline.virtual_stages;
-  const std::int64_t chunks =
-      pipeline.forward_first ? micro_batches * own : chunks_in_flight(stages, stage, own, micro_batches);
-  const std::int64_t others = std::max<std::int64_t>(0, chunks - own);
-  return {static_cast<std::size_t>(others / own), others % own, own};
-}
-
 /// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
 /// five for two in attention, and what is computed again comes on top (it is in the work model).
 double forward_share(const MicroBatch& micro_batch, const WorkModel& work, double linear_again, bool attends_again) {
@@ -67,9 +32,11 @@ PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
   peaks_.resize(plan.schedule.size());
+  const Pipeline pipeline(plan, setting.mesh.pp, setting.pipeline);
   for (std::int64_t stage = 0; stage < setting.mesh.pp; ++stage) {
     add_stage(stage, setting);
-    for (std::size_t rank = 0; rank < peaks_.size(); ++rank) add_rank(HdpRank(rank), stage, setting);
+    for (std::size_t rank = 0; rank < peaks_.size(); ++rank)
+      add_worker(pipeline.worker(HdpRank(rank), stage), pipeline);
   }
 }
 
@@ -96,21 +63,29 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   }
 }
 
-void PlanMemory::add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting) {
+void PlanMemory::add_worker(WorkerId worker, const Pipeline& pipeline) {
+  const HdpRank rank = pipeline.rank_of(worker);
+  const std::int64_t stage = pipeline.stage_of(worker);
   const Stage& at = stages_[static_cast<std::size_t>(stage)];
-  const std::vector<MicroBatchId>& schedule = plan_.schedule[rank.index()];
-  const Ahead ahead = ahead_of(setting.mesh.pp, stage, static_cast<std::int64_t>(schedule.size()), setting.pipeline);
-  RunningSum kept;
-  RunningSum host;
-  for (const MicroBatchId id : schedule) {
-    kept.add(at.loads[id.index()].kept);
-    host.add(at.loads[id.index()].host);
-  }
+  const std::int64_t chunks = pipeline.chunks() / pipeline.stages();  // of a micro-batch on this stage
+  Bytes kept;                                                         // in flight, times `chunks`
+  Bytes host;
   add_moment(rank, stage, std::nullopt, at.device.states());
-  for (std::size_t i = 0; i < schedule.size(); ++i) {
-    const Load& load = at.loads[schedule[i].index()];
-    use_.host = std::max(use_.host, load.host + ahead.bytes(host, i));
-    add_moment(rank, stage, schedule[i], at.device.beside(load.peak, ahead.bytes(kept, i)));
+  for (const PassId pass : pipeline.schedule()[worker.index()]) {
+    const MicroBatchId id = pipeline.micro_batch_id(pass);
+    const PassKind kind = pipeline.pass(pass).kind;
+    const Load& load = at.loads[id.index()];
+    if (keeps_activations(kind)) {
+      kept += load.kept;
+      host += load.host;
+      use_.host = std::max(use_.host, host / chunks);
+    }
+    // The peak counts the micro-batch's own activations on all chunks.
+    if (goes_backward(kind)) add_moment(rank, stage, id, at.device.beside(load.peak, kept / chunks - load.kept));
+    if (releases_activations(kind)) {
+      kept = kept - load.kept;
+      host = host - load.host;
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "sim/plan/connection_table.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/work_model.h"
+#include "sim/program/pipeline.h"
 
 namespace hdpsim {
 
@@ -32,19 +33,13 @@ struct ChannelMemory {
   std::optional<Bytes> per_connection{};
 };
 
-/// How many micro-batches a pipeline has in flight.
-struct PipelineMemory {
-  std::int64_t virtual_stages = 1;
-  bool forward_first = false;  ///< All of them (GPipe); otherwise as chunks_in_flight() says.
-};
-
 /// What a plan's memory depends on besides the plan.
 struct MemorySetting {
   const Transformer& model;
   Mesh mesh;
   MemoryRules rules{};
   ChannelMemory channels{};
-  PipelineMemory pipeline{};
+  PipelineOptions pipeline{};
 };
 
 /// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
@@ -64,11 +59,11 @@ struct RankMemory {
 
 /// The memory of all devices while the ranks of a plan run their micro-batches: what stays, the activations of the
 /// micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
-/// backward at work needs beside them (DeviceMemory). In flight beside a micro-batch are those that follow it on its
-/// rank; where a pipeline runs nothing in some of its slots, fewer are than counted here.
+/// backward at work needs beside them (DeviceMemory). What is in flight is counted along the order in which each stage
+/// runs its passes (Pipeline).
 class PlanMemory {
  public:
-  /// O(stages x sum of the groups' sizes). The plan must outlive the object.
+  /// O(stages x sum of the groups' sizes), and what ordering the passes takes. The plan must outlive the object.
   PlanMemory(const Plan& plan, const MemorySetting& setting);
 
   /// The fullest device of all.
@@ -96,7 +91,7 @@ class PlanMemory {
     std::vector<Load> loads;  ///< By micro-batch.
   };
   void add_stage(std::int64_t stage, const MemorySetting& setting);
-  void add_rank(HdpRank rank, std::int64_t stage, const MemorySetting& setting);
+  void add_worker(WorkerId worker, const Pipeline& pipeline);
   void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
   [[nodiscard]] Bytes channels_of(HdpRank rank) const;
   [[nodiscard]] Duration turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const;

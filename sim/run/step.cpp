@@ -14,6 +14,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
+#include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 
 namespace hdpsim {
@@ -52,10 +53,6 @@ auto of_step(const StudyPoint& point, std::int64_t step, Work work) {
   }
 }
 
-std::optional<Bytes> memory_per_peer(const DeviceProfile& profile) {
-  return profile.connections ? profile.connections->memory_per_peer : std::nullopt;
-}
-
 void require_sound(const Plan& plan) {
   const std::vector<std::string> problems = check_plan(plan);
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
@@ -82,7 +79,7 @@ void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timel
                 SimulatedStep& step) {
   const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
   step.result.connections = {connections.most_peers(), connections.groups()};
-  PlanMemory memory = memory_of(plan, point, connections);
+  PlanMemory memory = memory_of(plan, point.spec, connections);
   memory.place(timeline, point.work);
   step.result.memory = memory.use();
   for (const HdpRank rank : memory.fullest(memory_ranks))
@@ -165,7 +162,9 @@ void require_simulable(const StudyPoint& point) {
   const std::unique_ptr<World> world = point.make_world();
   const Batch batch = point.batches->step(0);
   for (std::size_t plan = 0; plan < point.planners.size(); ++plan) {
-    const Program program(make_plan(point, plan, 0, batch), lowering_of(point.spec));
+    const Plan made = make_plan(point, plan, 0, batch);
+    const LoweringOptions lowering = lowering_of(point.spec);
+    const Program program(made, lowering);
     of_step(point, 0, [&] { return simulate(program, world->machine(), Grain::closed_form); });
   }
 }
@@ -176,17 +175,6 @@ Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, con
     require_sound(made);
     return made;
   });
-}
-
-PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const ConnectionTable& connections) {
-  const PointSpec& spec = point.spec;
-  return {plan,
-          {.model = spec.model,
-           .mesh = spec.mesh,
-           .rules = memory_rules_of(spec),
-           .channels = {&connections, memory_per_peer(*spec.profile)},
-           .pipeline = {.virtual_stages = spec.pipeline.virtual_stages,
-                        .forward_first = spec.pipeline.schedule == PipelineSchedule::gpipe}}};
 }
 
 Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {

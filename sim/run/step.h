@@ -26,10 +26,6 @@ void require_simulable(const StudyPoint& point);
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
-/// The memory of all devices while a plan of the point runs. `connections` are the plan's, of the point's kind; both
-/// must outlive the result.
-[[nodiscard]] PlanMemory memory_of(const Plan& plan, const StudyPoint& point, const ConnectionTable& connections);
-
 /// Simulates a plan of the step with all that runs beside it. `world` is one of point.make_world(). InputError, as from
 /// all that is here, if the step is longer than can be simulated: at the quantity that is farthest from what is usual.
 [[nodiscard]] Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world);

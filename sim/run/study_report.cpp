@@ -54,7 +54,7 @@ class StepViewer {
 std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Plan& plan, const Timeline& timeline,
                                          const std::vector<HdpRank>& ranks) {
   const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
-  const PlanMemory memory = memory_of(plan, point, connections);
+  const PlanMemory memory = memory_of(plan, point.spec, connections);
   std::vector<RankMemory> shown;
   shown.reserve(ranks.size());
   for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));

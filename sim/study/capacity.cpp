@@ -1,26 +1,19 @@
 #include "sim/study/capacity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <vector>
+
+#include "sim/base/quantity_text.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t ring_neighbours = 2;
-
-// A full pipeline of micro-batches of so many tokens on every rank.
-Bytes fullest_stage(const PointSpec& point, std::int64_t tokens) {
-  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
-  const std::int64_t ring = std::min(point.mesh.hdp, ring_neighbours);
-  Bytes fullest;
-  for (std::int64_t stage = 0; stage < shape.pp; ++stage) {
-    const DeviceMemory device(point.model, stage_shape(point.model, shape, stage), memory_rules_of(point));
-    const std::int64_t others = chunks_in_flight(shape.pp, stage, 1, std::numeric_limits<std::int32_t>::max()) - 1;
-    const MemoryParts alone = device.peak({.tokens = tokens, .ring = ring});
-    fullest = std::max(fullest, device.beside(alone, device.kept(tokens) * others).total());
-  }
-  return fullest;
-}
+constexpr std::int64_t endless = std::numeric_limits<std::int32_t>::max();  // micro-batches
 
 Bytes channels(const PointSpec& point) {
   const auto& connections = point.profile->connections;
@@ -28,22 +21,96 @@ Bytes channels(const PointSpec& point) {
   return *connections->memory_per_peer * std::min(point.mesh.hdp - 1, ring_neighbours);
 }
 
+/// The memory of the devices of one rank, the stages of its pipeline, with full micro-batches in flight.
+class RankRoom {
+ public:
+  explicit RankRoom(const PointSpec& point)
+      : point_(point),
+        available_(point.cluster.least_device_memory()),
+        holds_all_(holds_all_micro_batches(point.mesh.pp, point.pipeline)),
+        even_share_((point.batch.tokens_per_step - 1) / point.mesh.hdp + 1) {
+    const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
+    const std::int64_t own_chunks = point.pipeline.virtual_stages;
+    for (std::int64_t stage = 0; stage < shape.pp; ++stage) {
+      const DeviceShape own = stage_shape(point.model, shape, stage);
+      stages_.push_back({DeviceMemory(point.model, own, memory_rules_of(point)), own.layers,
+                         most_chunks_in_flight(shape.pp, stage, point.pipeline, endless) - own_chunks});
+    }
+    available_ = available_ - channels(point);
+  }
+
+  /// Whether all stages hold a micro-batch of so many tokens of the rank, of whose activations the share `offload`
+  /// leaves the device, beside the others of C tokens that are in flight.
+  [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
+    for (const auto& [device, layers, others] : stages_) {
+      const MemoryParts alone = device.peak({.tokens = tokens,
+                                             .ring = std::min(point_.mesh.hdp, ring_neighbours),
+                                             .resident = resident_share(offload, layers)});
+      const Bytes beside = holds_all_ ? device.kept(std::max<std::int64_t>(0, even_share_ - capacity))
+                                      : device.kept(capacity) * others / point_.pipeline.virtual_stages;
+      if (device.beside(alone, beside).total() > available_) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Stage {
+    DeviceMemory device;
+    std::int64_t layers;
+    std::int64_t other_chunks;  ///< In flight beside a micro-batch's own, at the most.
+  };
+
+  const PointSpec& point_;
+  Bytes available_;
+  bool holds_all_;           ///< All of a rank's tokens of a step are in flight.
+  std::int64_t even_share_;  ///< Of the step's tokens.
+  std::vector<Stage> stages_;
+};
+
 }  // namespace
 
-std::optional<std::int64_t> largest_capacity(const PointSpec& point) {
-  const Bytes memory = point.cluster.least_device_memory();
-  const Bytes reserved = channels(point);
-  const auto fits = [&](std::int64_t grains) {
-    return fullest_stage(point, grains * capacity_grain) + reserved <= memory;
-  };
-  std::int64_t least = 0;  // fits, or is nothing
-  std::int64_t most = std::max<std::int64_t>(1, point.batch.tokens_per_step / capacity_grain) + 1;  // is not asked for
-  while (most - least > 1) {
-    const std::int64_t middle = least + (most - least) / 2;
-    (fits(middle) ? least : most) = middle;
+std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
+  std::int64_t least = 0;                                                     // fits, or is nothing
+  std::int64_t first = std::max<std::int64_t>(1, most / capacity_grain) + 1;  // is not asked for
+  while (first - least > 1) {
+    const std::int64_t middle = least + (first - least) / 2;
+    (fits(middle * capacity_grain) ? least : first) = middle;
   }
   if (least == 0) return std::nullopt;
   return least * capacity_grain;
+}
+
+std::optional<std::int64_t> largest_capacity(const PointSpec& point) {
+  const RankRoom room(point);
+  return largest_fitting(point.batch.tokens_per_step,
+                         [&](std::int64_t tokens) { return room.holds(tokens, 0, tokens); });
+}
+
+void report_no_capacity(const PointSpec& point, const Position& where, Diagnostics& diagnostics) {
+  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), memory_rules_of(point));
+  const bool holds_all = holds_all_micro_batches(point.mesh.pp, point.pipeline);
+  diagnostics.error(
+      where,
+      fmt::format("no capacity fits: of the {} of a device, {} are full before the first token{}",
+                  bytes_text(point.cluster.least_device_memory()), bytes_text(device.states().total()),
+                  holds_all ? ", and its schedule keeps the activations of all micro-batches of a step" : ""),
+      holds_all ? "use schedule: 1f1b, recompute: full or fewer tokens a step"
+                : "use a larger 'tp' or a higher level of 'zero'");
+}
+
+OffloadRoom offload_room(const PointSpec& point) {
+  const RankRoom room(point);
+  const std::int64_t capacity = point.capacity;
+  // A device's memory is the largest of a few sums that are linear in the tokens and in those that stay, so what lies
+  // between two loads that fit fits as well: C tokens that all stay, and the most of which all leaves that can.
+  const auto leaves = [&](std::int64_t beyond) { return room.holds(capacity + beyond, 1, capacity); };
+  const std::int64_t beyond = largest_fitting(point.batch.context, leaves).value_or(0);
+  OffloadRoom offload{.most_tokens = capacity + beyond, .rounding = 2 * point.mesh.tp};
+  if (beyond == 0) return offload;
+  const double stays = resident_share(1, layers_of_pass(point)) * static_cast<double>(offload.most_tokens);
+  offload.unmovable = std::max(0.0, (static_cast<double>(capacity) - stays) / static_cast<double>(beyond));
+  return offload;
 }
 
 }  // namespace hdpsim

@@ -159,17 +159,16 @@ std::string text_of(const Transformer& model) {
 void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
   if (const auto tokens = largest_capacity(point)) {
     point.capacity = *tokens;
-    return;
+  } else {
+    report_no_capacity(point, study.find("mesh")->find("capacity")->position, diagnostics);
   }
-  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
-  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), memory_rules_of(point));
-  diagnostics.error(study.find("mesh")->find("capacity")->position,
-                    fmt::format("no capacity fits: of the {} of a device, {} are full before the first token",
-                                bytes_text(point.cluster.least_device_memory()), bytes_text(device.states().total())),
-                    "use a larger 'tp' or a higher level of 'zero'");
 }
 
 }  // namespace
+
+std::int64_t layers_of_pass(const PointSpec& spec) {
+  return spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages);
+}
 
 LoweringOptions lowering_of(const PointSpec& spec) {
   return {.model = spec.model,

@@ -92,6 +92,8 @@ struct PointSpec {
 inline constexpr std::array<std::string_view, 6> whole_study_keys = {"name",   "plans",  "compare_to",
                                                                      "output", "replay", "tune"};
 
+/// Layers of a pass: those of a device, or the fewest of a pipeline's chunks.
+[[nodiscard]] std::int64_t layers_of_pass(const PointSpec& spec);
 /// How the plans of a point are lowered.
 [[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
 /// What decides the memory of a point's devices.

@@ -15,9 +15,11 @@
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
 #include "sim/report/values.h"
+#include "sim/study/capacity.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
 #include "sim/study/plan_entry.h"
+#include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
 #include "sim/study/study_paths.h"
@@ -122,13 +124,24 @@ PlanningContext planning_context(const PointSpec& spec, const World& world) {
           .ranks_per_node = world.ranks_per_node(),
           .capacity = spec.capacity,
           .context = spec.batch.context,
-          .layers = spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages),
+          .layers = layers_of_pass(spec),
           .stages = spec.mesh.pp,
           .work = world.work_model(lowering_of(spec), spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(spec),
+          .offload_room = spec.capacity_is_chosen ? std::optional(offload_room(spec)) : std::nullopt,
           .rank_speeds = known_speeds(spec, world)};
+}
+
+bool all_plans_fit(const StudyPoint& point) {
+  for (std::int64_t step = 0; step < point.spec.steps; ++step) {
+    const Batch batch = point.batches->step(step);
+    for (const auto& planner : point.planners) {
+      if (!fits(planner->plan(batch, step), point.spec)) return false;
+    }
+  }
+  return true;
 }
 
 // The cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
@@ -201,16 +214,41 @@ class PointMaker {
     point.identity = identity_of(std::move(sweep_point.study), point);
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return check_options();
-    const PlanningContext context = planning_context(point.spec, *world);
-    point.work = context.work;
-    Diagnostics problems_of_plans;
-    for (const StudyPlan& plan : study_.plans) {
-      point.planners.push_back(make_planner(plan.entry, context, problems_of_plans));
+    point.batches = make_batches(point.spec.lengths, point.spec.batch);
+    Diagnostics problems_of_plans = make_planners(point, *world);
+    if (problems_of_plans.empty() && point.spec.capacity_is_chosen &&
+        holds_all_micro_batches(point.spec.mesh.pp, point.spec.pipeline)) {
+      fit_capacity_to_plans(point, *world, problems_of_plans);
     }
     problems_.add(problems_of_plans, mesh_position_);
     add_neighbours(point, *world);
-    point.batches = make_batches(point.spec.lengths, point.spec.batch);
     study_.points.push_back(std::move(point));
+  }
+
+  // Of all plans, for the point's capacity. Returns what is wrong with them.
+  Diagnostics make_planners(StudyPoint& point, const World& world) const {
+    const PlanningContext context = planning_context(point.spec, world);
+    point.work = context.work;
+    point.planners.clear();
+    Diagnostics found;
+    for (const StudyPlan& plan : study_.plans) point.planners.push_back(make_planner(plan.entry, context, found));
+    return found;
+  }
+
+  // With such a schedule a device holds what a policy gives its rank in a whole step, which is known once it has planned.
+  void fit_capacity_to_plans(StudyPoint& point, const World& world, Diagnostics& problems) const {
+    const auto all_fit = [&](std::int64_t capacity) {
+      point.spec.capacity = capacity;
+      return make_planners(point, world).empty() && all_plans_fit(point);
+    };
+    const std::int64_t most = point.spec.capacity;
+    if (all_fit(most)) return;
+    const auto capacity = largest_fitting(most, all_fit);
+    if (capacity) {
+      (void)all_fit(*capacity);  // makes the planners for it
+    } else {
+      report_no_capacity(point.spec, mesh_position_, problems);
+    }
   }
 
   void add_neighbours(StudyPoint& point, World& world) {

@@ -66,13 +66,24 @@ std::int64_t RingSizing::widest_hidden_ring(std::int64_t tokens, std::int64_t de
   return widest;
 }
 
-double RingSizing::least_share_in_memory() const {
-  const double floor = resident_share(1, context_.layers);
-  const auto capacity = static_cast<double>(context_.capacity);
+// With r the share that stays: r T <= C - u (T - C).
+double RingSizing::tokens_held(double least_share) const {
+  const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
+  return (1 + unmovable) * static_cast<double>(context_.capacity) / (least_share + unmovable) - rounding();
+}
+
+// What leaves of T tokens is T - (C - u (T - C)) = (1 + u) (T - C); of what token-wise offload does not compute again a
+// part goes to the host at least.
+double RingSizing::tokens_the_host_holds() const {
   const auto host = static_cast<double>(context_.host_tokens.value_or(0));
-  if (rule_.mode != OffloadRule::Mode::token_wise) return std::max(floor, capacity / (capacity + host));
-  // Without a split: of what leaves the device only a part goes to the host.
-  return std::max(floor, capacity * (1 - floor) * context_.work.copied_whole / host);
+  const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
+  if (rule_.mode != OffloadRule::Mode::token_wise)
+    return static_cast<double>(context_.capacity) + host / (1 + unmovable);
+  return host / ((1 - resident_share(1, context_.layers)) * context_.work.copied_whole);
+}
+
+double RingSizing::rounding() const {
+  return context_.offload_room ? static_cast<double>(context_.offload_room->rounding) : 0;
 }
 
 // (1 - share) x copy time of all layers = forward time. Both are per rank and fall alike with D, so that D drops out.
@@ -80,16 +91,17 @@ std::int64_t RingSizing::least_degree_hidden(std::int64_t tokens) const {
   const double copy = context_.work.offload_per_token * static_cast<double>(tokens);
   if (copy <= 0) return plain_degree(tokens);
   const double share = 1 - std::min(1.0, context_.work.forward_seconds(causal_pairs(tokens), tokens) / copy);
-  const auto capacity = static_cast<double>(context_.capacity);
-  if (capacity >= share * static_cast<double>(tokens)) return 1;
-  return ceil_divide(tokens, static_cast<std::int64_t>(std::floor(capacity / share)));
+  const double held = tokens_held(share);
+  if (held >= static_cast<double>(tokens)) return 1;
+  return ceil_divide(tokens, std::max(context_.capacity, static_cast<std::int64_t>(std::floor(held))));
 }
 
 std::int64_t RingSizing::most_tokens_per_rank() const {
   if (rule_.mode == OffloadRule::Mode::none) return context_.capacity;
-  double share = least_share_in_memory();
-  if (rule_.mode == OffloadRule::Mode::fixed) share = std::max(share, resident_share(rule_.ratio, context_.layers));
-  return static_cast<std::int64_t>(std::floor(static_cast<double>(context_.capacity) / share + 1e-9));
+  const double ratio = rule_.mode == OffloadRule::Mode::fixed ? rule_.ratio : 1;
+  double most = std::min(tokens_held(resident_share(ratio, context_.layers)), tokens_the_host_holds());
+  if (context_.offload_room) most = std::min(most, static_cast<double>(context_.offload_room->most_tokens));
+  return std::max(context_.capacity, static_cast<std::int64_t>(std::floor(most + 1e-9)));
 }
 
 // The least ratio that lets a rank hold its tokens; a fixed rule's own ratio, unless host memory cannot take that much.
@@ -97,7 +109,9 @@ double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
   if (rule_.mode == OffloadRule::Mode::none || context_.layers <= 2) return 0;
   const auto tokens = static_cast<double>(tokens_per_rank);
   const auto movable = tokens * (1 - resident_share(1, context_.layers));
-  const double needed = std::max(0.0, tokens - static_cast<double>(context_.capacity)) / movable;
+  const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
+  const double beyond = std::max(0.0, tokens - static_cast<double>(context_.capacity));
+  const double needed = beyond > 0 ? (1 + unmovable) * (beyond + rounding()) / movable : 0;
   if (rule_.mode == OffloadRule::Mode::automatic) return round_up(needed);
   return std::min(rule_.ratio, round_up(static_cast<double>(context_.host_tokens.value_or(0)) / movable));
 }

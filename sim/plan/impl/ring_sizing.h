@@ -51,7 +51,11 @@ class RingSizing {
   [[nodiscard]] std::int64_t most_tokens_per_rank() const;
 
  private:
-  [[nodiscard]] double least_share_in_memory() const;
+  /// The most tokens of a rank of whose activations the device has room for this share.
+  [[nodiscard]] double tokens_held(double least_share) const;
+  /// The most tokens of a rank whose leaving activations the host has room for.
+  [[nodiscard]] double tokens_the_host_holds() const;
+  [[nodiscard]] double rounding() const;
   [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
   [[nodiscard]] double offload_for(std::int64_t tokens_per_rank) const;
   [[nodiscard]] RingSize token_wise(std::int64_t tokens, double longest_seconds) const;

@@ -173,17 +173,32 @@ TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1
                                    moment(1, 400, 300), moment(2, 500, 0)});
   CHECK(PlanMemory(plan, pipeline).use().device == expected);
 
-  pipeline.pipeline.forward_first = true;
-  const Bytes all = std::max(moment(0, 100, 1400), std::max(moment(1, 100, 1400), moment(2, 100, 1400)));
-  CHECK(PlanMemory(plan, pipeline).use().device >= all);
-  CHECK(PlanMemory(plan, pipeline).use().device > expected);
+  // GPipe has all in flight at its first backward, and of what follows less and less.
+  pipeline.pipeline.schedule = PipelineSchedule::gpipe;
+  const Bytes first = std::max({moment(0, 100, 1400), moment(1, 100, 1400), moment(2, 100, 1400)});
+  const Bytes second = std::max({moment(0, 400, 1000), moment(1, 400, 1000), moment(2, 400, 1000)});
+  CHECK(PlanMemory(plan, pipeline).use().device == std::max(first, second));
+}
+
+TEST_CASE("until its weight gradient ZB-H1 keeps what backward has read", "[memory]") {
+  // Stage s of p runs s weight gradients behind, so that p micro-batches are in flight on every stage.
+  const Plan plan = plan_with(1, std::vector<MicroBatch>(12, micro_batch(300, 0, 1)));
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 3;
+  pipeline.pipeline.schedule = PipelineSchedule::zb_h1;
+  Bytes fullest;
+  for (std::int64_t stage = 0; stage < 3; ++stage) {
+    const DeviceMemory device(model, stage_shape(model, {.pp = 3}, stage), pipeline.rules);
+    fullest = std::max(fullest, device.beside(device.peak({.tokens = 300}), device.kept(300) * 2).total());
+  }
+  CHECK(PlanMemory(plan, pipeline).use().device == fullest);
 }
 
 TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
   const Plan plan = plan_with(1, std::vector<MicroBatch>(9, micro_batch(300, 0, 1)));
   MemorySetting pipeline = setting(1);
   pipeline.mesh.pp = 2;
-  pipeline.pipeline.virtual_stages = 2;
+  pipeline.pipeline = {.schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
   const DeviceMemory first(model, stage_shape(model, {.pp = 2}, 0), pipeline.rules);
   const DeviceMemory last(model, stage_shape(model, {.pp = 2}, 1), pipeline.rules);
   // Chunks in flight: 2 (2 - 1) + (2 - 1) 2 + 1 = 5 on the first stage, 3 on the last; a micro-batch is two of them.

@@ -1,5 +1,6 @@
 #include "sim/study/capacity.h"
 
+#include "sim/study/point_memory.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"
@@ -45,6 +46,55 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
   CHECK(chosen("memory.reserve=9 GB") < usual);
   CHECK(chosen("memory.fragmentation=0.2") < usual);
   CHECK(chosen("mesh.tp=4") > usual);
+}
+
+TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
+          "[capacity][pp]") {
+  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=16", "data.tokens_per_step=4Mi",
+                                         "data.context=1Mi",
+                                         "plans=[static, hdp-naive, {hdp-balance: {offload: auto}},"
+                                         " {hdp-naive: {offload: token-wise}}]"};
+  for (const std::string mesh : {"mesh.pp=1", "mesh.pp=4", "mesh={tp: 2, pp: 4, capacity: auto, schedule: zb-h1}",
+                                 "mesh={tp: 2, pp: 4, capacity: auto, schedule: interleaved, virtual_stages: 2}",
+                                 "mesh={tp: 2, pp: 2, capacity: auto, schedule: gpipe, recompute: full}"}) {
+    CAPTURE(mesh);
+    std::vector<std::string> overrides = base;
+    overrides.push_back(mesh);
+    const Study study = StudyFile(good_study).load(overrides);
+    const StudyPoint& point = study.points.at(0);
+    for (std::size_t i = 0; i < point.planners.size(); ++i) {
+      CAPTURE(study.plans[i].name, point.spec.capacity);
+      for (std::int64_t step = 0; step < 2; ++step) {
+        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.spec));
+      }
+    }
+    // A full pipeline of micro-batches of 256 tokens more.
+    const std::int64_t tokens = point.spec.capacity + capacity_grain;
+    Plan full;
+    full.ranks = point.spec.mesh.hdp;
+    full.schedule.resize(static_cast<std::size_t>(full.ranks));
+    for (std::int64_t i = 0; i < 64; ++i) {
+      full.micro_batches.push_back({.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 2 * tokens}}});
+      for (const std::size_t rank : {0, 1}) full.schedule[rank].emplace_back(i);
+    }
+    CHECK_FALSE(fits(full, point.spec));
+  }
+}
+
+TEST_CASE("GPipe, which holds a whole step, has a chosen capacity only where a step fits", "[capacity][pp]") {
+  const StudyFile file(changed(good_study, "mesh: {tp: 2}", "mesh: {tp: 2, pp: 4, capacity: auto, schedule: gpipe}"));
+  const auto problems = file.problems({"data.tokens_per_step=16Mi"});
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::StartsWith("10:32: no capacity fits: ") &&
+                              Catch::Contains("its schedule keeps the activations of all micro-batches of a step"));
+}
+
+TEST_CASE("token-wise offload without room for one token in host memory is an error, not a crash", "[capacity]") {
+  const auto problems =
+      StudyFile(changed(good_study, "plans: [static, hdp-naive]", "plans: [{hdp-balance: {offload: token-wise}}]"))
+          .problems({"cluster.node.host_memory=1 MB"});
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::Contains("'offload' is token-wise, but the cluster has no host memory to copy to"));
 }
 
 TEST_CASE("a chosen capacity is never more than the tokens of a step", "[capacity]") {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/plan/connection_table.h"
+#include "sim/report/memory.h"
+#include "sim/study/point.h"
+
+namespace hdpsim {
+
+/// The memory of all devices while a plan of the point runs. `connections` are the plan's, of the point's kind; plan,
+/// point and connections must outlive the result.
+[[nodiscard]] PlanMemory memory_of(const Plan& plan, const PointSpec& point, const ConnectionTable& connections);
+
+/// Whether the plan leaves room on every device of the point.
+[[nodiscard]] bool fits(const Plan& plan, const PointSpec& point);
+
+}  // namespace hdpsim
