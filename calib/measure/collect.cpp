@@ -56,9 +56,6 @@ NoiseFloor noise_floor(const std::string& family, std::vector<double> gaps) {
           .pairs = static_cast<std::int64_t>(gaps.size())};
 }
 
-// A line needs two samples, a bend in it one more, and another tells whether they are right.
-constexpr std::size_t least_samples = 4;
-
 /// Takes out the samples of every curve, named by `curve_of`, that has too few.
 template <class Sample, class CurveOf>
 void leave_out(std::vector<Sample>& samples, const CurveOf& curve_of, std::vector<std::string>& left_out) {
@@ -70,12 +67,26 @@ void leave_out(std::vector<Sample>& samples, const CurveOf& curve_of, std::vecto
   }
 }
 
-std::string attention_curve(const AttentionTiming& sample) {
-  return fmt::format("attention {} {} d{}", sample.op.direction == Direction::forward ? "forward" : "backward",
-                     sample.op.blocks.front().mask == Mask::causal ? "causal" : "full", sample.op.head_dim);
-}
+struct CurveOf {
+  std::string operator()(const Attention& op) const {
+    return fmt::format("attention {} {} d{}", op.direction == Direction::forward ? "forward" : "backward",
+                       op.blocks.front().mask == Mask::causal ? "causal" : "full", op.head_dim);
+  }
+  std::string operator()(const Gemm& /*op*/) const { return "matrix products"; }
+  // Kernels that memory bounds share one shape.
+  std::string operator()(const MemoryBoundSubject& /*op*/) const { return "memory-bound kernels"; }
+  std::string operator()(const CopySubject& op) const { return fmt::format("copies {}", copy_kind_name(op.kind)); }
+  std::string operator()(const MessageSubject& op) const {
+    return fmt::format("{} of {} ranks", message_kind_name(op.kind), op.ranks);
+  }
+  std::string operator()(const InterferenceSubject& /*op*/) const { return "interference"; }
+};
 
 }  // namespace
+
+std::string curve_of(const Subject& subject) {
+  return std::visit(CurveOf{}, subject);
+}
 
 double quantile_of_rounds(const Subject& subject) {
   return std::holds_alternative<MessageSubject>(subject) ? 0.5 : 0.25;
@@ -114,17 +125,25 @@ std::vector<Subject> subjects_of(const Samples& samples) {
 
 std::vector<std::string> leave_out_thin_curves(Samples& samples) {
   std::vector<std::string> left_out;
-  leave_out(samples.attention, attention_curve, left_out);
+  constexpr CurveOf curve{};
   leave_out(
-      samples.gemm, [](const GemmTiming&) { return "matrix products"; }, left_out);
-  // Kernels that memory bounds share one shape.
+      samples.attention, [&](const AttentionTiming& sample) { return curve(sample.op); }, left_out);
   leave_out(
-      samples.memory_bound, [](const MemoryBoundTiming&) { return "memory-bound kernels"; }, left_out);
+      samples.gemm, [&](const GemmTiming& sample) { return curve(sample.op); }, left_out);
   leave_out(
-      samples.copies, [](const CopyTiming& sample) { return fmt::format("copies {}", copy_kind_name(sample.kind)); },
+      samples.memory_bound,
+      [&](const MemoryBoundTiming& sample) {
+        return curve(MemoryBoundSubject{sample.kernel, sample.bytes});
+      },
       left_out);
-  const auto message_curve = [](const MessageTiming& sample) {
-    return fmt::format("{} of {} ranks over {}", message_kind_name(sample.kind), sample.ranks,
+  leave_out(
+      samples.copies,
+      [&](const CopyTiming& sample) {
+        return curve(CopySubject{sample.kind, sample.bytes});
+      },
+      left_out);
+  const auto message_curve = [&](const MessageTiming& sample) {
+    return fmt::format("{} over {}", curve(MessageSubject{sample.kind, sample.ranks, sample.bytes}),
                        link_kind_name(sample.link));
   };
   leave_out(samples.messages, message_curve, left_out);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ namespace hdpsim::calib {
 
 /// What the samples are of, interference apart.
 [[nodiscard]] std::vector<Subject> subjects_of(const Samples& samples);
+
+/// A line needs two samples, a bend in it one more, and another tells whether they are right.
+inline constexpr std::size_t least_samples = 4;
+
+/// What the fit draws one curve through, for people: "attention forward causal d128", "matrix products".
+[[nodiscard]] std::string curve_of(const Subject& subject);
 
 /// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves
 /// behind that was cut short: no fit is better than one through two points. Returns what was taken out and how many

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
 
+#include "calib/measure/collect.h"
 #include "calib/measure/impl/grid.h"
 #include "calib/measure/workload.h"
 
@@ -61,23 +63,24 @@ class Planner {
   Planner(const Device& device, kernels::Element element, const DeviceSpeed& speed, const Wishes& wishes)
       : device_(device), element_(element), speed_(speed), wishes_(wishes) {}
 
-  void take(std::vector<Candidate> candidates, double budget_s) {
-    std::vector<Choice> choices;
-    choices.reserve(candidates.size());
-    for (Candidate& candidate : candidates) {
-      const double expected = expected_s(candidate.subject);
-      choices.push_back({std::move(candidate), expected});
+  void take(std::vector<Candidate> candidates, double budget_s) { take(choices_of(std::move(candidates)), budget_s); }
+
+  /// Kernels, of whose curves every one is to have the samples that it needs.
+  void take_kernels(std::vector<Candidate> candidates, double budget_s) {
+    std::vector<Choice> choices = choices_of(std::move(candidates));
+    const std::size_t first = plan_.size();
+    take(choices, budget_s);
+    std::map<std::string, std::size_t> samples;
+    for (std::size_t index = first; index < plan_.size(); ++index) {
+      plan_[index].essential = ++samples[curve_of(plan_[index].subject)] <= least_samples;
     }
-    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
-      return std::tie(a.candidate.level, a.expected_s) < std::tie(b.candidate.level, b.expected_s);
-    });
-    const double budget = budget_s / wishes_.rounds;
-    double left = budget;
-    for (Choice& choice : choices) {
-      const auto level = static_cast<std::size_t>(choice.candidate.level);
-      const double kept_for_later = level < kept_for_later_levels.size() ? kept_for_later_levels[level] : 0;
-      if (choice.expected_s > left - kept_for_later * budget) continue;
-      if (take(choice)) left -= choice.expected_s;
+    std::stable_sort(choices.begin(), choices.end(),
+                     [](const Choice& a, const Choice& b) { return a.expected_s < b.expected_s; });
+    for (const Choice& choice : choices) {
+      std::size_t& count = samples[curve_of(choice.candidate.subject)];
+      if (count >= least_samples || !take(choice)) continue;
+      plan_.back().essential = true;
+      ++count;
     }
   }
 
@@ -88,6 +91,31 @@ class Planner {
     Candidate candidate;
     double expected_s;
   };
+
+  /// What matters most first, and of that what is cheap.
+  [[nodiscard]] std::vector<Choice> choices_of(std::vector<Candidate> candidates) const {
+    std::vector<Choice> choices;
+    choices.reserve(candidates.size());
+    for (Candidate& candidate : candidates) {
+      const double expected = expected_s(candidate.subject);
+      choices.push_back({std::move(candidate), expected});
+    }
+    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+      return std::tie(a.candidate.level, a.expected_s) < std::tie(b.candidate.level, b.expected_s);
+    });
+    return choices;
+  }
+
+  void take(const std::vector<Choice>& choices, double budget_s) {
+    const double budget = budget_s / wishes_.rounds;
+    double left = budget;
+    for (const Choice& choice : choices) {
+      const auto level = static_cast<std::size_t>(choice.candidate.level);
+      const double kept_for_later = level < kept_for_later_levels.size() ? kept_for_later_levels[level] : 0;
+      if (choice.expected_s > left - kept_for_later * budget) continue;
+      if (take(choice)) left -= choice.expected_s;
+    }
+  }
 
   [[nodiscard]] double expected_s(const Subject& subject) const {
     const bool cold = starts_cold(device_, subject);
@@ -103,7 +131,7 @@ class Planner {
     const Subject& subject = choice.candidate.subject;
     if (memory_of(subject, element_) > speed_.memory_bytes) return false;
     if (!taken_.insert(subject_text(subject)).second) return false;
-    plan_.push_back({subject, choice.expected_s, choice.candidate.level});
+    plan_.push_back({.subject = subject, .expected_s = choice.expected_s, .level = choice.candidate.level});
     return true;
   }
 
@@ -165,9 +193,9 @@ std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed,
   const double budget = wishes.budget_s / shares;
 
   Planner planner(device, element, speed, wishes);
-  planner.take(attention_grid(wishes.model, speed, wishes.seed), budget * attention_share);
-  planner.take(gemm_grid(wishes.model), budget * gemm_share);
-  planner.take(memory_bound_grid(speed, element), budget * memory_bound_share);
+  planner.take_kernels(attention_grid(wishes.model, speed, wishes.seed), budget * attention_share);
+  planner.take_kernels(gemm_grid(wishes.model), budget * gemm_share);
+  planner.take_kernels(memory_bound_grid(speed, element), budget * memory_bound_share);
   planner.take(copies, budget * copy_share);
   planner.take(messages, budget * message_share);
   planner.take(pairs, budget * interference_share);

@@ -37,12 +37,14 @@ struct Wishes {
 struct Planned {
   Subject subject;
   double expected_s = 0;
-  int level = 0;  ///< Low levels matter most.
+  int level = 0;           ///< Low levels matter most.
+  bool essential = false;  ///< Without it there would be no profile: measured once before all else, whatever it takes.
 };
 
 /// What to measure on a device of this speed within the budget. Every family has a share of the budget; within it the
 /// subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of a
-/// level before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range.
+/// level before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range. What curves of
+/// kernels need at least is essential: where the budget has no place for it, the cheapest subjects are taken beyond it.
 [[nodiscard]] std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes);
 
 /// The same wishes where other programs share the device: many short rounds, spread over the whole calibration, and

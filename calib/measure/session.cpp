@@ -31,7 +31,8 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> indices, std::uint64_
 }
 
 /// Subject (its index) and round of every measurement: level after level, in a level round after round, and each round
-/// shuffled. Whenever a session ends, what matters most has been measured, in all rounds.
+/// shuffled; but first of all one round of what is essential. Whenever a session ends, what matters most has been
+/// measured, in all rounds.
 std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& plan, int rounds, std::uint64_t seed) {
   std::map<int, std::vector<std::size_t>> levels;
   for (std::size_t index = 0; index < plan.size(); ++index) levels[plan[index].level].push_back(index);
@@ -41,6 +42,9 @@ std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& pl
       for (const std::size_t index : shuffled(indices, seed, level, round)) order.emplace_back(index, round);
     }
   }
+  std::stable_partition(order.begin(), order.end(), [&](const auto& measurement) {
+    return plan[measurement.first].essential && measurement.second == 0;
+  });
   return order;
 }
 
@@ -119,14 +123,16 @@ class Session {
     std::size_t put_off = 0;  // one after another
     int pauses = 0;
     while (!queue.empty()) {
-      if (out_of_time()) return false;
-      if (options_.stop()) return stopped();
       const auto [index, round] = queue.front();
+      const bool cannot_do_without = plan_[index].essential && round == 0;
+      if (out_of_time() && !cannot_do_without) return false;
+      if (options_.stop()) return stopped();
       queue.pop_front();
       const Outcome outcome = measure(index, round);
       if (outcome == Outcome::stopped) return stopped();
       if (outcome == Outcome::done) {
         put_off = 0;
+        if (cannot_do_without && out_of_time()) result_.beyond_limit_s = elapsed_s() - options_.time_limit_s;
         continue;
       }
       if (postponed.emplace(index, round).second) ++result_.postponed;

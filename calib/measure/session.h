@@ -29,7 +29,7 @@ struct SessionOptions {
   int most_rounds = 2;      ///< Of what they do not agree about, while there is time.
   double agreement = 0.01;  ///< Rounds agree if what is taken of them is no more uncertain (uncertainty_of_quantile).
   std::uint64_t seed = 1;
-  double time_limit_s = 0;  ///< Ends the session as if all were done; 0 is none.
+  double time_limit_s = 0;  ///< Ends the session as if all but what is essential were done; 0 is none.
   /// Asked when all else is measured, until it names nothing or time is up: what of the plan to measure once more.
   std::function<std::vector<Subject>(const Journal&)> doubtful = [](const Journal&) { return std::vector<Subject>{}; };
   std::function<bool()> stop = [] { return false; };
@@ -39,6 +39,7 @@ struct SessionOptions {
 struct SessionResult {
   bool stopped = false;               ///< By options.stop. What was measured is in the journal.
   std::size_t left_out = 0;           ///< Measurements, of the rounds of everything, for which there was no time.
+  double beyond_limit_s = 0;          ///< How long what is essential took when the time was over.
   std::size_t unsettled = 0;          ///< Subjects about which the rounds do not agree.
   std::size_t postponed = 0;          ///< Measurements that had to wait because the device was not as found.
   std::vector<std::string> refusals;  ///< What was measured and could not be believed, with the reason.
@@ -47,7 +48,8 @@ struct SessionResult {
 };
 
 /// Measures everything of the plan that the journal does not hold yet, and writes every measurement to the journal at
-/// once. What matters most comes first, in `rounds` rounds, each in an order of its own (drawn from the seed). What is
+/// once. What is essential comes first, one round of it, which no time limit ends: a busy machine has a profile, too. Then
+/// comes what matters most, in `rounds` rounds, each in an order of its own (drawn from the seed). What is
 /// left of the time goes to further rounds of what has too few of them or is not agreed about: something disturbed some
 /// of those. The last tenth of the time limit is for what is doubtful.
 /// What the device is not ready for waits until it is as found again, behind everything else, and for at most half a

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 
@@ -154,6 +155,10 @@ void tell(const calib::SessionResult& result) {
     note(fmt::format("{} measurements had to wait: the cores were nearer or further than at the start",
                      result.postponed));
   }
+  if (result.beyond_limit_s > 0) {
+    note(fmt::format("the machine is busy or slow: what a profile needs at least took {:.0f} s more than there were",
+                     std::ceil(result.beyond_limit_s)));
+  }
   if (result.left_out > 0) note(fmt::format("there was no time for {} measurements", result.left_out));
   if (result.unsettled > 0) {
     note(fmt::format("the rounds of {} subjects do not agree: the machine is busy", result.unsettled));
@@ -225,7 +230,10 @@ void add_time_options(CLI::App& command, CalibrateOptions& options) {
     if (*parsed.value <= Duration{}) throw CLI::ValidationError("--time-limit", "it must be longer than nothing");
     options.time_limit = *parsed.value;
   };
-  command.add_option_function<std::string>("--time-limit", read, "Measure no longer than this, such as 30s or 5min")
+  command
+      .add_option_function<std::string>(
+          "--time-limit", read,
+          "Measure no longer than this, such as 30s or 5min, but for what a profile needs at least")
       ->type_name("TIME");
 }
 

@@ -46,6 +46,11 @@ std::vector<std::string> order_of(const std::vector<Measurement>& measurements, 
   return order;
 }
 
+std::size_t essential_of(const std::vector<Planned>& plan) {
+  return static_cast<std::size_t>(
+      std::count_if(plan.begin(), plan.end(), [](const Planned& planned) { return planned.essential; }));
+}
+
 TEST_CASE("everything is measured once a round, each round in another order", "[session]") {
   Calibration calibration;
   const SessionResult result = calibration.run();
@@ -86,17 +91,39 @@ TEST_CASE("a session ends at its time limit as if all were done", "[session]") {
   Calibration calibration;
   const SessionResult result = calibration.run({.time_limit_s = 1e-9});
   CHECK_FALSE(result.stopped);
-  CHECK(result.left_out == calibration.total());
+  CHECK(result.left_out == calibration.total() - essential_of(calibration.plan));
+}
+
+TEST_CASE("however short the time is, every curve of kernels has the samples that it needs", "[session]") {
+  Calibration calibration;
+  calibration.wishes.budget_s = 1e-9;  // a place for nothing
+  const SessionResult result = calibration.run({.time_limit_s = 1e-9});
+  CHECK(result.beyond_limit_s > 0);
+  CHECK(result.left_out == calibration.total() - essential_of(calibration.plan));
+  Samples samples = collect(calibration.header.circumstances, calibration.journal.measurements());
+  CHECK(leave_out_thin_curves(samples).empty());
+  std::map<std::string, int> curves;
+  for (const Subject& subject : subjects_of(samples)) ++curves[curve_of(subject)];
+  CHECK(curves.size() == 2 * 2 * 2 + 2);  // attention of all directions, masks and head dimensions, and two more
+  CHECK_NOTHROW(fit_profile(samples));
 }
 
 TEST_CASE("what matters most is measured in all rounds before anything else is", "[session]") {
   Calibration calibration;
   static_cast<void>(calibration.run());
-  std::map<std::string, int> level_of;
-  for (const Planned& planned : calibration.plan) level_of[subject_text(planned.subject)] = planned.level;
+  std::map<std::string, Planned> planned_of;
+  for (const Planned& planned : calibration.plan) planned_of[subject_text(planned.subject)] = planned;
   int level = 0;
-  for (const Measurement& measurement : calibration.journal.measurements()) {
-    const int next = level_of.at(subject_text(measurement.subject));
+  const auto& measurements = calibration.journal.measurements();
+  // But for a round of what is essential, which comes before all.
+  const std::size_t essential = essential_of(calibration.plan);
+  REQUIRE(measurements.size() > essential);
+  for (std::size_t index = 0; index < measurements.size(); ++index) {
+    const Measurement& measurement = measurements[index];
+    const Planned& planned = planned_of.at(subject_text(measurement.subject));
+    CHECK((planned.essential && measurement.round == 0) == (index < essential));
+    if (index < essential) continue;
+    const int next = planned.level;
     CHECK(next >= level);
     level = next;
   }
