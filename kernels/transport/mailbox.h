@@ -26,7 +26,8 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
   /// Where all ranks are alive, waits until all of them are here, then ends MPI. Rank 0 does not wait for ranks that are
   /// silent; the others do not wait where rank 0 is. If any was, MPI is left as it is, for its end would wait for the
-  /// dead.
+  /// dead; rank 0 then ends the whole job when it exits, and the job's exit code is its own: whoever stood still has no
+  /// more to do.
   virtual ~Mailbox() = default;
 
   [[nodiscard]] virtual int rank() const = 0;

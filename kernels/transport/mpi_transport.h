@@ -19,7 +19,8 @@ inline constexpr std::size_t largest_mpi_piece = std::size_t{1} << 30;
 ///
 /// A rank that fails tells the others, whose wait() then throws DeviceError too. It does not end MPI, which could wait
 /// for the others for ever: when the process exits, it gives them two seconds to report and then aborts the job with
-/// status 3. The same happens where the transport is destroyed by an exception.
+/// its own exit code. The same happens where the transport is destroyed by an exception, and where a rank stands still
+/// when the others have no more to do: the job then ends in success if rank 0 does, which has all results.
 ///
 /// DeviceError if the program was built without MPI, or MPI refuses.
 [[nodiscard]] std::unique_ptr<Transport> make_mpi_transport(std::chrono::milliseconds limit = default_time_limit,

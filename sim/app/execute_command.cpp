@@ -17,6 +17,7 @@
 #include "sim/app/execution_pace.h"
 #include "sim/app/execution_report.h"
 #include "sim/app/execution_work.h"
+#include "sim/app/launch_watch.h"
 #include "sim/app/launcher.h"
 #include "sim/app/signals.h"
 #include "sim/base/quantity_text.h"
@@ -258,7 +259,12 @@ bool run_threads(const Training& training, Teller& teller) {
 // This process is one rank.
 bool run_process(const Training& training, const Launch& launch) {
   const Work& work = training.work;
-  const auto transport = kernels::make_mpi_transport(milliseconds_of(training.options.patience));
+  const Duration patience = training.options.patience;
+  std::unique_ptr<kernels::Transport> transport;
+  {
+    const LaunchWatch watch(launch, Together::start, patience);
+    transport = kernels::make_mpi_transport(milliseconds_of(patience));
+  }
   if (transport->size() != work.devices()) {
     throw InputError(
         fmt::format("MPI joins {} processes, but the plan is for {} ranks", transport->size(), work.devices()),
@@ -272,10 +278,12 @@ bool run_process(const Training& training, const Launch& launch) {
   if (transport->rank() == 0)
     teller.emplace(work, training.options, training.session, device_share(kind, seats, false)).begin();
   bool finished = true;
-  run_device_process(
-      kind, *transport, seats, milliseconds_of(training.options.patience),
-      [&](const exec::JobDevice& device) { finished = run_rank(training, device, teller ? &*teller : nullptr); });
+  run_device_process(kind, *transport, seats, milliseconds_of(patience), [&](const exec::JobDevice& device) {
+    finished = run_rank(training, device, teller ? &*teller : nullptr);
+  });
   if (teller) teller->end();
+  const LaunchWatch watch(launch, Together::end, patience);
+  transport.reset();
   return finished;
 }
 
@@ -383,7 +391,9 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
   command.add_flag("--pace", options.pace,
                    "Between the runs, time kernels that the profile has samples of, and tell what is predicted with "
                    "kernels as fast as they are then; where ranks are threads");
-  add_patience(command, options.patience, "Give up when a rank waits so long and nothing moves (default: 60 s)");
+  add_patience(command, options.patience,
+               "Give up when a rank waits so long and nothing moves, or for processes to start (a minute at least; "
+               "default: 60 s)");
 }
 
 }  // namespace

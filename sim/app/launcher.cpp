@@ -4,7 +4,12 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "sim/base/diagnostic.h"
 
@@ -16,34 +21,38 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Nothing for what is no positive number.
-std::optional<int> count_of(std::string_view text) {
+// Nothing for what is no number, or less than `least`.
+std::optional<int> number_of(std::string_view text, int least) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || count < least) return std::nullopt;
   return count;
 }
 
 // Open MPI; MPICH, Intel MPI and their kin.
 std::optional<Launch> by_mpirun() {
-  for (const char* const size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    if (const std::optional<int> processes = count_of(variable(size))) return Launch{*processes, {}};
+  for (const auto& [size, own] :
+       {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}}) {
+    if (const std::optional<int> processes = number_of(variable(size), 1)) {
+      return Launch{*processes, {}, number_of(variable(own), 0)};
+    }
   }
   return std::nullopt;
 }
 
 // One task is a shell that srun has opened as often as it is a rank.
 std::optional<Launch> by_srun() {
-  const std::optional<int> tasks = count_of(variable("SLURM_STEP_NUM_TASKS"));
+  const std::optional<int> tasks = number_of(variable("SLURM_STEP_NUM_TASKS"), 1);
   if (!tasks || *tasks == 1) return std::nullopt;
-  return Launch{*tasks, "srun joins them with --mpi=pmix or --mpi=pmi2, as MPI was built: srun --mpi=list"};
+  return Launch{*tasks, "srun joins them with --mpi=pmix or --mpi=pmi2, as MPI was built: srun --mpi=list",
+                number_of(variable("SLURM_PROCID"), 0)};
 }
 
 void refuse_torchrun() {
   const std::string_view size = variable("WORLD_SIZE");
   const bool by_variables = !variable("RANK").empty() && !size.empty() && !variable("MASTER_ADDR").empty();
   if (variable("TORCHELASTIC_RUN_ID").empty() && !by_variables) return;
-  const std::optional<int> processes = count_of(size);
+  const std::optional<int> processes = number_of(size, 1);
   if (processes && *processes == 1) return;
   const std::string count = processes ? std::to_string(*processes) : "RANKS";
   throw InputError(
@@ -53,7 +62,60 @@ void refuse_torchrun() {
                   count));
 }
 
+// ---- The others, in the eyes of this machine
+
+// All of a launch have one name there, and a number each.
+constexpr const char* launch_variable = "PMIX_NAMESPACE";
+constexpr const char* number_variable = "PMIX_RANK";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Of an environment as /proc has it: NAME=VALUE with a null character behind each.
+std::string value_in(const std::string& environment, const std::string& name) {
+  const std::string begin = std::string(1, '\0') + name + "=";
+  const std::string whole = std::string(1, '\0') + environment;
+  const std::size_t at = whole.find(begin);
+  if (at == std::string::npos) return {};
+  return whole.substr(at + begin.size(), whole.find('\0', at + begin.size()) - at - begin.size());
+}
+
+// "4711 (sh) T ...": the name may have anything in it, so that the state is what comes after the last bracket.
+std::string words_of(const std::string& stat) {
+  const std::size_t name = stat.find('(');
+  const std::size_t end = stat.rfind(") ");
+  if (name == std::string::npos || end == std::string::npos || end + 2 >= stat.size()) return {};
+  const char state = stat[end + 2];
+  const bool is_stopped = state == 'T' || state == 't';
+  return fmt::format("{}, {}, {}", stat.substr(name + 1, end - name - 1), stat.substr(0, name - 1),
+                     is_stopped ? "is stopped" : "is there");
+}
+
 }  // namespace
+
+std::vector<ProcessState> processes_of_launch(const Launch& launch) {
+  const std::string_view job = variable(launch_variable);
+  std::error_code failed;
+  std::filesystem::directory_iterator all("/proc", failed);
+  if (job.empty() || failed) return {};
+  std::map<int, std::string> words;
+  for (; all != std::filesystem::directory_iterator(); all.increment(failed)) {
+    const std::string environment = text_of(all->path() / "environ");
+    if (value_in(environment, launch_variable) != job) continue;
+    const std::optional<int> number = number_of(value_in(environment, number_variable), 0);
+    if (!number) continue;
+    std::string& own = words[*number];
+    own += (own.empty() ? "" : "; ") + words_of(text_of(all->path() / "stat"));
+  }
+  std::vector<ProcessState> states;
+  for (int rank = 0; rank < launch.processes; ++rank) {
+    const auto found = words.find(rank);
+    states.push_back({rank, found == words.end() ? "is not here" : found->second});
+  }
+  return states;
+}
 
 std::optional<Launch> find_mpi_launch() {
   if (std::optional<Launch> launch = by_mpirun()) return launch;

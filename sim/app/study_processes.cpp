@@ -9,7 +9,7 @@
 
 #include "kernels/transport/mailbox.h"
 #include "sim/app/command.h"
-#include "sim/app/launcher.h"
+#include "sim/app/launch_watch.h"
 #include "sim/app/signals.h"
 #include "sim/base/check.h"
 
@@ -49,19 +49,26 @@ void add_sharing(CLI::App& command, SharingOptions& options) {
                "Of several processes: when nothing is heard of one for so long, others do its part (default: 30 s)");
 }
 
-StudyProcesses::StudyProcesses(const SharingOptions& options) {
-  const std::optional<Launch> launch = find_mpi_launch();
-  const bool is_alone = !launch || launch->processes == 1;
+StudyProcesses::StudyProcesses(const SharingOptions& options)
+    : launch_(find_mpi_launch()), patience_(options.patience) {
+  const bool is_alone = !launch_ || launch_->processes == 1;
   const std::size_t unsaid = is_alone ? std::max(1U, std::thread::hardware_concurrency()) : 1;
   jobs_ = options.jobs == 0 ? unsaid : static_cast<std::size_t>(options.jobs);
   if (is_alone) return;
-  mail_ = std::make_unique<MpiMail>(options.patience);
-  if (mail_->size() == launch->processes) return;
-  throw MachineError(fmt::format("{} processes have been started, but MPI joins {}{}{}", launch->processes,
-                                 mail_->size(), launch->advice.empty() ? "" : ": ", launch->advice));
+  {
+    const LaunchWatch watch(*launch_, Together::start, patience_);
+    mail_ = std::make_unique<MpiMail>(patience_);
+  }
+  if (mail_->size() == launch_->processes) return;
+  throw MachineError(fmt::format("{} processes have been started, but MPI joins {}{}{}", launch_->processes,
+                                 mail_->size(), launch_->advice.empty() ? "" : ": ", launch_->advice));
 }
 
-StudyProcesses::~StudyProcesses() = default;
+StudyProcesses::~StudyProcesses() {
+  if (mail_ == nullptr) return;
+  const LaunchWatch watch(*launch_, Together::end, patience_);
+  mail_.reset();
+}
 
 std::unique_ptr<RunWorkers> StudyProcesses::helpers(const Study& study, int number) const {
   if (mail_ == nullptr) return nullptr;

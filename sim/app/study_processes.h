@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "sim/app/launcher.h"
 #include "sim/base/diagnostic.h"
 #include "sim/base/units.h"
 #include "sim/run/process_mail.h"
@@ -26,7 +28,7 @@ void add_sharing(CLI::App& command, SharingOptions& options);
 class StudyProcesses {
  public:
   /// Joins them. MachineError if they do not find each other; DeviceError if the program was built without MPI, but
-  /// started as one of several.
+  /// started as one of several. Ends this process if they do not come (LaunchWatch), in the destructor, too.
   explicit StudyProcesses(const SharingOptions& options);
   ~StudyProcesses();
   StudyProcesses(const StudyProcesses&) = delete;
@@ -56,6 +58,8 @@ class StudyProcesses {
   // Or does so within a moment.
   [[nodiscard]] bool first_has_left() const;
 
+  std::optional<Launch> launch_;
+  Duration patience_;
   std::unique_ptr<ProcessMail> mail_;  // null if it is alone
   std::size_t jobs_ = 1;
 };

@@ -31,6 +31,7 @@ constexpr std::size_t most_under_way = 64;  // pieces to one rank; more wait her
 constexpr int most_in_a_round = 256;        // pieces received before others are sent
 constexpr auto idle = 500us;                // between looks for what has come, while nothing comes
 constexpr auto farewell = 1s;               // for the last pieces to leave
+constexpr auto end_of_job = 10s;            // for rank 0 to end it
 
 // What a piece is, by its tag. Pieces of one rank arrive in the order in which they left.
 enum Tag {
@@ -47,6 +48,17 @@ struct Piece {
   Tag tag = beat;
   std::string data;
 };
+
+// At the exit of rank 0, which has done its part while another one stands still or has died: the job has its exit code,
+// and none waits for the other.
+void end_job(int status, void* /*unused*/) {
+  MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+// At the exit of the others. A rank that just goes makes mpirun end the job in failure, before rank 0 can end it.
+void await_end(int /*status*/, void* /*unused*/) {
+  std::this_thread::sleep_for(end_of_job);
+}
 
 /// What this rank knows of another one.
 struct Peer {
@@ -76,9 +88,12 @@ class MpiMailbox final : public Mailbox {
   ~MpiMailbox() override {
     leaving_ = true;
     postman_.join();
-    if (!may_end_mpi_) return;
-    MPI_Comm_free(&communicator_);
-    MPI_Finalize();
+    if (may_end_mpi_) {
+      MPI_Comm_free(&communicator_);
+      MPI_Finalize();
+    } else if (verdict_ == abandon && std::uncaught_exceptions() <= exceptions_at_start_) {
+      (void)on_exit(rank_ == 0 ? end_job : await_end, nullptr);
+    }
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -135,6 +150,7 @@ class MpiMailbox final : public Mailbox {
 
   const Clock::duration patience_;
   const Clock::duration interval_;  // of beats
+  const int exceptions_at_start_ = std::uncaught_exceptions();
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

@@ -65,13 +65,15 @@ bool meet(MPI_Comm communicator, Clock::duration limit, const Also& also) {
 
 // What outlives a transport that has failed: the communicator, and what it tells the others.
 MPI_Comm abandoned = MPI_COMM_NULL;
+// Rank 0, which tells the results, has done its part, and nobody has failed: somebody who has no more to do stands still.
+bool may_succeed = false;
 std::array<char, notice_bytes> told{};
 std::vector<MPI_Request> telling;
 
-// At the exit of the process, which has printed its error by now.
-void abort_job() {
+// At the exit of the process, which has printed its error by now, if there was one.
+void abort_job(int status, void* /*unused*/) {
   meet(abandoned, farewell, [] { return false; });
-  MPI_Abort(MPI_COMM_WORLD, abort_status);
+  MPI_Abort(MPI_COMM_WORLD, status == 0 && !may_succeed ? abort_status : status);
 }
 
 struct Piece {
@@ -151,6 +153,7 @@ MpiTransport::~MpiTransport() {
     return another_failed_.has_value();
   };
   if (!meet(communicator_, limit_, another_failed)) {
+    may_succeed = rank_ == 0 && !another_failed_;
     abandon();
     return;
   }
@@ -165,7 +168,7 @@ void MpiTransport::abandon() {
   cancel();
   if (abandoned != MPI_COMM_NULL) return;
   abandoned = communicator_;
-  if (std::atexit(abort_job) != 0) MPI_Abort(MPI_COMM_WORLD, abort_status);
+  if (on_exit(abort_job, nullptr) != 0) MPI_Abort(MPI_COMM_WORLD, abort_status);
 }
 
 template <class Data, class Start>
