@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "sim/trace/trace.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -48,12 +49,12 @@ void tally_lengths(benchmark::State& state) {
 BENCHMARK(tally_lengths)->Unit(benchmark::kMillisecond);
 
 void read_file(benchmark::State& state, const char* extension) {
-  const auto path = std::filesystem::temp_directory_path() / (std::string("hdpsim_trace_bench.") + extension);
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / (std::string("lengths.") + extension);
   constexpr std::int64_t count = 1'000'000;
   static_cast<void>(write_trace(*make_drawn_lengths(load_preset("github", traces), 1, count), path));
   while (state.KeepRunning()) benchmark::DoNotOptimize(tally(*open_trace(path)));
   state.SetItemsProcessed(state.iterations() * count);
-  std::filesystem::remove(path);
 }
 BENCHMARK_CAPTURE(read_file, lines, "txt")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(read_file, csv, "csv")->Unit(benchmark::kMillisecond);

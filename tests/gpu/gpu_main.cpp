@@ -94,7 +94,7 @@ CATCH_REGISTER_LISTENER(WatchdogListener)
 
 int main(int argc, char** argv) {
   if (hdpsim::kernels::cuda_device_count() == 0) {
-    std::fputs("SKIPPED: there is no NVIDIA GPU here, so nothing of this was tested\n", stderr);
+    std::fputs("NOT RUN: there is no NVIDIA GPU here\n", stderr);
     return hdpsim::kernels::skipped;
   }
   return Catch::Session().run(argc, argv);

@@ -141,6 +141,10 @@ expect "studies time themselves, and the application may know the date"
 file sim/run/a.cpp 'auto t = std::chrono::system_clock::now();'
 expect "the date" "sim/run/a.cpp:1: of all clocks only steady_clock: the same input gives the same bytes"
 
+file tests/unit/base/a_test.cpp 'auto folder = std::filesystem::temp_directory_path() / "a_test";'
+expect "a fixed name in a shared folder" \
+  "tests/unit/base/a_test.cpp:1: a name in a shared folder meets that of another checkout: tests/support/temporary_folder.h makes one of its own"
+
 file sim/base/a.cpp 'auto home = std::getenv("HOME");'
 expect "an environment variable" "sim/base/a.cpp:1: no environment variable below sim/app"
 file sim/app/a.cpp 'auto home = std::getenv("NO_COLOR");'

@@ -13,9 +13,12 @@
 
 #include "sim/base/random.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_run.h"
 
 namespace hdpsim::spec {
 namespace {
+
+constexpr std::chrono::minutes patience{10};  // ends what hangs, with a word on where
 
 int exit_code(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -24,33 +27,25 @@ int exit_code(int status) {
 }  // namespace
 
 Workplace::Workplace() {
-  std::string name = (fs::temp_directory_path() / "hdpsim_spec_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
-  folder_ = name;
   for (const char* shared : {"configs", "traces", "calib"}) {
-    fs::create_directory_symlink(fs::path(HDPSIM_SOURCE_DIR) / shared, folder_ / shared);
+    fs::create_directory_symlink(fs::path(HDPSIM_SOURCE_DIR) / shared, folder() / shared);
   }
 }
 
-Workplace::~Workplace() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
-
 void Workplace::write(const std::string& name, const std::string& text) const {
-  std::ofstream(folder_ / name, std::ios::binary) << text;
+  std::ofstream(folder() / name, std::ios::binary) << text;
 }
 
 std::string Workplace::read(const std::string& name) const {
-  return text_of_file(folder_ / name);
+  return text_of_file(folder() / name);
 }
 
 Outcome Workplace::hdpsim(const std::string& arguments, const std::string& before) const {
   const std::string redirected = arguments.find('>') == std::string::npos ? ">.stdout" : "";
   const std::string command =
-      fmt::format("cd '{}'; {} '{}' {} {} 2>.stderr", folder_.string(), before, HDPSIM_BINARY, arguments, redirected);
+      fmt::format("cd '{}'; {} '{}' {} {} 2>.stderr", folder().string(), before, HDPSIM_BINARY, arguments, redirected);
   const int status = std::system(command.c_str());
-  return {exit_code(status), text_of_file(folder_ / ".stdout"), text_of_file(folder_ / ".stderr")};
+  return {exit_code(status), text_of_file(folder() / ".stdout"), text_of_file(folder() / ".stderr")};
 }
 
 Background::Background(const Workplace& workplace, const std::string& arguments) : process_(fork()) {
@@ -63,42 +58,61 @@ Background::Background(const Workplace& workplace, const std::string& arguments)
   std::abort();  // there is no shell
 }
 
+bool Background::has_ended() {
+  int status = 0;
+  if (!status_ && waitpid(process_, &status, WNOHANG) == process_) status_ = status;
+  return status_.has_value();
+}
+
+void Background::await(const std::function<bool()>& holds) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    const bool ended = has_ended();
+    if (ended && holds()) return;  // at its very end
+    if (ended) FAIL("hdpsim has ended with exit code " << exit_code(*status_) << " before what the test waits for");
+    if (std::chrono::steady_clock::now() > give_up) {
+      send(SIGKILL);
+      FAIL("what the test waits for has not come in ten minutes");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 void Background::send(int signal) const {
-  kill(process_, signal);
+  if (!status_) kill(process_, signal);
 }
 
 int Background::wait() {
-  int status = 0;
-  waitpid(process_, &status, 0);
-  return exit_code(status);
-}
-
-bool Background::ended() const {
-  siginfo_t state{};
-  const int failed = waitid(P_PID, static_cast<id_t>(process_), &state, WEXITED | WNOHANG | WNOWAIT);
-  return failed == 0 && state.si_pid == process_;
-}
-
-void wait_until(const std::function<bool()>& holds) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!holds() && std::chrono::steady_clock::now() < give_up) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!has_ended()) {
+    if (std::chrono::steady_clock::now() > give_up) send(SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  return exit_code(*status_);
 }
 
 void run_through_kills(const Workplace& here, const std::string& arguments, const std::string& begun,
                        const Kills& kills) {
   CAPTURE(kills.seed);
   RandomStream random(kills.seed, "kills");
-  const auto command = [&] { return arguments + (fs::exists(here.folder() / begun) ? " --resume" : ""); };
-  int killed = 0;
-  for (int attempt = 0; attempt < kills.times; ++attempt) {
-    Background run(here, fmt::format("{} --jobs {}", command(), attempt % 2 == 0 ? 1 : 3));
-    std::this_thread::sleep_for(kills.from + std::chrono::milliseconds(random.below((kills.to - kills.from).count())));
+  const fs::path sign = here.folder() / begun;
+  const auto command = [&] { return arguments + (fs::exists(sign) ? " --resume" : ""); };
+  auto within = std::chrono::duration_cast<std::chrono::microseconds>(kills.within);
+  for (int killed = 0; killed < kills.times;) {
+    Background run(here, fmt::format("{} --jobs {}", command(), killed % 2 == 0 ? 1 : 3));
+    run.await([&] { return fs::exists(sign); });
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(random.below(static_cast<std::uint64_t>(within.count()) + 1)));
     run.send(SIGKILL);
-    killed += run.wait() == 128 + SIGKILL ? 1 : 0;
+    const int code = run.wait();
+    if (code == 128 + SIGKILL) {
+      ++killed;
+      continue;
+    }
+    REQUIRE(code == 0);
+    fs::remove_all(here.folder() / *fs::path(begun).begin());
+    within /= 2;
   }
-  CHECK(killed > 0);
   REQUIRE(here.hdpsim(command()).code == 0);
 }
 
@@ -113,6 +127,12 @@ std::string mpi_missing() {
   // One of two processes whose other is not there.
   const Outcome alone = Workplace().hdpsim("study configs/studies/tiny.yaml", "export OMPI_COMM_WORLD_SIZE=2;");
   return alone.err.find("built without MPI") == std::string::npos ? "" : "the program was built without MPI";
+}
+
+bool is_without_mpi() {
+  const std::string reason = mpi_missing();
+  if (!reason.empty()) test::say_not_run(reason);
+  return !reason.empty();
 }
 
 std::string text_of_file(const fs::path& path) {

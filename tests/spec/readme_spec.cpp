@@ -5,6 +5,7 @@
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
+#include "tests/support/not_run.h"
 
 namespace hdpsim::spec {
 namespace {
@@ -69,7 +70,7 @@ TEST_CASE("every command of README works", "[readme]") {
       CHECK(fs::exists(source / command.substr(0, command.find(' '))));
     } else if (auto call = call_of_hdpsim(command)) {
       if (!call->before.empty() && !no_mpi.empty()) {
-        WARN("SKIPPED: " << no_mpi);
+        test::say_not_run(command + ": " + no_mpi);
         continue;
       }
       // One step shows that the command works; all of them take longer.

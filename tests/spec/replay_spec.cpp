@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
@@ -54,8 +52,7 @@ TEST_CASE("a replay that is killed at any moment goes on to the same bytes", "[r
   const Workplace here;
   const std::string longer = "replay configs/studies/tiny.yaml --point 1 --steps 150 --set replay.window=20";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  run_through_kills(here, longer + " --out parts", "parts/steps.sums.part",
-                    {.seed = 20260102, .from = 20ms, .to = 170ms});
+  run_through_kills(here, longer + " --out parts", "parts/steps.sums.part", {.seed = 20260102, .within = 150ms});
   check_same_files(here, "whole", "parts");
   CHECK_FALSE(fs::exists(here.folder() / "parts/steps.csv.part"));
 }
@@ -168,8 +165,8 @@ TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
 
 TEST_CASE("Ctrl-C ends a replay, which then goes on", "[replay]") {
   const Workplace here;
-  Background replay(here, "replay configs/studies/replay.yaml --out out --jobs 2");
-  std::this_thread::sleep_for(500ms);
+  Background replay(here, "replay configs/studies/replay.yaml --steps 100000 --out out --jobs 2");
+  replay.await([&] { return line_count(here.read("out/steps.csv.part")) > 3; });
   replay.send(SIGINT);
   CHECK(replay.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "out/replay.json"));

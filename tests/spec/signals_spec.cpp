@@ -17,15 +17,6 @@ constexpr char endless_study[] =
     "data: {lengths: {preset: github}, context: 8Ki, tokens_per_step: 4Gi, steps: 2}\n"
     "plans: [static]\ngrain: exact\n";
 
-// Ends the process by hand if it has not ended in a minute, which the check then tells.
-void check_ended(Background& process, int signal) {
-  wait_until([&] { return process.ended(); });
-  const bool ended = process.ended();
-  CHECK(ended);
-  if (!ended) process.send(SIGKILL);
-  CHECK(process.wait() == 128 + signal);
-}
-
 bool holds_part(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".part") return true;
@@ -38,9 +29,9 @@ TEST_CASE("a signal ends a process in the middle of a step", "[signals]") {
   const Workplace here;
   here.write("endless.yaml", endless_study);
   Background study(here, "study endless.yaml --out results");
-  wait_until([&] { return fs::exists(here.folder() / "results/runs"); });
+  study.await([&] { return fs::exists(here.folder() / "results/runs"); });
   study.send(signal);
-  check_ended(study, signal);
+  CHECK(study.wait() == 128 + signal);
   CHECK(files_in(here.folder() / "results/runs").empty());
 }
 
@@ -48,10 +39,9 @@ TEST_CASE("a second signal ends a process at once", "[signals]") {
   const Workplace here;
   here.write("endless.yaml", endless_study);
   Background study(here, "study endless.yaml --out results");
-  wait_until([&] { return fs::exists(here.folder() / "results/runs"); });
+  study.await([&] { return fs::exists(here.folder() / "results/runs"); });
   study.send(SIGINT);
   study.send(SIGTERM);
-  wait_until([&] { return study.ended(); });
   const int code = study.wait();
   CHECK((code == 128 + SIGINT || code == 128 + SIGTERM));
 }
@@ -62,20 +52,18 @@ TEST_CASE("a signal ends a process that waits for its input", "[signals]") {
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   Background check(here, "check pipe --kind study");
   int writer = -1;
-  wait_until([&] { return (writer = open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) >= 0; });  // once it reads
-  REQUIRE(writer >= 0);
+  check.await([&] { return (writer = open(pipe.c_str(), O_WRONLY | O_NONBLOCK)) >= 0; });  // once it reads
   check.send(SIGTERM);
-  check_ended(check, SIGTERM);
+  CHECK(check.wait() == 128 + SIGTERM);
   close(writer);
 }
 
 TEST_CASE("a signal leaves no file half-written", "[signals]") {
   const Workplace here;
   Background generator(here, "trace generate --preset github --count 1000000000000 --out lengths.csv");
-  wait_until([&] { return holds_part(here.folder()); });
-  REQUIRE(holds_part(here.folder()));
+  generator.await([&] { return holds_part(here.folder()); });
   generator.send(SIGTERM);
-  check_ended(generator, SIGTERM);
+  CHECK(generator.wait() == 128 + SIGTERM);
   CHECK_FALSE(holds_part(here.folder()));
   CHECK_FALSE(fs::exists(here.folder() / "lengths.csv"));
 }

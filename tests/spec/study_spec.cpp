@@ -231,7 +231,7 @@ TEST_CASE("a study that is told to stop keeps its finished runs and nothing half
       "plans: [static, hdp-balance]\nsweep: {data.steps: [1, 1000000]}\n");
   Background study(here, "study long.yaml --out results --jobs 2");
   const fs::path runs = here.folder() / "results/runs";
-  wait_until([&] { return fs::exists(runs) && files_in(runs).size() >= 2; });
+  study.await([&] { return fs::exists(runs) && files_in(runs).size() >= 2; });
   study.send(SIGTERM);
   CHECK(study.wait() == 128 + SIGTERM);
   CHECK(files_in(here.folder() / "results").empty());

@@ -37,8 +37,7 @@ TEST_CASE("a tuning that is killed at any moment goes on to the same bytes", "[t
   const Workplace here;
   const std::string longer = "tune configs/studies/tune.yaml --set data.steps=8";
   REQUIRE(here.hdpsim(longer + " --out whole").code == 0);
-  run_through_kills(here, longer + " --out parts", "parts/search.jsonl.part",
-                    {.seed = 20260310, .from = 100ms, .to = 400ms});
+  run_through_kills(here, longer + " --out parts", "parts/search.jsonl.part", {.seed = 20260310, .within = 300ms});
   check_same_results(here, "whole", "parts");
 }
 

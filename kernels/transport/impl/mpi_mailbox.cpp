@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -56,8 +57,8 @@ void end_job(int status, void* /*unused*/) {
 }
 
 // At the exit of the others. A rank that just goes makes mpirun end the job in failure, before rank 0 can end it.
-void await_end(int /*status*/, void* /*unused*/) {
-  std::this_thread::sleep_for(end_of_job);
+void await_end(int status, void* /*unused*/) {
+  if (status == 0) std::this_thread::sleep_for(end_of_job);
 }
 
 /// What this rank knows of another one.
@@ -91,7 +92,7 @@ class MpiMailbox final : public Mailbox {
     if (may_end_mpi_) {
       MPI_Comm_free(&communicator_);
       MPI_Finalize();
-    } else if (verdict_ == abandon && std::uncaught_exceptions() <= exceptions_at_start_) {
+    } else if (verdict_ == abandon) {
       (void)on_exit(rank_ == 0 ? end_job : await_end, nullptr);
     }
   }
@@ -150,7 +151,6 @@ class MpiMailbox final : public Mailbox {
 
   const Clock::duration patience_;
   const Clock::duration interval_;  // of beats
-  const int exceptions_at_start_ = std::uncaught_exceptions();
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

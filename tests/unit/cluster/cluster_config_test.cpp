@@ -4,6 +4,7 @@
 
 #include "sim/cluster/device_facts.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/cluster/cluster_files.h"
 
 using namespace hdpsim;
@@ -283,10 +284,9 @@ TEST_CASE("a preset that does not exist is answered with the closest one", "[clu
 }
 
 TEST_CASE("a path names a cluster file beside the file that mentions it", "[cluster]") {
-  const auto folder = std::filesystem::temp_directory_path() / "hdpsim_cluster_config_test";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "mine.yaml") << two_tiers;
-  const std::string study = (folder / "study.yaml").string();
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "mine.yaml") << two_tiers;
+  const std::string study = (folder.path() / "study.yaml").string();
   Diagnostics diagnostics;
   const Value alone = parse_document(study, "mine.yaml", diagnostics);
   const Value changed = parse_document(study, "{file: mine.yaml, gpus: 8}", diagnostics);
@@ -297,7 +297,6 @@ TEST_CASE("a path names a cluster file beside the file that mentions it", "[clus
   const Value missing = parse_document(study, "yours.yaml", diagnostics);
   CHECK_FALSE(read_cluster(missing, shipped_clusters(), diagnostics));
   CHECK_THAT(diagnostics.text(), Contains("yours.yaml'") && Contains("for a shipped cluster write {preset: name}"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("an expanded cluster reads back as the same cluster", "[cluster]") {

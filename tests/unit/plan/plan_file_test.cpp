@@ -1,11 +1,11 @@
 #include "sim/plan/plan_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -258,7 +258,8 @@ TEST_CASE("plan file: a sequence may be cut, but not into any number of spans", 
 }
 
 TEST_CASE("plan file: a file on disk, and none", "[plan][file]") {
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("hdpsim_plan_file_test.{}.json", getpid());
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "plan.json";
   std::ofstream(path) << some_text;
   Diagnostics diagnostics;
   const auto plan = load_plan(path.string(), diagnostics);

@@ -10,8 +10,6 @@
 namespace hdpsim {
 namespace {
 
-using test::TemporaryFolder;
-
 std::optional<RunResult> loaded(const RunStore& store, std::string_view identity,
                                 std::vector<std::string>* told = nullptr) {
   return store.load(identity, [&](const Diagnostic& part) {
@@ -43,7 +41,7 @@ RunResult a_result() {
 }
 
 TEST_CASE("a kept run comes back exactly", "[resume]") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const RunStore store(folder.path());
   store.save("this run", a_result());
   const auto kept = loaded(store, "this run");
@@ -67,7 +65,7 @@ TEST_CASE("a kept run comes back exactly", "[resume]") {
 }
 
 TEST_CASE("a run that depends on something else is not taken", "[resume]") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const RunStore store(folder.path());
   store.save("this run", a_result());
   CHECK_FALSE(loaded(store, "that run"));
@@ -79,7 +77,7 @@ TEST_CASE("a run that depends on something else is not taken", "[resume]") {
 }
 
 TEST_CASE("a run of which any byte is another one, or is missing, is told and simulated again", "[resume]") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const RunStore store(folder.path());
   const std::string whole = run_text("this run", a_result());
   const auto is_damaged = [&](const std::string& text) {
@@ -103,7 +101,7 @@ TEST_CASE("a run of which any byte is another one, or is missing, is told and si
 }
 
 TEST_CASE("a run that is not there needs no word", "[resume]") {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::vector<std::string> told;
   CHECK_FALSE(loaded(RunStore(folder.path()), "this run", &told));
   CHECK(told.empty());

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <unistd.h>
-
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,26 +10,14 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/trace/length_source.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 
 /// A folder of its own for one test, removed at its end.
 class TraceFolder {
  public:
-  TraceFolder() {
-    static std::atomic<int> number = 0;
-    const std::string name = "hdpsim_trace_test." + std::to_string(getpid()) + "." + std::to_string(number++);
-    path_ = std::filesystem::temp_directory_path() / name;
-    std::filesystem::create_directories(path_);
-  }
-  TraceFolder(const TraceFolder&) = delete;
-  TraceFolder& operator=(const TraceFolder&) = delete;
-  ~TraceFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] std::filesystem::path at(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::filesystem::path at(const std::string& name) const { return folder_.path() / name; }
 
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     std::ofstream(at(name), std::ios::binary) << bytes;
@@ -46,7 +31,8 @@ class TraceFolder {
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      names.push_back(entry.path().filename());
     return names;
   }
 
@@ -59,14 +45,14 @@ class TraceFolder {
     } catch (const InputError& error) {
       text = error.what();
     }
-    const std::string folder = path_.string() + "/";
+    const std::string folder = folder_.path().string() + "/";
     for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder))
       text.erase(at, folder.size());
     return text;
   }
 
  private:
-  std::filesystem::path path_;
+  test::TemporaryFolder folder_;
 };
 
 inline std::vector<std::int64_t> tokens_of(LengthSource& source) {

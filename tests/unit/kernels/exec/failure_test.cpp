@@ -1,3 +1,4 @@
+#include <chrono>
 #include <limits>
 #include <mutex>
 #include <stdexcept>
@@ -13,6 +14,9 @@ namespace hdpsim::kernels::exec {
 namespace {
 
 using Catch::Matchers::Contains;
+
+// Whoever ends only when this is over has ctest's limit end the test.
+constexpr std::chrono::hours nearly_for_ever{10};
 
 class FaultyTokens final : public TokenSource {
  public:
@@ -93,12 +97,10 @@ TEST_CASE("a rank that fails or hangs ends the others, within the time limit", "
   const Transformer model = tiny_model();
   const Plan plan = hand_plan(3, 2, {30, 9}, {{{0, 1, 2}, {0}}, {{1}, {1}}});
   const FaultyTokens failing([] { throw std::runtime_error("the data are gone"); });
-  const FaultyTokens hanging([] { std::this_thread::sleep_for(std::chrono::milliseconds(1500)); });
+  const FaultyTokens hanging([] { std::this_thread::sleep_for(std::chrono::seconds(3)); });
   for (const Way& way : {Way{}, Way{.pp = 2}}) {
     INFO("pp " << way.pp);
-    const auto begin = std::chrono::steady_clock::now();
-    CHECK_THROWS_WITH(train(model, {plan}, failing, {}, default_time_limit, way), "the data are gone");
-    CHECK(std::chrono::steady_clock::now() - begin < default_time_limit / 2);
+    CHECK_THROWS_WITH(train(model, {plan}, failing, {}, nearly_for_ever, way), "the data are gone");
     CHECK_THROWS_WITH(train(model, {plan}, hanging, {}, std::chrono::milliseconds(300), way),
                       Contains("nothing has moved for 0.3 s"));
   }
@@ -127,18 +129,14 @@ TEST_CASE("a stage that fails in the midst of a step ends the others at once, wh
       planned_for(way, hand_plan(1, 3, {20, 31, 9, 40}, {{{0}, {0}}, {{0}, {1}}, {{0}, {2}}, {{0}, {3}}}));
   for (const int device : {0, 1, 2}) {
     const StageTokens failing(device, [] { throw std::runtime_error("a stage is gone"); });
-    const auto begin = std::chrono::steady_clock::now();
-    const auto run = [&] {
-      run_ranks(3, [&](Transport& transport) {
-        StageTokens::own_device = transport.rank();
-        const auto backend = make_cpu_backend();
-        Executor executor(*backend, transport, model, options_for(way));
-        const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(1));
-        (void)executor.run_step(Program(plan, lowering), failing);
-      });
+    const auto work = [&](Transport& transport) {
+      StageTokens::own_device = transport.rank();
+      const auto backend = make_cpu_backend();
+      Executor executor(*backend, transport, model, options_for(way));
+      const LoweringOptions lowering = lowering_for(*backend, model, way.mesh(1));
+      (void)executor.run_step(Program(plan, lowering), failing);
     };
-    CHECK_THROWS_WITH(run(), "a stage is gone");
-    CHECK(std::chrono::steady_clock::now() - begin < default_time_limit / 2);
+    CHECK_THROWS_WITH(run_ranks(3, work, nearly_for_ever), "a stage is gone");
   }
 }
 
