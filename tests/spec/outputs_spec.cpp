@@ -60,7 +60,7 @@ TEST_CASE("no link in the folder of results leads anything out of it", "[outputs
 TEST_CASE("one process at a time writes into a folder; a killed one frees it", "[outputs]") {
   const Workplace here;
   Background first(here, "replay configs/studies/replay.yaml --out out");
-  wait_until([&] { return fs::exists(here.folder() / "out/steps.csv.part"); });
+  first.await([&] { return fs::exists(here.folder() / "out/steps.csv.part"); });
   for (const char* second : {"replay configs/studies/replay.yaml --steps 2", "tune configs/studies/tune.yaml", small}) {
     const Outcome outcome = here.hdpsim(fmt::format("{} --out out", second));
     CAPTURE(second, outcome.err);
