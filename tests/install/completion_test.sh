@@ -70,7 +70,11 @@ fi
 
 # Colours: on a terminal, unless NO_COLOR says no or the terminal knows none.
 echo 'x: 1' >wrong.yaml
-if command -v script >/dev/null; then
+if ! command -v script >/dev/null; then
+  echo "NOT RUN: colours on a terminal: there is no script here (Debian: bsdutils)" >&2
+elif ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+  echo "NOT RUN: colours on a terminal: there is no pseudo-terminal here (/dev/pts)" >&2
+else
   red=$'\e[1;31m'
   on_terminal() { env "$@" script -qec "$hdpsim study wrong.yaml" /dev/null </dev/null || true; }
   [[ $(on_terminal -u NO_COLOR TERM=xterm) == *"$red"* ]] || fail "no colours on a terminal"
