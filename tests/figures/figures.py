@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""usage: figures.py SOURCE_FOLDER HDPSIM [--write]
+
+The figures that README.md and configs/studies/README.md state are those that the commands beside them print. Each
+statement is a text with `{}` for every figure, and beside it the figures, computed from what a command has written.
+Where a page says something else, the text that would be right is printed and the exit code is 1; with --write the
+figures are replaced in place. Figures of processors (times of the simulation itself, calibrations) are no part of this.
+"""
+
+import csv
+import io
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+# A page, and where in it the search begins: rows of tables are alike in many places.
+FRONT = ("README.md", "# hdpsim")
+TUNE = ("configs/studies/README.md", "## Tune")
+REPLAY = ("configs/studies/README.md", "## Replay")
+
+
+def answer(study):
+    """The answer that rests on this study, among questions and answers."""
+    return "configs/studies/README.md", f"?** (`{study}`"
+
+
+source = pathlib.Path(sys.argv[1]).resolve()
+program = str(pathlib.Path(sys.argv[2]).resolve())
+
+temporary = tempfile.TemporaryDirectory()
+workplace = pathlib.Path(temporary.name)
+(workplace / "configs").symlink_to(source / "configs")
+
+
+def hdpsim(arguments):
+    """What `hdpsim ARGUMENTS` prints, run in a folder of its own that has the project's configs."""
+    done = subprocess.run([program, "--data-dir", str(source), *shlex.split(arguments)], cwd=workplace, text=True,
+                          capture_output=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"hdpsim {arguments}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+class Runs:
+    """The rows of runs.csv, by point of the sweep and plan."""
+
+    def __init__(self, arguments):
+        self.rows = {}
+        for row in csv.DictReader(io.StringIO(hdpsim(f"study {arguments} --format csv"))):
+            self.rows[int(row["point"]), row["plan"]] = row
+
+    def __call__(self, figure, point, plan):
+        return float(self.rows[point, plan][figure])
+
+    def step(self, point, plan):
+        return self("step_time_mean_s", point, plan)
+
+    def speedup(self, point, plan):
+        return self("speedup_mean", point, plan)
+
+
+def links(folder, plan, point=0):
+    """(name, utilisation by the main job, by others) of the links of a run, the busiest first."""
+    rows = csv.DictReader((workplace / folder / "links.csv").open())
+    return [(row["link"], float(row["utilisation"]), float(row["other_utilisation"])) for row in rows
+            if row["plan"] == plan and int(row["point"]) == point]
+
+
+# ---- How a figure is written
+
+def digits(number, count=3):
+    """So many significant digits, with the zeros at the end: 47.4, 391, 1,060."""
+    exponent = int(f"{number:.{count - 1}e}".split("e")[1])
+    return f"{round(number, count - 1 - exponent):,.{max(0, count - 1 - exponent)}f}"
+
+
+def percent(share):
+    return f"{100 * share:.0f}"
+
+
+def difference(ours, theirs):
+    return f"{100 * (ours / theirs - 1):+.0f}"
+
+
+# ---- The statements: page, text, figures
+
+def main_study():
+    """The published grid of ByteScale, which README compares with what was published."""
+    path = "configs/studies/bytescale-7b.yaml"
+    table = hdpsim(f"study {path} --set sweep.data.lengths.preset=[byted] --set sweep.data.context=[2Mi]")
+    block = re.search(r"( *static .*\n *hdp-naive .*\n *hdp-balance .*)\n", table).group(1)
+    yield FRONT, "data.lengths.preset byted, data.context 2Mi\n{}\n```", [block.strip()]
+
+    runs = Runs(path)
+    cells = list(published())
+    for point, (data, context, step, naive, balance) in enumerate(cells):
+        name = {"github": "GitHub", "byted": "Byted"}[data]
+        static = runs.step(point, "static")
+        ours = [runs.speedup(point, "hdp-naive"), runs.speedup(point, "hdp-balance")]
+        yield FRONT, (f"| {name} | {context} | {{}} / {step:.0f} | {{}} / {naive:.2f} ({{}} %) "
+                      f"| {{}} / {balance:.2f} ({{}} %) |"), \
+            [f"{static:.0f}", f"{ours[0]:.2f}", difference(ours[0], naive), f"{ours[1]:.2f}",
+             difference(ours[1], balance)]
+
+    yield FRONT, "with it ours take {}, {}, {}, {} s where 35, 38, 42, 48 were published", \
+        [f"{runs.step(point, 'hdp-balance'):.0f}" for point in range(4)]
+    errors = [100 * (runs.step(point, "static") / cell[2] - 1) for point, cell in enumerate(cells)]
+    yield FRONT, "**GitHub, static:** too slow by {} to {} %,", [f"{min(errors[:4]):.0f}", f"{max(errors[:4]):.0f}"]
+    yield FRONT, "**Byted at 2Mi, static:** too fast by {} %, at shorter contexts by {} to {} %.", \
+        [f"{-errors[7]:.0f}", f"{-max(errors[4:7]):.0f}", f"{-min(errors[4:7]):.0f}"]
+
+    naive = Runs(f"{path} --set sweep=null --set data.lengths.preset=byted --set data.context=256Ki "
+                 "--set 'plans=[static, hdp-naive: {order: data, offload: none}]'")
+    yield FRONT, "and no offload, Byted at 256Ki comes out at {}, hardly faster than static.", \
+        [f"{naive.speedup(0, 'hdp-naive'):.2f}"]
+
+
+def published():
+    text = (source / "configs/validation/bytescale-7b.yaml").read_text()
+    for data, context, step, naive, balance in re.findall(
+            r"- \[\w+ \w+, +(\w+), +(\w+), +([0-9.]+), +~, +~, ([0-9.]+), +([0-9.]+)\]", text):
+        yield data, context, float(step), float(naive), float(balance)
+
+
+def tiny():
+    path = "configs/studies/tiny.yaml"
+    warm = Runs(path)
+    slow = Runs(f"{path} --set sweep={{}} --set 'cluster.links={{node 1 nic 3: 0.1}}' --out degraded")
+    (first, busy, _), (_, busy_next, _) = links("degraded", "hdp-balance")[:2]
+    yield FRONT, ("A NIC at a tenth of its rate makes the balanced step of this study {} s where it was {} s, and "
+                  "`links.csv` names it: `{}` is {} % busy in `hdp-balance`, the next link {} %."), \
+        [digits(slow.step(0, "hdp-balance")), digits(warm.step(1, "hdp-balance")), first, percent(busy),
+         percent(busy_next)]
+    cold = Runs(f"{path} --set mesh.connections=cold")
+    groups = Runs(f"{path} --set mesh.connections=cold --set mesh.groups=communicators")
+    yield FRONT, ("the naive step of 128Ki takes {} s instead of {} s, and {} s if every new group makes a "
+                  "communicator of its own"), \
+        [digits(runs.step(1, "hdp-naive")) for runs in (cold, warm, groups)]
+
+
+def two_jobs():
+    runs = Runs("configs/studies/two-jobs.yaml --out two-jobs")
+    times = {plan: (digits(runs.step(0, plan)), digits(runs.step(1, plan)))
+             for plan in ("static", "hdp-naive", "hdp-balance")}
+    yield FRONT, ("Beside a job with a static mesh the step of `static` takes {} s where it took {} s alone, that of "
+                  "`hdp-naive` {} s ({} s), that of `hdp-balance` {} s ({} s)."), \
+        [times[plan][point] for plan in times for point in (1, 0)]
+    name, own, other = links("two-jobs", "static", 1)[0]
+    yield FRONT, "`{}` is {} % busy with the static job's rings and {} % with the neighbour's.", \
+        [name, percent(own), percent(other)]
+
+
+def straggler():
+    runs = Runs("configs/studies/straggler.yaml")
+    plans = ("static", "hdp-naive", "hdp-balance")
+    longer = {(plan, point): runs.step(point, plan) / runs.step(0, plan) - 1 for plan in plans for point in range(1, 4)}
+    yield FRONT, "makes the balanced step of a 7B study {} % longer and the static mesh's {} %;", \
+        [percent(longer["hdp-balance", 2]), percent(longer["static", 2])]
+    for plan in plans:
+        yield answer("straggler"), f"| `{plan}` | {{}} s | {{}} s, +{{}} % | {{}} s, +{{}} % | {{}} s, +{{}} % |", \
+            [digits(runs.step(0, plan))] + [text for point in range(1, 4)
+                                            for text in (digits(runs.step(point, plan)), percent(longer[plan, point]))]
+    yield answer("straggler"), "| `hdp-balance` that knows of it | {} s | {} s | {} s | {} s |", \
+        [digits(runs.step(point, "hdp-balance")) for point in range(4, 8)]
+
+
+def replay():
+    hdpsim("replay configs/studies/replay.yaml --out replay")
+    found = json.loads((workplace / "replay/replay.json").read_text())
+    plans = {plan["plan"]: plan for plan in found["plans"]}
+    means = {name: plan["step_time_s"]["mean"] for name, plan in plans.items()}
+    balance, naive = plans["hdp-balance"], plans["hdp-naive"]
+    never = "at least" if balance["lead_lost"]["steps"] == 0 else "not"
+    yield FRONT, ("Of 1,000 steps on 256 GPUs `hdp-balance` is {} times as fast as `static`, and {} 1.6 times in every "
+                  "window of 20; `hdp-naive` falls below that in {} steps"), \
+        [f"{means['static'] / means['hdp-balance']:.2f}", never, str(naive["lead_lost"]["steps"])]
+    wait = balance["breakdown_s"]["group_wait"] / means["hdp-balance"]
+    yield REPLAY, "`hdp-balance` takes {} s a step where `static` takes {} s,", \
+        [digits(means["hdp-balance"]), digits(means["static"])]
+    yield REPLAY, "is the fastest plan of every step, and waits {} % of the time.", [percent(wait)]
+    yield REPLAY, "`hdp-naive` ({} s) falls below 1.6 times in {} stretches of {} steps;", \
+        [digits(means["hdp-naive"]), str(naive["lead_lost"]["stretches"]), str(naive["lead_lost"]["steps"])]
+    lengths = [stretch["all"]["weighted_length"] / found["lengths"]["weighted_length"] - 1
+               for stretch in naive["lead_lost"]["lowest"]]
+    yield REPLAY, "in the five deepest the sequence of a token is {} to {} % longer than on average.", \
+        [percent(min(lengths)), percent(max(lengths))]
+
+
+def tune():
+    hdpsim("tune configs/studies/tune.yaml --out tuned")
+    found = json.loads((workplace / "tuned/tune.json").read_text())
+    candidates, feasible = len(found["candidates"]), found["feasible"]
+    simulated = found["closed_form_steps"] + found["full_steps"]
+    share = 100 * simulated / (feasible * found["steps"])
+    yield FRONT, "On 32 GPUs it finds what exhaustive search finds with {} % of its simulations", [f"{share:.0f}"]
+    best, second = found["candidates"][:2]
+    yield TUNE, "With tp 1, 8Ki tokens a rank and `hdp-balance` with offload: {} s a step, {} of 80 GB.", \
+        [digits(best["step_time_s"]), digits(best["device_peak_gb"])]
+    yield TUNE, "Tp 2 with 16Ki tokens takes {} % longer (step by step {} % less to {} % more) and {} GB.", \
+        [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", percent(1 - second["ratio"]["p5"]),
+         percent(second["ratio"]["p95"] - 1), f"{second['device_peak_gb']:.0f}"]
+    yield TUNE, ("{} of {} candidates can run, {} cannot and say why; {} closed-form and {} full steps are {} % of "
+                    "an exhaustive search"), \
+        [str(feasible), str(candidates), str(candidates - feasible), str(found["closed_form_steps"]),
+         str(found["full_steps"]), f"{share:.1f}"]
+
+
+def nic_bandwidth():
+    runs = Runs("configs/studies/nic-bandwidth.yaml")
+    for plan in ("static", "hdp-naive", "hdp-balance"):
+        yield answer("nic-bandwidth"), f"| `{plan}` | {{}} s | {{}} s | {{}} s | {{}} s | {{}} s |", \
+            [digits(runs.step(point, plan)) for point in range(5)]
+    yield answer("nic-bandwidth"), "`hdp-balance` loses {} % when NICs have a quarter of what they had", \
+        [percent(runs.step(0, "hdp-balance") / runs.step(2, "hdp-balance") - 1)]
+
+
+def offload_or_recompute():
+    runs = Runs("configs/studies/offload-or-recompute.yaml")
+    # Points: a capacity kept, the same recomputed, the next capacity.
+    rows = {"kept on the device": ("none", 0), "offloaded (`auto`)": ("auto", 0), "split (`token-wise`)":
+            ("token-wise", 0), "recomputed": ("none", 1)}
+    for title, (offload, recomputed) in rows.items():
+        plan = f"hdp-balance {{offload: {offload}}}"
+        cells = []
+        for point in range(recomputed, 6, 2):
+            fits = runs.rows[point, plan]["fits"] == "true"
+            cells.append(f"{digits(runs.step(point, plan))} s" if fits else "does not fit")
+        yield answer("offload-or-recompute"), f"| {title} | {{}} | {{}} | {{}} |", cells
+
+
+def scaling():
+    runs = Runs("configs/studies/scaling.yaml")
+    titles = {"static": "`static`", "hdp-balance {offload: auto}": "`hdp-balance`",
+              "hdp-balance {offload: auto, widen: true}": "`hdp-balance: {{widen: true}}`"}
+    rate = {(plan, point): runs("tokens_per_s", point, plan) / 1e6 for plan in titles for point in range(5)}
+    for plan, title in titles.items():
+        cells = [f"{rate[plan, point]:.2f}" if rate[plan, point] < 10 else digits(rate[plan, point])
+                 for point in range(5)]
+        yield answer("scaling"), f"| {title} | {{}} | {{}} | {{}} | {{}} | {{}} |", cells
+    kept = rate["hdp-balance {offload: auto}", 2] / 16 / rate["hdp-balance {offload: auto}", 0]
+    yield answer("scaling"), "Up to 16,384 GPUs the balanced plan keeps {} % of what each of 1,024 GPUs does.", [percent(kept)]
+
+
+def context_length():
+    runs = Runs("configs/studies/context-length.yaml")
+    plans = ("static", "hdp-naive", "hdp-balance")
+    for plan in plans:
+        yield answer("context-length"), f"| `{plan}` | {{}} | {{}} | {{}} | {{}} |", \
+            [digits(runs("tokens_per_s", point, plan) / 1e3) for point in range(4)]
+    yield answer("context-length"), "from 32Ki to 2Mi its step takes {} times as long, the balanced one {} times.", \
+        [digits(runs.step(3, "static") / runs.step(0, "static"), 2),
+         digits(runs.step(3, "hdp-balance") / runs.step(0, "hdp-balance"), 2)]
+
+
+def moe():
+    runs = Runs("configs/studies/moe.yaml")
+
+    def cells(plan, routing):  # Points: even and uneven routing of each mesh.
+        return [digits(runs("tokens_per_s", point, plan) / 1e3) for point in range(routing, 6, 2)]
+
+    rows = {"`static`, even routing": ("static", 0), "`hdp-naive`": ("hdp-naive", 0),
+            "`hdp-balance`": ("hdp-balance", 0), "`hdp-balance: {{balance: dp}}`": ("hdp-balance {balance: dp}", 0),
+            "`static`, `{{zipf: 0.5}}`": ("static", 1), "`hdp-balance`, `{{zipf: 0.5}}`": ("hdp-balance", 1)}
+    for title, (plan, routing) in rows.items():
+        yield answer("moe"), f"| {title} | {{}} | {{}} | {{}} |", cells(plan, routing)
+    waits = [runs("group_wait_s", point, "hdp-balance") / runs.step(point, "hdp-balance") for point in (2, 4)]
+    yield answer("moe"), "the balanced plan then waits {} or {} % of its time", [percent(wait) for wait in waits]
+    lost = [1 - runs("tokens_per_s", point + 1, "hdp-balance") / runs("tokens_per_s", point, "hdp-balance")
+            for point in (0, 2, 4)]
+    yield answer("moe"), "and {} to {} % of the rate are gone wherever the group lies", [percent(min(lost)), percent(max(lost))]
+
+
+def ablation():
+    runs = Runs("configs/studies/bytescale-ablation.yaml")
+    order = ["static", "hdp-naive {offload: none}", "hdp-naive {offload: auto}", "hdp-balance"]
+    remote = [runs.step(1, plan) for plan in order]
+    increments = [f"{before / after:.2f}" for before, after in zip(remote, remote[1:])]
+    speedups = [f"{remote[0] / step:.2f}" for step in remote[1:]]
+    titles = ["dynamic communication | `hdp-naive: {{offload: none}}`", "selective offload | `hdp-naive: {{offload: auto}}`",
+              "balance | `hdp-balance: {{offload: auto}}`"]
+    yield answer("bytescale-ablation"), "| static mesh | `static` | {} s |", [digits(remote[0])]
+    for title, step, increment, speedup, (published_increment, published_speedup) in zip(
+            titles, remote[1:], increments, speedups, (("1.59", "1.59"), ("1.26", "2.01"), ("1.84", "3.69"))):
+        yield answer("bytescale-ablation"), f"| {title} | {{}} s | {{}} | {published_increment} | {{}} | {published_speedup} |", \
+            [digits(step), increment, speedup]
+    spmd = runs.step(0, "hdp-balance")
+    yield answer("bytescale-ablation"), "| remote data loader | the same, `loading` | {} s without | {} |", \
+        [digits(spmd), f"{spmd / remote[3]:.2f}"]
+
+
+# ---- Pages against statements
+
+NUMBER = r"[-+]?[0-9](?:[0-9.,]*[0-9])?"
+
+
+def pattern_of(text, figures):
+    """The text with any figures of the same kind, each a group, and with any white space where it has some."""
+    pieces = re.split(r"\{\}", text.replace("{{", "\0").replace("}}", "\1"))
+    literals = [re.sub(r"(?:\\\s|\s)+", r"\\s+", re.escape(piece.replace("\0", "{").replace("\1", "}"))) for piece in pieces]
+    pattern = literals[0]
+    for figure, literal in zip(figures, literals[1:]):
+        kind = NUMBER if re.fullmatch(NUMBER, figure) else "[^`]+?" if "\n" in figure else "[^|`]{1,40}?"
+        pattern += f"({kind}){literal}"
+    return re.compile(pattern)
+
+
+def check(place, text, figures, write):
+    """Whether the page states these figures. Puts them there if it is to write."""
+    page, start = place
+    path = source / page
+    content = path.read_text()
+    right = text.format(*figures)
+    found = pattern_of(text, figures).search(content, content.index(start))
+    if found is None:
+        print(f"{page} has no such sentence any more; by the program it would be:\n  {right}\n")
+        return False
+    if [group.split() for group in found.groups()] == [figure.split() for figure in figures]:
+        return True
+    print(f"{page} states\n  {found.group()}\nbut the program gives\n  {right}\n")
+    if not write:
+        return False
+    for group in range(len(figures), 0, -1):
+        content = content[:found.start(group)] + figures[group - 1] + content[found.end(group):]
+    path.write_text(content)
+    return True
+
+
+def main():
+    write = sys.argv[3:] == ["--write"]
+    statements = [statement for command in (main_study, tiny, two_jobs, straggler, replay, tune, nic_bandwidth,
+                                            offload_or_recompute, scaling, context_length, moe, ablation)
+                  for statement in command()]
+    wrong = [statement for statement in statements if not check(*statement, write)]
+    print(f"{len(statements)} statements, {len(wrong)} of them wrong")
+    if wrong:
+        print("scripts/dev figures puts the right figures into the pages")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
