@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/base/atomic_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/plan/plan_file.h"
+#include "sim/report/comparison.h"
 #include "sim/report/table.h"
 #include "sim/report/timeline_file.h"
 #include "sim/report/trace_events.h"
@@ -39,6 +41,10 @@ Duration mean_of(const std::vector<Duration>& times) {
   return Duration::seconds(seconds);
 }
 
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 // One figure of all rows.
 template <class Row, class Figure>
 std::vector<Figure> collected(const std::vector<Row>& rows, Figure Row::*figure) {
@@ -62,7 +68,13 @@ Duration mean_at_pace(const std::vector<Row>& rows) {
 }
 
 bool is_computed(Activity activity) {
-  return activity == Activity::attention || activity == Activity::linear || activity == Activity::optimizer;
+  return std::find(activities_of_kernels.begin(), activities_of_kernels.end(), activity) != activities_of_kernels.end();
+}
+
+std::string busy_machine_line(double predicted_share, const Breakdown& on_core, const Breakdown& measured) {
+  const std::string text =
+      busy_machine_text(predicted_share, computed_seconds({on_core}), computed_seconds({measured}));
+  return text.empty() ? "" : fmt::format("  {}\n", text);
 }
 
 }  // namespace
@@ -83,6 +95,7 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
                    .run = step.run,
                    .loss = step.loss,
                    .tokens = step.tokens,
+                   .core_share = step.core_share,
                    .predicted = step.predicted.mean(),
                    .measured = step.measured.mean(),
                    .processor = mean_of(step.processor),
@@ -140,6 +153,7 @@ std::string ExecutionReport::finish() const {
                     time_or_nothing(found[activity]), is_computed(activity) ? time_or_nothing(computed[activity]) : "");
   }
   const Duration exposed = mean_of(collected(rows, &Row::exposed));
+  const double predicted_share = mean_of(collected(rows, &Row::core_share));
   return text +
          fmt::format("  {:<16}{:>12}{:>12}\n", "step", duration_text(expected.total()), duration_text(found.total())) +
          (rows.front().at_pace ? fmt::format("  {:<16}{:>12}  with kernels as fast as they were beside these runs\n",
@@ -147,7 +161,10 @@ std::string ExecutionReport::finish() const {
                                : "") +
          fmt::format("  plan exposed: {}, {:.3f}% of a step; planned in {} beside the step before\n",
                      time_or_nothing(exposed), 100 * exposed.seconds() / found.total().seconds(),
-                     duration_text(mean_of(collected(rows, &Row::planning))));
+                     duration_text(mean_of(collected(rows, &Row::planning)))) +
+         "  (on its core: while the thread had a core, of what was measured; plan exposed: what a step waited for its "
+         "plan)\n" +
+         busy_machine_line(predicted_share, computed, found);
 }
 
 std::string ExecutionReport::csv() const {
@@ -157,7 +174,7 @@ std::string ExecutionReport::csv() const {
       text += fmt::format(",{}_{}_s", source, activity_name(activity));
     }
   }
-  text += ",run,plan_exposed_s,planning_s,at_pace_s\n";
+  text += ",run,plan_exposed_s,planning_s,at_pace_s,core_share\n";
   for (const Row& row : rows_) {
     text += fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
                         row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
@@ -166,8 +183,10 @@ std::string ExecutionReport::csv() const {
         text += fmt::format(",{}", breakdown[activity].seconds());
       }
     }
-    text += fmt::format(",{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
-                        row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "");
+    const double on_core_s = computed_seconds({row.processor});  // 0 where the executor does not know it
+    text += fmt::format(",{},{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
+                        row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "",
+                        on_core_s > 0 ? fmt::to_string(on_core_s / computed_seconds({row.measured})) : "");
   }
   return text;
 }

@@ -41,7 +41,8 @@ class ExecutionReport {
   /// viewers). Returns its line.
   [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
   /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
-  /// out if there are others, for it meets empty caches. Then what steps waited for their plans. Writes steps.csv.
+  /// out if there are others, for it meets empty caches. Then what steps waited for their plans, and whether the machine
+  /// was busy with others' work. Writes steps.csv.
   [[nodiscard]] std::string finish() const;
 
  private:
@@ -51,6 +52,7 @@ class ExecutionReport {
     std::int64_t run = 1;
     double loss = 0;
     std::int64_t tokens = 0;
+    double core_share = 1;                     ///< That was predicted.
     Breakdown predicted, measured, processor;  ///< Means over the ranks.
     Duration exposed;                          ///< What the rank that waited longest for its plan waited.
     Duration planning;

@@ -241,14 +241,39 @@ void require_alike(const Comparison& first, const Comparison& other) {
   }
 }
 
+double measured_kernels(const Comparison& comparison) {
+  double seconds = 0;
+  for (const Activity activity : activities_of_kernels) seconds += comparison.activities_s[index_of(activity)].measured;
+  return seconds;
+}
+
 }  // namespace
 
 double computed_seconds(const std::vector<Breakdown>& ranks) {
   DurationSum sum;
   for (const Breakdown& rank : ranks) {
-    for (const Activity activity : {Activity::attention, Activity::linear, Activity::optimizer}) sum += rank[activity];
+    for (const Activity activity : activities_of_kernels) sum += rank[activity];
   }
   return ranks.empty() ? 0 : sum.seconds() / static_cast<double>(ranks.size());
+}
+
+std::string busy_machine_text(double predicted_share, double on_core_s, double kernels_s) {
+  if (!(on_core_s > 0) || on_core_s >= least_of_predicted_cores * predicted_share * kernels_s) return "";
+  return fmt::format(
+      "kernels had a core {:.0f}% of their time, {:.0f}% was predicted: the machine is busy, and this comparison says "
+      "little",
+      100 * on_core_s / kernels_s, 100 * predicted_share);
+}
+
+std::optional<double> measured_core_share(const Comparison& comparison) {
+  const double kernels_s = measured_kernels(comparison);
+  if (!comparison.on_core_s || !(kernels_s > 0)) return std::nullopt;
+  return comparison.on_core_s->measured / kernels_s;
+}
+
+std::string busy_machine_text(const Comparison& comparison) {
+  if (!comparison.on_core_s) return "";
+  return busy_machine_text(comparison.core_share, comparison.on_core_s->measured, measured_kernels(comparison));
 }
 
 std::optional<double> Pair::error() const {

@@ -58,8 +58,24 @@ struct Comparison {
   std::array<Pair, activity_count> activities_s{};  ///< Mean over the ranks.
 };
 
-/// Attention, linear work and optimizer: mean over the ranks.
+/// What a thread needs a core for all the time.
+inline constexpr std::array activities_of_kernels = {Activity::attention, Activity::linear, Activity::optimizer};
+
+/// The activities of kernels added up: mean over the ranks.
 [[nodiscard]] double computed_seconds(const std::vector<Breakdown>& ranks);
+
+/// A machine that gives kernels less than this part of the processor time that was predicted works for others, too.
+inline constexpr double least_of_predicted_cores = 0.9;
+
+/// What a report says of a machine that is busy: "kernels had a core 57% of their time, 100% was predicted: the machine
+/// is busy, and this comparison says little". Empty where kernels had what was predicted. `predicted_share`: of a core;
+/// `on_core_s` of the `kernels_s` that kernels took were spent on one.
+[[nodiscard]] std::string busy_machine_text(double predicted_share, double on_core_s, double kernels_s);
+
+/// The share of the time of kernels in which their threads had a core. Nothing if the measurement does not say.
+[[nodiscard]] std::optional<double> measured_core_share(const Comparison& comparison);
+/// busy_machine_text() of a comparison; empty if the measurement does not say.
+[[nodiscard]] std::string busy_machine_text(const Comparison& comparison);
 
 /// One step: a prediction that measurements are added to. O(n log n) time and O(n) memory in the instructions of one
 /// timeline, whatever the number of runs.

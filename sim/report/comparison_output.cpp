@@ -59,7 +59,12 @@ std::string summary_table(const std::vector<Comparison>& plans) {
                         time_text(plan.step_time_s.predicted), time_text(plan.step_time_s.measured),
                         percent_text(plan.step_time_s.error()), noise_text(plan));
   }
+  text += "  (error: predicted - measured, of what was measured)\n";
   for (const Comparison& plan : plans) text += pace_line(plan);
+  for (const Comparison& plan : plans) {
+    const std::string busy = busy_machine_text(plan);
+    if (!busy.empty()) text += fmt::format("  {}: {}\n", plan.plan, busy);
+  }
   const bool noise_unknown = std::any_of(plans.begin(), plans.end(), [](const auto& p) { return !p.noise_floor_s; });
   if (noise_unknown) text += "  the noise floor is unknown where steps were run once: execute them with --repeat\n";
   if (const std::optional<double> tau = ranking_agreement(plans)) {
@@ -80,7 +85,7 @@ std::string family_table(const Comparison& plan) {
   if (plan.families.size() > worst_families) {
     text += fmt::format("  and {} families that differ less\n", plan.families.size() - worst_families);
   }
-  return text;
+  return text + "  (difference: predicted - measured; exchanges and collectives hold the wait for the other side)\n";
 }
 
 std::string activity_table(const Comparison& plan) {
@@ -134,6 +139,9 @@ Json plan_json(const Comparison& plan, Json json) {
   json["step_time_s"] = pair_json(plan.step_time_s);
   json["step_time_s"]["noise_floor"] = plan.noise_floor_s ? Json(*plan.noise_floor_s) : Json();
   json["core_share"] = plan.core_share;
+  const std::optional<double> measured_share = measured_core_share(plan);
+  json["measured_core_share"] = measured_share ? Json(*measured_share) : Json();
+  json["machine_was_busy"] = !busy_machine_text(plan).empty();
   json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
   json["at_pace_s"] = plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json();
   json["families"] = Json::array();

@@ -61,11 +61,18 @@ std::string step_times(const std::vector<Comparison>& plans) {
   std::vector<Row> rows;
   rows.reserve(plans.size());
   for (const Comparison& plan : plans) rows.push_back({plan.plan, plan.step_time_s});
-  std::string text = "<section><h2>Step time</h2>\n" + rows_table("plan", rows);
+  std::string text =
+      "<section><h2>Step time</h2>\n" + rows_table("plan", rows) +
+      "<p class=\"note\">A difference is predicted less measured, an error the same as a share of what was "
+      "measured.</p>\n";
   for (const Comparison& plan : plans) {
     const std::string noise = plan.noise_floor_s ? time_text(*plan.noise_floor_s) : "unknown, for steps were run once";
     text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n",
                         escaped_markup(plan.plan), plan.steps.size(), plan.runs, noise);
+    const std::string busy = busy_machine_text(plan);
+    if (!busy.empty()) {
+      text += fmt::format("<p><strong>{}: {}.</strong></p>\n", escaped_markup(plan.plan), escaped_markup(busy));
+    }
     if (plan.core_share < 1) {
       text += fmt::format(
           "<p class=\"note\">Ranks share cores: kernels are predicted to have {:.0f} % of one on average.</p>\n",

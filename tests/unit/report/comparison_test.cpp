@@ -149,6 +149,30 @@ TEST_CASE("what ranks that share cores computed is compared as on a core of thei
   CHECK(result.core_share == 0.5);
 }
 
+TEST_CASE("a machine on which kernels lack the core that was predicted for them is told to be busy", "[comparison]") {
+  const auto with_core_for = [](double share, double predicted_share) {
+    TimelineFile predicted = small("predicted", 1);
+    predicted.title.core_share = predicted_share;
+    TimelineFile measured = small("measured", 2);  // 8 s of kernels
+    measured.processor.resize(1);
+    measured.processor[0][Activity::linear] = seconds(6 * share);
+    measured.processor[0][Activity::attention] = seconds(2 * share);
+    return compared(predicted, {measured});
+  };
+  const Comparison busy = with_core_for(0.57, 1);
+  CHECK(*measured_core_share(busy) == Approx(0.57));
+  const std::string said = "kernels had a core 57% of their time, 100% was predicted: the machine is busy";
+  CHECK_THAT(comparison_table({busy}), Contains("  static: " + said));
+  CHECK_THAT(comparison_page("mine", {busy}), Contains(said));
+  CHECK(nlohmann::json::parse(comparison_json({busy}))["plans"][0]["machine_was_busy"] == true);
+  CHECK(busy_machine_text(with_core_for(0.91, 1)).empty());
+  CHECK_FALSE(busy_machine_text(with_core_for(0.89, 1)).empty());
+  CHECK(busy_machine_text(with_core_for(0.57, 0.6)).empty());  // they were to share cores
+  const Comparison unknown = compared(small("predicted"), {small("measured", 2)});
+  CHECK(busy_machine_text(unknown).empty());
+  CHECK_FALSE(measured_core_share(unknown));
+}
+
 TEST_CASE("where kernels were timed beside the runs, the step is predicted at their pace too", "[comparison]") {
   TimelineFile fast = small("measured", 2);  // 10 s
   fast.title.at_pace = seconds(9);
