@@ -10,6 +10,7 @@
 #include "sim/app/signals.h"
 #include "sim/base/quantity_text.h"
 #include "sim/report/explanation.h"
+#include "sim/report/table.h"
 #include "sim/report/values.h"
 #include "sim/run/explain.h"
 #include "sim/run/runner.h"
@@ -85,6 +86,7 @@ int run_command(const ExplainOptions& options, const Session& session) {
   for (const std::size_t plan : plans) {
     told.push_back(explain(point, plan, step));
     told.back().plan = study.plans[plan].name;
+    told.back().excess = memory_excess(runs->at(first + plan));
   }
   print(formatted(title_of(study, runs->at(first)), told, options.format), options.format);
   if (options.run.empty() && study.points.size() > 1) {

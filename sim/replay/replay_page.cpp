@@ -110,11 +110,15 @@ std::string plans_table(const ReplayResult& result) {
       "<th>slowest</th><th>speed-up</th><th>fastest in</th></tr>\n";
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const PlanSummary& plan = result.summary.plans[i];
-    text += fmt::format("<tr><td>{}</td><td>{}</td>", escaped_markup(result.plans[i]), time_text(plan.mean_s));
+    const bool fits = plan.does_not_fit == 0;
+    const std::string mean = time_text(plan.mean_s);
+    text += fmt::format("<tr><td>{}</td><td>{}</td>", escaped_markup(result.plans[i]),
+                        fits ? mean : fmt::format("<s>{}</s>", mean));
     for (const double p : {0.05, 0.5, 0.95, 0.99, 1.0}) {
       text += fmt::format("<td>{}</td>", time_text(plan.time_s.quantile(p)));
     }
-    text += fmt::format("<td>{:.2f}x</td><td>{} steps</td></tr>\n", plan.speedup, plan.fastest);
+    text += fits ? fmt::format("<td>{:.2f}x</td><td>{} steps</td></tr>\n", plan.speedup, plan.fastest)
+                 : fmt::format("<td colspan=\"2\">{}</td></tr>\n", unfit_text(result, i));
   }
   return text + fmt::format("</table>\n<p>{}</p></section>\n", escaped_markup(best_sentence(result)));
 }

@@ -29,28 +29,22 @@ std::string shares_text(const PlanSummary& plan) {
   return largest_shares(breakdown);
 }
 
-std::string memory_text(const ReplayResult& result, const PlanSummary& plan) {
-  if (plan.does_not_fit == 0) return "";
-  const ReplayRules& rules = result.summary.rules;
-  return fmt::format(
-      "; does not fit in {} of {} steps: up to {:.1f} of {:.1f} GB on a device, {:.1f} of {:.1f} GB of "
-      "the host",
-      plan.does_not_fit, rules.steps, plan.device_gb, rules.device_gb, plan.host_gb, rules.host_gb);
-}
-
 Row row_of(const ReplayResult& result, std::size_t index) {
   const PlanSummary& plan = result.summary.plans[index];
+  const std::string unfit = unfit_text(result, index);
   const auto time = [&](double p) { return time_text(plan.time_s.quantile(p)); };
   return {
       result.plans[index],
-      time_text(plan.mean_s),
+      plan.does_not_fit == 0 ? time_text(plan.mean_s) : fmt::format("({})", time_text(plan.mean_s)),
       time(0.05),
       time(0.5),
       time(0.95),
       time(1),
-      fmt::format("{:.2f}x ({:.2f}-{:.2f})", plan.speedup, plan.speedups.quantile(0.05), plan.speedups.quantile(0.95)),
+      plan.does_not_fit == 0 ? fmt::format("{:.2f}x ({:.2f}-{:.2f})", plan.speedup, plan.speedups.quantile(0.05),
+                                           plan.speedups.quantile(0.95))
+                             : "-",
       fmt::format("{:.1f}%", 100 * static_cast<double>(plan.fastest) / static_cast<double>(result.summary.rules.steps)),
-      shares_text(plan) + memory_text(result, plan)};
+      (unfit.empty() ? "" : unfit + "; ") + shares_text(plan)};
 }
 
 std::string plans_table(const ReplayResult& result) {

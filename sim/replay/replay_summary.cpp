@@ -31,8 +31,15 @@ void keep_worst(std::vector<StepRow>& worst, const StepRow& row, std::size_t cou
   if (worst.size() > count) worst.pop_back();
 }
 
-std::size_t fastest_of(const std::vector<StepRow>& rows) {
-  const auto faster = [](const StepRow& a, const StepRow& b) { return a.time_s < b.time_s; };
+bool fits(const StepRow& row, const ReplayRules& rules) {
+  return row.device_gb <= rules.device_gb && row.host_gb <= rules.host_gb;
+}
+
+// Of those that fit, if any does.
+std::size_t fastest_of(const std::vector<StepRow>& rows, const ReplayRules& rules) {
+  const auto faster = [&](const StepRow& a, const StepRow& b) {
+    return std::pair(!fits(a, rules), a.time_s) < std::pair(!fits(b, rules), b.time_s);
+  };
   return static_cast<std::size_t>(std::min_element(rows.begin(), rows.end(), faster) - rows.begin());
 }
 
@@ -76,8 +83,9 @@ void ReplayFold::add(const std::vector<StepRow>& rows) {
   HDPSIM_CHECK(rows.size() == rules_.plans && rows[0].step == steps_ && steps_ < rules_.steps,
                "{} rows of step {}; step {} of {} follows", rows.size(), rows.empty() ? -1 : rows[0].step, steps_,
                rules_.steps);
-  ++plans_[fastest_of(rows)].summary.fastest;
-  best_ps_ += std::llround(rows[fastest_of(rows)].time_s * picoseconds_per_second);
+  const StepRow& fastest = rows[fastest_of(rows, rules_)];
+  if (fits(fastest, rules_)) ++plans_[fastest.plan].summary.fastest;
+  best_ps_ += std::llround(fastest.time_s * picoseconds_per_second);
   const BatchFigures& batch = rows[0].batch;
   summary_.lengths.sequences += batch.sequences;
   summary_.lengths.tokens += batch.tokens;
@@ -100,7 +108,7 @@ void ReplayFold::add_plan(const StepRow& row, const StepRow& baseline) {
   for (std::size_t i = 0; i < activity_count; ++i) summary.breakdown_s[i] += row.breakdown_s[i];
   summary.device_gb = std::max(summary.device_gb, row.device_gb);
   summary.host_gb = std::max(summary.host_gb, row.host_gb);
-  summary.does_not_fit += row.device_gb > rules_.device_gb || row.host_gb > rules_.host_gb ? 1 : 0;
+  summary.does_not_fit += fits(row, rules_) ? 0 : 1;
   keep_worst(summary.worst, row, rules_.worst);
 }
 

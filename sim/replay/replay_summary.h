@@ -52,8 +52,9 @@ struct PlanSummary {
   double speedup = 1;       ///< Ratio of the mean step times.
   QuantileSketch speedups;  ///< Step by step.
   std::array<double, activity_count> breakdown_s{};
-  std::int64_t fastest = 0;  ///< Steps in which no other plan was faster, nor as fast and named before it.
-  double device_gb = 0;      ///< The most of any step, ...
+  /// Steps in which it fits and no other plan that fits was faster, nor as fast and named before it.
+  std::int64_t fastest = 0;
+  double device_gb = 0;  ///< The most of any step, ...
   double host_gb = 0;
   std::int64_t does_not_fit = 0;   ///< ... and the number of steps that exceed the device or the host.
   std::vector<StepRow> worst;      ///< Slowest first.
@@ -78,7 +79,7 @@ struct SeriesPoint {
 struct ReplaySummary {
   ReplayRules rules;
   std::vector<PlanSummary> plans;
-  double best_mean_s = 0;  ///< Had every step been run by its fastest plan.
+  double best_mean_s = 0;  ///< Had every step been run by its fastest plan, of those that fit if any does.
   BatchFigures lengths;    ///< Of all steps.
   /// Of the disjoint windows, that with the shortest and that with the longest weighted length: how far lengths drift.
   WindowRow shortest;

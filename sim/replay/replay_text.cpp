@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/report/table.h"
@@ -40,11 +41,14 @@ std::string lengths_sentence(const ReplayResult& result) {
 std::string lead_sentence(const ReplayResult& result, std::size_t plan) {
   const ReplayRules& rules = result.summary.rules;
   const PlanSummary& summary = result.summary.plans[plan];
+  const auto name = [&](std::size_t each) {
+    return result.plans[each] + (result.summary.plans[each].does_not_fit == 0 ? "" : " (which does not fit)");
+  };
   const std::string what =
-      fmt::format("{} times as fast as {}, over {} steps", rules.threshold, baseline_of(result), rules.window);
-  if (summary.stretches == 0) return fmt::format("{} is at least {}, everywhere.", result.plans[plan], what);
-  return fmt::format("{} is less than {}, in {} stretch{} of {} of the {} steps:", result.plans[plan], what,
-                     summary.stretches, summary.stretches == 1 ? "" : "es", summary.steps_in_them, rules.steps);
+      fmt::format("{} times as fast as {}, over {} steps", rules.threshold, name(rules.baseline), rules.window);
+  if (summary.stretches == 0) return fmt::format("{} is at least {}, everywhere.", name(plan), what);
+  return fmt::format("{} is less than {}, in {} stretch{} of {} of the {} steps:", name(plan), what, summary.stretches,
+                     summary.stretches == 1 ? "" : "es", summary.steps_in_them, rules.steps);
 }
 
 std::string stretch_sentence(const ReplayResult& result, const Stretch& stretch) {
@@ -63,14 +67,31 @@ std::string step_sentence(const ReplayResult& result, const StepCause& cause) {
                  summary.lengths.squares() / static_cast<double>(summary.rules.steps));
 }
 
+std::string unfit_text(const ReplayResult& result, std::size_t plan) {
+  const PlanSummary& summary = result.summary.plans[plan];
+  const ReplayRules& rules = result.summary.rules;
+  if (summary.does_not_fit == 0) return "";
+  return fmt::format(
+      "does not fit in {} of {} steps: up to {:.1f} of {:.1f} GB on a device, {:.1f} of {:.1f} GB of the "
+      "host",
+      summary.does_not_fit, rules.steps, summary.device_gb, rules.device_gb, summary.host_gb, rules.host_gb);
+}
+
 std::string best_sentence(const ReplayResult& result) {
   const auto& plans = result.summary.plans;
-  const auto slower = [](const PlanSummary& a, const PlanSummary& b) { return a.mean_s < b.mean_s; };
-  const auto best = std::min_element(plans.begin(), plans.end(), slower);
+  const auto better = [](const PlanSummary& a, const PlanSummary& b) {
+    return std::pair(a.does_not_fit > 0, a.mean_s) < std::pair(b.does_not_fit > 0, b.mean_s);
+  };
+  const auto best = std::min_element(plans.begin(), plans.end(), better);
+  if (best->does_not_fit > 0) return "No plan fits in all steps.";
   const std::string& name = result.plans[static_cast<std::size_t>(best - plans.begin())];
-  if (best->fastest == result.summary.rules.steps) return fmt::format("{} is the fastest plan of every step.", name);
-  return fmt::format("The fastest plan of every step would take {} a step, {:.1f}% less than {} everywhere.",
-                     duration_text(Duration::seconds(result.summary.best_mean_s)),
+  const bool all_fit = std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan.does_not_fit == 0; });
+  const std::string_view of_those = all_fit ? "" : " among those that fit";
+  if (best->fastest == result.summary.rules.steps) {
+    return fmt::format("{} is the fastest plan of every step{}.", name, of_those);
+  }
+  return fmt::format("The fastest plan of every step{} would take {} a step, {:.1f}% less than {} everywhere.",
+                     of_those, duration_text(Duration::seconds(result.summary.best_mean_s)),
                      100 * (1 - result.summary.best_mean_s / best->mean_s), name);
 }
 

@@ -18,6 +18,9 @@ namespace hdpsim {
 [[nodiscard]] std::string stretch_sentence(const ReplayResult& result, const Stretch& stretch);
 /// One of the slowest steps.
 [[nodiscard]] std::string step_sentence(const ReplayResult& result, const StepCause& cause);
+/// By how much a plan exceeds the memory, and in how many steps; empty if it fits in all. Its figures are then of what
+/// cannot run.
+[[nodiscard]] std::string unfit_text(const ReplayResult& result, std::size_t plan);
 /// What would be won by taking the fastest plan of every step.
 [[nodiscard]] std::string best_sentence(const ReplayResult& result);
 /// "steps 10 to 19".

@@ -101,6 +101,9 @@ std::string change_text(const WhatIf& change, Duration step) {
 std::string text_of(const Explanation& plan) {
   const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
   std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
+  if (!plan.excess.empty()) {
+    text += fmt::format("  It does not fit: {}. What follows is of a step that cannot run.\n", plan.excess);
+  }
   text += fmt::format("  The time of a mean rank: {}.\n", largest_shares(plan.mean));
   text += fmt::format("  Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.\n",
                       share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank);
@@ -151,6 +154,8 @@ std::string comparison_text(const std::vector<Explanation>& plans) {
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const Explanation& first = plans.front();
     const Explanation& other = plans[i];
+    const std::string unfit = !first.excess.empty() ? first.plan : other.excess.empty() ? "" : other.plan;
+    if (!unfit.empty()) text += fmt::format("{} does not fit, so that this compares with what cannot run: ", unfit);
     text += fmt::format("{} against {}: {} ({:.2f}x as fast). Of a mean rank: {}.\n", other.plan, first.plan,
                         signed_duration(other.step_time - first.step_time), ratio(first.step_time, other.step_time),
                         differences(first.mean, other.mean, first.step_time));
@@ -200,6 +205,7 @@ Json plan_json(const Explanation& plan) {
       {"plan", plan.plan},
       {"step", plan.step},
       {"step_time_s", seconds_of(plan.step_time)},
+      {"fits", plan.excess.empty()},
       {"breakdown_s", seconds_json(plan.mean)},
       {"rank_busy_s",
        {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
@@ -223,6 +229,7 @@ Explanation explanation_of(const Program& program, const Timeline& timeline, con
       .plan = program.plan().policy,
       .step = program.plan().step,
       .step_time = timeline.step_time,
+      .excess = {},
       .mean = timeline.mean(),
       .busy = busy_times(timeline),
       .busiest_rank = static_cast<std::int64_t>(pipeline.rank_of(WorkerId(busiest_worker(timeline))).index()),

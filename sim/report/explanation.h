@@ -39,7 +39,8 @@ struct Explanation {
   std::string plan;
   std::int64_t step = 0;
   Duration step_time;
-  Breakdown mean;  ///< Over ranks.
+  std::string excess;  ///< memory_excess() of its run: a step of a plan that does not fit cannot run.
+  Breakdown mean;      ///< Over ranks.
   BusyTimes busy;
   std::int64_t busiest_rank = 0;
   Breakdown path;  ///< Where the time of the critical path goes, without the end of the step.

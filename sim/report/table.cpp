@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/report/values.h"
@@ -39,22 +40,16 @@ std::string line(const Row& row, const std::vector<Column>& columns, const std::
   return text += '\n';
 }
 
-std::string memory_note(const Run& run) {
-  if (run.metrics.fits) return {};
-  const MemoryUse& memory = run.metrics.memory;
-  if (memory.device > run.info.device_memory) {
-    return fmt::format("; does not fit: {} of {} on a device", bytes_text(memory.device),
-                       bytes_text(run.info.device_memory));
-  }
-  return fmt::format("; does not fit: {} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
-}
-
+// Figures of a plan that cannot run stand in brackets, and it has no speed-up.
 Row row_of(const Run& run, bool with_speedup) {
   const RunMetrics& metrics = run.metrics;
-  Row row = {run.info.plan, duration_text(metrics.breakdown.total()), short_number(metrics.tokens_per_s)};
-  if (with_speedup) row.push_back(fmt::format("{:.2f}x", metrics.speedup->mean));
-  row.push_back(fmt::format("{:.1f}%", 100 * metrics.mfu));
-  row.push_back(largest_shares(metrics.breakdown) + memory_note(run));
+  const auto figure = [&](const std::string& text) { return metrics.fits ? text : fmt::format("({})", text); };
+  Row row = {run.info.plan, figure(duration_text(metrics.breakdown.total())),
+             figure(short_number(metrics.tokens_per_s))};
+  if (with_speedup) row.push_back(metrics.fits ? fmt::format("{:.2f}x", metrics.speedup->mean) : "-");
+  row.push_back(figure(fmt::format("{:.1f}%", 100 * metrics.mfu)));
+  const std::string does_not_fit = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
+  row.push_back(does_not_fit + largest_shares(metrics.breakdown));
   return row;
 }
 
@@ -130,15 +125,65 @@ std::string name_of(const Run& run) {
   return point.empty() ? run.info.plan : fmt::format("{} at {}", run.info.plan, point);
 }
 
-// One line a run that does not fit: what fills the device, and what would help.
+/// Runs of one plan that do not fit, for the same reason.
+struct Misfits {
+  std::string plan;
+  std::string advice;
+  std::size_t count = 0;
+  const Run* fullest = nullptr;
+};
+
+std::vector<Misfits> misfits_of(const std::vector<Run>& runs) {
+  std::vector<Misfits> found;
+  for (const Run& run : runs) {
+    if (run.metrics.fits) continue;
+    const std::string advice = memory_advice(run);
+    auto same = std::find_if(found.begin(), found.end(),
+                             [&](const Misfits& each) { return each.plan == run.info.plan && each.advice == advice; });
+    if (same == found.end()) same = found.insert(found.end(), {run.info.plan, advice, 0, &run});
+    ++same->count;
+    const auto fullness = [](const Run& each) {
+      return std::pair(each.metrics.memory.device, each.metrics.memory.host);
+    };
+    if (fullness(run) > fullness(*same->fullest)) same->fullest = &run;
+  }
+  return found;
+}
+
+std::size_t runs_of(const std::vector<Run>& runs, const std::string& plan) {
+  const auto is_of_plan = [&](const Run& run) { return run.info.plan == plan; };
+  return static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), is_of_plan));
+}
+
+// Runs that do not fit, a line a plan and reason: how many, what fills the fullest device, and what would help.
 std::string memory_lines(const std::vector<Run>& runs) {
   std::string text;
-  for (const Run& run : runs) {
-    if (run.metrics.fits || run.metrics.memory.parts.total() == Bytes{}) continue;
-    text += fmt::format("{} does not fit: {}; {}\n", name_of(run), largest_parts(run.metrics.memory.parts),
-                        memory_advice(run));
+  for (const Misfits& misfits : misfits_of(runs)) {
+    const Run& fullest = *misfits.fullest;
+    const std::string parts = largest_parts(fullest.metrics.memory.parts);
+    const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
+    const std::size_t all = runs_of(runs, misfits.plan);
+    if (all == 1) {
+      text += fmt::format("{} does not fit: {}{}; {}\n", name_of(fullest), memory_excess(fullest), of_which,
+                          misfits.advice);
+    } else {
+      text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}\n", misfits.plan, misfits.count, all,
+                          memory_excess(fullest), of_which, misfits.advice);
+    }
   }
   return text;
+}
+
+// Said where the plan against which speed-ups are stated cannot run.
+std::string baseline_line(const std::vector<Run>& runs) {
+  const std::optional<Speedup>& speedup = runs.front().metrics.speedup;
+  const std::string baseline = speedup ? speedup->versus : "";
+  const auto cannot_run = [&](const Run& run) { return run.info.plan == baseline && !run.metrics.fits; };
+  const auto count = static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), cannot_run));
+  if (count == 0) return "";
+  const std::size_t all = runs_of(runs, baseline);
+  return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run\n",
+                     count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
 }
 
 std::string hours(double seconds) {
@@ -196,11 +241,20 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
+  return memory_lines(runs) + baseline_line(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
+
+std::string memory_excess(const Run& run) {
+  if (run.metrics.fits) return {};
+  const MemoryUse& memory = run.metrics.memory;
+  if (memory.device > run.info.device_memory) {
+    return fmt::format("{} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));
+  }
+  return fmt::format("{} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
+}
 
 std::string short_number(double number) {
   constexpr std::array<std::string_view, 5> suffixes = {"", "k", "M", "G", "T"};

@@ -11,6 +11,9 @@ namespace hdpsim {
 /// The result for a person at a terminal: a block a point, a row a plan, and below what the prices rest on.
 [[nodiscard]] std::string result_table(std::string_view study_name, const std::vector<Run>& runs);
 
+/// By how much a run exceeds the memory: "88.8 GB of 80.0 GB on a device". Empty if it fits.
+[[nodiscard]] std::string memory_excess(const Run& run);
+
 /// The largest activities with their shares, the small ones added up: "attention 61%, linear 20%, other 19%".
 [[nodiscard]] std::string largest_shares(const Breakdown& breakdown);
 

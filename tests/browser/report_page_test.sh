@@ -113,7 +113,7 @@ open_page known
 check_intervals known "All runs: most of the variance comes from gemm; to narrow the interval: calibrate matrix"
 open_page tiny
 grep -q '<ul id="narrower" hidden="">' dom.txt || fail "tiny: what would narrow intervals that nobody asked for"
-grep -q '<th[^>]*>p5 – p95</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+grep -q '<th[^>]*>p5 – p95 of 4 steps</th>' dom.txt || fail "tiny: no spread of the steps in the table"
 
 # A pipeline: lanes and bars by stage, and a section of its own.
 run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set data.context=32Ki \

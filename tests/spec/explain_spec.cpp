@@ -32,6 +32,31 @@ TEST_CASE("a finished study explains itself, plan by plan", "[explain]") {
   CHECK(here.read("tiny/result.json") == before);
 }
 
+TEST_CASE("a plan that does not fit its memory wins nothing, wherever its figures are told", "[explain][study]") {
+  const Workplace here;
+  // 40 GB are needed: see memory_gb of result.json.
+  const std::string study =
+      "configs/studies/tiny.yaml --set 'cluster={preset: a100-rail-3tier, gpus: 32, node: {gpu_memory: "
+      "30 GB}}' --set data.steps=2";
+  const Outcome table = here.hdpsim("study " + study + " --out small");
+  CAPTURE(table.err, table.out);
+  REQUIRE(table.code == 0);
+  for (const char* plan : {"static", "hdp-naive", "hdp-balance"}) {
+    const std::string line = fmt::format("\n{} does not fit at 2 of 2 points: up to ", plan);
+    const std::size_t at = table.out.find(line);
+    REQUIRE(at != std::string::npos);
+    CHECK(table.out.find(line, at + 1) == std::string::npos);
+  }
+  CHECK_THAT(table.out, !Catch::Contains("1.00x"));
+  CHECK_THAT(table.out, Catch::Contains("speed-ups are over static, which does not fit"));
+  const Outcome told = here.hdpsim("explain small");
+  CHECK_THAT(told.out, Catch::Contains("  It does not fit: "));
+  const Outcome json = here.hdpsim("explain small 0/static --format json");
+  CHECK(nlohmann::json::parse(json.out)["plans"][0]["fits"] == false);
+  const Outcome replayed = here.hdpsim("replay " + study + " --set sweep={}");
+  CHECK_THAT(replayed.out, Catch::Contains("does not fit in 2 of 2 steps") && Catch::Contains("No plan fits"));
+}
+
 TEST_CASE("one run of a study is explained by its point and plan, also as JSON", "[explain]") {
   const Workplace here;
   REQUIRE(here.hdpsim("study configs/studies/tiny.yaml --out tiny").code == 0);

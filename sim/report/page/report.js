@@ -54,7 +54,7 @@ function draw_by_point(section, label, axis, form, figure) {
   const points = data.points.map((_, point) => point_name(point, "\n") || "all");
   const bars = plans.map((plan) => ({
     type: "bar", name: plan, color: plan_color(plan), barGap: "10%", barCategoryGap: "30%",
-    data: runs_of(plan).map((run) => figure(run).mean),
+    data: runs_of(plan).map((run) => ({value: figure(run).mean, itemStyle: {opacity: run.memory.fits ? 1 : 0.25}})),
   }));
   const interval_of = (run) => {
     const {p5, p50, p95} = figure(run);
@@ -62,8 +62,8 @@ function draw_by_point(section, label, axis, form, figure) {
   };
   const intervals = plans.map((plan, i) => whiskers(plan, runs_of(plan).map(interval_of), i, plans.length));
   const text = ({seriesName, dataIndex}) => {
-    const found = figure(runs_of(seriesName)[dataIndex]);
-    return `${point_name(dataIndex, ", ")}\n${seriesName}: ${form(found.mean)} (${spread(found, form)})`;
+    const run = runs_of(seriesName)[dataIndex];
+    return `${point_name(dataIndex, ", ")}\n${seriesName}: ${with_spread(figure(run), form)}${unless_it_fits(run)}`;
   };
   draw(chart_of(section), label, 340, {
     grid: grid(), legend: legend({data: plans}), tooltip: tooltip(text),
@@ -102,7 +102,10 @@ const limit_line = (at, form, place) => ({
 
 // With the median between them where it is one of means.
 const spread = ({p5, p50, p95}, form) => range(uncertain ? [p5, p50, p95] : [p5, p95], form);
-const spread_title = uncertain ? "p5 – p50 – p95" : "p5 – p95";
+const with_spread = (found, form) => `${form(found.mean)} (${spread(found, form)})`;
+const step_counts = [...new Set(data.runs.map((run) => run.steps))];
+const spread_title = uncertain ? "p5 – p50 – p95"
+  : `p5 – p95 of ${step_counts.join(", ")} step${step_counts.at(-1) === 1 ? "" : "s"}`;
 
 // ---- Names
 
@@ -148,11 +151,23 @@ function activity_legend() {
   return element("ul", {className: "legend", "aria-label": "Colours of the bars"}, ...entries);
 }
 
+const unless_it_fits = ({memory}) => memory.fits ? "" : "; does not fit";
+
 function memory_text({memory}) {
   if (memory.fits) return digits(memory.device) + " GB";
-  const too_much = (use, limit, what) => `${digits(use)} of ${digits(limit)} ${what}: too much`;
+  const too_much = (use, limit, what) => element("span", {className: "misfit"},
+    `does not fit: ${digits(use)} of ${digits(limit)} ${what}`);
   if (memory.device > memory.device_limit) return too_much(memory.device, memory.device_limit, "GB");
   return too_much(memory.host, memory.host_limit, "GB of host");
+}
+
+// Plans that exceed the memory and whether speed-ups are stated over one of them.
+function misfits_text() {
+  const misfits = data.runs.filter(({memory}) => !memory.fits);
+  if (misfits.length === 0) return "";
+  const over = misfits.find(({plan, speedup}) => plan === speedup?.versus);
+  return `; struck out: ${plural(misfits.length, "run")} of a plan that does not fit the memory` +
+    (over ? `, among them ${over.plan}, over which speed-ups are stated` : "");
 }
 
 function show_results() {
@@ -161,14 +176,17 @@ function show_results() {
                    ...(compared ? [{title: "Speed-up"}, {title: spread_title}] : []), {title: "MFU"},
                    {title: "Memory a device"}, {title: "Where the time goes", text: true}];
   const soft = (text) => element("span", {className: "interval"}, text);
+  // What a plan that cannot run would reach is struck out, and it is as fast as nothing.
+  const figure = (run, text) => run.memory.fits ? text : element("s", {}, text);
+  const speedups = (run) => run.memory.fits
+    ? [ratio(run.speedup.mean), soft(spread(speedup_of(run), ratio))] : ["–", ""];
   const row = (run, best) => [
-    run.plan, element("span", {className: run === best ? "best" : ""}, seconds(run.step_time.mean)),
-    soft(spread(step_time_of(run), seconds)), short(run.tokens_per_s),
-    ...(compared ? [ratio(run.speedup.mean), soft(spread(speedup_of(run), ratio))] : []),
-    (100 * run.mfu).toFixed(1) + "%", memory_text(run), breakdown_bar(run)];
+    run.plan, element("span", {className: run === best ? "best" : ""}, figure(run, seconds(run.step_time.mean))),
+    soft(spread(step_time_of(run), seconds)), figure(run, short(run.tokens_per_s)), ...(compared ? speedups(run) : []),
+    figure(run, (100 * run.mfu).toFixed(1) + "%"), memory_text(run), breakdown_bar(run)];
   const rows = data.points.flatMap((point, index) => {
     const runs = data.runs.filter((run) => run.point === index);
-    const best = runs.reduce((a, b) => (b.step_time.mean < a.step_time.mean ? b : a));
+    const [best] = runs.filter(({memory}) => memory.fits).sort((a, b) => a.step_time.mean - b.step_time.mean);
     const own_setting = all_same(data.points.map(({setting}) => setting)) ? "" : ": " + point.setting;
     const title = full_point_name(index) + own_setting;
     const heading = element("tr", {className: "point"},
@@ -176,7 +194,7 @@ function show_results() {
     return [...(data.points.length > 1 ? [heading] : []), ...runs.map((run) => row(run, best))];
   });
   part("results-table").append(activity_legend(), table(
-    `${plural(data.runs.length, "run")}; the fastest plan of a point is bold`, columns, rows));
+    `${plural(data.runs.length, "run")}; the fastest plan of a point is bold` + misfits_text(), columns, rows));
 }
 
 function show_speedup() {
@@ -198,8 +216,8 @@ function show_step_time() {
 function by_point_table(caption, form, figure) {
   const columns = [{title: "Point", text: true}, ...plans.map((title) => ({title}))];
   const rows = data.points.map((_, point) => [full_point_name(point), ...plans.map((plan) => {
-    const found = figure(data.runs.find((run) => run.point === point && run.plan === plan));
-    return `${form(found.mean)} (${spread(found, form)})`;
+    const run = data.runs.find((each) => each.point === point && each.plan === plan);
+    return with_spread(figure(run), form) + unless_it_fits(run);
   })]);
   return table(`${caption}, mean (${spread_title})`, columns, rows);
 }
@@ -261,14 +279,13 @@ function show_evidence() {
   const profiles = [...new Set(data.points.map(({profile}) => profile))];
   part("evidence-note").textContent = `Costs come from: ${profiles.join("; ")}.`;
   const missing = [...new Set(data.points.flatMap(({not_modelled}) => not_modelled))];
-  const steps = [...new Set(data.runs.map((run) => run.steps))];
   const unknown = [...new Set(data.runs.flatMap(({uncertainty}) => uncertainty?.unknown ?? []))];
   const limits = [
     uncertain ? "Intervals hold the spread of the batches and the errors of the costs" +
       (unknown.length > 0 ? `, but not those of ${unknown.join(", ")}, which nobody knows.` : ".")
-      : `Intervals are the spread over ${steps.join(", ")} simulated step${steps.at(-1) === 1 ? "" : "s"} of a run: ` +
-        "how much batches differ. They do not hold the error of the costs.",
-    ...missing.map((key) => `Not modelled, for the profile lacks it: ${key}.`),
+      : `Intervals, ${spread_title}, are the spread over the simulated steps of a run: how much batches differ. They do ` +
+        "not hold the error of the costs.",
+    ...missing.map((key) => `Left out, for the profile has no figure for it: ${key.replaceAll("_", " ")}.`),
   ];
   part("limits").replaceChildren(...limits.map((text) => element("li", {}, text)));
 }

@@ -50,6 +50,22 @@ TEST_CASE("means, speed-ups and wins of a replay are those of its steps", "[repl
   CHECK(replayed.summary.lengths == BatchFigures{16, 1600, 250, 200});
 }
 
+TEST_CASE("a plan that does not fit in a step is not the fastest of it", "[replay]") {
+  ReplayFold fold({.steps = 3, .plans = 2, .window = 2, .threshold = 1, .worst = 1, .device_gb = 80, .host_gb = 10},
+                  [](const WindowRow&) {});
+  for (std::int64_t step = 0; step < 3; ++step) {
+    StepRow fast = row(step, 1, 2);
+    if (step == 1) fast.device_gb = 106;
+    if (step == 2) fast.host_gb = 11;
+    fold.add({row(step, 0, 6), fast});
+  }
+  const ReplaySummary summary = fold.finish();
+  CHECK(summary.plans[1].does_not_fit == 2);
+  CHECK(summary.plans[1].fastest == 1);
+  CHECK(summary.plans[0].fastest == 2);
+  CHECK(summary.best_mean_s == (2 + 6 + 6) / 3.0);
+}
+
 TEST_CASE("the slowest steps are kept, slowest first, the earlier of two that are as slow", "[replay]") {
   const Replayed replayed({3, 9, 2, 9, 9, 1}, 2, 0);
   REQUIRE(replayed.plan().worst.size() == 2);

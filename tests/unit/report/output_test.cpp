@@ -130,8 +130,9 @@ TEST_CASE("a run that does not fit says what fills the device and what would hel
   };
   CHECK_THAT(
       line_with(MemoryPart::activations),
-      Catch::Contains("\nstatic at data.context 1Mi does not fit: activations 70.0 GB, parameters 20.0 GB; use a "
-                      "smaller mesh.capacity, recompute activations, or offload them\n"));
+      Catch::Contains("\nstatic at data.context 1Mi does not fit: 90.0 GB of 80.0 GB on a device, of it activations "
+                      "70.0 GB, parameters 20.0 GB; use a smaller mesh.capacity, recompute activations, or offload "
+                      "them\n"));
   CHECK_THAT(line_with(MemoryPart::parameters), Catch::Contains("; use a larger mesh.tp, or mesh.zero: 3\n"));
   CHECK_THAT(line_with(MemoryPart::workspace), Catch::Contains("; use a larger mesh.tp or a smaller mesh.capacity\n"));
 }
@@ -228,19 +229,51 @@ TEST_CASE("the table has a block a point and a row a plan", "[table]") {
   CHECK(result_table("mine", runs) ==
         "mine: small on 2 x A100\n"
         "\n"
-        "  plan    step time  tokens/s  speed-up    MFU  where the time goes\n"
+        "  plan    step time  tokens/s  speed-up      MFU  where the time goes\n"
         "data.context 1Mi\n"
-        "  static     4.00 s       250     1.00x   6.2%  attention 94%, group_wait 6%\n"
-        "  hdp        1.00 s     1.00k     4.00x  25.0%  attention 75%, group_wait 25%\n"
+        "  static     4.00 s       250     1.00x     6.2%  attention 94%, group_wait 6%\n"
+        "  hdp        1.00 s     1.00k     4.00x    25.0%  attention 75%, group_wait 25%\n"
         "\n"
         "data.context 2Mi\n"
-        "  static     8.00 s       125     1.00x   3.1%  attention 97%, group_wait 3%\n"
-        "  hdp        1.00 s     1.00k     8.00x  25.0%  attention 75%, group_wait 25%; does not fit: 90.0 GB of 80.0 "
-        "GB on a "
-        "device\n"
+        "  static     8.00 s       125     1.00x     3.1%  attention 97%, group_wait 3%\n"
+        "  hdp      (1.00 s)   (1.00k)         -  (25.0%)  does not fit: 90.0 GB of 80.0 GB on a device; attention "
+        "75%, group_wait 25%\n"
         "\n"
+        "hdp does not fit at 1 of 2 points: up to 90.0 GB of 80.0 GB on a device; use a larger mesh.tp or a smaller "
+        "mesh.capacity\n"
         "costs: paper (published)\n"
         "the time rests on: formula 100%\n");
+}
+
+TEST_CASE("runs of a plan that do not fit for the same reason are told in one line, by the fullest of them",
+          "[table]") {
+  std::vector<Run> runs;
+  for (std::size_t point = 0; point < 18; ++point) {
+    runs.push_back(a_run("static", 4_s, point));
+    runs.push_back(a_run("hdp", 1_s, point));
+    MemoryUse& memory = runs.back().result.steps[0].memory;
+    memory.parts[MemoryPart::activations] = Bytes(90'000'000'000 + static_cast<std::int64_t>(point) * 1'000'000'000);
+    memory.device = memory.parts.total();
+  }
+  evaluate(runs, "static");
+  const std::string table = result_table("mine", runs);
+  const std::string line = "\nhdp does not fit at 18 of 18 points: up to 107 GB of 80.0 GB on a device, of it ";
+  CHECK_THAT(table, Catch::Contains(line));
+  std::size_t lines = 0;
+  for (std::size_t at = table.find("\nhdp does not fit"); at != std::string::npos; ++lines) {
+    at = table.find("\nhdp does not fit", at + 1);
+  }
+  CHECK(lines == 1);
+  CHECK_THAT(table, !Catch::Contains("speed-ups"));
+}
+
+TEST_CASE("speed-ups over a plan that does not fit say so", "[table]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s), a_run("static", 8_s, 1, "2Mi"),
+                           a_run("hdp", 1_s, 1, "2Mi")};
+  runs[2].result.steps[0].memory.device = Bytes(90'000'000'000);
+  evaluate(runs, "static");
+  CHECK_THAT(result_table("mine", runs), Catch::Contains("\nspeed-ups at 1 of 2 points are over static, which does not "
+                                                         "fit: they compare with what cannot run\n"));
 }
 
 TEST_CASE("small activities are added up", "[table]") {
