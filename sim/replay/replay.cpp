@@ -66,7 +66,13 @@ class Replay {
     auto worst = explained(summary);
     if (!worst) return std::nullopt;
     const RunInfo info = study_.run_info(static_cast<std::size_t>(&point_ - study_.points.data()), 0);
-    return ReplayResult{study_.name, info.setting, info.profile, names_, std::move(summary), std::move(*worst)};
+    return ReplayResult{study_.name,
+                        info.setting,
+                        info.profile,
+                        names_,
+                        std::move(summary),
+                        std::move(*worst),
+                        point_.batches->use(run_.steps)};
   }
 
  private:

@@ -42,6 +42,7 @@ struct ReplayResult {
   std::vector<std::string> plans;
   ReplaySummary summary;
   std::vector<std::vector<StepCause>> worst;  ///< Of each plan, slowest first.
+  std::optional<TraceUse> trace{};            ///< Nothing if lengths are drawn.
 };
 
 /// Of the plans, in the order of the study: what tables call them.

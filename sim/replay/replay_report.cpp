@@ -9,6 +9,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/replay/replay_text.h"
 #include "sim/report/table.h"
+#include "sim/report/trace_notes.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -130,6 +131,7 @@ Json cause_json(const ReplayResult& result, const StepCause& cause) {
   for (const SequenceShare& share : cause.sequences) {
     sequences.push_back({{"sequence", share.sequence},
                          {"document", share.document},
+                         {"reading", share.reading},
                          {"tokens", share.tokens},
                          {"share_of_tokens", share.of_tokens},
                          {"share_of_attention", share.of_attention},
@@ -197,6 +199,7 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
                  {"weighted_length", summary.lengths.weighted_length},
                  {"shortest_window", window_json(summary.shortest)},
                  {"longest_window", window_json(summary.longest)}}},
+               {"trace", result.trace ? trace_json(*result.trace) : Json()},
                {"plans", Json::array()}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) json["plans"].push_back(plan_json(result, plan));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/report/table.h"
+#include "sim/report/trace_notes.h"
 
 namespace hdpsim {
 namespace {
@@ -30,12 +32,17 @@ std::string steps_text(const WindowRow& window) {
 std::string lengths_sentence(const ReplayResult& result) {
   const ReplaySummary& summary = result.summary;
   const BatchFigures& all = summary.lengths;
-  return fmt::format(
+  std::string text = fmt::format(
       "{} sequences, {} tokens on average, the longest {}. The sequence of a token has {} tokens on average; over {} "
       "steps between {} and {}.",
       all.sequences, short_number(static_cast<double>(all.tokens) / static_cast<double>(all.sequences)),
       count_text(all.longest), short_number(all.weighted_length), summary.rules.window,
       window_lengths(result, summary.shortest), window_lengths(result, summary.longest));
+  if (!result.trace) return text;
+  for (const std::string& note : trace_notes(*result.trace)) {
+    text += fmt::format(" {}{}.", static_cast<char>(std::toupper(static_cast<unsigned char>(note[0]))), note.substr(1));
+  }
+  return text;
 }
 
 std::string lead_sentence(const ReplayResult& result, std::size_t plan) {

@@ -87,12 +87,19 @@ std::string plural(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('h') ? "es" : "s");
 }
 
+std::string ordinal(std::int64_t number) {
+  const bool teen = number % 100 / 10 == 1;
+  const std::int64_t last = teen ? 0 : number % 10;
+  return fmt::format("{}{}", number, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
+}
+
 std::string sequence_text(const SequenceShare& share, std::int64_t sequences) {
   return fmt::format(
-      "sequence {} of {} ({} tokens of document {}: {:.0f}% of the step's tokens, {:.0f}% of its "
+      "sequence {} of {} ({} tokens of document {}{}: {:.0f}% of the step's tokens, {:.0f}% of its "
       "attention) on {}",
-      share.sequence, sequences, count_text(share.tokens), share.document, 100 * share.of_tokens,
-      100 * share.of_attention, plural(share.group, "rank"));
+      share.sequence, sequences, count_text(share.tokens), share.document,
+      share.reading > 1 ? fmt::format(" of the trace, read for the {} time", ordinal(share.reading)) : "",
+      100 * share.of_tokens, 100 * share.of_attention, plural(share.group, "rank"));
 }
 
 std::string chain_text(const StepCause& cause) {
@@ -139,13 +146,22 @@ StepCause cause_of(const Plan& plan, const std::vector<ChainLink>& chain, const 
   return cause;
 }
 
+void count_readings(std::int64_t documents, StepCause& cause) {
+  for (SequenceShare& share : cause.sequences) {
+    share.reading = share.document / documents + 1;
+    share.document %= documents;
+  }
+}
+
 StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world) {
   const Batch batch = point.batches->step(row.step);
   const Plan plan = make_plan(point, row.plan, row.step, batch);
   const LoweringOptions lowering = lowering_of(point.spec);
   const Program program(plan, lowering);
   const Timeline timeline = simulate_plan(point, program, world);
-  return cause_of(plan, chain_of(program, timeline, world.machine()), point.work, batch, row);
+  StepCause cause = cause_of(plan, chain_of(program, timeline, world.machine()), point.work, batch, row);
+  if (const auto use = point.batches->use(point.spec.steps)) count_readings(use->documents, cause);
+  return cause;
 }
 
 std::string text_of(const StepCause& cause, double mean_s, double mean_squares) {

@@ -15,7 +15,8 @@ namespace hdpsim {
 /// What one sequence has to do with the length of a step.
 struct SequenceShare {
   std::int64_t sequence = 0;  ///< Its place in the batch, from 0.
-  std::int64_t document = 0;  ///< Sequence::document.
+  std::int64_t document = 0;  ///< Sequence::document; of a trace the document of the file, from 0, ...
+  std::int64_t reading = 1;   ///< ... and how often it has been read with this time.
   std::int64_t tokens = 0;
   double of_tokens = 0;     ///< Its share of the step's tokens, ...
   double of_attention = 0;  ///< ... of its (query, key) pairs, ...
@@ -47,6 +48,9 @@ struct StepCause {
 /// The same for a step whose chain is known.
 [[nodiscard]] StepCause cause_of(const Plan& plan, const std::vector<ChainLink>& chain, const WorkModel& work,
                                  const Batch& batch, const StepRow& row);
+
+/// Numbers the documents of a trace of so many, which begins again after the last one, as the file does.
+void count_readings(std::int64_t documents, StepCause& cause);
 
 /// In words, beside the mean step time and the mean sum of squared lengths of all steps.
 [[nodiscard]] std::string text_of(const StepCause& cause, double mean_s, double mean_squares);

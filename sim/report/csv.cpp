@@ -142,10 +142,12 @@ bool any_has(const std::vector<Run>& runs, bool (*has)(const RunMetrics&)) {
 class AskedFor {
  public:
   explicit AskedFor(const std::vector<Run>& runs)
-      : goodput_(any_has(runs, [](const RunMetrics& metrics) { return metrics.goodput.has_value(); })),
+      : trace_(std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.info.trace.has_value(); })),
+        goodput_(any_has(runs, [](const RunMetrics& metrics) { return metrics.goodput.has_value(); })),
         uncertainty_(any_has(runs, [](const RunMetrics& metrics) { return metrics.uncertainty.has_value(); })) {}
 
   void names(Table& table) const {
+    if (trace_) table.texts({"trace_times_read", "overlong_documents", "overlong_tokens"});
     if (goodput_) table.texts({"checkpoint_every_steps", "goodput", "goodput_simulated", "goodput_simulated_error"});
     if (!uncertainty_) return;
     for (const char* figure : figures_) {
@@ -153,7 +155,9 @@ class AskedFor {
     }
   }
 
-  void values(Table& table, const RunMetrics& metrics) const {
+  void values(Table& table, const Run& run) const {
+    const RunMetrics& metrics = run.metrics;
+    if (trace_) trace(table, run.info.trace);
     if (goodput_) goodput(table, metrics.goodput);
     if (!uncertainty_) return;
     const std::optional<Uncertainty>& found = metrics.uncertainty;
@@ -166,6 +170,14 @@ class AskedFor {
 
  private:
   static constexpr std::array figures_ = {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "speedup"};
+
+  static void trace(Table& table, const std::optional<TraceUse>& use) {
+    if (!use) {
+      table.empty().empty().empty();
+      return;
+    }
+    table.number(use->times_read).number(use->overlong_documents).number(use->overlong_tokens);
+  }
 
   static void goodput(Table& table, const std::optional<Goodput>& found) {
     if (!found) {
@@ -183,6 +195,7 @@ class AskedFor {
     table.number(found->p5).number(found->p50).number(found->p95);
   }
 
+  bool trace_;
   bool goodput_;
   bool uncertainty_;
 };
@@ -208,7 +221,7 @@ void write_runs(const std::vector<Run>& runs, Table& table) {
     memory(table, metrics.memory).number(metrics.fits);
     for (const double share : metrics.evidence) table.number(share);
     connections(table.number(metrics.events), metrics.connections, metrics.memory);
-    asked_for.values(table, metrics);
+    asked_for.values(table, run);
     table.end_row();
   }
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/trace_notes.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -121,6 +122,7 @@ Json run_json(const Run& run) {
             {"not_modelled", run.info.not_modelled},
             {"evidence", evidence_json(metrics.evidence)},
             {"events", metrics.events}};
+  if (run.info.trace) json["trace"] = trace_json(*run.info.trace);
   if (metrics.goodput) json["goodput"] = goodput_json(*metrics.goodput);
   if (metrics.uncertainty) json["uncertainty"] = uncertainty_json(*metrics.uncertainty);
   return json;

@@ -11,7 +11,7 @@
 #include "sim/report/goodput.h"
 #include "sim/report/step_result.h"
 #include "sim/report/uncertainty.h"
-#include "sim/trace/sequence.h"
+#include "sim/trace/batch_source.h"
 
 namespace hdpsim {
 
@@ -45,6 +45,7 @@ struct RunInfo {
   Bytes device_memory;                      ///< Of one device.
   Bytes host_memory;                        ///< One device's share.
   std::int64_t capacity = 0;                ///< Tokens that a rank holds per micro-batch.
+  std::optional<TraceUse> trace{};          ///< Nothing if lengths are drawn.
   std::vector<std::string> not_modelled{};  ///< Keys that the profile would need.
   std::int64_t nodes = 1;                   ///< That fail, if any do:
   std::optional<FailureModel> failures{};

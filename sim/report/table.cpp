@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/report/trace_notes.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -186,6 +187,18 @@ std::string baseline_line(const std::vector<Run>& runs) {
                      count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
 }
 
+// Each once, however many runs it is true of.
+std::string trace_lines(const std::vector<Run>& runs) {
+  std::vector<std::string> lines;
+  for (const Run& run : runs) {
+    if (!run.info.trace) continue;
+    for (const std::string& note : trace_notes(*run.info.trace)) {
+      if (std::find(lines.begin(), lines.end(), note) == lines.end()) lines.push_back(note);
+    }
+  }
+  return lines.empty() ? "" : fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
 std::string hours(double seconds) {
   return seconds < 3600 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
 }
@@ -241,7 +254,7 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) + baseline_line(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
+  return memory_lines(runs) + baseline_line(runs) + trace_lines(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 

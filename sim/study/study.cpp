@@ -389,6 +389,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .device_memory = spec.cluster.least_device_memory(),
           .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
           .capacity = spec.capacity,
+          .trace = at.batches->use(spec.steps),
           .not_modelled = not_modelled(spec),
           .nodes = spec.nodes.count(spec.cluster),
           .failures = spec.failures,

@@ -22,6 +22,19 @@ struct BatchOptions {
   std::uint64_t seed = 1;  ///< Of generated lengths; a trace has its own order.
 };
 
+/// How a run uses a trace: how often it is read, and what the context does to its documents.
+struct TraceUse {
+  std::int64_t documents = 0;     ///< Of the trace.
+  double times_read = 0;          ///< What the steps take over what the trace has: above 1 it has begun again.
+  std::int64_t context = 0;       ///< The longest sequence, in tokens.
+  std::int64_t overlong = 0;      ///< Documents that are longer than that, ...
+  double overlong_documents = 0;  ///< ... as a share of all, ...
+  double overlong_tokens = 0;     ///< ... and the share of all tokens that they hold.
+  Overlong fate = Overlong::split;
+
+  friend bool operator==(const TraceUse&, const TraceUse&) = default;
+};
+
 /// The batches of a training run. Any step can be asked for, in any order and from any thread: step k is a pure
 /// function of what the source was made from, and costs time in proportion to its sequences.
 class BatchSource {
@@ -35,6 +48,8 @@ class BatchSource {
   [[nodiscard]] virtual Batch step(std::int64_t k) const = 0;
   /// Steps after which a trace has been used once; nothing for lengths that are drawn.
   [[nodiscard]] virtual std::optional<std::int64_t> lap() const { return std::nullopt; }
+  /// What steps 0 ... steps-1 take from a trace; nothing for lengths that are drawn.
+  [[nodiscard]] virtual std::optional<TraceUse> use(std::int64_t /*steps*/) const { return std::nullopt; }
 };
 
 using BatchSourcePtr = std::unique_ptr<const BatchSource>;

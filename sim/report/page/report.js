@@ -116,6 +116,7 @@ const full_point_name = (point) =>
 const run_name = (run) => [point_name(run.point, ", "), run.plan].filter(Boolean).join(" · ");
 const worker_name = (run, rank, stage) => run.stages > 1 ? `rank ${rank} stage ${stage}` : `rank ${rank}`;
 const runs_of = (plan) => data.runs.filter((run) => run.plan === plan);
+const sentence = (note) => `${note[0].toUpperCase()}${note.slice(1)}.`;
 const all_same = (values) => values.every((value) => value === values[0]);
 
 // Bars for all runs of a large sweep would not fit on a page: those of the chosen point then stand for all.
@@ -285,6 +286,7 @@ function show_evidence() {
       (unknown.length > 0 ? `, but not those of ${unknown.join(", ")}, which nobody knows.` : ".")
       : `Intervals, ${spread_title}, are the spread over the simulated steps of a run: how much batches differ. They do ` +
         "not hold the error of the costs.",
+    ...new Set(data.points.flatMap(({trace}) => trace.map(sentence))),
     ...missing.map((key) => `Left out, for the profile has no figure for it: ${key.replaceAll("_", " ")}.`),
   ];
   part("limits").replaceChildren(...limits.map((text) => element("li", {}, text)));
@@ -590,7 +592,8 @@ function show_lengths(run) {
   const lengths = data.points[run.point].lengths;
   if (!lengths) return hide("lengths");
   part("lengths-note").textContent = `${lengths.count.toLocaleString("en")} sequences of all ${run.steps} steps, ` +
-    `${short(lengths.tokens)} tokens; mean ${short(lengths.mean)}, longest ${tokens(lengths.max)}.`;
+    `${short(lengths.tokens)} tokens; mean ${short(lengths.mean)}, longest ${tokens(lengths.max)}.` +
+    data.points[run.point].trace.map((note) => " " + sentence(note)).join("");
   const shares = lengths.shares.filter(([above], i) => i === 0 || above < lengths.max);
   const kinds = [["sequences", 1, "#b9c0c8"], ["tokens", 2, "#6aa9e0"], ["sum of squares", 3, "#1c5fae"]];
   draw(chart_of("lengths"), "Share of sequences, tokens and squared lengths above powers of two", 280, {

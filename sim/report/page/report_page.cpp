@@ -11,6 +11,7 @@
 #include "sim/report/markup.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_files.h"
+#include "sim/report/trace_notes.h"
 #include "sim/report/values.h"
 
 namespace hdpsim {
@@ -69,9 +70,14 @@ Json point_json(const RunInfo& info, const std::optional<Description>& lengths) 
   for (const auto& other : info.background) {
     background.push_back(fmt::format("{}: {} on {} GPUs", other.name, other.what, other.gpus));
   }
-  return {{"coordinates", coordinates},        {"setting", info.setting},
-          {"profile", info.profile},           {"background", background},
-          {"not_modelled", info.not_modelled}, {"lengths", lengths ? lengths_json(*lengths) : Json()}};
+  const std::vector<std::string> trace = info.trace ? trace_notes(*info.trace) : std::vector<std::string>{};
+  return {{"trace", trace},
+          {"coordinates", coordinates},
+          {"setting", info.setting},
+          {"profile", info.profile},
+          {"background", background},
+          {"not_modelled", info.not_modelled},
+          {"lengths", lengths ? lengths_json(*lengths) : Json()}};
 }
 
 Json points_json(const ReportData& data) {

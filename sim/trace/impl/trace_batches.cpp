@@ -16,10 +16,27 @@ using TracePtr = std::shared_ptr<const LengthTrace>;
 
 constexpr const char* context_help = "split or truncate long documents, or take a longer context";
 
+// All but how often it is read.
+TraceUse use_of(const LengthTrace& trace, const BatchOptions& options) {
+  TraceUse use{.documents = std::ssize(trace.tokens), .context = options.context, .fate = options.overlong};
+  double tokens = 0;
+  double overlong_tokens = 0;
+  for (const std::int64_t length : trace.tokens) {
+    tokens += static_cast<double>(length);
+    if (length <= options.context) continue;
+    ++use.overlong;
+    overlong_tokens += static_cast<double>(length);
+  }
+  use.overlong_documents = static_cast<double>(use.overlong) / static_cast<double>(use.documents);
+  use.overlong_tokens = overlong_tokens / tokens;
+  return use;
+}
+
 /// Step k is the tokens [k B, (k+1) B) of the trace repeated for ever.
 class CutTrace : public BatchSource {
  public:
-  CutTrace(TracePtr trace, const BatchOptions& options) : trace_(std::move(trace)), options_(options) {
+  CutTrace(TracePtr trace, const BatchOptions& options)
+      : trace_(std::move(trace)), options_(options), use_(use_of(*trace_, options)) {
     for (std::size_t i = 0; i < trace_->tokens.size(); ++i) {
       if (i % documents_per_mark == 0) marks_.push_back(lap_tokens_);
       lap_tokens_ += kept(i);
@@ -54,6 +71,13 @@ class CutTrace : public BatchSource {
     return (lap_tokens_ - 1) / options_.tokens_per_step + 1;
   }
 
+  [[nodiscard]] std::optional<TraceUse> use(std::int64_t steps) const override {
+    const double tokens = static_cast<double>(steps) * static_cast<double>(options_.tokens_per_step);
+    TraceUse use = use_;
+    use.times_read = tokens / static_cast<double>(lap_tokens_);
+    return use;
+  }
+
  private:
   static constexpr std::size_t documents_per_mark = 1024;
 
@@ -69,6 +93,7 @@ class CutTrace : public BatchSource {
 
   TracePtr trace_;
   BatchOptions options_;
+  TraceUse use_;
   std::vector<std::int64_t> marks_;  // tokens before every 1024th document
   std::int64_t lap_tokens_ = 0;
 };
@@ -76,7 +101,8 @@ class CutTrace : public BatchSource {
 /// Replays the steps that a trace names.
 class SteppedTrace : public BatchSource {
  public:
-  SteppedTrace(TracePtr trace, const BatchOptions& options) : trace_(std::move(trace)), options_(options) {
+  SteppedTrace(TracePtr trace, const BatchOptions& options)
+      : trace_(std::move(trace)), options_(options), use_(use_of(*trace_, options)) {
     rows_.resize(trace_->tokens.size());
     std::iota(rows_.begin(), rows_.end(), std::size_t{0});
     const auto& steps = trace_->steps;
@@ -102,6 +128,12 @@ class SteppedTrace : public BatchSource {
 
   [[nodiscard]] std::optional<std::int64_t> lap() const override { return std::ssize(first_) - 1; }
 
+  [[nodiscard]] std::optional<TraceUse> use(std::int64_t steps) const override {
+    TraceUse use = use_;
+    use.times_read = static_cast<double>(steps) / static_cast<double>(std::ssize(first_) - 1);
+    return use;
+  }
+
  private:
   void check_none_empty() const {
     Diagnostics problems;
@@ -120,6 +152,7 @@ class SteppedTrace : public BatchSource {
 
   TracePtr trace_;
   BatchOptions options_;
+  TraceUse use_;
   std::vector<std::size_t> rows_;   // in order of their steps
   std::vector<std::size_t> first_;  // where each step begins in rows_, and the end
 };
