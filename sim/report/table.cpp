@@ -18,6 +18,8 @@ namespace {
 constexpr double share_worth_naming = 0.02;
 constexpr std::size_t most_shares = 4;
 constexpr std::size_t most_memory_parts = 4;
+constexpr double much_waiting = 0.25;    // of the time
+constexpr double few_micro_batches = 4;  // of a rank and step: with fewer there is little to balance
 
 struct Column {
   std::string title;
@@ -175,13 +177,17 @@ std::string memory_lines(const std::vector<Run>& runs) {
   return text;
 }
 
-// Said where the plan against which speed-ups are stated cannot run.
+// What speed-ups are over: a plan that nobody has tuned, or that cannot even run.
 std::string baseline_line(const std::vector<Run>& runs) {
   const std::optional<Speedup>& speedup = runs.front().metrics.speedup;
   const std::string baseline = speedup ? speedup->versus : "";
   const auto cannot_run = [&](const Run& run) { return run.info.plan == baseline && !run.metrics.fits; };
   const auto count = static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), cannot_run));
-  if (count == 0) return "";
+  if (baseline.empty()) return "";
+  if (count == 0) {
+    return fmt::format("speed-ups are over {} on this mesh, which need not be its best: hdpsim tune finds that\n",
+                       baseline);
+  }
   const std::size_t all = runs_of(runs, baseline);
   return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run\n",
                      count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
@@ -197,6 +203,38 @@ std::string trace_lines(const std::vector<Run>& runs) {
     }
   }
   return lines.empty() ? "" : fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+// Micro-batches of a rank's capacity that a step has for each rank.
+double micro_batches_a_rank(const Run& run) {
+  double tokens = 0;
+  for (const StepResult& step : run.result.steps) tokens += static_cast<double>(step.tokens);
+  const auto workers = static_cast<double>(run.result.ranks.size());
+  const double ranks = workers / static_cast<double>(run.info.stages);
+  return tokens / static_cast<double>(run.metrics.steps) / (ranks * static_cast<double>(run.info.capacity));
+}
+
+bool is_starved(const Run& run) {
+  const Breakdown& time = run.metrics.breakdown;
+  const bool waits = time[Activity::group_wait].seconds() > much_waiting * time.total().seconds();
+  return run.metrics.fits && run.info.capacity > 0 && waits && micro_batches_a_rank(run) < few_micro_batches;
+}
+
+// Said of all runs together whose ranks wait for each other because they have next to nothing to deal out.
+std::string starved_line(const std::vector<Run>& runs) {
+  std::set<std::string> plans;
+  double fewest = few_micro_batches;
+  for (const Run& run : runs) {
+    if (!is_starved(run)) continue;
+    plans.insert(run.info.plan);
+    fewest = std::min(fewest, micro_batches_a_rank(run));
+  }
+  if (plans.empty()) return "";
+  return fmt::format(
+      "{}: group_wait is more than {:.0f}% where a step has as little as {:.2g} micro-batches for each rank, too few "
+      "to "
+      "balance; more data.tokens_per_step or a smaller mesh.capacity gives more\n",
+      fmt::join(plans, ", "), 100 * much_waiting, fewest);
 }
 
 std::string hours(double seconds) {
@@ -254,7 +292,8 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) + baseline_line(runs) + trace_lines(runs) + goodput_lines(runs) + uncertainty_lines(runs) +
+  return memory_lines(runs) + baseline_line(runs) + trace_lines(runs) + starved_line(runs) + goodput_lines(runs) +
+         uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 

@@ -78,6 +78,15 @@ TEST_CASE("a slow step is explained in words", "[replay]") {
       "1 to 2 ranks.");
 }
 
+TEST_CASE("documents of a trace that begins again are numbered as in the file, with the reading", "[replay]") {
+  StepCause cause = Step().cause();
+  cause.sequences[0].document = 66'741;
+  count_readings(20'000, cause);
+  CHECK(cause.sequences[0].document == 6'741);
+  CHECK(cause.sequences[0].reading == 4);
+  CHECK_THAT(text_of(cause, 8, 1e7), Catch::Contains("document 6741 of the trace, read for the 4th time: "));
+}
+
 TEST_CASE("where no sequence stands out, that is what is said", "[replay]") {
   Step step;
   step.batch.sequences.clear();

@@ -7,6 +7,7 @@
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
+#include "sim/report/trace_notes.h"
 #include "sim/report/values.h"
 #include "tests/support/catch.h"
 
@@ -241,6 +242,7 @@ TEST_CASE("the table has a block a point and a row a plan", "[table]") {
         "\n"
         "hdp does not fit at 1 of 2 points: up to 90.0 GB of 80.0 GB on a device; use a larger mesh.tp or a smaller "
         "mesh.capacity\n"
+        "speed-ups are over static on this mesh, which need not be its best: hdpsim tune finds that\n"
         "costs: paper (published)\n"
         "the time rests on: formula 100%\n");
 }
@@ -264,7 +266,7 @@ TEST_CASE("runs of a plan that do not fit for the same reason are told in one li
     at = table.find("\nhdp does not fit", at + 1);
   }
   CHECK(lines == 1);
-  CHECK_THAT(table, !Catch::Contains("speed-ups"));
+  CHECK_THAT(table, !Catch::Contains("which does not fit"));
 }
 
 TEST_CASE("speed-ups over a plan that does not fit say so", "[table]") {
@@ -274,6 +276,46 @@ TEST_CASE("speed-ups over a plan that does not fit say so", "[table]") {
   evaluate(runs, "static");
   CHECK_THAT(result_table("mine", runs), Catch::Contains("\nspeed-ups at 1 of 2 points are over static, which does not "
                                                          "fit: they compare with what cannot run\n"));
+}
+
+TEST_CASE("a trace that is read again and documents that are split are told below the table, each once", "[table]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s)};
+  const TraceUse use{.documents = 20'000,
+                     .times_read = 4.31,
+                     .context = 256 * 1024,
+                     .overlong = 16,
+                     .overlong_documents = 0.0008,
+                     .overlong_tokens = 0.14};
+  for (Run& run : runs) run.info.trace = use;
+  evaluate(runs, std::nullopt);
+  const std::string table = result_table("mine", runs);
+  CHECK_THAT(table,
+             Catch::Contains("\nthe 20000 documents of the trace are read 4.31 times\n"
+                             "16 of the 20000 documents of the trace (0.08%), with 14% of its tokens, are longer "
+                             "than the context of 256Ki and are split\n"
+                             "costs: "));
+  const auto written = nlohmann::json::parse(result_json(Value{}, "1", runs));
+  CHECK(written["runs"][0]["trace"]["times_read"] == 4.31);
+  CHECK(written["runs"][0]["trace"]["overlong"] == "split");
+  CHECK_THAT(
+      table_csv(ResultTable::runs, runs),
+      Catch::Contains("trace_times_read,overlong_documents,overlong_tokens") && Catch::Contains(",4.31,0.0008,0.14"));
+  CHECK(trace_notes({.documents = 5, .times_read = 1}).empty());
+}
+
+TEST_CASE("ranks that wait because they have too few micro-batches are told so, once", "[table]") {
+  const auto table_of = [](std::int64_t tokens) {
+    std::vector<Run> runs = {a_run("static", 500_ms), a_run("hdp", 500_ms), a_run("quick", 4_s)};  // half, half, 6 %
+    for (Run& run : runs) {
+      run.info.capacity = 100;
+      run.result.steps[0].tokens = tokens;  // of two ranks
+    }
+    evaluate(runs, std::nullopt);
+    return result_table("mine", runs);
+  };
+  CHECK_THAT(table_of(300), Catch::Contains("\nhdp, static: group_wait is more than 25% where a step has as little as "
+                                            "1.5 micro-batches for each rank"));
+  CHECK_THAT(table_of(800), !Catch::Contains("micro-batches for each rank"));
 }
 
 TEST_CASE("small activities are added up", "[table]") {

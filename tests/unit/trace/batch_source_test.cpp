@@ -43,6 +43,27 @@ TEST_CASE("split cuts a long document into pieces of the context and a rest, of 
   CHECK(batches->step(0).sequences == Sequences{{10, 0}, {10, 0}, {5, 0}, {10, 1}, {10, 1}, {5, 1}});
 }
 
+TEST_CASE("what steps take of a trace: how often they read it, and what is longer than the context", "[trace]") {
+  // 100 tokens, 60 of which are in two documents of four above a context of 20.
+  const Tokens lengths = {25, 20, 20, 35};
+  const auto use = [&](Overlong overlong, std::int64_t steps) {
+    const BatchOptions options{.context = 20, .tokens_per_step = 50, .overlong = overlong, .seed = 1};
+    return make_batches(trace(lengths), options)->use(steps).value();
+  };
+  const TraceUse split = use(Overlong::split, 5);
+  CHECK(split.documents == 4);
+  CHECK(split.times_read == 5 * 50 / 100.0);
+  CHECK(split.overlong == 2);
+  CHECK(split.overlong_documents == 0.5);
+  CHECK(split.overlong_tokens == 0.6);
+  CHECK(use(Overlong::truncate, 5).times_read == 5 * 50 / 80.0);
+  CHECK(use(Overlong::drop, 4).times_read == 4 * 50 / 40.0);
+  // Of a trace with steps, the steps count: three are one and a half times its two.
+  const BatchOptions options{.context = 20, .tokens_per_step = 1, .seed = 1};
+  CHECK(make_batches(trace(lengths, {3, 3, 8, 8}), options)->use(3)->times_read == 1.5);
+  CHECK_FALSE(make_batches(always(25), options)->use(3));
+}
+
 TEST_CASE("truncate keeps the first tokens of a long document, and the last sequence is cut to fit", "[trace]") {
   const auto batches =
       make_batches(always(25), {.context = 10, .tokens_per_step = 32, .overlong = Overlong::truncate, .seed = 1});
