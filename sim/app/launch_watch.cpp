@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "sim/app/terminal.h"
 
 namespace hdpsim::app {
 namespace {
@@ -42,7 +43,7 @@ LaunchWatch::LaunchWatch(const Launch& launch, Together what, Duration patience)
         std::unique_lock lock(mutex_);
         if (over_.wait_for(lock, launch.own.value_or(0) == 0 ? limit : limit + precedence, [this] { return is_over_; }))
           return;
-        (void)std::fputs(overdue_text(launch, what, limit).c_str(), stderr);
+        complain(overdue_text(launch, what, limit));
         std::_Exit(machine_refused);  // MPI has the other thread
       }) {}
 
