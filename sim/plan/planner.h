@@ -38,7 +38,7 @@ struct PlanningContext {
   /// memory.
   std::optional<std::int64_t> host_tokens;
   /// If empty, memory counts in activations alone, as in ByteScale's eq. 3: C tokens stay, the others may leave.
-  std::optional<OffloadRoom> offload_room;
+  std::optional<OffloadRoom> offload_room = {};
   /// Compute speed of every rank in a step, relative to the device that `work` is of, for planners that know of it.
   /// Nothing: all ranks are alike to them.
   std::function<std::vector<double>(std::int64_t step)> rank_speeds{};

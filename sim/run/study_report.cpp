@@ -9,6 +9,7 @@
 #include "sim/report/page/report_page.h"
 #include "sim/report/trace_events.h"
 #include "sim/run/step.h"
+#include "sim/study/point_memory.h"
 
 namespace hdpsim {
 namespace {
