@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -19,6 +17,7 @@
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
 #include "sim/study/plan_entry.h"
+#include "sim/study/planning.h"
 #include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
@@ -87,51 +86,6 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
   Diagnostics found;
   study.output = read_output(*output, limits, found);
   problems.add(found, output->position);
-}
-
-// A device's share of the host's memory, in tokens whose activations of all layers fit there.
-std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
-  const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
-  const Bytes activations =
-      kept_bytes(kept_tensors(spec.model, memory_rules_of(spec).activations), spec.capacity, spec.mesh.tp) *
-      spec.model.layers;
-  if (share.count() == 0 || activations.count() == 0) return std::nullopt;
-  const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
-  return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
-}
-
-// Of every rank its slowest device, by the speeds and the faults that planners know of. Nothing if they know none.
-std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const World& world) {
-  if (!spec.knows.speeds && !spec.knows.faults) return {};
-  const std::vector<DeviceId> devices = world.devices();
-  const std::size_t per_rank = devices.size() / static_cast<std::size_t>(spec.mesh.hdp);
-  std::vector<double> of_cluster;
-  of_cluster.reserve(devices.size());
-  for (const DeviceId device : devices) of_cluster.push_back(spec.knows.speeds ? spec.cluster.speed_of(device) : 1.0);
-  const DeviceConditions conditions{{}, spec.knows.faults ? spec.conditions.faults : std::vector<Fault>{}};
-  return [=, count = spec.cluster.devices](std::int64_t step) {
-    const std::vector<double> factors = fault_factors(conditions, count, step);
-    std::vector<double> speeds(devices.size() / per_rank, std::numeric_limits<double>::infinity());
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      speeds[i / per_rank] = std::min(speeds[i / per_rank], of_cluster[i] / factors[devices[i].index()]);
-    }
-    return speeds;
-  };
-}
-
-PlanningContext planning_context(const PointSpec& spec, const World& world) {
-  return {.ranks = spec.mesh.hdp,
-          .ranks_per_node = world.ranks_per_node(),
-          .capacity = spec.capacity,
-          .context = spec.batch.context,
-          .layers = layers_of_pass(spec),
-          .stages = spec.mesh.pp,
-          .work = world.work_model(lowering_of(spec), spec.capacity),
-          .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
-          .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
-          .host_tokens = host_tokens(spec),
-          .offload_room = spec.capacity_is_chosen ? std::optional(offload_room(spec)) : std::nullopt,
-          .rank_speeds = known_speeds(spec, world)};
 }
 
 bool all_plans_fit(const StudyPoint& point) {
