@@ -15,10 +15,6 @@ namespace {
 
 using test::preset;
 
-double gib(Bytes bytes) {
-  return static_cast<double>(bytes.count()) / (1024.0 * 1024 * 1024);
-}
-
 // Korthikanti et al. 2022 (arXiv 2205.05198), table 3: s = 2048, t = 8 throughout.
 struct Korthikanti {
   const char* model;
