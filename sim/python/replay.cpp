@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/printable.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
@@ -38,7 +39,7 @@ class Replay {
     const bool windows = table_named(table, {"steps", "windows"}) == 1;
     return columns_of([&](TableSink& sink) { windows ? write_windows(sink) : write_steps(sink); });
   }
-  [[nodiscard]] std::string table() const { return replay_table(result_); }
+  [[nodiscard]] std::string table() const { return printable_lines(replay_table(result_)); }
   [[nodiscard]] std::string json() const { return replay_json(result_, study_.resolved, version); }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
   void page(const std::string& path) const { write_file(path, replay_page(result_)); }

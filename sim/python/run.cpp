@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/printable.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
@@ -112,7 +113,7 @@ std::unique_ptr<Result> run(const StudySource& source, const RunOptions& options
 void bind_run(py::module_& module) {
   py::class_<Result>(module, "Result")
       .def("columns", &Result::columns, py::arg("table"))
-      .def("table", [](const Result& result) { return result.text(Format::table); })
+      .def("table", [](const Result& result) { return printable_lines(result.text(Format::table)); })
       .def("json", [](const Result& result) { return result.text(Format::json); })
       .def("page", &Result::page, py::arg("path"))
       .def_property_readonly("study", &Result::study)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/printable.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
@@ -27,7 +28,7 @@ class Tuning {
   [[nodiscard]] py::dict columns() const {
     return columns_of([&](TableSink& sink) { write_candidates(result_, study_.tune.price, sink); });
   }
-  [[nodiscard]] std::string table() const { return tune_table(result_, study_.tune.price); }
+  [[nodiscard]] std::string table() const { return printable_lines(tune_table(result_, study_.tune.price)); }
   [[nodiscard]] std::string json() const { return tune_json(result_, study_.tune.price, study_.resolved, version); }
   [[nodiscard]] std::string best() const { return to_yaml(result_.winner); }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }

@@ -216,7 +216,11 @@ std::vector<std::string> replay_file_names() {
 }
 
 std::vector<std::string> replay_journal_names() {
-  return {"identity", "steps.csv", "steps.csv.part", "windows.csv", "windows.csv.part"};
+  std::vector<std::string> names;
+  for (const std::string file : {"steps.csv", "steps.sums", "windows.csv"}) {
+    for (const char* ending : {"", ".part", ".mended", ".mended.part"}) names.push_back(file + ending);
+  }
+  return names;
 }
 
 }  // namespace hdpsim

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/network/traffic.h"
 
@@ -160,8 +161,8 @@ ClusterReport report_cluster(const ClusterSpec& cluster) {
 
 std::string cluster_table(const ClusterReport& report) {
   const ClusterSpec& c = report.cluster;
-  std::string text = fmt::format("{}: {} x {} on {} of {}\n", c.name, c.devices, c.device, counted(c.nodes(), "node"),
-                                 c.devices_per_node);
+  std::string text = fmt::format("{}: {} x {} on {} of {}\n", printable(c.name), c.devices, printable(c.device),
+                                 counted(c.nodes(), "node"), c.devices_per_node);
   text += fmt::format("  node: {}\n", nodes_text(c));
   for (const NodeRange& range : c.kind_ranges) text += kind_text(c, range);
   text += tiers_text(c);

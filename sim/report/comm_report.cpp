@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/printable.h"
+
 namespace hdpsim {
 namespace {
 
@@ -113,7 +115,7 @@ std::string_view comm_basis_name(CommBasis basis) {
 std::string comm_table(const CommReport& report) {
   const Columns columns(report);
   std::string text = fmt::format("# {} of {} ranks on {} nodes of {}, simulated\n", collective_name(report.kind),
-                                 report.ranks, report.nodes, report.cluster);
+                                 report.ranks, report.nodes, printable(report.cluster));
   text += fmt::format("#{:>13} {:>13} {:>7} {:>7} {:>6} {:>10} {:>8} {:>8}  {:>9} {:>7}", "size", "count", "type",
                       "redop", "root", "time", "algbw", "busbw", "algo", "proto");
   text += columns.first_heads() + "\n";
@@ -166,8 +168,9 @@ std::string comm_json(const CommReport& report, std::string_view version) {
 std::string traffic_table(const TrafficReport& report) {
   const TrafficResult& result = report.result;
   const double all = static_cast<double>(result.messages) * report.traffic.bytes;
-  std::string text = fmt::format("{} of {} gpus on {}: {} messages of {:.0f} B\n", pattern_name(report.traffic.pattern),
-                                 report.traffic.devices, report.cluster, result.messages, report.traffic.bytes);
+  std::string text =
+      fmt::format("{} of {} gpus on {}: {} messages of {:.0f} B\n", pattern_name(report.traffic.pattern),
+                  report.traffic.devices, printable(report.cluster), result.messages, report.traffic.bytes);
   text += fmt::format("  first {}, mean {}, last {}; {:.4g} GB/s a gpu\n", time_text(result.first_s),
                       time_text(result.mean_s), time_text(result.last_s),
                       all / result.last_s / static_cast<double>(report.traffic.devices) / 1e9);

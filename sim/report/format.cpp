@@ -1,5 +1,7 @@
 #include "sim/report/format.h"
 
+#include "sim/base/printable.h"
+
 #include <nlohmann/json.hpp>
 
 #include "sim/report/csv.h"
@@ -28,7 +30,7 @@ std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::
   const Value* name = resolved.find("name");
   switch (format) {
     case Format::table:
-      return result_table(name == nullptr ? "study" : name->text, runs);
+      return result_table(name == nullptr ? "study" : printable(name->text), runs);
     case Format::csv:
       return table_csv(ResultTable::runs, runs);
     case Format::json:

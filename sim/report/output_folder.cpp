@@ -43,8 +43,8 @@ bool is_result_name(const std::string& name) {
   const bool is_inside = path.is_relative() && parts <= 2 &&
                          std::none_of(path.begin(), path.end(),
                                       [](const fs::path& part) { return part.empty() || part == "." || part == ".."; });
-  static const std::set<std::string> endings = {".csv", ".json", ".jsonl", ".html", ".yaml",
-                                                ".gz",  ".xml",  ".part",  ""};
+  static const std::set<std::string> endings = {".csv", ".json", ".jsonl", ".html",   ".yaml", ".gz",
+                                                ".xml", ".sums", ".part",  ".mended", ""};
   return is_inside && printable(name) == name && name != list_name && endings.contains(path.extension().string());
 }
 

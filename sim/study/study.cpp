@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "sim/base/check.h"
+#include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/model/work.h"
@@ -63,7 +64,7 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
 
 void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
-  study.name = reader.required<std::string>("name").value_or("");
+  study.name = printable(reader.required<std::string>("name").value_or(""));
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
   if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
   if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
