@@ -246,7 +246,7 @@ TEST_CASE("a tuning that goes on with a damaged journal has the results of an un
     const auto result = tune(study, root, catalog, {.folder = folder, .resume = resume, .version = "1"});
     return tune_json(*result, study.tune.price, study.resolved, "1");
   };
-  check_keeper("tuning", {run, ""}, 60);
+  check_keeper("tuning", {run, ""}, 30);
 }
 
 // ---- Timelines
