@@ -35,22 +35,10 @@ void remove_left(const fs::path& path) {
   if (error) refuse(path, error.message());
 }
 
-// Where a file is mended: it takes the place of the damaged one when it is complete.
-fs::path mended(const fs::path& path) {
-  return path.string() + ".mended";
-}
-
-void put_in_place(const fs::path& path) {
-  std::error_code error;
-  fs::rename(mended(path), GrowingFile::temporary(path), error);
-  if (error) refuse(path, error.message());
-  remove_left(path);
-}
-
-/// Reads a text line by line, those lines that have their end.
-class LineReader {
+/// Reads those lines of a file that have their end, byte by byte as they are.
+class CompleteLines {
  public:
-  explicit LineReader(const fs::path& path) : path_(path) {
+  explicit CompleteLines(const fs::path& path) : path_(path) {
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) file_.open(path, std::ios::binary);
   }
@@ -186,7 +174,7 @@ class Journal::Scan {
   const Journal& journal_;
   std::int64_t plans_;
   const TellDamage& tell_;
-  LineReader lines_;
+  CompleteLines lines_;
   Sums sums_;
   std::int64_t next_ = 0;  // row
   std::int64_t without_sums_ = 0;
@@ -206,8 +194,8 @@ Journal::Journal(fs::path folder, const std::string& identity, const std::vector
       plans_(plans.size()) {}
 
 Journal::Kept Journal::look(const TellDamage& tell) const {
-  LineReader rows(GrowingFile::present(rows_path_));
-  LineReader sums(GrowingFile::present(sums_path_));
+  CompleteLines rows(GrowingFile::present(rows_path_));
+  CompleteLines sums(GrowingFile::present(sums_path_));
   Kept kept;
   std::string line;
   if (!fs::exists(GrowingFile::present(sums_path_))) {
@@ -240,21 +228,28 @@ Journal::Kept Journal::look(const TellDamage& tell) const {
 }
 
 void Journal::mend(const std::map<std::int64_t, std::vector<StepRow>>& steps) {
-  rows_.emplace(mended(rows_path_), 0);
-  sums_.emplace(mended(sums_path_), 0);
-  write_headers();
+  AtomicFile rows(GrowingFile::temporary(rows_path_));
+  AtomicFile sums(GrowingFile::temporary(sums_path_));
+  rows.write(StepTable::header());
+  sums.write(header_);
+  const auto put = [&](const std::vector<StepRow>& step) {
+    const Texts texts = texts_of(step);
+    rows.write(texts.rows);
+    sums.write(texts.sums);
+  };
   const TellDamage told_before = [](const Diagnostic&) {};
   Scan scan(*this, told_before);
   std::int64_t next = 0;
   for (auto step = scan.next(); step; step = scan.next()) {
-    for (; next < step->number && steps.contains(next); ++next) append(steps.at(next));
+    for (; next < step->number && steps.contains(next); ++next) put(steps.at(next));
     if (next < step->number) break;
-    append(step->rows);
+    put(step->rows);
     ++next;
   }
-  finish();
-  put_in_place(rows_path_);
-  put_in_place(sums_path_);
+  rows.commit();
+  sums.commit();
+  remove_left(rows_path_);
+  remove_left(sums_path_);
 }
 
 void Journal::begin() {
@@ -291,16 +286,20 @@ void Journal::write_headers() {
   rows_->append(StepTable::header());
 }
 
-void Journal::append(const std::vector<StepRow>& rows) {
-  std::string text;
-  std::string sums;
+Journal::Texts Journal::texts_of(const std::vector<StepRow>& rows) const {
+  Texts texts;
   for (const StepRow& row : rows) {
     const std::string line = table_.line(row);
-    text += line;
-    sums += sum_line(seal_.fingerprint(std::string_view(line).substr(0, line.size() - 1)));
+    texts.rows += line;
+    texts.sums += sum_line(seal_.fingerprint(std::string_view(line).substr(0, line.size() - 1)));
   }
-  rows_->append(text);
-  sums_->append(sums);
+  return texts;
+}
+
+void Journal::append(const std::vector<StepRow>& rows) {
+  const Texts texts = texts_of(rows);
+  rows_->append(texts.rows);
+  sums_->append(texts.sums);
 }
 
 void Journal::finish() {

@@ -50,6 +50,12 @@ class Journal {
 
  private:
   class Scan;
+  /// What is written of rows.
+  struct Texts {
+    std::string rows;
+    std::string sums;
+  };
+  [[nodiscard]] Texts texts_of(const std::vector<StepRow>& rows) const;
   /// Opens both files behind their first `steps` steps, which end at `bytes` in steps.csv.
   void open(std::int64_t steps, std::uintmax_t bytes);
   void write_headers();

@@ -212,15 +212,11 @@ void write_replay(OutputFolder& folder, const ReplayResult& result, const Study&
 }
 
 std::vector<std::string> replay_file_names() {
-  return {"study.yaml", "replay.html", "replay.json", "steps.csv", "windows.csv"};
+  return {"study.yaml", "replay.html", "replay.json", "steps.csv", "steps.sums", "windows.csv"};
 }
 
 std::vector<std::string> replay_journal_names() {
-  std::vector<std::string> names;
-  for (const std::string file : {"steps.csv", "steps.sums", "windows.csv"}) {
-    for (const char* ending : {"", ".part", ".mended", ".mended.part"}) names.push_back(file + ending);
-  }
-  return names;
+  return {"steps.csv", "steps.csv.part", "steps.sums", "steps.sums.part", "windows.csv", "windows.csv.part"};
 }
 
 }  // namespace hdpsim
