@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
@@ -21,53 +20,6 @@ namespace hdpsim {
 namespace {
 
 using nlohmann::json;
-
-// ---- Writing
-
-using Output = std::back_insert_iterator<std::string>;
-
-// 1.000000000001, without zeros at its end.
-std::string seconds_text(Duration time) {
-  constexpr std::int64_t picoseconds_a_second = 1'000'000'000'000;
-  const std::int64_t ps = time.picoseconds();
-  std::string text = fmt::format("{}.{:012}", ps / picoseconds_a_second, ps % picoseconds_a_second);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
-std::string seconds_text(Instant time) {
-  return seconds_text(time.since_start());
-}
-
-void write_breakdown(const Breakdown& breakdown, Output out) {
-  for (const Activity activity : all_activities) {
-    fmt::format_to(out, "{}\"{}\": {}", activity == all_activities.front() ? "{" : ", ", activity_name(activity),
-                   seconds_text(breakdown[activity]));
-  }
-  fmt::format_to(out, "}}");
-}
-
-void write_rank(std::size_t rank, const Timeline& timeline, const std::vector<Breakdown>& processor, Output out) {
-  fmt::format_to(out, "{{\"rank\": {}, \"breakdown_s\": ", rank);
-  write_breakdown(timeline.ranks[rank], out);
-  if (!processor.empty()) {
-    fmt::format_to(out, ", \"processor_s\": ");
-    write_breakdown(processor.at(rank), out);
-  }
-  fmt::format_to(out, "}}\n");
-}
-
-void write_instruction(const InstructionRecord& record, Output out) {
-  fmt::format_to(out, "[{}, {}, {}, {}, {}, \"{}\", \"{}\", {}, {}", record.rank.index(), record.micro_batch.index(),
-                 record.block, record.iteration, record.instruction, opcode_name(record.opcode),
-                 stream_name(record.stream), seconds_text(record.begin), seconds_text(record.end));
-  if (record.kind != PassKind::whole) {
-    fmt::format_to(out, ", {}, \"{}\"", record.chunk, pass_kind_name(record.kind));
-  }
-  fmt::format_to(out, "]\n");
-}
-
-// ---- Reading
 
 template <class Kind, std::size_t count>
 Kind named(const std::string& name, std::string_view (*name_of)(Kind)) {
@@ -271,11 +223,12 @@ struct Header {
 
 template <class Place>
 void require_ordered(Instant begin, Instant end, Duration step_time, const Place& place) {
-  if (end < begin) throw Misfit(fmt::format("it ends at {} s, before it begins", seconds_text(end)), place);
+  if (end < begin)
+    throw Misfit(fmt::format("it ends at {} s, before it begins", exact_seconds(end.since_start())), place);
   if (end.since_start() <= step_time) return;
-  throw Misfit(
-      fmt::format("it ends at {} s, after the step, which takes {} s", seconds_text(end), seconds_text(step_time)),
-      place);
+  throw Misfit(fmt::format("it ends at {} s, after the step, which takes {} s", exact_seconds(end.since_start()),
+                           exact_seconds(step_time)),
+               place);
 }
 
 template <class Place>
@@ -288,8 +241,8 @@ void require_below(std::size_t number, std::size_t count, const char* what, cons
 void require_sum(const Breakdown& breakdown, Duration step_time) {
   const double difference = breakdown.total().seconds() - step_time.seconds();
   if (std::abs(difference) <= 1e-9 + 1e-9 * step_time.seconds()) return;
-  throw Misfit(fmt::format("its parts sum to {} s, the step takes {} s", seconds_text(breakdown.total()),
-                           seconds_text(step_time)),
+  throw Misfit(fmt::format("its parts sum to {} s, the step takes {} s", exact_seconds(breakdown.total()),
+                           exact_seconds(step_time)),
                "breakdown_s");
 }
 
@@ -368,30 +321,6 @@ Header header_of(const json& first) {
 }
 
 }  // namespace
-
-std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
-                          const std::vector<Breakdown>& processor) {
-  std::string text;
-  const Output out(text);
-  fmt::format_to(
-      out,
-      "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}{}{}, \"step_time_s\": {}, \"ranks\": {}, "
-      "\"micro_batches\": {}, \"instructions\": {}}}\n",
-      timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step,
-      title.core_share == 1 ? "" : fmt::format(", \"core_share\": {}", title.core_share),
-      title.stages == 1 ? "" : fmt::format(", \"stages\": {}", title.stages),
-      title.at_pace ? fmt::format(", \"at_pace_s\": {}", seconds_text(*title.at_pace)) : "",
-      seconds_text(timeline.step_time), timeline.ranks.size(), timeline.micro_batches.size(),
-      timeline.instructions.size());
-  for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) write_rank(rank, timeline, processor, out);
-  for (std::size_t id = 0; id < timeline.micro_batches.size(); ++id) {
-    const MicroBatchInterval& interval = timeline.micro_batches[id];
-    fmt::format_to(out, "{{\"micro_batch\": {}, \"begin_s\": {}, \"end_s\": {}}}\n", id, seconds_text(interval.begin),
-                   seconds_text(interval.end));
-  }
-  for (const InstructionRecord& record : timeline.instructions) write_instruction(record, out);
-  return text;
-}
 
 TimelineTitle read_timeline_title(const std::string& file, const std::string& line) {
   TimelineTitle title;

@@ -51,6 +51,9 @@ struct TimelineTitle {
 [[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
                                         const std::vector<Breakdown>& processor = {});
 
+/// A time in seconds as it stands in the file: "1.000000000001", without zeros at its end.
+[[nodiscard]] std::string exact_seconds(Duration time);
+
 struct TimelineFile {
   TimelineTitle title;
   Timeline timeline;  ///< Without evidence, link bytes and events, which the file does not hold.
