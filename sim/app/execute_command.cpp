@@ -364,7 +364,8 @@ void add_training_options(CLI::App& command, ExecuteOptions& options) {
 void add_checkpoint_options(CLI::App& command, ExecuteOptions& options) {
   CLI::Option* file =
       command
-          .add_option("--checkpoint", options.checkpoint, "Write a checkpoint there at the end, also when told to stop")
+          .add_option("--checkpoint", options.checkpoint,
+                      "Write a checkpoint there at the end; also when told to stop, if the step then ends within 1.5 s")
           ->type_name("FILE");
   add_count(command, "--checkpoint-every", options.checkpoint_every, "And after every so many steps")->needs(file);
   command.add_flag("--resume", options.resume, "Go on from the checkpoint, with the step that comes next")

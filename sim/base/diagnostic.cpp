@@ -115,7 +115,7 @@ void Diagnostics::add(Diagnostic problem) {
   if (entries_.size() >= most_kept) return;
   for (std::string* text : {&problem.message, &problem.help}) {
     if (text->size() <= longest_text) continue;
-    text->resize(longest_text + 1);  // printable() sees that there was more
+    text->resize(longest_text + 1);  // shown() sees that there was more
     text->shrink_to_fit();
   }
   entries_.push_back(std::move(problem));

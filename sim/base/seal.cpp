@@ -46,8 +46,9 @@ std::string text_of_kept(const std::filesystem::path& path) {
 }
 
 std::vector<std::string_view> complete_lines(std::string_view text) {
+  constexpr std::size_t most = 1'000'000;  // no journal has as many; a file of line ends alone would fill the memory
   std::vector<std::string_view> lines;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos && lines.size() < most; end = text.find('\n')) {
     lines.push_back(text.substr(0, end));
     text.remove_prefix(end + 1);
   }

@@ -133,7 +133,7 @@ class Lines {
   /// At the line that was read last.
   void problem(int column, const std::string& reason) {
     // Of the file only the lines that are told are kept, each where it stands.
-    if (problems_ < most_problems && shown_lines_ < line_) {
+    if (problems_ < most_problems && shown_lines_ < line_ && text_.size() <= longest_record) {
       shown_.append(static_cast<std::size_t>(line_ - shown_lines_ - 1), '\n').append(text_).push_back('\n');
       shown_lines_ = line_;
     }

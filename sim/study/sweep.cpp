@@ -53,7 +53,7 @@ std::size_t count_values(const Value& value) {
 
 // Every point holds the whole study: a large one has fewer.
 bool fits(const Value& study, const Value& sweep, std::size_t points, Diagnostics& diagnostics) {
-  constexpr std::size_t most_held = 2'000'000;
+  constexpr std::size_t most_held = 1'000'000;
   const std::size_t values = count_values(study);
   if (points <= most_held / values) return true;
   diagnostics.error(sweep.position, fmt::format("{} points of a study of {} values are too many", points, values),

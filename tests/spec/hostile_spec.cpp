@@ -130,7 +130,7 @@ TEST_CASE("what never ends is refused at once", "[hostile]") {
     check_refused(here, fmt::format("calibrate --report {}", file), narrow_bounds);
     check_refused(here, fmt::format("validate {}", file), narrow_bounds);
   }
-  check_refused(here, "execute configs/studies/real.yaml --text /dev/zero", bounds);
+  check_refused(here, "execute configs/studies/real.yaml --plan hdp-balance --text /dev/zero", bounds);
 }
 
 TEST_CASE("numbers of things that are far too many are refused before they are made", "[hostile]") {
@@ -138,8 +138,7 @@ TEST_CASE("numbers of things that are far too many are refused before they are m
   check_refused(here, "comm all_reduce -f 1.0000001", narrow_bounds);
   std::string values;
   for (int i = 0; i < 400; ++i) values += fmt::format("{}{}", i == 0 ? "" : ",", i);
-  const std::string sweep = fmt::format("--set sweep.data.seed=[{0}] --set sweep.plans.0.a=[{0}]", values);
-  check_refused(here, "check configs/studies/tiny.yaml --kind cluster", narrow_bounds);
+  const std::string sweep = fmt::format("--set sweep.data.seed=[{0}] --set sweep.data.steps=[{0}]", values);
   check_refused(here, fmt::format("study configs/studies/tiny.yaml {}", sweep), narrow_bounds);
   check_refused(here, "study configs/studies/tiny.yaml" + repeated(" --set data.seed=1", 3000), narrow_bounds);
 }

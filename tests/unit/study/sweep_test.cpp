@@ -1,5 +1,7 @@
 #include "sim/study/sweep.h"
 
+#include <fmt/format.h>
+
 #include "sim/report/values.h"
 #include "sim/study/override.h"
 #include "tests/support/catch.h"
@@ -42,6 +44,26 @@ TEST_CASE("the last path of a sweep varies fastest", "[sweep]") {
 TEST_CASE("a sweep replaces what stands in the study and keeps the order of its keys", "[sweep]") {
   CHECK(points_of("data: {context: 1, seed: 2}\nsweep: {data.context: [8, 9]}") ==
         std::vector<std::string>{"{data: {context: 8, seed: 2}}", "{data: {context: 9, seed: 2}}"});
+}
+
+std::string list_of(int values) {
+  std::string text = "[0";
+  for (int i = 1; i < values; ++i) text += fmt::format(", {}", i);
+  return text + "]";
+}
+
+TEST_CASE("a sweep has 10,000 points at most", "[sweep]") {
+  CHECK(points_of(fmt::format("sweep: {{a: {}, b: {}}}", list_of(100), list_of(100))).size() == 10'000);
+  CHECK(problems_of(fmt::format("sweep: {{a: {}, b: {}}}", list_of(100), list_of(101)))
+            .find("error: the sweep has more than 10000 points") != std::string::npos);
+}
+
+TEST_CASE("a large study has fewer points", "[sweep]") {
+  // The study, its list and the values of this.
+  const std::string large = fmt::format("a: {}\n", list_of(4998));
+  CHECK(points_of(large + "sweep: {b: " + list_of(20) + "}").size() == 20);
+  CHECK(problems_of(large + "sweep: {b: " + list_of(201) + "}")
+            .find("error: 201 points of a study of 5000 values are too many") != std::string::npos);
 }
 
 TEST_CASE("the coordinates of a point say what was set", "[sweep]") {
