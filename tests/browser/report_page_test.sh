@@ -113,7 +113,20 @@ open_page known
 check_intervals known "All runs: most of the variance comes from gemm; to narrow the interval: calibrate matrix"
 open_page tiny
 grep -q '<ul id="narrower" hidden="">' dom.txt || fail "tiny: what would narrow intervals that nobody asked for"
-grep -q '<th[^>]*>p5 – p95 of 4 steps</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+grep -q '<th[^>]*>p5 – p95 of 2 steps</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+
+# What does not fit the memory is the fastest of nothing, and a trace that is read again is told, with what is split.
+printf '%s\n' length 300 20000 9000 500 200000 >lengths.csv
+run_study "$source_folder/configs/studies/tiny.yaml" --set data.steps=2 --set output.html=true --out small \
+  --set cluster.node.gpu_memory='30 GB' --set "data.lengths={file: $PWD/lengths.csv}" --set sweep={}
+open_page small
+if grep -q 'class="best"' dom.txt; then fail "small: a plan that does not fit is the fastest"; fi
+(($(grep -o '<s>[^<]*</s>' dom.txt | wc -l) == 3 * 3)) || fail "small: not every figure of a misfit is struck out"
+grep -q 'struck out: 3 runs of a plan that does not fit' dom.txt || fail "small: why figures are struck out"
+grep -q 'does not fit: [0-9.]* of 30.0 GB' dom.txt || fail "small: no reason"
+grep -q 'The 5 documents of the trace are read 9.13 times\.' dom.txt || fail "small: nothing of the trace"
+grep -q '1 of the 5 documents of the trace (20%), with 87% of its tokens, are longer than the context of 128Ki and are' \
+  dom.txt || fail "small: nothing of what is split"
 
 # A pipeline: lanes and bars by stage, and a section of its own.
 run_study "$source_folder/configs/studies/tiny.yaml" --set sweep={} --set data.steps=1 --set data.context=32Ki \

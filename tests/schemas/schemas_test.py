@@ -132,6 +132,9 @@ def check_written_files():
         run("study", study, "--set", "data.steps=1", "--out", "out", folder=folder)
         run("study", study, "--set", "data.steps=1", "--set", "uncertainty={samples: 20}", "--set",
             "failures={node_mtbf: 1 years, checkpoint: 60 s}", "--out", "asked", folder=folder)
+        (pathlib.Path(folder) / "lengths.csv").write_text("length\n300\n20000\n9000\n200000\n")
+        run("study", study, "--set", "data.steps=1", "--set", f"data.lengths={{file: {folder}/lengths.csv}}", "--out",
+            "trace", folder=folder)
         run("plan", study, "--plan", "hdp-balance", "--out", "plan.json", folder=folder)
         if failures:
             return
@@ -139,6 +142,7 @@ def check_written_files():
         check("result.schema.json", "result.json", json.loads((out / "out/result.json").read_text()))
         check("result.schema.json", "result.json with what was asked for",
               json.loads((out / "asked/result.json").read_text()))
+        check("result.schema.json", "result.json of a trace", json.loads((out / "trace/result.json").read_text()))
         check("study.schema.json", "resolved study.yaml with what was asked for", load(out / "asked/study.yaml"))
         check("plan.schema.json", "plan.json", json.loads((out / "plan.json").read_text()))
         check("study.schema.json", "resolved study.yaml", load(out / "out/study.yaml"))
