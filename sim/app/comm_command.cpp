@@ -46,6 +46,8 @@ double size_of(const std::string& text, const std::string& option) {
   if (error != std::errc{} || found == units.end() || !(number >= 1)) {
     throw InputError(fmt::format("{} {} is no size", option, text), "write 8, 64K, 32M or 8G");
   }
+  constexpr double most = 1e18;
+  if (number > most / found->second) throw InputError(fmt::format("{} {} is more than {:g} bytes", option, text, most));
   return number * found->second;
 }
 

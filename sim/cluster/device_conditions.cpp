@@ -67,7 +67,7 @@ class FaultReader {
   void read_steps(Fault& fault) {
     fault.from_step = read_step("from_step", 0);
     fault.to_step = read_step("to_step", last_step_);
-    if (fault.to_step >= fault.from_step) return;
+    if (last_step_ < 0 || fault.to_step >= fault.from_step) return;
     map_.diagnostics().error(
         map_.value().find("to_step")->position,
         fmt::format("the fault ends in step {}, before it begins in step {}", fault.to_step, fault.from_step),

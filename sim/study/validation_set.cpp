@@ -20,6 +20,7 @@ namespace {
 constexpr Range lengths{1, limits::most_tokens_of_sequence};
 constexpr Range sequences{1, 1e6};
 constexpr Range degrees{1, 32768};  // the product of four fits 64 bits
+constexpr Range figures{1e-9, 1e15};  // the ratio of two of them is a number
 
 /// How a plan spreads a job; everything else of a case says what the job is.
 constexpr std::array<std::string_view, 9> plan_columns = {
@@ -106,8 +107,9 @@ class CaseReader {
   void figure(const Column& column, const Value& cell) {
     const auto value = hdpsim::read<double>(cell, diagnostics_);
     if (!value) return;
-    if (!(*value > 0)) {
-      diagnostics_.error(cell.position, fmt::format("'{}' must be above 0", column.name));
+    if (!(*value >= figures.least && *value <= figures.most)) {
+      diagnostics_.error(cell.position, fmt::format("'{}' must be above 0", column.name),
+                         fmt::format("between {:g} and {:g}", figures.least, figures.most));
     }
     case_.published.push_back({*column.figure, column.plan, *value});
   }

@@ -138,7 +138,8 @@ GemmTable ProfileReader::gemm(const Value& value, FlopRate peak) {
   for (const Value& item : list(map, "by_shape", false, "sample")) {
     table.by_shape.push_back(shape_sample(item, table.launch));
   }
-  if (value.is_map() && value.find("by_work") == nullptr && value.find("by_shape") == nullptr) {
+  const auto says = [&](std::string_view key) { return value.find(key) != nullptr && !value.find(key)->is_null(); };
+  if (value.is_map() && !says("by_work") && !says("by_shape")) {
     map.error("'gemm' needs samples: 'by_work', 'by_shape' or both");
   }
   if (peak > FlopRate{} && table.full_rate > peak) {

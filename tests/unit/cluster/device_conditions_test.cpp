@@ -118,6 +118,13 @@ TEST_CASE("everything that is wrong with faults is told", "[faults]") {
   CHECK(problems_of_faults("[{device: 1, slowdown: 0.5}, {device: 1, slowdown: -1}]").size() == 2);
 }
 
+TEST_CASE("a fault of a run whose steps are not known lasts all of them", "[faults]") {
+  Diagnostics diagnostics;
+  const Value list = parse_document("f", "[{device: 3, slowdown: 2}]", diagnostics);
+  (void)read_faults(list, {}, 0, diagnostics);
+  CHECK(diagnostics.empty());
+}
+
 TEST_CASE("noise that is no coefficient of variation is refused", "[noise]") {
   Diagnostics diagnostics;
   (void)read_noise(parse_document("n", "{device: {cv: -0.1}, step: {cv: 1.5}, steps: 1}", diagnostics), diagnostics);

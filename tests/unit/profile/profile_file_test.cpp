@@ -114,7 +114,7 @@ attention:
     samples:
       - {queries: 512, keys: 512}
       - {queries: 512, keys: 512, rate: 100 TFLOP/s, time: 1 ms}
-gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x}
+gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x, by_work: ~}
 memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
 links:
   network:
@@ -162,7 +162,7 @@ p.yaml:22:9: error: a second sample of 512 queries and 512 keys
    22 |       - {queries: 512, keys: 512, rate: 100 TFLOP/s, time: 1 ms}
                 ^
 p.yaml:23:7: error: 'gemm' needs samples: 'by_work', 'by_shape' or both
-   23 | gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x}
+   23 | gemm: {tile: {m: 128, n: 256}, launch: 3 us, full_rate: 100 TFLOP/s, source: x, by_work: ~}
               ^
 p.yaml:24:42: error: 'bandwidth' is 0 GB/s, it must be from 1 MB/s to 1000 TB/s
    24 | memory_bound: {latency: 3 us, bandwidth: 0 GB/s, source: ""}
