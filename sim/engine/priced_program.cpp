@@ -246,4 +246,18 @@ Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& m
   return hop_between({rank, from}, {rank, to}, machine);
 }
 
+void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
+                  EvidenceSums& evidence) {
+  std::int64_t nominal = 0;
+  for (const WorkerId worker : workers) {
+    const double speed = machine.speed[worker.index()];
+    if (speed == 1) {
+      ++nominal;
+      continue;
+    }
+    for (std::size_t e = 0; e < evidence_kinds; ++e) evidence[e] += priced.evidence[e].scaled(1 / speed);
+  }
+  for (std::size_t e = 0; e < evidence_kinds; ++e) evidence[e].add(priced.evidence[e], nominal);
+}
+
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/base/id.h"
@@ -32,6 +33,10 @@ struct PricedProgram {
 };
 
 [[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
+
+/// Adds what the kernels of a program take on these workers, each at its own device's speed.
+void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
+                  EvidenceSums& evidence);
 
 /// The hop from one worker to another: one route for each tensor-parallel shard.
 struct Hop {

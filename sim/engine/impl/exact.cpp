@@ -127,9 +127,7 @@ class ExactStep final : public StepRun {
     const std::size_t ranks = micro_batch.group.size();
     group = std::make_unique<GroupProgram>(price(program_, id, machine_), pipeline_.group(id));
     group->starts_together = set_up_.is_due(micro_batch.group, stage);
-    for (std::size_t e = 0; e < evidence_kinds; ++e) {
-      timeline_.evidence[e].add(group->priced.evidence[e], static_cast<std::int64_t>(ranks));
-    }
+    add_evidence(group->priced, pipeline_.group(id), machine_, timeline_.evidence);
     std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
     make_private(hops);

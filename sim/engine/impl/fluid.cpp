@@ -80,7 +80,7 @@ class FluidStep final : public StepRun {
     const PricedProgram priced = price(program_, id, machine_);
     const auto no_transfer = [](Bytes) { return Duration{}; };
     const LoopTime time = micro_batch_time(priced, machine_.speed[worker.index()], no_transfer);
-    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e] += priced.evidence[e];
+    add_evidence(priced, {&worker, 1}, machine_, timeline_.evidence);
     timeline_.ranks[worker.index()] += time.breakdown;
     MicroBatchInterval& interval = intervals_[id.index()];
     if (interval.end == Instant{}) interval.begin = queue_.now();
@@ -99,8 +99,7 @@ class FluidStep final : public StepRun {
     const std::vector<WorkerId> group = pipeline_.group(id);
     PricedProgram priced = price(program_, id, machine_);
     priced.delay_start(set_up_.connect(micro_batch.group, stage));
-    const auto ranks = static_cast<std::int64_t>(group.size());
-    for (std::size_t e = 0; e < evidence_kinds; ++e) timeline_.evidence[e].add(priced.evidence[e], ranks);
+    add_evidence(priced, group, machine_, timeline_.evidence);
     intervals_[id.index()].begin = queue_.now();
     for (const WorkerId worker : group) {
       Instant& free_since = free_since_[worker.index()];

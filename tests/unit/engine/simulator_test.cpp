@@ -222,6 +222,19 @@ TEST_CASE("a slow rank makes its ring wait, and only its ring", "[engine]") {
   CHECK(timeline.ranks[2][Activity::group_wait] == slow - nominal);  // at the end of the step
 }
 
+TEST_CASE("evidence counts kernels at the speed of their device", "[engine]") {
+  ClusterSpec cluster = one_device_nodes(1, 1_GBps);
+  cluster.speed[0] = 2;
+  for (const Grain grain : all_grains) {
+    HandMachine world(cluster, std::make_unique<HandCosts>(2_us));
+    const Timeline timeline = run(plan_of(1, 3, {{{0}, 1000}}), one_head_model(3), world, grain);
+    DurationSum kernels;
+    for (const DurationSum& time : timeline.evidence)
+      kernels += Duration::picoseconds(std::int64_t(time.picoseconds()));
+    CHECK(kernels == DurationSum::picoseconds(timeline.step_time.picoseconds()));  // it does nothing else
+  }
+}
+
 TEST_CASE("a micro-batch starts when the last rank of its group is there", "[engine]") {
   const Plan plan = plan_of(2, 2, {{{0}, 3000}, {{0, 1}, 2048}});
   HandMachine world(one_device_nodes(2, 1000_GBps), std::make_unique<HandCosts>(1_us));
