@@ -19,7 +19,7 @@ namespace {
 
 constexpr Range lengths{1, limits::most_tokens_of_sequence};
 constexpr Range sequences{1, 1e6};
-constexpr Range degrees{1, 32768};  // the product of four fits 64 bits
+constexpr Range degrees{1, 32768};    // the product of four fits 64 bits
 constexpr Range figures{1e-9, 1e15};  // the ratio of two of them is a number
 
 /// How a plan spreads a job; everything else of a case says what the job is.

@@ -1,0 +1,76 @@
+#include <string>
+
+#include "calib/measure/nccl_tests.h"
+#include "sim/base/diagnostic.h"
+#include "sim/cluster/impl/nccl_node.h"
+#include "sim/report/timeline_file.h"
+#include "sim/run/check_file.h"
+#include "tests/fuzz/groups.h"
+#include "tests/fuzz/scratch.h"
+
+namespace hdpsim::fuzz {
+namespace {
+
+constexpr char yaml[] = ".yaml";
+constexpr char json[] = ".json";
+constexpr char txt[] = ".txt";
+constexpr char csv[] = ".csv";
+constexpr char jsonl[] = ".jsonl";
+constexpr char npy[] = ".npy";
+constexpr char idx[] = ".idx";
+
+template <FileKind kind, const char* extension>
+Outcome check(std::string_view input) {
+  Catalog catalog = shipped_catalog();
+  (void)check_file(file_with(std::string("input") + extension, input), kind, catalog);
+  return Outcome::accepted;
+}
+
+Outcome read_topology(std::string_view input) {
+  Diagnostics diagnostics;
+  const auto topology = read_nccl_topology("topology.xml", std::string(input), diagnostics);
+  diagnostics.throw_if_any();
+  (void)node_of_topology(*topology, Value::map(), true, diagnostics);
+  diagnostics.throw_if_any();
+  return Outcome::accepted;
+}
+
+Outcome read_nccl_tests(std::string_view input) {
+  Diagnostics diagnostics;
+  (void)calib::parse_nccl_tests("all_reduce.txt", std::string(input), diagnostics);
+  diagnostics.throw_if_any();
+  return Outcome::accepted;
+}
+
+Outcome read_one_timeline(std::string_view input) {
+  (void)read_timeline("timeline.jsonl", std::string(input));
+  return Outcome::accepted;
+}
+
+template <FileKind kind, const char* extension>
+Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
+  return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
+}
+
+}  // namespace
+
+std::vector<Target> reader_targets() {
+  return {
+      checked<FileKind::study, yaml>("study", 10, {"configs/studies"}),
+      checked<FileKind::plan, json>("plan", 10),
+      checked<FileKind::cluster, yaml>("cluster", 10, {"configs/clusters"}),
+      checked<FileKind::model, json>("model", 8, {"configs/models"}),
+      checked<FileKind::profile, yaml>("profile", 8),
+      checked<FileKind::validation, yaml>("validation", 8),
+      checked<FileKind::lengths, txt>("lengths_text", 6),
+      checked<FileKind::lengths, csv>("lengths_csv", 8, {"traces"}),
+      checked<FileKind::lengths, jsonl>("lengths_jsonl", 8),
+      checked<FileKind::lengths, npy>("lengths_npy", 6),
+      checked<FileKind::lengths, idx>("lengths_megatron", 6),
+      {"nccl_topology", ".xml", 8, 1, {}, read_topology},
+      {"nccl_tests", txt, 8, 1, {}, read_nccl_tests},
+      {"timeline", jsonl, 8, 1, {}, read_one_timeline},
+  };
+}
+
+}  // namespace hdpsim::fuzz
