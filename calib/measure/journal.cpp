@@ -153,6 +153,14 @@ auto parsed(std::string_view line, const Read& read) -> std::optional<decltype(r
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
+
+void tell_header(const std::string& file, const TellDamage& tell) {
+  Diagnostic part;
+  part.position = {file, 1, 1};
+  part.message = "this line is damaged, or is of a version without checksums";
+  tell(part);
+}
+
 }  // namespace
 
 Journal::Journal(std::filesystem::path path, const JournalHeader& header)
@@ -176,9 +184,7 @@ Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& 
   const auto first = lines.empty() ? std::nullopt : header_seal().opened(lines.front());
   const auto before = first ? parsed(*first, header_from) : std::nullopt;
   if (before) require_same({file, 1, 1}, *before, header);
-  if (!before && !lines.empty()) {
-    tell(Diagnostic{{file, 1, 1}, "this line is damaged, or is of a version without checksums", {}});
-  }
+  if (!before && !lines.empty()) tell_header(file, tell);
   const JournalHeader& then = before ? *before : header;
   Journal journal(path, then);
   std::string whole = header_line(then);
