@@ -153,7 +153,6 @@ auto parsed(std::string_view line, const Read& read) -> std::optional<decltype(r
   throw MachineError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
-
 void tell_header(const std::string& file, const TellDamage& tell) {
   Diagnostic part;
   part.position = {file, 1, 1};
