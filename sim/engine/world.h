@@ -46,8 +46,7 @@ class World {
   [[nodiscard]] Coverage take_coverage();
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
-  /// The planners' coefficients for a model, of a mean stage of its pipeline: from the same costs that the engine uses,
-  /// at `capacity` tokens a rank. Lowered for this mesh. The ranks of an expert group are taken to have as many.
+  /// The planners' coefficients for a model that is lowered for this mesh (work_probes.h), at `capacity` tokens a rank.
   [[nodiscard]] WorkModel work_model(const LoweringOptions& lowering, std::int64_t capacity) const;
 
  private:
@@ -55,21 +54,6 @@ class World {
   [[nodiscard]] static std::unique_ptr<World> place(std::unique_ptr<Parts> parts, std::string_view placement,
                                                     const NodeList& nodes, Diagnostics& diagnostics);
   explicit World(std::unique_ptr<Parts> parts);
-  [[nodiscard]] double expert_layer_seconds(const Transformer& model, std::int64_t capacity, const ExpertLayout& layout,
-                                            Direction direction) const;
-  [[nodiscard]] double forward_seconds(const LoweringOptions& lowering, const std::vector<DensePart>& parts,
-                                       std::int64_t tokens) const;
-  /// Of collectives among tensor-parallel devices, as far as kernels do not hide them.
-  struct TensorParallelSeconds {
-    double layer = 0;
-    double mlp = 0;   ///< Of these.
-    double ends = 0;  ///< At the embedding and the head.
-  };
-  [[nodiscard]] TensorParallelSeconds tensor_parallel_seconds(const LoweringOptions& lowering, std::int64_t tokens,
-                                                              Direction direction) const;
-  [[nodiscard]] double again_seconds(const LoweringOptions& lowering, std::int64_t tokens) const;
-  [[nodiscard]] double recompute_seconds(const LoweringOptions& lowering, std::int64_t capacity, double layers,
-                                         double with_experts) const;
   std::unique_ptr<Parts> parts_;
 };
 

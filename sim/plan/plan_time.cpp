@@ -6,9 +6,18 @@
 #include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
+namespace {
 
-double PlanTime::step() const {
-  return finish.empty() ? 0 : *std::max_element(finish.begin(), finish.end());
+// Of the activations of the layers that do not stay on the device.
+double copied_share(const MicroBatch& micro_batch, double whole) {
+  return micro_batch.token_wise ? whole + (1 - whole) * micro_batch.offload : micro_batch.offload;
+}
+
+}  // namespace
+
+double PlanTime::step(std::int64_t stages) const {
+  const double last = finish.empty() ? 0 : *std::max_element(finish.begin(), finish.end());
+  return last + static_cast<double>(stages - 1) * longest;
 }
 
 PlanTime plan_time(const Plan& plan, const WorkModel& work) {
@@ -19,9 +28,14 @@ PlanTime plan_time(const Plan& plan, const WorkModel& work) {
   for (const MicroBatchId id : order) {
     const MicroBatch& micro_batch = plan.micro_batches[id.index()];
     const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
-    const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) *
-                         static_cast<double>(micro_batch.tokens()) / static_cast<double>(degree);
-    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree) + again;
+    const double tokens = static_cast<double>(micro_batch.tokens()) / static_cast<double>(degree);
+    const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) * tokens;
+    const bool near = work.near(micro_batch.group);
+    const double wait = work.copy_wait(micro_batch.area() / static_cast<double>(degree), tokens,
+                                       copied_share(micro_batch, work.copied_whole)) *
+                        (1 - resident_share(1, plan.layers));
+    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree, near) + again + wait;
+    time.longest = std::max(time.longest, seconds);
     double start = 0;
     for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);
     for (const HdpRank rank : micro_batch.group) {

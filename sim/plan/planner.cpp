@@ -53,6 +53,7 @@ class OptionReader {
     }
     options.pack_groups = reader_.optional<bool>("pack_groups", options.pack_groups);
     options.widen = reader_.optional<bool>("widen", options.widen);
+    options.fallback = reader_.optional<bool>("fallback", options.fallback);
     reader_.finish();
     return options;
   }

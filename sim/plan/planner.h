@@ -61,7 +61,8 @@ class Planner {
 ///   hdp-naive: {order: data | descending, offload: none | auto | ratio | token-wise,
 ///               groups: by_length | uniform}
 ///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio | token-wise, balance: auto | dp | pp | none,
-///                 placement: node-first | any, pack_groups: true, widen: false, groups: by_length | uniform}
+///                 placement: node-first | any, pack_groups: true, widen: false, groups: by_length | uniform,
+///                 fallback: true}
 /// Two options turn a mechanism off and leave another policy behind: `balance: none` is hdp-naive with the same
 /// offload, `groups: uniform` gives every sequence the ranks of the longest one, which is static.
 /// With expert groups over several ranks the policy's plan is brought into their waves (in_expert_waves), whichever it

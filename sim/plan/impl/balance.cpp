@@ -30,12 +30,21 @@ Balancing::Balancing(const BalancedStep& step, const BalanceCandidate& candidate
       sizing_(step.context, step.options.offload),
       loads_(no_loads(step, candidate)) {}
 
-Balancing::Taken Balancing::take(std::int64_t degree, RankChoice choice, double seconds) {
+Balancing::Taken Balancing::take(std::int64_t degree, RankChoice choice, const Seconds& seconds) {
   std::vector<std::int64_t> ranks = loads_.take(degree, choice);
   double start = 0;
   for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
-  const double end = start + seconds / speeds_.slowest(ranks);
+  const std::int64_t per_node = context_.work.ranks_per_node;
+  const bool near = ranks.front() / per_node == ranks.back() / per_node;  // they ascend
+  const double took = (near ? seconds.near : seconds.any) / speeds_.slowest(ranks);
+  longest_ = std::max(longest_, took);
+  const double end = start + took;
   return {std::move(ranks), end};
+}
+
+RingSize Balancing::sized(std::int64_t tokens) const {
+  if (candidate_.tokens_per_rank > 0) return sizing_.size_of(tokens, candidate_.tokens_per_rank);
+  return sizing_.size(tokens, candidate_.longest_seconds);
 }
 
 void Balancing::add(const Taken& taken, const SequenceList& members, const RingSize& size) {
@@ -47,7 +56,8 @@ void Balancing::add(const Taken& taken, const SequenceList& members, const RingS
 
 BalanceOutcome Balancing::outcome(const std::vector<double>& loads, DealtSequences dealt) {
   const auto [first, last] = std::minmax_element(loads.begin(), loads.end());
-  return {std::move(builder_), std::move(dealt), *last, *last > 0 ? 1 - *first / *last : 0};
+  const double step = *last + static_cast<double>(context_.stages - 1) * longest_;
+  return {std::move(builder_), std::move(dealt), step, *last > 0 ? 1 - *first / *last : 0};
 }
 
 }  // namespace hdpsim

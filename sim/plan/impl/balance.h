@@ -25,8 +25,9 @@ struct BalancedStep {
 /// One way to plan it.
 struct BalanceCandidate {
   RankChoice choice = RankChoice::least_wait;
-  double longest_seconds = 0;  ///< That offload may let a micro-batch take.
-  double share = 0;            ///< Seconds of every rank if all work were spread evenly.
+  double longest_seconds = 0;        ///< That offload may let a micro-batch take.
+  double share = 0;                  ///< Seconds of every rank if all work were spread evenly.
+  std::int64_t tokens_per_rank = 0;  ///< Of every ring, at most, whatever it takes then; 0: `longest_seconds` decides.
   bool rings_on_fast = false;  ///< Ranks that are known to be slow get short sequences alone, unless a ring needs them.
 };
 
@@ -52,8 +53,15 @@ class Balancing {
     std::vector<std::int64_t> ranks;
     double end;
   };
-  /// For `seconds` on ranks of nominal speed. The ranks are in no level until they are put back.
-  [[nodiscard]] Taken take(std::int64_t degree, RankChoice choice, double seconds);
+  /// On ranks of nominal speed, anywhere and in one node.
+  struct Seconds {
+    double any;
+    double near;
+  };
+  /// The ranks are in no level until they are put back.
+  [[nodiscard]] Taken take(std::int64_t degree, RankChoice choice, const Seconds& seconds);
+  /// Of a sequence of C tokens or more, as the candidate has it.
+  [[nodiscard]] RingSize sized(std::int64_t tokens) const;
   /// Adds the micro-batch of these ranks to the plan.
   void add(const Taken& taken, const SequenceList& members, const RingSize& size);
   /// Takes the builder of the plan, whose ranks are busy for `loads` seconds.
@@ -67,6 +75,7 @@ class Balancing {
   PlanBuilder builder_;
   RingSizing sizing_;
   RankLoads loads_;
+  double longest_ = 0;  ///< Seconds of a micro-batch that was taken.
 };
 
 /// DP-Balance: rings from the buckets to the least loaded ranks, then what is short. See BalanceOptions.

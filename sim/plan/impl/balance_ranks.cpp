@@ -27,7 +27,7 @@ class RankBalancing : Balancing {
     std::vector<Ring> rings;
     rings.reserve(long_.size());
     for (const std::size_t sequence : long_) {
-      const RingSize size = sizing_.size(tokens(sequence), candidate_.longest_seconds);
+      const RingSize size = sized(tokens(sequence));
       rings.push_back({sequence, size, sizing_.seconds(tokens(sequence), size)});
     }
     Buckets buckets(rings, options_.buckets);
@@ -48,9 +48,9 @@ class RankBalancing : Balancing {
     RingSize size = ring.size;
     if (options_.widen) size.degree = widened(ring);
     SequenceList members{ring.sequence};
-    const double nominal = let_join(members, size);
+    const Seconds seconds = let_join(members, size);
     loads_.make_available(size.degree);
-    const Taken taken = take(size.degree, candidate_.choice, nominal);
+    const Taken taken = take(size.degree, candidate_.choice, seconds);
     for (const std::int64_t rank : taken.ranks) loads_.put(rank, taken.end);
     add(taken, members, size);
   }
@@ -79,12 +79,13 @@ class RankBalancing : Balancing {
 
   // Lets short sequences fill the room that ceil(s / C) leaves in a ring, the longest that fits first, as long as they
   // cost the ring's ranks no more than they would cost alone. Returns the seconds of the micro-batch.
-  double let_join(SequenceList& members, RingSize size) {
+  Seconds let_join(SequenceList& members, RingSize size) {
     std::int64_t sum = tokens(members.front());
     double pairs = causal_pairs(sum);
-    if (size.token_wise) return sizing_.seconds(sum, size);
+    if (!options_.pack_groups || size.degree == 1 || size.offload > 0 || size.token_wise) {
+      return {sizing_.seconds(sum, size), sizing_.seconds(sum, size, true)};
+    }
     double seconds = context_.work.seconds(pairs, sum, size.degree);
-    if (!options_.pack_groups || size.degree == 1 || size.offload > 0) return seconds;
     const auto seconds_with = [&](std::int64_t count) {
       return context_.work.seconds(pairs + causal_pairs(count), sum + count, size.degree);
     };
@@ -100,7 +101,7 @@ class RankBalancing : Balancing {
       sum += count;
       pairs += causal_pairs(count);
     }
-    return seconds;
+    return {seconds, context_.work.seconds(pairs, sum, size.degree, true)};
   }
 
   // In a full micro-batch of one rank, with its share of the fixed time.

@@ -23,14 +23,15 @@ class WaveBalancing : Balancing {
   struct Item {
     std::size_t pack;
     RingSize size;
-    double seconds;
+    Seconds seconds;
   };
 
   // A sequence of C tokens or more is a pack alone.
   std::vector<std::vector<Item>> waves() const {
     std::vector<Item> items;
     for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
-    std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.seconds > b.seconds; });
+    std::stable_sort(items.begin(), items.end(),
+                     [](const Item& a, const Item& b) { return a.seconds.any > b.seconds.any; });
     Waves places(items.size(), context_.ranks);
     std::vector<std::vector<Item>> waves;
     for (const Item& each : items) {
@@ -49,10 +50,12 @@ class WaveBalancing : Balancing {
       pairs += causal_pairs(tokens);
       sum += tokens;
     }
-    const RingSize size = sum < context_.capacity ? RingSize{} : sizing_.size(sum, candidate_.longest_seconds);
-    const double seconds =
-        size.token_wise ? sizing_.seconds(sum, size) : context_.work.seconds(pairs, sum, size.degree);
-    return {pack, size, seconds};
+    const RingSize size = sum < context_.capacity ? RingSize{} : sized(sum);
+    const auto seconds = [&](bool near) {  // what offloads is one sequence
+      return size.offload > 0 || size.token_wise ? sizing_.seconds(sum, size, near)
+                                                 : context_.work.seconds(pairs, sum, size.degree, near);
+    };
+    return {pack, size, {seconds(false), seconds(true)}};
   }
 
   // No rank runs two micro-batches of a wave: ranks come back when it is full.

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/plan/impl/balance.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/plan_time.h"
 
 namespace hdpsim {
 namespace {
@@ -25,13 +28,18 @@ class BestOutcome {
     kept_.push_back(std::move(made));
   }
 
-  Plan take() {
-    constexpr double same_step = 1.01;
+  [[nodiscard]] double shortest() const {
     const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
-    const double shortest = std::min_element(kept_.begin(), kept_.end(), shorter)->step;
-    std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > same_step * shortest; });
+    return std::min_element(kept_.begin(), kept_.end(), shorter)->step;
+  }
+
+  Plan take() {
+    const double most = same_step * shortest();
+    std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > most; });
     return std::min_element(kept_.begin(), kept_.end(), is_better)->take_plan();
   }
+
+  static constexpr double same_step = 1.01;
 
  private:
   // Of two whose steps are the same.
@@ -47,7 +55,10 @@ class BestOutcome {
 // No rule is best for every batch: a few are tried, and the work model judges.
 class HdpBalance final : public Planner {
  public:
-  HdpBalance(const PlanningContext& context, const BalanceOptions& options) : context_(context), options_(options) {
+  HdpBalance(const PlanningContext& context, const BalanceOptions& options)
+      : context_(context),
+        options_(options),
+        simpler_(options.fallback ? simpler_policies(context, options.offload) : Planners{}) {
     const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
@@ -57,11 +68,19 @@ class HdpBalance final : public Planner {
     const KnownSpeeds speeds(context_, step);
     const BalancedStep balanced{context_, options_, batch, order, speeds, step};
     BestOutcome best;
-    for (const BalanceCandidate& candidate : candidates(batch, speeds)) {
+    double least_share = std::numeric_limits<double>::infinity();
+    const auto add = [&](const BalanceCandidate& candidate) {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)
                                                : balance_ranks(balanced, candidate));
+      least_share = std::min(least_share, candidate.share);
+    };
+    for (const BalanceCandidate& candidate : candidates(batch, speeds)) add(candidate);
+    for (const std::int64_t tokens : offloaded_tokens(context_, options_.offload)) {
+      const BalanceCandidate fewer = with_tokens_per_rank(tokens, batch, speeds);
+      if (best.shortest() > BestOutcome::same_step * fewer.longest_seconds) add(fewer);
     }
-    return best.take();
+    const bool may_be_shorter = best.shortest() > BestOutcome::same_step * least_share && !speeds.differ();
+    return may_be_shorter ? shorter_of(best, batch, step) : best.take();
   }
 
  private:
@@ -88,8 +107,56 @@ class HdpBalance final : public Planner {
     return candidates;
   }
 
+  // How many ranks a sequence gets then does not hang on how fast anything is. No such plan is shorter than its share,
+  // nor than its longest ring.
+  BalanceCandidate with_tokens_per_rank(std::int64_t tokens_per_rank, const Batch& batch,
+                                        const KnownSpeeds& speeds) const {
+    const RingSizing sizing(context_, options_.offload);
+    double all = 0;
+    double longest = 0;
+    for (const Sequence& sequence : batch.sequences) {
+      const std::int64_t tokens = sequence.tokens;
+      if (tokens < context_.capacity) {
+        all += context_.work.compute_seconds(causal_pairs(tokens), tokens);
+        continue;
+      }
+      const RingSize size = sizing.size_of(tokens, tokens_per_rank);
+      const double work = sizing.work(tokens, size);
+      all += work;
+      longest = std::max(longest, work / static_cast<double>(size.degree));
+    }
+    const double share = all / speeds.sum(context_.ranks);
+    return {.longest_seconds = std::max(longest, share), .share = share, .tokens_per_rank = tokens_per_rank};
+  }
+
+  Plan shorter_of(BestOutcome& best, const Batch& batch, std::int64_t step) const {
+    std::optional<Plan> shorter;
+    double shortest = best.shortest() / BestOutcome::same_step;
+    for (const auto& policy : simpler_) {
+      Plan plan = policy->plan(batch, step);
+      const double seconds = plan_time(plan, context_.work).step(context_.stages);
+      if (seconds >= shortest) continue;
+      shortest = seconds;
+      shorter = std::move(plan);
+    }
+    if (!shorter) return best.take();
+    shorter->policy = "hdp-balance";
+    return *std::move(shorter);
+  }
+
+  using Planners = std::vector<std::unique_ptr<Planner>>;
+  static Planners simpler_policies(const PlanningContext& context, const OffloadRule& offload) {
+    Planners policies;
+    policies.push_back(make_hdp_naive(context, {.order = DealOrder::descending, .offload = offload}));
+    std::int64_t cp = (context.context - 1) / context.capacity + 1;
+    while (cp <= context.ranks && context.ranks % cp != 0) ++cp;
+    if (cp <= context.ranks) policies.push_back(make_static(context, {.cp = cp, .order = DealOrder::descending}));
+    return policies;
+  }
+
   PlanningContext context_;
   BalanceOptions options_;
+  Planners simpler_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "sim/plan/impl/packing.h"
 #include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/waves.h"
+#include "sim/plan/plan_time.h"
 
 namespace hdpsim {
 namespace {
@@ -13,8 +14,8 @@ class HdpNaive final : public Planner {
   HdpNaive(const PlanningContext& context, const NaiveOptions& options)
       : context_(context), options_(options), sizing_(context, options.offload) {}
 
+  // With offload, sequences may also have so many tokens a rank, or none offloaded: the work model judges.
   Plan plan(const Batch& batch, std::int64_t step) const override {
-    PlanBuilder builder("hdp-naive", context_, batch, step);
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
     std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.capacity);
     put_in_order(packs, options_.order);
@@ -22,13 +23,20 @@ class HdpNaive final : public Planner {
     std::stable_partition(packs.begin(), packs.end(), [&](const SequenceList& pack) {
       return batch.sequences[pack.front()].tokens >= context_.capacity;
     });
-    std::vector<Placed> placed = place(batch, packs);
-    std::stable_sort(placed.begin(), placed.end(),
-                     [](const Placed& a, const Placed& b) { return a.place.wave < b.place.wave; });
-    for (const Placed& it : placed) {
-      builder.add_consecutive(static_cast<std::size_t>(it.place.first_rank), it.size, packs[it.pack]);
+    const auto made = [&](std::int64_t tokens_per_rank) { return planned(batch, step, packs, tokens_per_rank); };
+    Plan best = made(0);
+    std::vector<std::int64_t> others = offloaded_tokens(context_, options_.offload);
+    if (others.empty()) return best;
+    if (context_.context <= context_.ranks * context_.capacity) others.push_back(context_.capacity);
+    double shortest = plan_time(best, context_.work).step(context_.stages);
+    for (const std::int64_t tokens_per_rank : others) {
+      Plan other = made(tokens_per_rank);
+      const double seconds = plan_time(other, context_.work).step(context_.stages);
+      if (seconds >= shortest) continue;
+      shortest = seconds;
+      best = std::move(other);
     }
-    return builder.take();
+    return best;
   }
 
  private:
@@ -38,7 +46,21 @@ class HdpNaive final : public Planner {
     Waves::Place place;
   };
 
-  std::vector<Placed> place(const Batch& batch, const std::vector<SequenceList>& packs) const {
+  Plan planned(const Batch& batch, std::int64_t step, const std::vector<SequenceList>& packs,
+               std::int64_t tokens_per_rank) const {
+    PlanBuilder builder("hdp-naive", context_, batch, step);
+    std::vector<Placed> placed = place(batch, packs, tokens_per_rank);
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const Placed& a, const Placed& b) { return a.place.wave < b.place.wave; });
+    for (const Placed& it : placed) {
+      builder.add_consecutive(static_cast<std::size_t>(it.place.first_rank), it.size, packs[it.pack]);
+    }
+    return builder.take();
+  }
+
+  // 0 tokens a rank: as many as the rule says.
+  std::vector<Placed> place(const Batch& batch, const std::vector<SequenceList>& packs,
+                            std::int64_t tokens_per_rank) const {
     // A policy that looks at no load cannot even out long micro-batches: offload must not lengthen them beyond the
     // mean.
     const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
@@ -47,7 +69,9 @@ class HdpNaive final : public Planner {
     placed.reserve(packs.size());
     for (std::size_t i = 0; i < packs.size(); ++i) {
       const std::int64_t tokens = batch.sequences[packs[i].front()].tokens;
-      const RingSize size = tokens < context_.capacity ? RingSize{} : sizing_.size(tokens, longest_seconds);
+      const RingSize size = tokens < context_.capacity ? RingSize{}
+                            : tokens_per_rank > 0      ? sizing_.size_of(tokens, tokens_per_rank)
+                                                       : sizing_.size(tokens, longest_seconds);
       placed.push_back({i, size, waves.place(size.degree)});
     }
     return placed;

@@ -63,6 +63,9 @@ struct BalanceOptions {
   /// DP-Balance only, as pack_groups: whether a ring that would end after the balanced share may take more ranks than
   /// ceil(s / C), as long as its transfers stay hidden. Beyond the paper, whose D is eq. 3's, hence off.
   bool widen = false;
+  /// Whether the plan of hdp-naive or static is taken where the work model takes it for shorter by more than 1 %: what
+  /// looks at no load has fewer micro-batches sometimes, or rings that stay in their nodes.
+  bool fallback = true;
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);
 

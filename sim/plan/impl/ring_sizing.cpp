@@ -22,8 +22,18 @@ std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-double RingSizing::seconds(std::int64_t tokens, const RingSize& size) const {
-  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree) + again_seconds(tokens, size);
+double RingSizing::seconds(std::int64_t tokens, const RingSize& size, bool near) const {
+  return context_.work.seconds(causal_pairs(tokens), tokens, size.degree, near) + again_seconds(tokens, size) +
+         copy_wait(tokens, size);
+}
+
+double RingSizing::copy_wait(std::int64_t tokens, const RingSize& size) const {
+  const double whole = size.token_wise ? context_.work.copied_whole : 0;
+  const double copied = whole + (1 - whole) * size.offload;
+  if (copied <= 0) return 0;
+  const auto ranks = static_cast<double>(size.degree);
+  return (1 - resident_share(1, context_.layers)) *
+         context_.work.copy_wait(causal_pairs(tokens) / ranks, static_cast<double>(tokens) / ranks, copied);
 }
 
 double RingSizing::again_seconds(std::int64_t tokens, const RingSize& size) const {
@@ -33,8 +43,15 @@ double RingSizing::again_seconds(std::int64_t tokens, const RingSize& size) cons
          static_cast<double>(size.degree);
 }
 
+double RingSizing::compute(std::int64_t tokens, const RingSize& size) const {
+  const WorkModel& work = context_.work;
+  const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(size.degree);
+  const double seconds = work.per_micro_batch + linear + work.attention(causal_pairs(tokens), tokens, size.degree);
+  return std::max(work.least, seconds) + again_seconds(tokens, size) + copy_wait(tokens, size);
+}
+
 double RingSizing::work(std::int64_t tokens, const RingSize& size) const {
-  return static_cast<double>(size.degree) * seconds(tokens, size);
+  return static_cast<double>(size.degree) * compute(tokens, size);
 }
 
 std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
@@ -42,21 +59,26 @@ std::int64_t RingSizing::plain_degree(std::int64_t tokens) const {
 }
 
 std::int64_t RingSizing::degree_within(std::int64_t tokens, double seconds, std::int64_t most) const {
-  const double left = seconds - context_.work.per_micro_batch;
-  const double compute = context_.work.compute_seconds(causal_pairs(tokens), tokens);
-  if (compute >= left * static_cast<double>(most)) return most;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(compute / left)));
+  const WorkModel& work = context_.work;
+  const double left = seconds - work.per_micro_batch;
+  const double area = causal_pairs(tokens);
+  const auto is_longer = [&](std::int64_t degree) {
+    const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(degree);
+    return linear + work.attention(area, tokens, degree) > left;
+  };
+  std::int64_t longer = 0;
+  std::int64_t within = most;
+  while (within - longer > 1) {
+    const std::int64_t middle = longer + (within - longer) / 2;
+    (is_longer(middle) ? longer : within) = middle;
+  }
+  return within;
 }
 
 std::int64_t RingSizing::widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const {
   const WorkModel& work = context_.work;
   const double area = causal_pairs(tokens);
-  const auto hidden = [&](std::int64_t d) {
-    const auto ranks = static_cast<double>(d);
-    const double transfer =
-        (ranks - 1) * (work.per_ring_step + work.per_ring_token * static_cast<double>(tokens) / ranks);
-    return transfer <= work.per_area * area / ranks;
-  };
+  const auto hidden = [&](std::int64_t d) { return work.transfer(tokens, d) <= work.attention(area, tokens, d); };
   std::int64_t widest = degree;
   std::int64_t exposed = std::max(degree, std::min(context_.ranks, tokens)) + 1;
   while (exposed - widest > 1) {
@@ -119,12 +141,33 @@ double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
 RingSize RingSizing::size(std::int64_t tokens, double longest_seconds) const {
   const std::int64_t plain = plain_degree(tokens);
   if (rule_.mode == OffloadRule::Mode::none) return {plain};
-  if (rule_.mode == OffloadRule::Mode::token_wise) return token_wise(tokens, longest_seconds);
   const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
-  std::int64_t wanted = degree_within(tokens, longest_seconds, plain);
-  if (rule_.mode == OffloadRule::Mode::automatic) wanted = std::max(wanted, least_degree_hidden(tokens));
-  const std::int64_t degree = std::max(in_memory, std::min({wanted, plain, context_.ranks}));
-  return {degree, offload_for(ceil_divide(tokens, degree))};
+  const std::int64_t most = std::max(in_memory, std::min(plain, context_.ranks));
+  if (rule_.mode == OffloadRule::Mode::token_wise && !pays(tokens)) return on(most, tokens);
+  std::int64_t shorter = in_memory;
+  if (rule_.mode == OffloadRule::Mode::automatic)
+    shorter = std::max(shorter, std::min(most, least_degree_hidden(tokens)));
+  std::int64_t within = most;
+  while (within > shorter) {
+    const std::int64_t middle = shorter + (within - shorter) / 2;
+    if (compute(tokens, on(middle, tokens)) <= longest_seconds) {
+      within = middle;
+    } else {
+      shorter = middle + 1;
+    }
+  }
+  return on(within, tokens);
+}
+
+RingSize RingSizing::size_of(std::int64_t tokens, std::int64_t tokens_per_rank) const {
+  const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
+  return on(std::max(in_memory, std::min(ceil_divide(tokens, tokens_per_rank), context_.ranks)), tokens);
+}
+
+RingSize RingSizing::on(std::int64_t degree, std::int64_t tokens) const {
+  if (rule_.mode != OffloadRule::Mode::token_wise) return {degree, offload_for(ceil_divide(tokens, degree))};
+  if (degree >= plain_degree(tokens)) return {degree};
+  return {degree, round_down(std::max(0.0, split_of(tokens, degree))), true};
 }
 
 // Of what leaves the device, the share that a forward pass hides; both fall alike with D. Above 1 it hides more.
@@ -143,18 +186,19 @@ double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
   return std::min(1.0, (std::min(hidden_share(tokens), held) - whole) / others);
 }
 
-RingSize RingSizing::token_wise(std::int64_t tokens, double longest_seconds) const {
-  const std::int64_t plain = plain_degree(tokens);
-  const std::int64_t in_memory = ceil_divide(tokens, most_tokens_per_rank());
-  const bool pays = context_.layers > 2 && hidden_share(tokens) >= context_.work.copied_whole;
-  // What is computed again takes time too: as if it were all of what may be.
-  const double again = pays ? again_seconds(tokens, {1, std::max(0.0, split_of(tokens, in_memory)), true}) : 0;
-  const double compute = context_.work.compute_seconds(causal_pairs(tokens), tokens);
-  const double scale = compute > 0 ? compute / (compute + again) : 1;
-  const std::int64_t wanted = pays ? degree_within(tokens, longest_seconds * scale, plain) : plain;
-  const std::int64_t degree = std::max(in_memory, std::min({wanted, plain, context_.ranks}));
-  if (degree >= plain) return {degree};
-  return {degree, round_down(std::max(0.0, split_of(tokens, degree))), true};
+// Where a forward pass does not even hide what goes whole, nothing is gained.
+bool RingSizing::pays(std::int64_t tokens) const {
+  return context_.layers > 2 && hidden_share(tokens) >= context_.work.copied_whole;
+}
+
+std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule) {
+  using Mode = OffloadRule::Mode;
+  std::vector<std::int64_t> counts;
+  if (rule.mode != Mode::automatic && rule.mode != Mode::token_wise) return counts;
+  const std::int64_t most = std::min(context.context, RingSizing(context, rule).most_tokens_per_rank());
+  for (std::int64_t count = 2 * context.capacity; count < most; count *= 2) counts.push_back(count);
+  if (most > context.capacity) counts.push_back(most);
+  return counts;
 }
 
 Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing) {

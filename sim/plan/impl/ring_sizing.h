@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/plan/planner.h"
 
@@ -37,6 +38,8 @@ class RingSizing {
   /// For a sequence of at least one token. `longest_seconds` bounds D from below unless even r = 0 takes longer. Memory
   /// comes before the other bounds: D <= ranks of the pool whenever the pool can hold the sequence.
   [[nodiscard]] RingSize size(std::int64_t tokens, double longest_seconds) const;
+  /// With at most so many tokens a rank, as far as the pool and its memory allow, whatever copies and other ranks take.
+  [[nodiscard]] RingSize size_of(std::int64_t tokens, std::int64_t tokens_per_rank) const;
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
   /// The least D whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if there is none up
@@ -44,8 +47,10 @@ class RingSizing {
   [[nodiscard]] std::int64_t degree_within(std::int64_t tokens, double seconds, std::int64_t most) const;
   /// The largest D >= `degree`, at most the pool, whose ring is not slower than its compute.
   [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
-  /// Of one rank of a ring of that size, with what it computes again, and of all its ranks together.
-  [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size) const;
+  /// Of one rank of a ring of that size, with what it computes again and waits for copies, and of all its ranks
+  /// together. `near`: they share a node.
+  [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size, bool near = false) const;
+  /// The latter with transfers hidden: no plan takes less.
   [[nodiscard]] double work(std::int64_t tokens, const RingSize& size) const;
   /// Tokens that one rank can hold at most when its host memory may be used to the full.
   [[nodiscard]] std::int64_t most_tokens_per_rank() const;
@@ -58,14 +63,21 @@ class RingSizing {
   [[nodiscard]] double rounding() const;
   [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
   [[nodiscard]] double offload_for(std::int64_t tokens_per_rank) const;
-  [[nodiscard]] RingSize token_wise(std::int64_t tokens, double longest_seconds) const;
+  [[nodiscard]] RingSize on(std::int64_t degree, std::int64_t tokens) const;
+  [[nodiscard]] bool pays(std::int64_t tokens) const;
+  [[nodiscard]] double compute(std::int64_t tokens, const RingSize& size) const;
   [[nodiscard]] double hidden_share(std::int64_t tokens) const;
   [[nodiscard]] double split_of(std::int64_t tokens, std::int64_t degree) const;
   [[nodiscard]] double again_seconds(std::int64_t tokens, const RingSize& size) const;
+  [[nodiscard]] double copy_wait(std::int64_t tokens, const RingSize& size) const;
 
   PlanningContext context_;
   OffloadRule rule_;
 };
+
+/// Tokens a rank that offload makes possible: twice C, four times as many, and so on, up to all that memory holds.
+/// None where the rule does not choose.
+[[nodiscard]] std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule);
 
 /// What every rank would take if all work were spread evenly, in seconds.
 struct Shares {

@@ -53,6 +53,7 @@ class OpenPacks {
   struct Pack {
     std::int64_t room;
     std::uint32_t id;
+    double seconds;  ///< So far, with the fixed time.
   };
 
   /// Takes out the fullest that has room for so many tokens.
@@ -155,13 +156,18 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
     const std::size_t rank = least_loaded.rank();
     double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
     std::optional<OpenPacks::Pack> pack = open[rank].take(tokens);
-    if (!pack) {
-      pack = {context.capacity, static_cast<std::uint32_t>(dealt.ranks.size())};
+    double below_least = 0;  // is paid already
+    if (pack) {
+      below_least = std::max(0.0, context.work.least - pack->seconds);
+    } else {
+      pack = {context.capacity, static_cast<std::uint32_t>(dealt.ranks.size()), 0};
       dealt.ranks.push_back(static_cast<std::uint32_t>(rank));
       seconds += context.work.per_micro_batch;
     }
     dealt.packs.push_back(pack->id);
-    open[rank].put({pack->room - tokens, pack->id});
+    pack->seconds += seconds;
+    open[rank].put({pack->room - tokens, pack->id, pack->seconds});
+    seconds += std::max(0.0, context.work.least - pack->seconds) - below_least;
     loads[rank] += speeds.empty() ? seconds : seconds / speeds[rank];
     least_loaded.set_load(loads[rank]);
   }

@@ -52,7 +52,7 @@ TEST_CASE("PP-Balance: each wave holds micro-batches of similar time, its longes
   PlanningContext context = small_pool(4);
   context.stages = 2;
   // Each fills a pack. The second wave's longest goes to the rank with the first wave's shortest.
-  const Plan plan = plan_of("hdp-balance: {delta: 0.0001}", context, {99, 98, 97, 96, 95, 94, 93, 92});
+  const Plan plan = plan_of("hdp-balance: {delta: 0.0001, fallback: false}", context, {99, 98, 97, 96, 95, 94, 93, 92});
   for (const auto& list : plan.schedule) {
     REQUIRE(list.size() == 2);
     const std::size_t first = sequences_of(plan.micro_batches[list[0].index()]).front();
@@ -79,7 +79,7 @@ TEST_CASE("PP-Balance is what pipelines get unless the study says otherwise", "[
 TEST_CASE("hdp-balance: longest first onto the least loaded rank", "[plan][balance]") {
   PlanningContext context = small_pool(2);
   // 50, 40, 30, 20, 10 s: 50 | 40, then 40+30, 50+20, and 10 to either of the two at 70.
-  const Plan plan = plan_of("hdp-balance", context, {10, 20, 30, 40, 50});
+  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {10, 20, 30, 40, 50});
   const PlanTime time = plan_time(plan, context.work);
   CHECK(time.finish == std::vector<double>{80, 70});
   CHECK(ranks_of(micro_batch_of(plan, 4)) == Indices{0});
@@ -92,7 +92,7 @@ TEST_CASE("hdp-balance: ranks with costly sequences get fewer tokens", "[plan][b
   context.work = {};
   context.work.per_area = 1;
   // The area of 100 tokens is 5050; 8 sequences of 35 have 8 x 630 = 5040.
-  const Plan plan = plan_of("hdp-balance", context, {35, 35, 35, 35, 100, 35, 35, 35, 35});
+  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {35, 35, 35, 35, 100, 35, 35, 35, 35});
   CHECK(plan_time(plan, context.work).finish == std::vector<double>{5050, 5040});
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("hdp-balance: a rank's short sequences are packed to C, and every micr
           "[plan][balance]") {
   PlanningContext context = small_pool(1);
   context.work.per_micro_batch = 7;
-  const Plan plan = plan_of("hdp-balance", context, {60, 50, 45, 40});
+  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {60, 50, 45, 40});
   REQUIRE(plan.micro_batches.size() == 2);
   CHECK(sequences_of(plan.micro_batches[0]) == Indices{0, 3});
   CHECK(sequences_of(plan.micro_batches[1]) == Indices{1, 2});
@@ -109,21 +109,23 @@ TEST_CASE("hdp-balance: a rank's short sequences are packed to C, and every micr
 
 TEST_CASE("hdp-balance: a ring takes whole nodes, or one part of a node", "[plan][balance]") {
   const std::vector<std::int64_t> lengths{300, 400};
-  const Plan node_first = plan_of("hdp-balance", small_pool(), lengths);
+  const Plan node_first = plan_of("hdp-balance: {fallback: false}", small_pool(), lengths);
   CHECK(ranks_of(micro_batch_of(node_first, 1)) == Indices{0, 1, 2, 3});
   CHECK(ranks_of(micro_batch_of(node_first, 0)) == Indices{4, 5, 6});
 
   const std::vector<std::int64_t> straddling{500, 200, 190};  // rank 5 is left of node 1, and ranks 6 and 7
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any}", small_pool(), straddling), 1)) ==
-        Indices{5, 6});
+  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any, fallback: false}", small_pool(), straddling),
+                                1)) == Indices{5, 6});
 }
 
 TEST_CASE("hdp-balance: node-first keeps a ring of a node's size out of the remainders of others", "[plan][balance]") {
   PlanningContext context = small_pool(12);
   context.work.per_area = 1;
   const std::vector<std::int64_t> lengths{600, 390};  // six ranks, then four: ranks 6 and 7 remain of node 1
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance", context, lengths), 1)) == Indices{8, 9, 10, 11});
-  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any}", context, lengths), 1)) == Indices{6, 7, 8, 9});
+  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, lengths), 1)) ==
+        Indices{8, 9, 10, 11});
+  CHECK(ranks_of(micro_batch_of(plan_of("hdp-balance: {placement: any, fallback: false}", context, lengths), 1)) ==
+        Indices{6, 7, 8, 9});
 }
 
 TEST_CASE("hdp-balance: too few targets are joined by the least loaded ranks", "[plan][balance]") {
@@ -133,7 +135,7 @@ TEST_CASE("hdp-balance: too few targets are joined by the least loaded ranks", "
   // 600 on six ranks, then 500 on five: two targets are idle, and the ring must wait for the others anyway. It takes
   // five of those that wait least, so that the idle two are free for four times 200: 4 x 10,050 s beside 30,050 +
   // 25,050 s.
-  const Plan plan = plan_of("hdp-balance: {placement: any}", context, {600, 500, 200, 200, 200, 200});
+  const Plan plan = plan_of("hdp-balance: {placement: any, fallback: false}", context, {600, 500, 200, 200, 200, 200});
   CHECK(ranks_of(micro_batch_of(plan, 0)) == Indices{0, 1, 2, 3, 4, 5});
   CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 3, 4});
   CHECK(ranks_of(micro_batch_of(plan, 2)) == Indices{6, 7});
@@ -146,7 +148,7 @@ TEST_CASE("hdp-balance: of two plans of one length, that in which the ranks end 
   context.work.per_area = 1;
   // The step is 600's and 500's rings, one after the other, whoever runs the second. With the idle ranks in it, the
   // first rank is done at 30,050 s; without them, at 0.
-  const Plan plan = plan_of("hdp-balance", context, {600, 500});
+  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {600, 500});
   CHECK(ranks_of(micro_batch_of(plan, 1)) == Indices{0, 1, 2, 6, 7});
 }
 
@@ -157,11 +159,11 @@ TEST_CASE("hdp-balance: short sequences fill the room that ceil(s / C) leaves in
   context.work.per_micro_batch = 10;
   // Two ranks for 3000 leave room for 1000. 900 is the longest that fits; 512 = 2 ranks x 2 parts x 128 rows would be
   // the least, so that the 80 left over stay empty.
-  const Plan plan = plan_of("hdp-balance", context, {3000, 1100, 900, 80});
+  const Plan plan = plan_of("hdp-balance: {fallback: false}", context, {3000, 1100, 900, 80});
   CHECK(sequences_of(micro_batch_of(plan, 0)) == Indices{0, 2});
   CHECK(micro_batch_of(plan, 1).group.size() == 1);
   CHECK(micro_batch_of(plan, 3).group.size() == 1);
-  const Plan apart = plan_of("hdp-balance: {pack_groups: false}", context, {3000, 1100, 900, 80});
+  const Plan apart = plan_of("hdp-balance: {pack_groups: false, fallback: false}", context, {3000, 1100, 900, 80});
   CHECK(sequences_of(micro_batch_of(apart, 0)) == Indices{0});
 }
 
@@ -170,7 +172,7 @@ TEST_CASE("hdp-balance: nothing joins a ring in which it would cost more than al
   context.capacity = 2000;
   context.context = 16000;
   context.work.per_ring_token = 100;  // the ring is bound by its transfers: every token shows
-  CHECK(sequences_of(micro_batch_of(plan_of("hdp-balance", context, {3000, 900}), 0)) == Indices{0});
+  CHECK(sequences_of(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, {3000, 900}), 0)) == Indices{0});
 }
 
 TEST_CASE("hdp-balance: widen lets a sequence that bounds the step use idle ranks", "[plan][balance]") {
@@ -178,16 +180,17 @@ TEST_CASE("hdp-balance: widen lets a sequence that bounds the step use idle rank
   context.work = {};
   context.work.per_area = 1;
   const std::vector<std::int64_t> lengths{400, 20};
-  CHECK(micro_batch_of(plan_of("hdp-balance", context, lengths), 0).group.size() == 4);
-  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true}", context, lengths), 0).group.size() == 8);
+  CHECK(micro_batch_of(plan_of("hdp-balance: {fallback: false}", context, lengths), 0).group.size() == 4);
+  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true, fallback: false}", context, lengths), 0).group.size() == 8);
   // A transfer of 50.125 s a token: (D - 1) x 50.125 x 400 / D <= 80200 / D up to D = 5.
   context.work.per_ring_token = 80200.0 / 4 / 400;
-  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true}", context, lengths), 0).group.size() == 5);
+  CHECK(micro_batch_of(plan_of("hdp-balance: {widen: true, fallback: false}", context, lengths), 0).group.size() == 5);
 }
 
 TEST_CASE("hdp-balance: widen changes nothing when every sequence fits the balanced share", "[plan][balance]") {
   const std::vector<std::int64_t> lengths{200, 200, 200, 200, 200, 200, 200, 200};
-  CHECK(plan_of("hdp-balance: {widen: true}", small_pool(), lengths) == plan_of("hdp-balance", small_pool(), lengths));
+  CHECK(plan_of("hdp-balance: {widen: true, fallback: false}", small_pool(), lengths) ==
+        plan_of("hdp-balance: {fallback: false}", small_pool(), lengths));
 }
 
 TEST_CASE("hdp-balance: offload takes fewer ranks, but never longer than the balanced share", "[plan][balance]") {
@@ -236,7 +239,7 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
   context.rank_speeds = [](std::int64_t step) { return std::vector<double>{1, step < 1 ? 1.0 : 0.5, 1, 1}; };
   std::vector<std::int64_t> lengths(35, 10);
   lengths.push_back(200);
-  const auto policy = planner("hdp-balance: {pack_groups: false}", context);
+  const auto policy = planner("hdp-balance: {pack_groups: false, fallback: false}", context);
   const Plan even = policy->plan(batch_of(lengths), 0);
   const Plan aware = policy->plan(batch_of(lengths), 1);
   const auto tokens_of = [](const Plan& plan, std::size_t rank) {
@@ -252,6 +255,19 @@ TEST_CASE("hdp-balance: a rank that is known to be slow gets no ring and ends wi
     if (micro_batch.group.size() == 1) continue;
     for (const std::size_t rank : ranks_of(micro_batch)) CHECK(rank != 1);
   }
+}
+
+TEST_CASE("hdp-balance falls back on a plan that looks at no load where its model takes that for shorter",
+          "[plan][balance]") {
+  PlanningContext context = small_pool(2);
+  // 50 + 20 + 10 and 40 + 30 s; a ring of both ranks, whose messages cost nothing, has 75 s on each.
+  const std::vector<std::int64_t> lengths{10, 20, 30, 40, 50};
+  const auto step = [&](const char* entry) { return plan_time(plan_of(entry, context, lengths), context.work).step(); };
+  CHECK(step("hdp-balance: {fallback: false}") == 80);
+  CHECK(step("hdp-balance") == 75);
+  CHECK(plan_of("hdp-balance", context, lengths).policy == "hdp-balance");
+  context.work.per_ring_step = 10;
+  CHECK(step("hdp-balance") == 80);
 }
 
 TEST_CASE("hdp-balance without balance is hdp-naive, and without groups by length the static mesh", "[plan][balance]") {

@@ -39,7 +39,8 @@ TEST_CASE("all options are accepted", "[plan][options]") {
   CHECK(problems("static: {cp: 8, order: descending}").empty());
   CHECK(problems("hdp-naive: {order: data, offload: 0.5}", with_host()).empty());
   CHECK(
-      problems("hdp-balance: {buckets: 4, delta: 0.02, offload: auto, placement: any, pack_groups: false, widen: true}",
+      problems("hdp-balance: {buckets: 4, delta: 0.02, offload: auto, placement: any, pack_groups: false, widen: true, "
+               "fallback: false}",
                with_host())
           .empty());
 }

@@ -1,0 +1,323 @@
+#include "sim/engine/work_probes.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/impl/group_run.h"
+#include "sim/engine/priced_program.h"
+#include "sim/plan/expert_waves.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::size_t sizes = 3;
+
+// What a probe takes, in seconds over all its passes and iterations, by what it depends on.
+struct Probe {
+  double total = 0;    // with what its streams wait for
+  double kernels = 0;  // on the compute stream, without attention
+  double own = 0;      // attention of a rank's own keys
+  double steps = 0;    // attention and merging of those that a ring brings
+  double forward_kernels = 0;
+  double forward_own = 0;
+  double exchanges = 0;  // beside these
+  double last = 0;       // behind them
+  double copies = 0;     // to the host: as if no layer stayed
+  double fetches = 0;
+  double all_layers = 0;  // kernels, as if none were skipped in any layer
+};
+
+bool is_backward(const MicroBatchProgram& program, const Block& block) {
+  return std::any_of(block.body.begin(), block.body.end(), [&](const Instruction& i) {
+    if (i.opcode == Opcode::dense) return program.dense[i.work].direction == Direction::backward;
+    return i.opcode == Opcode::attention && program.attention[i.work].direction == Direction::backward;
+  });
+}
+
+class PassReader {
+ public:
+  PassReader(const Program& program, PassId id, const Machine& machine)
+      : priced_(price(program, id, machine)), ring_(program.pipeline().micro_batch(id).group.size()) {
+    for (const Hop& hop : ring_hops(program.pipeline().micro_batch(id), program.pipeline().pass(id).stage, machine)) {
+      pace_.add(hop, false);
+    }
+  }
+
+  void add_to(Probe& probe) const {
+    const TransferTime transfer = [this](Bytes bytes) { return pace_.transfer(bytes); };
+    probe.total += micro_batch_time(priced_, 1, transfer).total.seconds();
+    for (std::size_t block = 0; block < priced_.program.blocks.size(); ++block) add_block(block, probe);
+  }
+
+ private:
+  void add_block(std::size_t index, Probe& probe) const {
+    const Block& block = priced_.program.blocks[index];
+    const bool forward = !is_backward(priced_.program, block);
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      const bool exchanges = instruction.opcode == Opcode::exchange;
+      const Duration time =
+          exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
+      const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
+      const auto active = static_cast<double>(std::max<std::int64_t>(0, block.iterations - skipped));
+      const auto iterations = static_cast<double>(block.iterations);
+      if (exchanges) {
+        (instruction.ring_step > ring_ ? probe.last : probe.exchanges) += time.seconds() * active;
+      } else if (instruction.opcode == Opcode::offload) {
+        probe.copies += time.seconds() * iterations;
+      } else if (instruction.opcode == Opcode::prefetch) {
+        probe.fetches += time.seconds() * iterations;
+      } else if (instruction.stream == Stream::compute) {
+        add_kernel(instruction, time.seconds() * active, forward, probe);
+        probe.all_layers += time.seconds() * iterations;
+      }
+    }
+  }
+
+  static void add_kernel(const Instruction& instruction, double seconds, bool forward, Probe& probe) {
+    const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge;
+    if (attends && instruction.ring_step > 0) {
+      probe.steps += seconds;
+    } else if (attends) {
+      probe.own += seconds;
+      probe.forward_own += forward ? seconds : 0;
+    } else {
+      probe.kernels += seconds;
+      probe.forward_kernels += forward ? seconds : 0;
+    }
+  }
+
+  PricedProgram priced_;
+  std::size_t ring_;
+  RingPace pace_;
+};
+
+// All probes as the plan of one step. One before and one behind them has what only the first and the last micro-batches
+// of a rank have.
+class Probes {
+ public:
+  Probes(const LoweringOptions& lowering, std::int64_t capacity) : lowering_(lowering) {
+    const Mesh& mesh = lowering.mesh;
+    plan_.policy = "probes";
+    plan_.ranks = mesh.hdp;
+    plan_.capacity = capacity;
+    plan_.layers = lowering.model.layers / mesh.pp;
+    plan_.expert_ranks = expert_ranks(mesh.ep, mesh.tp);
+    plan_.schedule.resize(static_cast<std::size_t>(mesh.hdp));
+    add(1, 1);
+  }
+
+  // `degree`: 1, or 2 for a ring of the first and the last rank. Where it stands.
+  std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false) {
+    MicroBatch probe;
+    probe.group = {HdpRank(0)};
+    if (degree == 2) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
+    probe.offload = offload;
+    probe.token_wise = token_wise;
+    const std::size_t index = plan_.micro_batches.size();
+    const std::vector<HdpRank> others = beside(probe.group);
+    add(std::move(probe), tokens * degree);
+    for (const HdpRank rank : others) {
+      MicroBatch alone;
+      alone.group = {rank};
+      add(std::move(alone), tokens);
+    }
+    return index;
+  }
+
+  [[nodiscard]] std::vector<Probe> run(const Machine& machine) {
+    add(1, 1);
+    const Program program(plan_, lowering_);
+    const Pipeline& pipeline = program.pipeline();
+    std::vector<Probe> probes(plan_.micro_batches.size());
+    for (std::size_t pass = 0; pass < pipeline.passes(); ++pass) {
+      const PassId id(pass);
+      PassReader(program, id, machine).add_to(probes[pipeline.micro_batch_id(id).index()]);
+    }
+    return probes;
+  }
+
+ private:
+  // The other ranks of expert groups, which must run as many micro-batches.
+  [[nodiscard]] std::vector<HdpRank> beside(const std::vector<HdpRank>& group) const {
+    std::vector<HdpRank> others;
+    const auto size = static_cast<std::size_t>(plan_.expert_ranks);
+    for (const HdpRank of : group) {
+      for (std::size_t i = 0; i < size; ++i) {
+        const HdpRank rank(of.index() / size * size + i);
+        const bool known = std::find(group.begin(), group.end(), rank) != group.end() ||
+                           std::find(others.begin(), others.end(), rank) != others.end();
+        if (!known) others.push_back(rank);
+      }
+    }
+    return others;
+  }
+
+  void add(MicroBatch micro_batch, std::int64_t tokens) {
+    for (const HdpRank rank : micro_batch.group) {
+      plan_.schedule[rank.index()].emplace_back(plan_.micro_batches.size());
+    }
+    micro_batch.spans = {{SequenceId(plan_.sequence_tokens.size()), 0, tokens}};
+    plan_.sequence_tokens.push_back(tokens);
+    plan_.micro_batches.push_back(std::move(micro_batch));
+  }
+
+  const LoweringOptions& lowering_;
+  Plan plan_;
+};
+
+// Seconds as a sum of area, tokens and a constant, none of them negative.
+struct Curve {
+  double per_area = 0;
+  double per_token = 0;
+  double fixed = 0;
+};
+
+struct Sample {
+  double tokens = 0;
+  double area = 0;
+  double seconds = 0;
+};
+using Samples = std::array<Sample, sizes>;
+
+// a x + b y = r of two samples.
+std::array<double, 2> solved(const std::array<double, 3>& first, const std::array<double, 3>& second) {
+  const double determinant = first[0] * second[1] - second[0] * first[1];
+  return {(first[2] * second[1] - second[2] * first[1]) / determinant,
+          (first[0] * second[2] - second[0] * first[2]) / determinant};
+}
+
+// Through all samples; where that takes a negative coefficient, through the second and the third without one of them.
+Curve curve_through(const Samples& s) {
+  const auto difference = [&](std::size_t i) {
+    return std::array{s[i].area - s[1].area, s[i].tokens - s[1].tokens, s[i].seconds - s[1].seconds};
+  };
+  const auto all = solved(difference(0), difference(2));
+  const double fixed = s[1].seconds - all[0] * s[1].area - all[1] * s[1].tokens;
+  if (all[0] >= 0 && all[1] >= 0 && fixed >= 0) return {all[0], all[1], fixed};
+  const auto linear = solved({s[1].area, s[1].tokens, s[1].seconds}, {s[2].area, s[2].tokens, s[2].seconds});
+  if (linear[0] >= 0 && linear[1] >= 0) return {linear[0], linear[1], 0};
+  const auto constant = solved({s[1].area, 1, s[1].seconds}, {s[2].area, 1, s[2].seconds});
+  if (constant[0] >= 0 && constant[1] >= 0) return {constant[0], 0, constant[1]};
+  return {s[2].seconds / s[2].area, 0, 0};
+}
+
+// A line through two samples that does not fall, nor begins below nothing.
+Curve line_through(const Sample& first, const Sample& second) {
+  const double slope = std::max(0.0, (second.seconds - first.seconds) / (second.tokens - first.tokens));
+  const double fixed = first.seconds - slope * first.tokens;
+  if (fixed >= 0) return {0, slope, fixed};
+  return {0, second.seconds / second.tokens, 0};
+}
+
+class Reading {
+ public:
+  Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine)
+      : lowering_(lowering), stages_(static_cast<double>(lowering.mesh.pp)) {
+    const std::int64_t middle = std::max<std::int64_t>(2, capacity);
+    tokens_ = {middle / 2, middle, 4 * middle};
+    Probes probes(lowering, capacity);
+    const std::size_t one = probes.add(1, 1);
+    std::array<std::size_t, sizes> alone{};
+    std::array<std::size_t, sizes> ring{};
+    for (std::size_t i = 0; i < sizes; ++i) alone[i] = probes.add(tokens_[i], 1);
+    const bool has_rings = lowering.mesh.hdp > 1;
+    for (std::size_t i = 0; i < sizes && has_rings; ++i) ring[i] = probes.add(tokens_[i], 2);
+    const std::size_t copied = probes.add(middle, 1, 1);
+    const bool splits = !lowering.model.moe;
+    const std::size_t split = splits ? probes.add(middle, 1, 0, true) : 0;
+    const std::vector<Probe> found = probes.run(machine);
+    read_alone(found[one], {found[alone[0]], found[alone[1]], found[alone[2]]});
+    if (has_rings) read_ring({found[ring[0]], found[ring[1]], found[ring[2]]});
+    read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
+  }
+
+  [[nodiscard]] const WorkModel& work() const { return work_; }
+
+ private:
+  using Three = std::array<Probe, sizes>;
+
+  [[nodiscard]] double tokens(std::size_t i) const { return static_cast<double>(tokens_[i]); }
+
+  void read_alone(const Probe& one, const Three& probes) {
+    const auto others = [&](std::size_t i) {
+      const double all = std::max(probes[i].kernels, probes[i].total - probes[i].own);
+      return Sample{tokens(i), 0, all / stages_};
+    };
+    const Curve linear = line_through(others(1), others(2));
+    Samples attention;
+    for (std::size_t i = 0; i < sizes; ++i) {
+      attention[i] = {tokens(i), causal_pairs(tokens_[i]), probes[i].own / stages_};
+    }
+    const Curve own = curve_through(attention);
+    work_.per_area = own.per_area;
+    work_.per_token = linear.per_token + own.per_token;
+    work_.per_micro_batch = linear.fixed + own.fixed;
+    work_.least = one.total / stages_;
+    const Probe& middle = probes[1];
+    const double all = work_.per_token * tokens(1) * stages_;
+    if (all > 0) work_.forward_of_tokens = middle.forward_kernels / all;
+    if (middle.own > 0) work_.forward_of_area = middle.forward_own / middle.own;
+  }
+
+  // Of two ranks, which share the area of a sequence of twice the tokens: half of what each does is its own.
+  void read_ring(const Three& probes) {
+    Samples steps;
+    std::array<Sample, sizes> exchanges;
+    for (std::size_t i = 0; i < sizes; ++i) {
+      const double area = causal_pairs(2 * tokens_[i]) / 4;
+      steps[i] = {tokens(i), area, probes[i].steps / stages_};
+      exchanges[i] = {tokens(i), 0, probes[i].exchanges / stages_};
+    }
+    const Curve step = curve_through(steps);
+    work_.step_area = step.per_area - work_.per_area;
+    work_.step_token = step.per_token;
+    work_.step_fixed = step.fixed;
+    const Curve transfer = line_through(exchanges[1], exchanges[2]);
+    work_.per_ring_token = transfer.per_token;
+    work_.per_ring_step = transfer.fixed;
+    work_.ring_end = probes[1].exchanges > 0 ? probes[1].last / probes[1].exchanges : 0;
+  }
+
+  void read_copies(const Probe& kept, const Probe& copied, const Probe* split) {
+    const double all = tokens(1) * stages_;
+    work_.offload_per_token = copied.copies / all;
+    work_.fetch_per_token = copied.fetches / all;
+    if (split == nullptr) return;
+    work_.copied_whole = copied.copies > 0 ? split->copies / copied.copies : 0;
+    work_.again_per_token = std::max(0.0, split->all_layers - kept.all_layers) / all;
+  }
+
+  const LoweringOptions& lowering_;
+  double stages_;
+  std::array<std::int64_t, sizes> tokens_{};
+  WorkModel work_;
+};
+
+// As the widest hops, whose transfers and latencies those within a node have in another size.
+RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machine& machine) {
+  const auto hop_to = [&](std::int64_t rank) {
+    MicroBatch pair;
+    pair.group = {HdpRank(0), HdpRank(static_cast<std::size_t>(rank))};
+    return ring_hops(pair, 0, machine).front();
+  };
+  const Hop wide = hop_to(ranks - 1);
+  const Hop near = hop_to(1);
+  const double shorter = wide.latency > Duration{} ? near.latency.seconds() / wide.latency.seconds() : 1;
+  const auto rate = [](const Hop& hop) { return static_cast<double>(hop.alone.bytes_per_second()); };
+  return {work.per_ring_token * rate(wide) / rate(near), work.per_ring_step * shorter};
+}
+
+}  // namespace
+
+WorkModel work_model_of(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
+                        std::int64_t ranks_per_node) {
+  WorkModel work = Reading(lowering, capacity, machine).work();
+  work.ranks_per_node = ranks_per_node;
+  if (ranks_per_node > 1) work.within_node = hops_within_node(work, lowering.mesh.hdp, machine);
+  return work;
+}
+
+}  // namespace hdpsim
