@@ -126,14 +126,9 @@ TEST_CASE("no plan is faster than its work spread evenly, nor slower than one ra
     const PlanTime time = plan_time(drawn.plan, drawn.context.work);
     double all_ranks = 0;
     for (const double busy : time.busy) all_ranks += busy;
-    double one_after_the_other = 0;
-    for (const MicroBatch& micro_batch : drawn.plan.micro_batches) {
-      const auto degree = static_cast<std::int64_t>(micro_batch.group.size());
-      one_after_the_other += drawn.context.work.seconds(micro_batch.area(), micro_batch.tokens(), degree);
-    }
     constexpr double rounding = 1 + 1e-9;
     CHECK(time.step() * rounding >= all_ranks / static_cast<double>(drawn.context.ranks));
-    CHECK(time.step() <= one_after_the_other * rounding);
+    CHECK(time.step() <= all_ranks * rounding);
   }
 }
 
@@ -149,8 +144,9 @@ TEST_CASE("hdp-balance is never slower with offload than without", "[property][p
       const auto planner = make_planner(parse_document("entry", entry, diagnostics), context, diagnostics);
       return plan_time(planner->plan(batch, 0), context.work).step();
     };
-    // Of plans whose steps differ by up to 1 % the planner may take a more even one.
-    CHECK(step("hdp-balance: {offload: auto}") <= 1.0101 * step("hdp-balance"));
+    // Of plans whose steps differ by up to 1 % the planner may take a more even one, and it looks no further where one
+    // is within 1 % of the work spread evenly.
+    CHECK(step("hdp-balance: {offload: auto}") <= 1.0202 * step("hdp-balance"));
   }
 }
 

@@ -68,10 +68,10 @@ TEST_CASE("PP-Balance is what pipelines get unless the study says otherwise", "[
   const auto same = [&](const char* a, const char* b) {
     return plan_of(a, context, lengths).micro_batches == plan_of(b, context, lengths).micro_batches;
   };
-  CHECK(same("hdp-balance", "hdp-balance: {balance: dp}"));
-  CHECK_FALSE(same("hdp-balance", "hdp-balance: {balance: pp}"));
+  CHECK(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: dp, fallback: false}"));
+  CHECK_FALSE(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: pp, fallback: false}"));
   context.stages = 4;
-  CHECK(same("hdp-balance", "hdp-balance: {balance: pp}"));
+  CHECK(same("hdp-balance: {fallback: false}", "hdp-balance: {balance: pp, fallback: false}"));
 }
 
 }  // namespace

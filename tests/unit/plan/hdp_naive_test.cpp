@@ -71,11 +71,15 @@ TEST_CASE("hdp-naive: offload keeps micro-batches within the mean of the step", 
     CHECK(micro_batch.group.size() == 4);
     CHECK(micro_batch.offload == 0);
   }
-  // A batch with costly attention in one sequence lengthens the mean: the others then take fewer ranks.
+  // A batch with costly attention in one sequence lengthens the mean: the others may then take fewer ranks. They do
+  // where a fragment costs more than that saves: 11,475 s alone, 5,737 s and a step of a ring on two ranks.
   context.work.per_area = 1;
-  const Plan plan = plan_of("hdp-naive: {offload: auto}", context, {800, 150, 150});
-  CHECK(micro_batch_of(plan, 0).group.size() == 8);
-  CHECK(micro_batch_of(plan, 1).group.size() == 1);
+  const auto ranks_of_second = [&] {
+    return micro_batch_of(plan_of("hdp-naive: {offload: auto}", context, {800, 150, 150}), 1).group.size();
+  };
+  CHECK(ranks_of_second() == 2);
+  context.work.step_fixed = 8000;
+  CHECK(ranks_of_second() == 1);
 }
 
 }  // namespace hdpsim

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/world.h"
+#include "sim/profile/profile_file.h"
+#include "sim/program/program.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t capacity = 2048;
+
+ClusterSpec two_nodes() {
+  ClusterSpec cluster;
+  cluster.name = "two nodes";
+  cluster.devices = 16;
+  cluster.devices_per_node = 8;
+  cluster.nics_per_node = 8;
+  cluster.nvlink = 300_GBps;
+  cluster.nic = 200_Gbps;
+  cluster.pcie = 32_GBps;
+  cluster.host_memory = 1000_GiB;
+  cluster.device_memory = 80_GiB;
+  cluster.tiers = {{.name = "leaf", .fan_in = 2, .oversubscription = 1, .latency = 1_us}};
+  return cluster;
+}
+
+Transformer seven_billion() {
+  return {.name = "7b",
+          .layers = 8,
+          .hidden = 4096,
+          .heads = 32,
+          .kv_heads = 32,
+          .head_dim = 128,
+          .ffn_hidden = 11008,
+          .vocabulary = 32000,
+          .gated_mlp = true,
+          .tied_embeddings = false,
+          .moe = {}};
+}
+
+// What the engine takes for micro-batches of equal sequences, by the seconds that a second one adds to the step.
+class Measured {
+ public:
+  explicit Measured(Recompute recompute = {}, std::int64_t zero = 1)
+      : lowering_{.model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recompute = recompute} {
+    lowering_.sharding.zero = zero;
+    Diagnostics problems;
+    const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+    problems.throw_if_any();
+    world_ = World::make(two_nodes(), *profile, lowering_.mesh, "contiguous", problems);
+    problems.throw_if_any();
+  }
+
+  [[nodiscard]] double seconds(const std::vector<std::size_t>& ranks, std::int64_t tokens, double offload = 0) {
+    return step({{ranks, tokens}, {ranks, tokens}}, offload) - step({{ranks, tokens}}, offload);
+  }
+  [[nodiscard]] WorkModel model() const { return world_->work_model(lowering_, capacity); }
+
+ private:
+  double step(const std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>& micro_batches, double offload) {
+    Plan plan = test::plan_of(lowering_.mesh.hdp, lowering_.model.layers, micro_batches);
+    for (MicroBatch& micro_batch : plan.micro_batches) micro_batch.offload = offload;
+    return simulate(Program(plan, lowering_), world_->machine(), Grain::closed_form).step_time.seconds();
+  }
+
+  LoweringOptions lowering_;
+  std::unique_ptr<World> world_;
+};
+
+bool is_within(double share, double predicted, double measured) {
+  return predicted >= (1 - share) * measured && predicted <= (1 + share) * measured;
+}
+
+}  // namespace
+
+TEST_CASE("planners take a micro-batch on one rank to cost what it costs the engine, as priced", "[engine][probes]") {
+  for (const Recompute recompute : {Recompute{}, Recompute{Recompute::selective}, Recompute{Recompute::full}}) {
+    Measured engine(recompute);
+    const WorkModel work = engine.model();
+    for (const std::int64_t tokens : {capacity / 2, capacity, 4 * capacity}) {
+      const double measured = engine.seconds({0}, tokens);
+      const double predicted = work.seconds(causal_pairs(tokens), tokens, 1);
+      CAPTURE(tokens, predicted, measured);
+      CHECK(is_within(tokens < capacity ? 0.1 : 0.01, predicted, measured));
+    }
+  }
+}
+
+TEST_CASE("two fragments on a ring cost planners more than a sequence on one rank, as they do the engine",
+          "[engine][probes]") {
+  Measured engine;
+  const WorkModel work = engine.model();
+  const std::int64_t tokens = 2 * capacity;
+  for (const auto& [last, near] : {std::pair<std::size_t, bool>{7, false}, {1, true}}) {
+    const double measured = engine.seconds({0, last}, tokens);
+    const double predicted = work.seconds(causal_pairs(tokens), tokens, 2, near);
+    CAPTURE(last, predicted, measured);
+    CHECK(is_within(0.03, predicted, measured));
+    CHECK(2 * predicted > work.seconds(causal_pairs(tokens), tokens, 1));
+    CHECK(2 * measured > engine.seconds({0}, tokens));
+  }
+}
+
+TEST_CASE("a micro-batch takes planners no less than its gradients take the pool, however few tokens it has",
+          "[engine][probes]") {
+  Measured engine({}, 2);
+  const WorkModel work = engine.model();
+  const double measured = engine.seconds({0}, 1);
+  CAPTURE(work.least, measured, Measured().model().least);
+  CHECK(is_within(0.001, work.least, measured));
+  CHECK(work.seconds(causal_pairs(1), 1, 1) >= work.least);
+  CHECK(measured > 1.5 * Measured().model().least);
+}
+
+TEST_CASE("planners know what a rank waits for copies that its forward pass does not hide", "[engine][probes]") {
+  Measured engine;
+  const WorkModel work = engine.model();
+  const double without = engine.seconds({0}, capacity);
+  const double waited = engine.seconds({0}, capacity, 1) - without;
+  const double share = 1 - resident_share(1, seven_billion().layers);
+  const double predicted = share * work.copy_wait(causal_pairs(capacity), capacity, 1);
+  CAPTURE(predicted, waited, without);
+  CHECK(waited > 0.1 * without);
+  CHECK(is_within(0.15, predicted, waited));
+}
+
+}  // namespace hdpsim
