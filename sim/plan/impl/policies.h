@@ -25,7 +25,9 @@ struct StaticOptions {
 /// as the loop over the batch meets them, then the packs, which only exist when it has met all; or longest first.
 struct NaiveOptions {
   DealOrder order = DealOrder::data;
-  OffloadRule offload;  ///< `auto` lets no micro-batch take longer than the mean one: nobody evens out long ones.
+  /// `auto` lets no micro-batch take longer than the mean one: nobody evens out long ones. It and `token-wise` also try
+  /// the sizes of offloaded_tokens() for all long sequences, and none offloaded; the work model judges.
+  OffloadRule offload;
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
 
@@ -42,8 +44,8 @@ enum class Balance { dp, pp };
 ///   packing   short sequences fill the room that ceil(s / C) leaves in a ring where they cost no more than alone; the
 ///             rest go one by one, longest first, to the rank that is done first, and each rank packs its own to C by
 ///             best fit;
-///   choice    the alternatives (which ranks; how far offload may shrink a ring) are all planned, and the work model
-///             judges.
+///   choice    the alternatives (which ranks; how far offload may shrink a ring, by its time and by tokens a rank) are
+///             planned, as far as they can be better, and the work model judges.
 /// PP-Balance keeps pipelines from waiting for micro-batches of another length. The paper draws from the buckets in
 /// turn, so that one pipeline keeps one length level; here micro-batches, longest first, go to waves (Waves), and in
 /// every wave the longest to the least loaded of the ranks that are free in it. So micro-batches of similar time run at
