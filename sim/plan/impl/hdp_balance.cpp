@@ -28,20 +28,34 @@ class BestOutcome {
     kept_.push_back(std::move(made));
   }
 
-  [[nodiscard]] double shortest() const {
-    const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
-    return std::min_element(kept_.begin(), kept_.end(), shorter)->step;
+  /// A plan of another policy.
+  struct Other {
+    Plan plan;
+    double step;
+  };
+  void add(Other other) {
+    if (other.step < shortest() / same_step) other_ = std::move(other);
   }
 
+  /// By more than what counts as the same: by a plan that takes no less than this.
+  [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step * bound; }
+
   Plan take() {
+    if (other_) return std::move(other_->plan);
     const double most = same_step * shortest();
     std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > most; });
     return std::min_element(kept_.begin(), kept_.end(), is_better)->take_plan();
   }
 
+ private:
   static constexpr double same_step = 1.01;
 
- private:
+  [[nodiscard]] double shortest() const {
+    if (other_) return other_->step;
+    const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
+    return std::min_element(kept_.begin(), kept_.end(), shorter)->step;
+  }
+
   // Of two whose steps are the same.
   static bool is_better(const BalanceOutcome& a, const BalanceOutcome& b) {
     constexpr double together = 0.03;
@@ -50,7 +64,14 @@ class BestOutcome {
   }
 
   std::vector<BalanceOutcome> kept_;
+  std::optional<Other> other_;
 };
+
+// The least divisor of `number` that is `least` or more; more than the number where there is none.
+std::int64_t least_divisor(std::int64_t number, std::int64_t least) {
+  while (least <= number && number % least != 0) ++least;
+  return least;
+}
 
 // No rule is best for every batch: a few are tried, and the work model judges.
 class HdpBalance final : public Planner {
@@ -58,7 +79,9 @@ class HdpBalance final : public Planner {
   HdpBalance(const PlanningContext& context, const BalanceOptions& options)
       : context_(context),
         options_(options),
-        simpler_(options.fallback ? simpler_policies(context, options.offload) : Planners{}) {
+        cp_(least_divisor(context.ranks, (context.context - 1) / context.capacity + 1)) {
+    if (options.fallback) naive_ = make_hdp_naive(context, {DealOrder::descending, options.offload});
+    if (options.fallback && cp_ <= context.ranks) static_ = make_static(context, {cp_, DealOrder::descending});
     const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
@@ -68,19 +91,31 @@ class HdpBalance final : public Planner {
     const KnownSpeeds speeds(context_, step);
     const BalancedStep balanced{context_, options_, batch, order, speeds, step};
     BestOutcome best;
-    double least_share = std::numeric_limits<double>::infinity();
     const auto add = [&](const BalanceCandidate& candidate) {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)
                                                : balance_ranks(balanced, candidate));
-      least_share = std::min(least_share, candidate.share);
     };
-    for (const BalanceCandidate& candidate : candidates(batch, speeds)) add(candidate);
-    for (const std::int64_t tokens : offloaded_tokens(context_, options_.offload)) {
-      const BalanceCandidate fewer = with_tokens_per_rank(tokens, batch, speeds);
-      if (best.shortest() > BestOutcome::same_step * fewer.longest_seconds) add(fewer);
+    double share = std::numeric_limits<double>::infinity();
+    for (const BalanceCandidate& candidate : candidates(batch, speeds)) {
+      add(candidate);
+      share = std::min(share, candidate.share);
     }
-    const bool may_be_shorter = best.shortest() > BestOutcome::same_step * least_share && !speeds.differ();
-    return may_be_shorter ? shorter_of(best, batch, step) : best.take();
+    if (!best.may_be_shortened_to(share)) return best.take();
+    // How many ranks a sequence gets then does not hang on how fast anything is.
+    double bound = bounds_with(batch, context_, {}, context_.capacity).step();
+    const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
+    for (const std::int64_t tokens : offloaded_tokens(context_, options_.offload)) {
+      const Bounds fewer = bounds_with(batch, context_, options_.offload, tokens);
+      bound = std::min(bound, fewer.step());
+      if (!best.may_be_shortened_to(fewer.step() * longer)) continue;
+      add({.share = fewer.share * longer, .tokens_per_rank = tokens});
+    }
+    if (speeds.differ()) return best.take();
+    // Its sizes are those above: where they are near their bound it gains nothing.
+    constexpr double much = 1.04;
+    if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
+    if (static_ && best.may_be_shortened_to(static_bound(batch))) best.add(planned(*static_, batch, step));
+    return best.take();
   }
 
  private:
@@ -107,56 +142,36 @@ class HdpBalance final : public Planner {
     return candidates;
   }
 
-  // How many ranks a sequence gets then does not hang on how fast anything is. No such plan is shorter than its share,
-  // nor than its longest ring.
-  BalanceCandidate with_tokens_per_rank(std::int64_t tokens_per_rank, const Batch& batch,
-                                        const KnownSpeeds& speeds) const {
-    const RingSizing sizing(context_, options_.offload);
-    double all = 0;
-    double longest = 0;
+  // What looks at no load has fewer micro-batches sometimes, or rings that stay in their nodes.
+  BestOutcome::Other planned(const Planner& policy, const Batch& batch, std::int64_t step) const {
+    Plan plan = policy.plan(batch, step);
+    plan.policy = "hdp-balance";
+    const double seconds = plan_time(plan, context_.work).step(context_.stages);
+    return {std::move(plan), seconds};
+  }
+
+  // All sequences on rings of cp ranks, spread evenly.
+  double static_bound(const Batch& batch) const {
+    const WorkModel& work = context_.work;
+    double attention = 0;
     for (const Sequence& sequence : batch.sequences) {
-      const std::int64_t tokens = sequence.tokens;
-      if (tokens < context_.capacity) {
-        all += context_.work.compute_seconds(causal_pairs(tokens), tokens);
-        continue;
-      }
-      const RingSize size = sizing.size_of(tokens, tokens_per_rank);
-      const double work = sizing.work(tokens, size);
-      all += work;
-      longest = std::max(longest, work / static_cast<double>(size.degree));
+      attention += work.attention(causal_pairs(sequence.tokens), sequence.tokens, cp_);
     }
-    const double share = all / speeds.sum(context_.ranks);
-    return {.longest_seconds = std::max(longest, share), .share = share, .tokens_per_rank = tokens_per_rank};
-  }
-
-  Plan shorter_of(BestOutcome& best, const Batch& batch, std::int64_t step) const {
-    std::optional<Plan> shorter;
-    double shortest = best.shortest() / BestOutcome::same_step;
-    for (const auto& policy : simpler_) {
-      Plan plan = policy->plan(batch, step);
-      const double seconds = plan_time(plan, context_.work).step(context_.stages);
-      if (seconds >= shortest) continue;
-      shortest = seconds;
-      shorter = std::move(plan);
-    }
-    if (!shorter) return best.take();
-    shorter->policy = "hdp-balance";
-    return *std::move(shorter);
-  }
-
-  using Planners = std::vector<std::unique_ptr<Planner>>;
-  static Planners simpler_policies(const PlanningContext& context, const OffloadRule& offload) {
-    Planners policies;
-    policies.push_back(make_hdp_naive(context, {.order = DealOrder::descending, .offload = offload}));
-    std::int64_t cp = (context.context - 1) / context.capacity + 1;
-    while (cp <= context.ranks && context.ranks % cp != 0) ++cp;
-    if (cp <= context.ranks) policies.push_back(make_static(context, {.cp = cp, .order = DealOrder::descending}));
-    return policies;
+    const double groups = static_cast<double>(context_.ranks) / static_cast<double>(cp_);
+    const std::int64_t tokens = batch.tokens();
+    const double steps = static_cast<double>(cp_ - 1) * work.step_fixed * static_cast<double>(batch.sequences.size());
+    const double linear = work.per_token * static_cast<double>(tokens) / static_cast<double>(context_.ranks);
+    const double least_steps = static_cast<double>(cp_ - 1) * work.per_ring_step;
+    const bool near = cp_ <= work.ranks_per_node;
+    const double transfer = cp_ > 1 ? work.transfer(tokens, cp_, near) - least_steps : 0;
+    return linear + std::max((attention - steps), transfer) / groups;
   }
 
   PlanningContext context_;
   BalanceOptions options_;
-  Planners simpler_;
+  std::int64_t cp_;
+  std::unique_ptr<Planner> naive_;   ///< Nothing without fallback.
+  std::unique_ptr<Planner> static_;  ///< Neither where no such mesh holds the context.
 };
 
 }  // namespace

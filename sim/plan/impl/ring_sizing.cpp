@@ -201,6 +201,24 @@ std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const
   return counts;
 }
 
+Bounds bounds_with(const Batch& batch, const PlanningContext& context, const OffloadRule& rule,
+                   std::int64_t tokens_per_rank) {
+  const RingSizing sizing(context, rule);
+  Bounds bounds;
+  for (const Sequence& sequence : batch.sequences) {
+    if (sequence.tokens < context.capacity) {
+      bounds.share += context.work.compute_seconds(causal_pairs(sequence.tokens), sequence.tokens);
+      continue;
+    }
+    const RingSize size = sizing.size_of(sequence.tokens, tokens_per_rank);
+    const double work = sizing.work(sequence.tokens, size);
+    bounds.share += work;
+    bounds.longest = std::max(bounds.longest, work / static_cast<double>(size.degree));
+  }
+  bounds.share /= static_cast<double>(context.ranks);
+  return bounds;
+}
+
 Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing) {
   const double fixed_per_token = context.work.per_micro_batch / static_cast<double>(context.capacity);
   double in_short = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -78,6 +79,16 @@ class RingSizing {
 /// Tokens a rank that offload makes possible: twice C, four times as many, and so on, up to all that memory holds.
 /// None where the rule does not choose.
 [[nodiscard]] std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule);
+
+/// What bounds every plan in which rings have at most so many tokens a rank, in seconds: its work spread evenly, and its
+/// longest ring.
+struct Bounds {
+  double share = 0;
+  double longest = 0;
+  [[nodiscard]] double step() const { return std::max(share, longest); }
+};
+[[nodiscard]] Bounds bounds_with(const Batch& batch, const PlanningContext& context, const OffloadRule& rule,
+                                 std::int64_t tokens_per_rank);
 
 /// What every rank would take if all work were spread evenly, in seconds.
 struct Shares {
