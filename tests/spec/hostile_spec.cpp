@@ -8,7 +8,7 @@ namespace hdpsim::spec {
 namespace {
 
 // What a command may take: seconds of a core, and memory, which sanitizers reserve much more of.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr char bounds[] = "ulimit -t 20;";
 constexpr char narrow_bounds[] = "ulimit -t 20;";
 #else
