@@ -23,7 +23,7 @@ namespace hdpsim::fuzz {
 namespace {
 
 constexpr rlim_t most_memory = rlim_t{1} << 30;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned slower = 10;
 #else
 constexpr unsigned slower = 1;
@@ -42,7 +42,7 @@ void limit_process() {
     (void)std::signal(signal, SIG_DFL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves more than it uses
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserves more than it uses
   const rlimit memory{most_memory, most_memory};
   setrlimit(RLIMIT_AS, &memory);
 #endif
