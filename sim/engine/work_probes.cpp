@@ -214,9 +214,10 @@ Curve line_through(const Sample& first, const Sample& second) {
 
 class Reading {
  public:
-  Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine)
+  /// Probes have half, once and four times `size` tokens.
+  Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, std::int64_t size)
       : lowering_(lowering), stages_(static_cast<double>(lowering.mesh.pp)) {
-    const std::int64_t middle = std::max<std::int64_t>(2, capacity);
+    const std::int64_t middle = std::max<std::int64_t>(2, size);
     tokens_ = {middle / 2, middle, 4 * middle};
     Probes probes(lowering, capacity);
     const std::size_t one = probes.add(1, 1);
@@ -296,6 +297,15 @@ class Reading {
   WorkModel work_;
 };
 
+// Where a step of months is within the clock and a probe of four times the capacity is not, probes are smaller.
+WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine) {
+  try {
+    return Reading(lowering, capacity, machine, capacity).work();
+  } catch (const QuantityOverflow&) {
+    return Reading(lowering, capacity, machine, capacity / 4).work();
+  }
+}
+
 // As the widest hops, whose transfers and latencies those within a node have in another size.
 RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machine& machine) {
   const auto hop_to = [&](std::int64_t rank) {
@@ -314,7 +324,7 @@ RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machi
 
 WorkModel work_model_of(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
                         std::int64_t ranks_per_node) {
-  WorkModel work = Reading(lowering, capacity, machine).work();
+  WorkModel work = read_work(lowering, capacity, machine);
   work.ranks_per_node = ranks_per_node;
   if (ranks_per_node > 1) work.within_node = hops_within_node(work, lowering.mesh.hdp, machine);
   return work;

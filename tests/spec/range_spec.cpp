@@ -36,6 +36,17 @@ TEST_CASE("a step longer than 106 days is refused at the quantity that asks for 
   }
 }
 
+TEST_CASE("a step of two months is simulated: four times the capacity would take one rank of a pair longer",
+          "[range]") {
+  const Workplace here;
+  here.write("study.yaml", study);
+  const Outcome outcome = here.hdpsim(
+      "study study.yaml --set data.lengths.fixed=128Mi --set data.context=128Mi --set data.tokens_per_step=128Mi "
+      "--set mesh.capacity=8Mi --format csv");
+  CAPTURE(outcome.err);
+  CHECK(outcome.code == 0);
+}
+
 TEST_CASE("numbers that no cluster, model or study has are refused where they stand, with their range", "[range]") {
   const Workplace here;
   here.write("study.yaml", study);
