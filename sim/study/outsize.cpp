@@ -15,6 +15,7 @@ namespace {
 // Generous for each quantity, so that a step where all are usual takes minutes.
 constexpr std::int64_t usual_context = 2 << 20;
 constexpr std::int64_t usual_tokens_per_device = 64 << 10;
+constexpr std::int64_t usual_capacity = 1 << 20;
 constexpr double usual_parameters = 1e12;
 constexpr auto usual_link = 1_GBps;
 constexpr auto usual_peak = 1_TFLOPs;
@@ -54,6 +55,7 @@ std::vector<Suspect> suspects_of(const PointSpec& spec) {
   const auto devices = static_cast<double>(spec.mesh.devices());
   return {{"data.context", static_cast<double>(spec.batch.context) / usual_context},
           {"data.tokens_per_step", tokens / (usual_tokens_per_device * devices)},
+          {"mesh.capacity", static_cast<double>(spec.capacity) / usual_capacity},
           {"model", static_cast<double>(parameter_count(spec.model)) / usual_parameters},
           {"cluster.speed", 1 / slowest},
           {"cluster.node_kinds", 1 / slowest_kind},
