@@ -102,6 +102,7 @@ std::vector<ProcessState> processes_of_launch(const Launch& launch) {
   if (job.empty() || failed) return {};
   std::map<int, std::string> words;
   for (; all != std::filesystem::directory_iterator(); all.increment(failed)) {
+    if (!number_of(all->path().filename().string(), 1)) continue;  // "self" is another name of one that has a number
     const std::string environment = text_of(all->path() / "environ");
     if (value_in(environment, launch_variable) != job) continue;
     const std::optional<int> number = number_of(value_in(environment, number_variable), 0);

@@ -71,6 +71,7 @@ std::string to_text(const StudyLetter& letter) {
 std::optional<StudyLetter> study_letter(std::string_view text) {
   using Kind = StudyLetter::Kind;
   const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view behind = text.substr(std::min(end + 1, text.size()));
   Words words(text.substr(0, end));
   const auto kind = std::find(kinds.begin(), kinds.end(), words.word());
   if (kind == kinds.end()) return std::nullopt;
@@ -81,7 +82,7 @@ std::optional<StudyLetter> study_letter(std::string_view text) {
   } else if (letter.kind != Kind::over) {
     letter.run.run = words.number<std::size_t>();
   }
-  if (letter.kind == Kind::done && !read_done(words, text.substr(end), letter.run)) return std::nullopt;
+  if (letter.kind == Kind::done && !read_done(words, behind, letter.run)) return std::nullopt;
   if (!words.is_fine() || !words.at_end()) return std::nullopt;
   return letter;
 }
