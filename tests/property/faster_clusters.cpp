@@ -269,7 +269,10 @@ Compared compare_balance(std::uint64_t studies, const char* tag) {
       const double loss = balance / std::min(naive, times.at("static, fluid")) - 1;
       compared.worst = std::max(compared.worst, loss);
       ++compared.plans;
-      if (loss > tolerance) ++compared.slower;
+      if (loss <= tolerance) continue;
+      ++compared.slower;
+      WARN(
+          fmt::format("{}: {:+.1f} % with offload {}\n{}", seed, 100 * loss, offload, replay_line(seed, tag, setting)));
     }
   }
   WARN("hdp-balance is slower than the better of static and hdp-naive by more than 2 % in "

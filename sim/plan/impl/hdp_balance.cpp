@@ -100,11 +100,14 @@ class HdpBalance final : public Planner {
       add(candidate);
       share = std::min(share, candidate.share);
     }
-    if (!best.may_be_shortened_to(share)) return best.take();
+    const std::vector<std::int64_t> sizes = offloaded_tokens(context_, options_.offload);
+    if (!sizes.empty()) share = std::min(share, bounds_with(batch, context_, options_.offload, sizes.back()).share);
+    const double of_static = static_ ? static_bound(batch) : share;
+    if (!best.may_be_shortened_to(std::min(share, of_static))) return best.take();
     // How many ranks a sequence gets then does not hang on how fast anything is.
     double bound = bounds_with(batch, context_, {}, context_.capacity).step();
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
-    for (const std::int64_t tokens : offloaded_tokens(context_, options_.offload)) {
+    for (const std::int64_t tokens : sizes) {
       const Bounds fewer = bounds_with(batch, context_, options_.offload, tokens);
       bound = std::min(bound, fewer.step());
       if (!best.may_be_shortened_to(fewer.step() * longer)) continue;
@@ -114,7 +117,7 @@ class HdpBalance final : public Planner {
     // Its sizes are those above: where they are near their bound it gains nothing.
     constexpr double much = 1.04;
     if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
-    if (static_ && best.may_be_shortened_to(static_bound(batch))) best.add(planned(*static_, batch, step));
+    if (static_ && best.may_be_shortened_to(of_static)) best.add(planned(*static_, batch, step));
     return best.take();
   }
 

@@ -204,10 +204,12 @@ std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const
 Bounds bounds_with(const Batch& batch, const PlanningContext& context, const OffloadRule& rule,
                    std::int64_t tokens_per_rank) {
   const RingSizing sizing(context, rule);
+  const double fixed_per_token = context.work.per_micro_batch / static_cast<double>(context.capacity);
   Bounds bounds;
   for (const Sequence& sequence : batch.sequences) {
     if (sequence.tokens < context.capacity) {
       bounds.share += context.work.compute_seconds(causal_pairs(sequence.tokens), sequence.tokens);
+      bounds.share += fixed_per_token * static_cast<double>(sequence.tokens);
       continue;
     }
     const RingSize size = sizing.size_of(sequence.tokens, tokens_per_rank);
