@@ -65,6 +65,7 @@ TEST_CASE("a journal goes on where it ended, to the last digit of every time", "
   CHECK(journal.circumstances().date == "2026-01-02");  // of the journal, not of this execution
   CHECK(journal.circumstances().peak_flops == 1.25e14);
   journal.add(measured(3, 0, 0.2));
+  { const Journal ended = std::move(journal); }  // one at a time writes it
   CHECK(resumed(path, now).measurements().size() == 3);
 }
 
@@ -88,6 +89,7 @@ TEST_CASE("a last line that was cut off is dropped and written anew", "[journal]
   CHECK(text_of(path) == whole);
   journal.add(measured(3, 0, 0.2));
   CHECK(text_of(path).starts_with(whole));
+  { const Journal ended = std::move(journal); }
   CHECK(resumed(path, header_of("a chip")).measurements().size() == 3);
 }
 
