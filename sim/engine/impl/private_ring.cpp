@@ -26,6 +26,20 @@ Activity waited_for(const Instruction& instruction, const Block& block) {
   return Activity::cp_comm;
 }
 
+// starts + time, rank by rank. Neither is negative, so that a sum beyond the clock has its highest bit set: one look at
+// all of them leaves a loop of vectors.
+template <class Time>
+void add_times(const std::vector<Instant>& starts, Time time, std::vector<Instant>& ends) {
+  std::uint64_t all = 0;
+  for (std::size_t rank = 0; rank < starts.size(); ++rank) {
+    const auto start = static_cast<std::uint64_t>(starts[rank].since_start().picoseconds());
+    const std::uint64_t end = start + static_cast<std::uint64_t>(time(rank).picoseconds());
+    all |= end;
+    ends[rank] = Instant::at(Duration::picoseconds(static_cast<std::int64_t>(end)));
+  }
+  if (all >> 63 != 0) detail::time_overflows();
+}
+
 }  // namespace
 
 PrivateRing::PrivateRing(const PricedProgram& priced, const std::vector<Hop>& hops, const std::vector<double>& speeds)
@@ -138,13 +152,14 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
 void PrivateRing::run_on_device(std::size_t index, Row& ended) {
   if (speeds_.size() == 1) {
     const Duration time = priced_.time(block_, index, speeds_.front());
-    for (std::size_t rank = 0; rank < ranks_; ++rank) ended[rank] = starts_[rank] + time;
-    return;
+    return add_times(
+        starts_, [=](std::size_t) { return time; }, ended);
   }
   std::vector<Duration> times;
   times.reserve(speeds_.size());
   for (const double speed : speeds_) times.push_back(priced_.time(block_, index, speed));
-  for (std::size_t rank = 0; rank < ranks_; ++rank) ended[rank] = starts_[rank] + times[speed_of_[rank]];
+  add_times(
+      starts_, [&](std::size_t rank) { return times[speed_of_[rank]]; }, ended);
 }
 
 void PrivateRing::end_block() {
