@@ -88,7 +88,10 @@ Position place_of(const Value& study, std::string_view key) {
 
 Diagnostic Outsize::problem(std::string_view something, std::string_view why) const {
   std::string help = "are its sizes, rates and times those that were meant?";
-  if (times > 1) help = fmt::format("'{}' is {:.2g} times what is usual: is that what was meant?", key, times);
+  if (times > 1) {
+    const std::string many = times < 10 ? fmt::format("{:.1f}", times) : fmt::format("{:.0f}", times);
+    help = fmt::format("'{}' is {} times what is usual: is that what was meant?", key, many);
+  }
   return {.position = position, .message = fmt::format("{}: {}", something, why), .help = std::move(help)};
 }
 
