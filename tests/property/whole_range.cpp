@@ -257,8 +257,11 @@ std::vector<std::string> random_sizes(std::uint64_t seed) {
 
 Duration time_of(const Study& study, const FamilyFactors& factors, const Batch& batch) {
   const StudyPoint& point = study.points[0];
-  const Program program(make_plan(point, 0, 0, batch), lowering_of(point.spec));
-  return simulate_plan(point, program, *point.make_world(factors)).step_time;
+  const Plan plan = make_plan(point, 0, 0, batch);
+  const LoweringOptions lowering = lowering_of(point.spec);
+  const Program program(plan, lowering);
+  const auto world = point.make_world(factors);
+  return simulate_plan(point, program, *world).step_time;
 }
 
 }  // namespace
