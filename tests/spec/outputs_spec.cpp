@@ -78,7 +78,7 @@ TEST_CASE("a folder that is used again holds the results of the last run alone, 
   REQUIRE(here.hdpsim(again + " --set output.html=true --set output.perfetto=true").code == 0);
   REQUIRE(fs::exists(here.folder() / "out/report.html"));
   here.write("out/notes.html", "the user's");
-  const Outcome second = here.hdpsim(again);
+  const Outcome second = here.hdpsim(again + " --set output.html=false");
   REQUIRE(second.code == 0);
   CHECK(second.err.find("removed from out") != std::string::npos);
   CHECK(second.err.find("report.html, timelines/") != std::string::npos);
