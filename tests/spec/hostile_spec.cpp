@@ -122,9 +122,9 @@ TEST_CASE("what never ends is refused at once", "[hostile]") {
     for (const char* kind : {"study", "plan", "cluster", "model", "profile", "validation"}) {
       check_refused(here, fmt::format("check {} --kind {}", file, kind), narrow_bounds);
     }
-    check_refused(here, fmt::format("trace describe {} --format lines", file), narrow_bounds);
-    check_refused(here, fmt::format("trace describe {} --format csv", file), narrow_bounds);
-    check_refused(here, fmt::format("trace describe {} --format jsonl", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {} --from lines", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {} --from csv", file), narrow_bounds);
+    check_refused(here, fmt::format("trace describe {} --from jsonl", file), narrow_bounds);
     check_refused(here, fmt::format("compare {0} {0}", file), narrow_bounds);
     check_refused(here, fmt::format("comm all_reduce --compare {}", file), narrow_bounds);
     check_refused(here, fmt::format("calibrate --nccl-tests {}", file), narrow_bounds);
