@@ -52,7 +52,8 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   std::set<std::string> names;
   for (const Value& entry : plans.items) {
     std::string name = policy_of(entry);
-    if (uses[name] > 1 && entry.is_map()) name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
+    if (uses[name] > 1 && entry.is_map() && !entry.entries.empty())
+      name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
     if (!names.insert(name).second) {
       diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
                         "remove one of them");

@@ -55,8 +55,10 @@ Target checked(std::string_view name, unsigned share, std::vector<std::string_vi
 }  // namespace
 
 std::vector<Target> reader_targets() {
+  Target study = checked<FileKind::study, yaml>("study", 10, {"configs/studies"});
+  study.longest_s = 5;  // the machines of all of its points are made
   return {
-      checked<FileKind::study, yaml>("study", 10, {"configs/studies"}),
+      study,
       checked<FileKind::plan, json>("plan", 10),
       checked<FileKind::cluster, yaml>("cluster", 10, {"configs/clusters"}),
       checked<FileKind::model, json>("model", 8, {"configs/models"}),

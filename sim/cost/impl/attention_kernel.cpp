@@ -37,7 +37,8 @@ std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, st
   const std::int64_t full_rows = rows - 1;
   const std::int64_t rounds = full_rows / b;
   const std::int64_t rest = full_rows % b;
-  const std::int64_t key_tiles = rounds * first_rows(b) + a * b * (rounds * (rounds - 1) / 2) + first_rows(rest) +
+  const std::int64_t of_rounds = rounds > 0 ? rounds * first_rows(b) : 0;
+  const std::int64_t key_tiles = of_rounds + a * b * (rounds * (rounds - 1) / 2) + first_rows(rest) +
                                  a * rounds * rest + (tokens + tile_keys - 1) / tile_keys;
   return tile_queries * tile_keys * key_tiles;
 }

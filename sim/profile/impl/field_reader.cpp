@@ -37,6 +37,10 @@ std::int64_t FieldReader::count(MapReader& map, std::string_view key) {
   return map.required_in<std::int64_t>(key, positive_range).value_or(0);
 }
 
+std::int64_t FieldReader::tile_side(MapReader& map, std::string_view key) {
+  return map.required_in<std::int64_t>(key, {1, 65536}).value_or(0);
+}
+
 double FieldReader::number(MapReader& map, std::string_view key) {
   return map.required_in<double>(key, not_negative).value_or(0);
 }

@@ -22,6 +22,8 @@ class FieldReader {
 
   std::string text(MapReader& map, std::string_view key);
   std::int64_t count(MapReader& map, std::string_view key);
+  /// One side of a kernel's tile: none is near 65,536, and what computes on tiles goes through them one by one.
+  std::int64_t tile_side(MapReader& map, std::string_view key);
   /// A number from zero on.
   double number(MapReader& map, std::string_view key);
   Duration time(MapReader& map, std::string_view key);

@@ -158,8 +158,8 @@ AttentionFit MeasuredReader::attention_fit(const Value& value) {
   fit.head_dim = count(map, "head_dim");
   const auto tile = [&](const Value& of, std::int64_t& queries, std::int64_t& keys) {
     MapReader sides(of, "a tile", diagnostics_);
-    queries = count(sides, "queries");
-    keys = count(sides, "keys");
+    queries = tile_side(sides, "queries");
+    keys = tile_side(sides, "keys");
     sides.finish();
   };
   if (const Value* found = map.require("tile")) tile(*found, fit.tile_queries, fit.tile_keys);

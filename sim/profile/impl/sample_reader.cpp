@@ -72,8 +72,8 @@ void ProfileReader::tile(MapReader& map, AttentionCurve& curve) {
   const Value* value = map.require("tile");
   if (value == nullptr) return;
   MapReader tile(*value, "a tile", diagnostics_);
-  curve.tile_queries = count(tile, "queries");
-  curve.tile_keys = count(tile, "keys");
+  curve.tile_queries = tile_side(tile, "queries");
+  curve.tile_keys = tile_side(tile, "keys");
   tile.finish();
 }
 
@@ -127,8 +127,8 @@ GemmTable ProfileReader::gemm(const Value& value, FlopRate peak) {
   GemmTable table;
   if (const Value* tile = map.require("tile")) {
     MapReader sides(*tile, "a tile", diagnostics_);
-    table.tile_m = count(sides, "m");
-    table.tile_n = count(sides, "n");
+    table.tile_m = tile_side(sides, "m");
+    table.tile_n = tile_side(sides, "n");
     sides.finish();
   }
   table.launch = time(map, "launch");

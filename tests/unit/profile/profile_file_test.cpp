@@ -108,7 +108,7 @@ attention:
     direction: sideways
     head_dim: 0
     heads: 16
-    tile: {queries: 128, keys: 64}
+    tile: {queries: 128, keys: 4294967296}
     launch: 3 us
     source: x
     samples:
@@ -152,6 +152,9 @@ p.yaml:14:16: error: there is no direction 'sideways'
 p.yaml:15:15: error: 'head_dim' is 0, it must be from 1 to 1e+12
    15 |     head_dim: 0
                       ^
+p.yaml:17:32: error: 'keys' is 4294967296, it must be from 1 to 65536
+   17 |     tile: {queries: 128, keys: 4294967296}
+                                       ^
 p.yaml:21:9: error: a sample needs either 'time' or 'rate'
    21 |       - {queries: 512, keys: 512}
                 ^

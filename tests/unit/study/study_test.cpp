@@ -136,6 +136,7 @@ TEST_CASE("a policy that stands twice is told apart by its options", "[study]") 
   CHECK(study.plans[1].name == "static {cp: 16}");
   CHECK(problems_with("[static, hdp-naive]", "[static, static]") ==
         Problems{"11:17: the plan 'static' stands here a second time"});
+  CHECK(StudyFile(changed(good_study, "[static, hdp-naive]", "[{}, {}]")).problems().size() == 3);  // and no policies
 }
 
 TEST_CASE("more plans than anyone compares are refused as a whole", "[study]") {
