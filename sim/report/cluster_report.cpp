@@ -195,7 +195,7 @@ std::string cluster_json(const ClusterReport& report, std::string_view version) 
   }
   json["bisection_gb_per_s"] = report.bisection ? Json(*report.bisection / 1e9) : Json();
   json["notes"] = c.notes;
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hdpsim

@@ -162,7 +162,7 @@ std::string comm_json(const CommReport& report, std::string_view version) {
     json["results"].push_back(std::move(entry));
   }
   json["average_bus_bandwidth"] = average_bus_bandwidth(report);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string traffic_table(const TrafficReport& report) {
@@ -201,7 +201,7 @@ std::string traffic_json(const TrafficReport& report, std::string_view version) 
                              {"gb", static_cast<double>(link.bytes.count()) / 1e9},
                              {"utilisation", link.utilisation}});
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hdpsim

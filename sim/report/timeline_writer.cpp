@@ -11,6 +11,11 @@ namespace {
 using nlohmann::json;
 using Output = std::back_insert_iterator<std::string>;
 
+// Names are users' text: what is no UTF-8 in them becomes U+FFFD.
+std::string json_string(const std::string& text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 std::string exact_seconds(Instant time) {
   return hdpsim::exact_seconds(time.since_start());
 }
@@ -62,7 +67,7 @@ std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
       out,
       "{{\"schema\": \"{}\", \"source\": {}, \"plan\": {}, \"step\": {}{}{}{}, \"step_time_s\": {}, \"ranks\": {}, "
       "\"micro_batches\": {}, \"instructions\": {}}}\n",
-      timeline_schema, json(title.source).dump(), json(title.plan).dump(), title.step,
+      timeline_schema, json_string(title.source), json_string(title.plan), title.step,
       title.core_share == 1 ? "" : fmt::format(", \"core_share\": {}", title.core_share),
       title.stages == 1 ? "" : fmt::format(", \"stages\": {}", title.stages),
       title.at_pace ? fmt::format(", \"at_pace_s\": {}", exact_seconds(*title.at_pace)) : "",

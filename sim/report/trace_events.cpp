@@ -16,6 +16,11 @@ namespace {
 
 using nlohmann::json;
 
+// Names are users' text: what is no UTF-8 in them becomes U+FFFD.
+std::string json_string(std::string_view text) {
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 // Microseconds, to the picosecond.
 std::string microseconds(Duration time) {
   constexpr std::int64_t picoseconds_a_microsecond = 1'000'000;
@@ -133,13 +138,13 @@ class StepWriter {
   }
 
   static void name_process(EventFile& file, std::uint32_t process, const std::string& name) {
-    file.add(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})", process, json(name).dump());
+    file.add(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})", process, json_string(name));
     file.add(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", process,
              process);
   }
   static void name_thread(EventFile& file, std::uint32_t process, std::uint32_t thread, std::string_view name) {
     file.add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process, thread,
-             json(name).dump());
+             json_string(name));
     file.add(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, thread,
              thread);
   }
@@ -233,7 +238,7 @@ class StepWriter {
   void write_load(const TraceEvent& event, EventFile& file) const {
     const LinkLoad& load = shown_.loads[event.source % shown_.loads.size()];
     file.add(R"({{"ph":"C","name":{},"ts":{},"pid":{},"tid":0,"args":{{"% of its rate":{:.2f}}}}})",
-             json(load.name).dump(), microseconds(event.at.since_start()), event.process,
+             json_string(load.name), microseconds(event.at.since_start()), event.process,
              100 * load.shares[event.source / shown_.loads.size()]);
   }
 

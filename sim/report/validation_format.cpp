@@ -123,7 +123,7 @@ std::string json(const std::vector<ValidationRow>& rows) {
   Json document = {{"schema", "hdpsim.validation/1"}, {"rows", Json::array()}, {"sets", Json::array()}};
   for (const ValidationRow& row : rows) document["rows"].push_back(json_of(row));
   for (const ValidationSummary& set : summarize(rows)) document["sets"].push_back(json_of(set));
-  return document.dump(2) + "\n";
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ class Overlaps {
     const Value* mesh = study.find("mesh");
     const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes");
     Diagnostics told;
-    const auto read = nodes == nullptr ? NodeList{} : read_nodes(*nodes, cluster_, told);
+    const auto read = nodes == nullptr || nodes->is_null() ? NodeList{} : read_nodes(*nodes, cluster_, told);
     if (read) (void)take(*read, "the main job");
   }
 

@@ -44,7 +44,7 @@ void read_space(const Value& space, TuneOptions& options, Diagnostics& diagnosti
 std::optional<Price> price_of(std::string_view text) {
   Price price;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price.amount);
-  if (error != std::errc{} || !(price.amount > 0)) return std::nullopt;
+  if (error != std::errc{} || !(price.amount > 0 && price.amount <= 1e9)) return std::nullopt;
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   constexpr std::string_view suffix = "/GPU-hour";

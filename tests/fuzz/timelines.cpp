@@ -67,7 +67,9 @@ Outcome run_plan(std::string_view input) {
   const double fluid = simulated(*plan, Grain::fluid, false).step_time.seconds();
   require(closed <= fluid * (1 + 1e-6), "closed form", fmt::format("{} of {} s", closed, fluid));
   require(std::abs(fluid - exact) <= 0.1 * exact, "grains", fmt::format("{} s, exact {} s", fluid, exact));
-  require(read_plan("again.json", plan_text(*plan), diagnostics) == plan, "plan", "read back it is another one");
+  const std::string text = plan_text(*plan);
+  const auto again = read_plan("again.json", text, diagnostics);
+  require(again && plan_text(*again) == text, "plan", "read back it is another one");
   return Outcome::accepted;
 }
 

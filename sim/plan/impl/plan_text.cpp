@@ -65,7 +65,7 @@ std::string plan_text(const Plan& plan) {
   std::string text;
   const Output out(text);
   fmt::format_to(out, "{{\n  \"schema\": \"{}\",\n  \"policy\": {},\n", plan_schema,
-                 nlohmann::json(plan.policy).dump());
+                 nlohmann::json(plan.policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   fmt::format_to(out, "  \"step\": {},\n  \"ranks\": {},\n", plan.step, plan.ranks);
   fmt::format_to(out, "  \"capacity\": {},\n  \"layers\": {},\n", plan.capacity, plan.layers);
   if (plan.expert_ranks > 1) fmt::format_to(out, "  \"expert_ranks\": {},\n", plan.expert_ranks);

@@ -76,6 +76,9 @@ TEST_CASE("two jobs on one node are told at the later one", "[study]") {
         Problems{"13:22: node 1 is taken by the main job already", "14:22: node 2 is taken by 'a' already"});
   CHECK(problems_of("  - {name: a, nodes: 2, traffic: {pattern: ring}}\n  - {name: a, nodes: 3, plan: static}\n") ==
         Problems{"14:12: there is another 'a'"});
+  const StudyFile everywhere(with_background("  - {name: a, nodes: 2, plan: static}\n"));
+  CHECK(test::problems_of([&] { (void)everywhere.load({"mesh.nodes=~"}); }) ==
+        Problems{"13:22: node 2 is taken by the main job already"});
 }
 
 TEST_CASE("nodes that two jobs have are told beside everything else", "[study]") {
