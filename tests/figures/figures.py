@@ -106,6 +106,9 @@ def main_study():
             [f"{static:.0f}", f"{ours[0]:.2f}", difference(ours[0], naive), f"{ours[1]:.2f}",
              difference(ours[1], balance)]
 
+    left = [cell[2] / cell[4] - runs.step(4 + point, "hdp-balance") for point, cell in enumerate(cells[4:])]
+    yield FRONT, "The published balanced steps of Byted are {} s longer than ours without it, on average.", \
+        [f"{12.6 + sum(left) / len(left):.1f}"]
     yield FRONT, "with it ours take {}, {}, {}, {} s where 35, 38, 42, 48 were published", \
         [f"{runs.step(point, 'hdp-balance'):.0f}" for point in range(4)]
     errors = [100 * (runs.step(point, "static") / cell[2] - 1) for point, cell in enumerate(cells)]
@@ -133,8 +136,9 @@ def tiny():
     (first, busy, _), (_, busy_next, _) = links("degraded", "hdp-naive")[:2]
     yield FRONT, ("A NIC at a tenth of its rate makes the naive step of this study {} s where it was {} s, and "
                   "`links.csv` names it: `{}` is {} % busy in `hdp-naive`, the next link {} %."), \
-        [digits(slow.step(0, "hdp-naive")), digits(warm.step(1, "hdp-naive")), first, percent(busy),
-         percent(busy_next)]
+        [digits(slow.step(0, "hdp-naive")), digits(warm.step(1, "hdp-naive")), first, percent(busy), percent(busy_next)]
+    yield FRONT, "whose rings hardly leave their nodes, takes {} s where it took {} s:", \
+        [digits(slow.step(0, "hdp-balance")), digits(warm.step(1, "hdp-balance"))]
     cold = Runs(f"{path} --set mesh.connections=cold")
     groups = Runs(f"{path} --set mesh.connections=cold --set mesh.groups=communicators")
     yield FRONT, ("the naive step of 128Ki takes {} s instead of {} s, and {} s if every new group makes a "
@@ -186,6 +190,8 @@ def replay():
         [digits(means["hdp-naive"]), str(naive["lead_lost"]["stretches"]), str(naive["lead_lost"]["steps"])]
     lengths = [stretch["all"]["weighted_length"] / found["lengths"]["weighted_length"] - 1
                for stretch in naive["lead_lost"]["lowest"]]
+    slowest = sorted({plan["worst"][0]["step"] for plan in found["plans"]})
+    yield REPLAY, "The slowest step of all three is step {},", [" or ".join(str(step) for step in slowest)]
     yield REPLAY, "in the five deepest the sequence of a token is {} to {} % longer than on average.", \
         [percent(min(lengths)), percent(max(lengths))]
 
@@ -200,9 +206,9 @@ def tune():
     best, second = found["candidates"][:2]
     yield TUNE, "With tp 1, 8Ki tokens a rank and `hdp-balance` with offload: {} s a step, {} of 80 GB.", \
         [digits(best["step_time_s"]), digits(best["device_peak_gb"])]
-    yield TUNE, "Tp 2 with 16Ki tokens takes {} % longer (step by step {} % less to {} % more) and {} GB.", \
-        [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", percent(1 - second["ratio"]["p5"]),
-         percent(second["ratio"]["p95"] - 1), f"{second['device_peak_gb']:.0f}"]
+    yield TUNE, "Tp 2 with 16Ki tokens takes {} % longer (step by step {} to {} %) and {} GB.", \
+        [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", f"{100 * (second['ratio']['p5'] - 1):+.1f}",
+         f"{100 * (second['ratio']['p95'] - 1):+.1f}", f"{second['device_peak_gb']:.0f}"]
     yield TUNE, ("{} of {} candidates can run, {} cannot and say why; {} closed-form and {} full steps are {} % of "
                     "an exhaustive search"), \
         [str(feasible), str(candidates), str(candidates - feasible), str(found["closed_form_steps"]),
@@ -230,6 +236,13 @@ def offload_or_recompute():
             fits = runs.rows[point, plan]["fits"] == "true"
             cells.append(f"{digits(runs.step(point, plan))} s" if fits else "does not fit")
         yield answer("offload-or-recompute"), f"| {title} | {{}} | {{}} | {{}} |", cells
+    kept, offloaded, again = (runs.step(point, f"hdp-balance {{offload: {offload}}}")
+                              for point, offload in ((0, "none"), (0, "auto"), (1, "none")))
+    yield answer("offload-or-recompute"), "lets a long sequence use fewer ranks: {} % at a capacity of 8Ki.", \
+        [percent(1 - offloaded / kept)]
+    yield answer("offload-or-recompute"), "Computing everything again costs {} %,", [percent(again / kept - 1)]
+    waiting = runs("group_wait_s", 5, "hdp-balance {offload: none}") / runs.step(5, "hdp-balance {offload: none}")
+    yield answer("offload-or-recompute"), "are too few to balance ({} % of the time is waiting)", [percent(waiting)]
 
 
 def scaling():
@@ -242,7 +255,8 @@ def scaling():
                  for point in range(5)]
         yield answer("scaling"), f"| {title} | {{}} | {{}} | {{}} | {{}} | {{}} |", cells
     kept = rate["hdp-balance {offload: auto}", 2] / 16 / rate["hdp-balance {offload: auto}", 0]
-    yield answer("scaling"), "Up to 16,384 GPUs the balanced plan keeps {} % of what each of 1,024 GPUs does.", [percent(kept)]
+    yield answer("scaling"), "Up to 16,384 GPUs the balanced plan keeps {} % of what each of 1,024 GPUs does.", \
+        [percent(kept)]
 
 
 def context_length():
@@ -251,6 +265,9 @@ def context_length():
     for plan in plans:
         yield answer("context-length"), f"| `{plan}` | {{}} | {{}} | {{}} | {{}} |", \
             [digits(runs("tokens_per_s", point, plan) / 1e3) for point in range(4)]
+    peaks = sorted({percent(runs("mfu", point, "hdp-balance")) for point in range(4)})
+    yield answer("context-length"), "(its share of the peak stays at {} %)", \
+        [" to ".join((peaks[0], peaks[-1])[:len(peaks)])]
     yield answer("context-length"), "from 32Ki to 2Mi its step takes {} times as long, the balanced one {} times.", \
         [digits(runs.step(3, "static") / runs.step(0, "static"), 2),
          digits(runs.step(3, "hdp-balance") / runs.step(0, "hdp-balance"), 2)]
@@ -267,11 +284,25 @@ def moe():
             "`static`, `{{zipf: 0.5}}`": ("static", 1), "`hdp-balance`, `{{zipf: 0.5}}`": ("hdp-balance", 1)}
     for title, (plan, routing) in rows.items():
         yield answer("moe"), f"| {title} | {{}} | {{}} | {{}} |", cells(plan, routing)
+    gains = [runs("tokens_per_s", point, "hdp-balance") / runs("tokens_per_s", point, "hdp-balance {balance: dp}") - 1
+             for point in range(2, 6)]
+    yield answer("moe"), "Planning in waves wins {} to {} % over `balance: dp`", \
+        [percent(min(gains)), percent(max(gains))]
+    meshes = "[{tp: 4, pp: 1, ep: %s, capacity: 8Ki}, {tp: 2, pp: 1, ep: %s, capacity: 4Ki}]"
+    alone = "configs/studies/moe.yaml --set plans=[hdp-balance] --set compare_to=null"
+    inside = Runs(f"{alone} --set 'sweep={{mesh: {meshes % (4, 2)}}}'")
+    yield answer("moe"), "for which there is no memory, it would do {} and {})", \
+        [digits(inside("tokens_per_s", point, "hdp-balance") / 1e3) for point in range(2)]
+    padded = Runs(f"{alone} --set moe.across=padding --set 'sweep={{mesh: {meshes % (8, 8)}}}'")
+    costs = [1 - padded("tokens_per_s", point, "hdp-balance") / runs("tokens_per_s", 2 + 2 * point, "hdp-balance")
+             for point in range(2)]
+    yield answer("moe"), "costs the balanced plan another {} to {} %", [digits(100 * cost, 1) for cost in sorted(costs)]
     waits = [runs("group_wait_s", point, "hdp-balance") / runs.step(point, "hdp-balance") for point in (2, 4)]
     yield answer("moe"), "the balanced plan then waits {} or {} % of its time", [percent(wait) for wait in waits]
     lost = [1 - runs("tokens_per_s", point + 1, "hdp-balance") / runs("tokens_per_s", point, "hdp-balance")
             for point in (0, 2, 4)]
-    yield answer("moe"), "and {} to {} % of the rate are gone wherever the group lies", [percent(min(lost)), percent(max(lost))]
+    yield answer("moe"), "and {} to {} % of the rate are gone wherever the group lies", \
+        [percent(min(lost)), percent(max(lost))]
 
 
 def ablation():
@@ -280,12 +311,14 @@ def ablation():
     remote = [runs.step(1, plan) for plan in order]
     increments = [f"{before / after:.2f}" for before, after in zip(remote, remote[1:])]
     speedups = [f"{remote[0] / step:.2f}" for step in remote[1:]]
-    titles = ["dynamic communication | `hdp-naive: {{offload: none}}`", "selective offload | `hdp-naive: {{offload: auto}}`",
+    titles = ["dynamic communication | `hdp-naive: {{offload: none}}`",
+              "selective offload | `hdp-naive: {{offload: auto}}`",
               "balance | `hdp-balance: {{offload: auto}}`"]
     yield answer("bytescale-ablation"), "| static mesh | `static` | {} s |", [digits(remote[0])]
     for title, step, increment, speedup, (published_increment, published_speedup) in zip(
             titles, remote[1:], increments, speedups, (("1.59", "1.59"), ("1.26", "2.01"), ("1.84", "3.69"))):
-        yield answer("bytescale-ablation"), f"| {title} | {{}} s | {{}} | {published_increment} | {{}} | {published_speedup} |", \
+        yield answer("bytescale-ablation"), \
+            f"| {title} | {{}} s | {{}} | {published_increment} | {{}} | {published_speedup} |", \
             [digits(step), increment, speedup]
     spmd = runs.step(0, "hdp-balance")
     yield answer("bytescale-ablation"), "| remote data loader | the same, `loading` | {} s without | {} |", \
@@ -300,7 +333,8 @@ NUMBER = r"[-+]?[0-9](?:[0-9.,]*[0-9])?"
 def pattern_of(text, figures):
     """The text with any figures of the same kind, each a group, and with any white space where it has some."""
     pieces = re.split(r"\{\}", text.replace("{{", "\0").replace("}}", "\1"))
-    literals = [re.sub(r"(?:\\\s|\s)+", r"\\s+", re.escape(piece.replace("\0", "{").replace("\1", "}"))) for piece in pieces]
+    literals = [re.sub(r"(?:\\\s|\s)+", r"\\s+", re.escape(piece.replace("\0", "{").replace("\1", "}")))
+                for piece in pieces]
     pattern = literals[0]
     for figure, literal in zip(figures, literals[1:]):
         kind = NUMBER if re.fullmatch(NUMBER, figure) else "[^`]+?" if "\n" in figure else "[^|`]{1,40}?"
