@@ -113,7 +113,9 @@ open_page known
 check_intervals known "All runs: most of the variance comes from gemm; to narrow the interval: calibrate matrix"
 open_page tiny
 grep -q '<ul id="narrower" hidden="">' dom.txt || fail "tiny: what would narrow intervals that nobody asked for"
-grep -q '<th[^>]*>p5 – p95 of 2 steps</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+grep -q '<th[^>]*>p5 – p95</th>' dom.txt || fail "tiny: no spread of the steps in the table"
+grep -q '<caption>6 runs, p5 – p95 of 2 steps; the fastest plan of a point is bold</caption>' dom.txt ||
+  fail "tiny: nothing says of how many steps percentiles are"
 
 # What does not fit the memory is the fastest of nothing, and a trace that is read again is told, with what is split.
 printf '%s\n' length 300 20000 9000 500 200000 >lengths.csv

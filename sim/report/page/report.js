@@ -104,8 +104,9 @@ const limit_line = (at, form, place) => ({
 const spread = ({p5, p50, p95}, form) => range(uncertain ? [p5, p50, p95] : [p5, p95], form);
 const with_spread = (found, form) => `${form(found.mean)} (${spread(found, form)})`;
 const step_counts = [...new Set(data.runs.map((run) => run.steps))];
-const spread_title = uncertain ? "p5 – p50 – p95"
-  : `p5 – p95 of ${step_counts.join(", ")} step${step_counts.at(-1) === 1 ? "" : "s"}`;
+const spread_name = uncertain ? "p5 – p50 – p95" : "p5 – p95";
+const spread_title = uncertain ? spread_name
+  : `${spread_name} of ${step_counts.join(", ")} step${step_counts.at(-1) === 1 ? "" : "s"}`;
 
 // ---- Names
 
@@ -173,8 +174,8 @@ function misfits_text() {
 
 function show_results() {
   const compared = data.runs.some((run) => run.speedup);
-  const columns = [{title: "Plan", text: true}, {title: "Step time"}, {title: spread_title}, {title: "Tokens/s"},
-                   ...(compared ? [{title: "Speed-up"}, {title: spread_title}] : []), {title: "MFU"},
+  const columns = [{title: "Plan", text: true}, {title: "Step time"}, {title: spread_name}, {title: "Tokens/s"},
+                   ...(compared ? [{title: "Speed-up"}, {title: spread_name}] : []), {title: "MFU"},
                    {title: "Memory a device"}, {title: "Where the time goes", text: true}];
   const soft = (text) => element("span", {className: "interval"}, text);
   // What a plan that cannot run would reach is struck out, and it is as fast as nothing.
@@ -195,7 +196,8 @@ function show_results() {
     return [...(data.points.length > 1 ? [heading] : []), ...runs.map((run) => row(run, best))];
   });
   part("results-table").append(activity_legend(), table(
-    `${plural(data.runs.length, "run")}; the fastest plan of a point is bold` + misfits_text(), columns, rows));
+    `${plural(data.runs.length, "run")}, ${spread_title}; the fastest plan of a point is bold` + misfits_text(),
+    columns, rows));
 }
 
 function show_speedup() {
