@@ -50,8 +50,8 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
 
 TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
           "[capacity][pp]") {
-  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=16", "data.tokens_per_step=4Mi",
-                                         "data.context=128Ki",
+  const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=4Mi",
+                                         "data.context=64Ki",
                                          "plans=[static, hdp-naive, {hdp-balance: {offload: auto}},"
                                          " {hdp-naive: {offload: token-wise}}]"};
   for (const std::string mesh : {"mesh.pp=1", "mesh.pp=4", "mesh={tp: 2, pp: 4, capacity: auto, schedule: zb-h1}",
