@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -93,13 +94,16 @@ TEST_CASE("a degraded link slows the step, and links.csv names it first", "[stud
   const std::string study = "study configs/studies/tiny.yaml --set sweep={} ";
   REQUIRE(here.hdpsim(study + "--out sound").code == 0);
   REQUIRE(here.hdpsim(study + "--set 'cluster.links={node 1 nic 3: 0.1}' --out degraded").code == 0);
+  // The plan whose rings cross that link: a policy that is free to avoid it need not.
   const auto mean_step = [&](const std::string& folder) {
     const auto runs = nlohmann::json::parse(here.read(folder + "/result.json"))["runs"];
-    return runs.back()["step_time_s"]["mean"].get<double>();
+    const auto naive =
+        std::find_if(runs.begin(), runs.end(), [](const auto& run) { return run["plan"] == "hdp-naive"; });
+    return naive->at("step_time_s").at("mean").template get<double>();
   };
   CHECK(mean_step("degraded") > 1.1 * mean_step("sound"));
   const std::string links = here.read("degraded/links.csv");
-  const std::string row = "\n0,hdp-balance,";
+  const std::string row = "\n0,hdp-naive,";
   const std::size_t first = links.find(row);
   REQUIRE(first != std::string::npos);
   CHECK(links.substr(first + row.size()).starts_with("node 1 nic 3 out,1.13,"));
@@ -298,7 +302,15 @@ TEST_CASE("a trace of lengths is replayed step by step", "[study]") {
   const Outcome drawn = here.hdpsim(fmt::format("{} {}", tiny, options));
   const Outcome replayed = here.hdpsim(fmt::format("{} {} --set 'data.lengths={{file: drawn.csv}}'", tiny, options));
   CHECK(replayed.code == 0);
-  CHECK(replayed.out == drawn.out);
+  // The same rows, with what is said of a trace behind them.
+  std::istringstream of_drawn(drawn.out);
+  std::istringstream of_replayed(replayed.out);
+  std::string row;
+  for (std::string expected; std::getline(of_drawn, expected);) {
+    REQUIRE(std::getline(of_replayed, row));
+    CHECK(row.starts_with(expected + ','));
+  }
+  CHECK_FALSE(std::getline(of_replayed, row));
 }
 
 TEST_CASE("every shipped study runs", "[study]") {
