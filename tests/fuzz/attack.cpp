@@ -89,7 +89,8 @@ class Attack {
 
   /// Returns the number of finds.
   std::uint64_t run() {
-    (void)shipped_catalog();  // once, for all workers
+    (void)shipped_catalog();  // once, for all workers, and so is the folder that goes when the attack ends
+    (void)scratch();
     std::size_t busy = 0;
     for (Worker& worker : workers_) busy += start_next(worker) ? 1 : 0;
     while (busy > 0) {
