@@ -64,12 +64,20 @@ std::string temporary_name(const fs::path& path, int number) {
   return (path.parent_path() / fmt::format(".{}.{}-{}{}", stem, getpid(), number, ending)).string();
 }
 
-/// A new file under a temporary name: its descriptor, -1 with the reason in errno.
-int open_new(const fs::path& path, std::string& name) {
+/// A new file under a temporary name, which is `name`'s then: its descriptor, -1 with the reason in errno. The name is
+/// remembered before the file is there: a signal that comes in between finds all that is to be removed.
+int open_new(const fs::path& path, const char*& name) {
   for (int number = 0; number < most_attempts; ++number) {
-    name = temporary_name(path, number);
-    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
+    name = strdup(temporary_name(path, number).c_str());
+    if (name == nullptr) return -1;
+    remember(name);
+    const int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file >= 0) return file;
+    const int reason = errno;
+    if (forget(name)) std::free(const_cast<char*>(name));
+    name = nullptr;
+    errno = reason;
+    if (reason != EEXIST) return -1;
   }
   return -1;
 }
@@ -78,14 +86,9 @@ int open_new(const fs::path& path, std::string& name) {
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   const bool in_place = is_written_in_place(path_);
-  std::string name;
-  const int file = in_place ? open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : open_new(path_, name);
+  const int file = in_place ? open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : open_new(path_, temporary_);
   require(file >= 0);
-  if (!in_place) {
-    temporary_ = strdup(name.c_str());
-    if (temporary_ != nullptr) remember(temporary_);
-  }
-  file_ = in_place || temporary_ != nullptr ? fdopen(file, "wb") : nullptr;
+  file_ = fdopen(file, "wb");
   if (file_ != nullptr) return;
   const int reason = errno;
   close(file);
