@@ -132,7 +132,7 @@ class Teller {
                                                         .at_pace = at_pace(planned.program())}));
   }
 
-  void end() const {
+  void end() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       const std::string text = plans_[i].report.finish();
       if (plans_.size() > 1 && !text.empty()) print("\n" + work_.plan_name(i) + "\n");

@@ -102,7 +102,10 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
                    .exposed = exposed,
                    .planning = step.planning,
                    .at_pace = step.at_pace});
-  if (folder_ != nullptr) write(program, step);
+  if (folder_ != nullptr) {
+    write(program, step);
+    table().append(csv_line(rows_.back()));
+  }
   return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
 }
 
@@ -138,8 +141,18 @@ std::vector<ExecutionReport::Row> ExecutionReport::counted() const {
   return {rows_.begin() + (rows_.size() > 1 && !warmed_up ? 1 : 0), rows_.end()};
 }
 
-std::string ExecutionReport::finish() const {
-  if (folder_ != nullptr) write_file(file("steps.csv"), csv());
+GrowingFile& ExecutionReport::table() {
+  if (!table_) {
+    const std::filesystem::path path = file("steps.csv");
+    (void)file(GrowingFile::temporary("steps.csv").string());
+    table_.emplace(path, 0);
+    table_->append(csv_header());
+  }
+  return *table_;
+}
+
+std::string ExecutionReport::finish() {
+  if (folder_ != nullptr) table().finish();
   const std::vector<Row> rows = counted();
   if (rows.empty()) return "";
   const Breakdown expected = mean_of(collected(rows, &Row::predicted));
@@ -167,28 +180,24 @@ std::string ExecutionReport::finish() const {
          busy_machine_line(predicted_share, computed, found);
 }
 
-std::string ExecutionReport::csv() const {
+std::string ExecutionReport::csv_header() {
   std::string text = "step,loss,tokens,predicted_s,measured_s,tokens_per_s";
   for (const char* const source : {"predicted", "measured"}) {
-    for (const Activity activity : all_activities) {
-      text += fmt::format(",{}_{}_s", source, activity_name(activity));
-    }
+    for (const Activity activity : all_activities) text += fmt::format(",{}_{}_s", source, activity_name(activity));
   }
-  text += ",run,plan_exposed_s,planning_s,at_pace_s,core_share\n";
-  for (const Row& row : rows_) {
-    text += fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
-                        row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
-    for (const Breakdown& breakdown : {row.predicted, row.measured}) {
-      for (const Activity activity : all_activities) {
-        text += fmt::format(",{}", breakdown[activity].seconds());
-      }
-    }
-    const double on_core_s = computed_seconds({row.processor});  // 0 where the executor does not know it
-    text += fmt::format(",{},{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
-                        row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "",
-                        on_core_s > 0 ? fmt::to_string(on_core_s / computed_seconds({row.measured})) : "");
+  return text + ",run,plan_exposed_s,planning_s,at_pace_s,core_share\n";
+}
+
+std::string ExecutionReport::csv_line(const Row& row) {
+  std::string text = fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
+                                 row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
+  for (const Breakdown& breakdown : {row.predicted, row.measured}) {
+    for (const Activity activity : all_activities) text += fmt::format(",{}", breakdown[activity].seconds());
   }
-  return text;
+  const double on_core_s = computed_seconds({row.processor});  // 0 where the executor does not know it
+  return text + fmt::format(",{},{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
+                            row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "",
+                            on_core_s > 0 ? fmt::to_string(on_core_s / computed_seconds({row.measured})) : "");
 }
 
 }  // namespace hdpsim::app

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/growing_file.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
 #include "sim/report/output_folder.h"
@@ -38,12 +39,13 @@ class ExecutionReport {
   [[nodiscard]] static std::string warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured);
   /// Takes a run in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from
   /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for
-  /// viewers). Returns its line.
+  /// viewers). Its row goes to steps.csv, which has that name once it is finished: until then steps.csv.part holds the
+  /// rows of all runs so far, whatever ends the process. Returns its line.
   [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
   /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
   /// out if there are others, for it meets empty caches. Then what steps waited for their plans, and whether the machine
-  /// was busy with others' work. Writes steps.csv.
-  [[nodiscard]] std::string finish() const;
+  /// was busy with others' work. Finishes steps.csv.
+  [[nodiscard]] std::string finish();
 
  private:
   /// What is kept of a step.
@@ -60,13 +62,15 @@ class ExecutionReport {
   };
   void write(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;
-  [[nodiscard]] std::string csv() const;
-
+  [[nodiscard]] GrowingFile& table();
+  [[nodiscard]] static std::string csv_header();
+  [[nodiscard]] static std::string csv_line(const Row& row);
   [[nodiscard]] std::filesystem::path file(const std::string& name) const;
 
   OutputFolder* folder_;
   std::string inner_;
   std::vector<Row> rows_;
+  std::optional<GrowingFile> table_;
 };
 
 }  // namespace hdpsim::app
