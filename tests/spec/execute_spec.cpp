@@ -308,6 +308,18 @@ TEST_CASE("a run that is told to stop ends after its step, its files whole", "[e
   CHECK(losses_of(here.read("out/steps.csv")).size() == files.size() / 4);
 }
 
+TEST_CASE("the rows of steps that have ended outlive whatever ends the run", "[execute]") {
+  const FastWorkplace here;
+  Background run(here, "execute fast.yaml --steps 100000 --out out");
+  run.await([&] { return line_count(here.read("out/steps.csv.part")) > 3; });  // the heading and some steps
+  run.send(SIGKILL);
+  CHECK(run.wait() == 128 + SIGKILL);
+  CHECK(losses_of(here.read("out/steps.csv.part")).size() >= 3);
+  REQUIRE(here.hdpsim("execute fast.yaml --steps 2 --out out").code == 0);
+  CHECK(losses_of(here.read("out/steps.csv")).size() == 2);
+  CHECK_FALSE(fs::exists(here.folder() / "out/steps.csv.part"));
+}
+
 // ---- Checkpoints
 
 // The step of the last line of the table of steps.
