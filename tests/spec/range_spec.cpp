@@ -30,7 +30,8 @@ TEST_CASE("a step longer than 106 days is refused at the quantity that asks for 
     CAPTURE(command, outcome.err);
     CHECK(outcome.code == 2);
     CHECK(outcome.out.empty());
-    CHECK_THAT(outcome.err, Contains("study.yaml:7:12: error: a micro-batch of this study: a time is longer than 106 days"));
+    CHECK_THAT(outcome.err,
+               Contains("study.yaml:7:12: error: a micro-batch of this study: a time is longer than 106 days"));
     CHECK_THAT(outcome.err, Contains("'data.context' is "));
     CHECK_FALSE(fs::exists(here.folder() / "out"));
   }
