@@ -43,6 +43,7 @@ void add_execute_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
+void add_keys_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 void add_manual_command(CLI::App& app, Session& session);
 void add_validate_command(CLI::App& app, Session& session);

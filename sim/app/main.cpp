@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   add_plan_command(app, session);
   add_explain_command(app, session);
   add_check_command(app, session);
+  add_keys_command(app, session);
   add_trace_command(app, session);
   add_calibrate_command(app, session);
   add_comm_command(app, session);

@@ -44,17 +44,22 @@ std::string limit_text(double limit) {
   return is_binary ? count_text(static_cast<std::int64_t>(limit)) : fmt::format("{:g}", limit);
 }
 
-std::string text_of(const Range& range) {
+}  // namespace
+
+std::string range_text(const Range& range) {
   return std::isinf(range.most) ? fmt::format("at least {}", limit_text(range.least))
                                 : fmt::format("from {} to {}", limit_text(range.least), limit_text(range.most));
 }
 
 template <class T>
-std::string text_of(const Between<T>& range) {
+std::string range_text(const Between<T>& range) {
   return fmt::format("from {} to {}", hdpsim::limit_text(range.least), hdpsim::limit_text(range.most));
 }
 
-}  // namespace
+template std::string range_text(const Between<Duration>&);
+template std::string range_text(const Between<Bytes>&);
+template std::string range_text(const Between<Bandwidth>&);
+template std::string range_text(const Between<FlopRate>&);
 
 template <>
 std::optional<std::int64_t> read(const Value& value, Diagnostics& diagnostics) {
@@ -135,7 +140,7 @@ std::optional<T> read_in(const Value& value, std::string_view what, RangeOf<T> r
   if (!read) return std::nullopt;
   const auto number = compared(*read);
   if (number >= range.least && number <= range.most) return read;
-  diagnostics.error(value.position, fmt::format("{} is {}, it must be {}", what, value.text, text_of(range)), help);
+  diagnostics.error(value.position, fmt::format("{} is {}, it must be {}", what, value.text, range_text(range)), help);
   return std::nullopt;
 }
 

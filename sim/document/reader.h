@@ -27,6 +27,11 @@ struct Range {
 template <class T>
 using RangeOf = std::conditional_t<std::is_arithmetic_v<T>, Range, Between<T>>;
 
+/// "from 1 to 1Gi", "at least 1", "from 0 s to 3600 s": for messages.
+[[nodiscard]] std::string range_text(const Range& range);
+template <class T>
+[[nodiscard]] std::string range_text(const Between<T>& range);
+
 /// The same for a number (std::int64_t, double) or a quantity that must lie in a range. Outside is reported in the words
 /// "`what` is 2 s, it must be from 0 s to 1 s", with the value as it is written.
 template <class T>

@@ -65,7 +65,7 @@ struct PointSpec {
   ConnectionOptions connections;
   ExpertOptions experts;  ///< Of a model with experts.
   Recompute recompute = {};
-  std::int64_t capacity = 0;        ///< Tokens that one rank holds per micro-batch.
+  std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   PoolSharding sharding;            ///< Of the same level as `memory`.

@@ -1,12 +1,16 @@
 #include "sim/study/study_defaults.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "sim/study/resolution.h"
+#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
 
-void set_default(Value& map, std::string_view key, const char* text) {
+void set_default(Value& map, std::string_view key, const std::string& text) {
   const Value* found = map.find(key);
   if (map.is_map() && (found == nullptr || found->is_null())) map.set(key, Value::scalar(text, map.position));
 }
@@ -19,11 +23,17 @@ Value& section(Value& study, std::string_view key) {
   return *found;
 }
 
-// Of a study that speaks of experts.
+void set_declared_defaults(Value& study) {
+  for (const StudySection& declared : study_sections()) {
+    Value& map = section(study, declared.name);
+    for (const KeyText& key : declared.keys) {
+      if (key.notes.written != nullptr && key.notes.written(study)) set_default(map, key.name, key.fallback);
+    }
+  }
+}
+
 void set_expert_defaults(Value& study) {
-  const Value* mesh = study.find("mesh");
-  if (study.find("moe") == nullptr && (mesh == nullptr || mesh->find("ep") == nullptr)) return;
-  set_default(section(study, "mesh"), "ep", "1");
+  if (!written_with_experts(study)) return;
   Value& moe = section(study, "moe");
   set_default(moe, "across", "inside");
   set_default(moe, "capacity_factor", "none");
@@ -41,20 +51,7 @@ Value with_defaults(Value study) {
     set_default(data, "overlong", "split");
     set_default(data, "seed", "1");
   }
-  Value& mesh = section(study, "mesh");
-  set_default(mesh, "tp", "1");
-  set_default(mesh, "pp", "1");
-  set_default(mesh, "capacity", "8Ki");
-  set_default(mesh, "placement", "contiguous");
-  set_default(mesh, "groups", "one_communicator");
-  set_default(mesh, "connections", "warm");
-  const Value* pp = mesh.find("pp");
-  if (pp != nullptr && pp->text != "1") {
-    set_default(mesh, "schedule", "1f1b");
-    set_default(mesh, "virtual_stages", "1");
-  }
-  set_default(mesh, "recompute", "none");
-  set_default(mesh, "zero", "1");
+  set_declared_defaults(study);
   Value& memory = section(study, "memory");
   set_default(memory, "loss", "fused");
   set_default(memory, "fragmentation", "0.047");

@@ -2,8 +2,9 @@
 """usage: schemas_test.py SOURCE_FOLDER HDPSIM
 
 Every shipped study, cluster and profile is what its schema says, and so are a plan and a result that the program writes.
-Every key that a reader asks for stands in the schema, so that none is forgotten there; a wrong key is refused.
-Exit code 77 (skipped) without the validator.
+The sections of a study whose keys are declared (sim/study/study_keys.h) stand in its schema as the declarations have
+them (`scripts/dev keys` writes both); of other readers every key that they ask for stands in the schema. A wrong key is
+refused. Exit code 77 (skipped) without the validator.
 """
 
 import copy
@@ -163,6 +164,14 @@ def check_keys():
             failures.append(f"{name}: only {found} keys were found in {', '.join(places)}")
 
 
+def check_declared_keys():
+    declared = json.loads(subprocess.run([hdpsim, "keys", "--format", "schema"], capture_output=True, text=True,
+                                         check=True).stdout)
+    for name, schema in declared.items():
+        if SCHEMAS["study.schema.json"]["$defs"].get(name) != schema:
+            failures.append(f"study.schema.json: '{name}' is not as its keys are declared: run scripts/dev keys")
+
+
 def check_that_mistakes_are_refused():
     study = load(source / "configs/studies/tiny.yaml")
     for change in ({"grian": "exact"}, {"grain": "coarse"}, {"data": {**study["data"], "context": "64 Ki tokens"}},
@@ -175,6 +184,7 @@ def check_that_mistakes_are_refused():
 check_shipped_files()
 check_written_files()
 check_keys()
+check_declared_keys()
 check_that_mistakes_are_refused()
 for failure in failures:
     print(f"FAILED: {failure}", file=sys.stderr)

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+
+struct KeyText;
+
+/// What may stand behind a key, as far as people and the JSON schema are told: its reader may refuse more.
+struct KeyShape {
+  enum class Kind : std::uint8_t {
+    anything,
+    flag,       ///< true or false
+    number,     ///< 0.75
+    count,      ///< a whole number, also as 256Ki or 100M
+    time,       ///< with its unit, as all quantities
+    bytes,      ///< 64 MiB
+    bandwidth,  ///< 50 GB/s
+    text,
+    word,    ///< one of `words`
+    list,    ///< of values like the only one of `parts`
+    map,     ///< of `keys`
+    either,  ///< one of `parts`
+  };
+
+  Kind kind = Kind::anything;
+  std::string limits;          ///< "from 1 to 65536", of a number or a quantity; empty: as the unit says.
+  std::optional<Range> range;  ///< The same as numbers, of a count or a number.
+  std::string unit;            ///< What a count counts: "tokens".
+  std::vector<std::string> words;
+  std::vector<KeyShape> parts;
+  std::vector<KeyText> keys;
+
+  /// "true or false", "`fp32` or `bf16`", "`auto`, or tokens from 1 to 1Gi": for people, in Markdown.
+  [[nodiscard]] std::string text() const;
+};
+
+[[nodiscard]] KeyShape shape_of(KeyShape::Kind kind);
+[[nodiscard]] KeyShape count_shape(const Range& range, std::string unit = {});
+[[nodiscard]] KeyShape word_shape(std::vector<std::string> words);
+[[nodiscard]] KeyShape list_shape(KeyShape item);
+[[nodiscard]] KeyShape either_shape(std::vector<KeyShape> parts);
+[[nodiscard]] KeyShape map_shape(std::vector<KeyText> keys);
+
+/// What the declaration of a key says beside its name, its values and its sentence.
+struct KeyNotes {
+  std::string_view unit = {};    ///< What a count counts.
+  bool required = false;         ///< A map without the key is refused.
+  std::string_view otherwise{};  ///< In words, what holds where the key is left out and no value would say the same.
+  /// Whether a study that leaves the key out gets the default written into it when it is resolved; null: never.
+  bool (*written)(const Value& study) = nullptr;
+  std::string_view see{};        ///< The section of the files' README that says more, as its anchor.
+  std::string_view mechanism{};  ///< The name by which `--without` turns off what the key asks for, by
+  std::string_view off{};        ///< this value.
+};
+
+/// A key of a map, declared once: the reader, the defaults, unknown-key suggestions, the JSON schema and the reference
+/// page come from this.
+struct KeyText {
+  std::string name;
+  KeyShape shape;
+  std::string fallback;  ///< The value that holds where the key is left out, as a file would say it; may be empty.
+  std::string sentence;  ///< What the key means, in Markdown; empty: another way to write a key that has one.
+  KeyNotes notes;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,224 @@
+#include "sim/study/mesh_keys.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "sim/model/experts.h"
+#include "sim/study/resolution.h"
+
+namespace hdpsim {
+namespace {
+
+using Keys = KeyTable<PointSpec>;
+
+// Products of three degrees fit 64 bits.
+constexpr Range ranks_range{1, 16 * 1024 * 1024};
+constexpr Range degree_range{1, 65536};
+constexpr Range capacity_range{1, limits::most_tokens_of_sequence};
+
+template <class Names>
+std::vector<std::string> texts_of(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
+// In the order of an enumeration.
+template <class Choice>
+std::vector<std::pair<std::string, Choice>> choices_of(const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, Choice>> choices;
+  for (const std::string& name : names) choices.emplace_back(name, static_cast<Choice>(choices.size()));
+  return choices;
+}
+
+void read_capacity(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+  point.capacity_is_chosen = value.text == "auto";
+  if (point.capacity_is_chosen) return;
+  if (const auto tokens = read_in<std::int64_t>(value, "'capacity'", capacity_range, diagnostics)) {
+    point.capacity = *tokens;
+  }
+}
+
+// Without a cluster, which is told elsewhere, nothing can be said of its nodes.
+void read_nodes_of_job(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+  if (point.cluster.devices == 0) return;
+  if (auto nodes = read_nodes(value, point.cluster, diagnostics)) point.nodes = std::move(*nodes);
+}
+
+void read_schedule(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+  const Value* name = &value;
+  if (value.is_map()) {
+    MapReader map(value, "the schedule", diagnostics);
+    name = map.require("name");
+    map.finish();
+  }
+  if (name == nullptr) return;
+  const auto choice = read_choice(*name, "schedule", pipeline_schedule_names(), diagnostics);
+  if (choice) point.pipeline.schedule = static_cast<PipelineSchedule>(*choice);
+}
+
+void check_module(const Value& item, LayerModule module, const Transformer& model, Diagnostics& diagnostics) {
+  if (model.layers == 0) return;  // unknown, which is told elsewhere
+  const std::int64_t with_experts = expert_layers(model, 0, model.layers);
+  if (module == LayerModule::experts && with_experts == 0) {
+    diagnostics.error(item.position, fmt::format("no layer of {} has experts", model.name), "write mlp");
+  }
+  if (module == LayerModule::mlp && with_experts == model.layers) {
+    diagnostics.error(item.position, fmt::format("every layer of {} has experts, not an MLP", model.name),
+                      "write experts");
+  }
+}
+
+// The name of a set, or a list of modules.
+void read_recompute(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    const auto choice = read_choice(value, "way to recompute activations", texts_of(recompute_names), diagnostics);
+    if (choice) point.recompute = named_recomputes.at(*choice);
+    return;
+  }
+  point.recompute = {};
+  for (const Value& item : value.items) {
+    const auto choice = read_choice(item, "module to recompute", texts_of(layer_module_names), diagnostics);
+    if (!choice) continue;
+    const auto module = static_cast<LayerModule>(*choice);
+    check_module(item, module, point.model, diagnostics);
+    point.recompute.add(module);
+  }
+}
+
+KeyShape schedule_shape() {
+  const KeyShape name = word_shape(pipeline_schedule_names());
+  return either_shape({name, map_shape({{"name", name, "", "", {.required = true}}})});
+}
+
+KeyShape nodes_shape() {
+  const KeyShape nodes = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
+  return either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text), list_shape(nodes)});
+}
+
+KeyShape recompute_shape() {
+  return either_shape({word_shape(texts_of(recompute_names)), list_shape(word_shape(texts_of(layer_module_names)))});
+}
+
+void add_degrees(Keys& mesh) {
+  mesh.count("tp", degree_range, at(&PointSpec::mesh, &Mesh::tp),
+             "tensor parallelism; it divides the heads, and it divides a node or is a multiple of one",
+             {.unit = "devices", .written = always_written});
+  mesh.count("pp", degree_range, at(&PointSpec::mesh, &Mesh::pp),
+             "pipeline stages; the layers are dealt to them evenly, what is left over one each to the first",
+             {.unit = "stages", .written = always_written});
+  mesh.count("hdp", ranks_range, at(&PointSpec::mesh, &Mesh::hdp), "HDP ranks",
+             {.unit = "ranks", .otherwise = "devices / (tp x pp)"});
+  mesh.count("ep", ranks_range, at(&PointSpec::mesh, &Mesh::ep),
+             "for a model with experts, the devices of an expert group, among which a layer's experts are divided; 1: "
+             "each expert is cut over tp",
+             {.unit = "devices", .written = written_with_experts, .see = "experts"});
+  mesh.add({"capacity",
+            either_shape({word_shape({"auto"}), count_shape(capacity_range, "tokens")}),
+            count_text(PointSpec{}.capacity),
+            "tokens that one rank holds per micro-batch; `auto`: the largest multiple of 256 that fits the smallest "
+            "device without offload",
+            {.written = always_written, .see = "memory"}},
+           read_capacity);
+}
+
+void add_places(Keys& mesh) {
+  mesh.add({"nodes",
+            nodes_shape(),
+            "",
+            "the nodes of the job: `0-127`, `17`, `every 2`, `every 2 from 1`, or a list of these",
+            {.otherwise = "all"}},
+           read_nodes_of_job);
+  std::vector<std::pair<std::string, std::string>> placements;
+  for (const std::string& name : placement_names()) placements.emplace_back(name, name);
+  mesh.word("placement", "placement", placements, at(&PointSpec::placement),
+            "which device runs which part of which rank", {.written = always_written});
+  mesh.word(
+      "groups", "way to make groups",
+      {{"one_communicator", Communicators::one}, {"communicators", Communicators::per_group}},
+      at(&PointSpec::connections, &ConnectionOptions::communicators),
+      "how groups are made: rings are sends and receives within one communicator of all ranks, or each distinct group "
+      "of ranks has one of its own, made when it is first used and kept (`communicators`)",
+      {.written = always_written});
+  mesh.word("connections", "state of connections", {{"warm", false}, {"cold", true}},
+            at(&PointSpec::connections, &ConnectionOptions::cold),
+            "`warm`: whoever talks has talked before; `cold`: each step is the first of a job",
+            {.written = always_written, .see = "cold-steps", .mechanism = "cold-connections", .off = "warm"});
+}
+
+void add_pipeline(Keys& mesh) {
+  mesh.add({"schedule",
+            schedule_shape(),
+            pipeline_schedule_names().front(),
+            "the order of a pipeline's passes (also written `{name: 1f1b}`)",
+            {.written = written_with_stages}},
+           read_schedule);
+  mesh.count("virtual_stages", degree_range, at(&PointSpec::pipeline, &PipelineOptions::virtual_stages),
+             "chunks of layers on each stage, 2 or more with `interleaved`",
+             {.unit = "chunks", .written = written_with_stages});
+}
+
+void add_sharding(Keys& mesh) {
+  mesh.add({"recompute",
+            recompute_shape(),
+            std::string(recompute_names.front()),
+            "what backward computes again: nothing, the attention core (`selective`), all of a layer (`full`), or a "
+            "list of modules as in Megatron-LM (`activation`: of the MLP or of experts): `[norm, activation]`",
+            {.written = always_written, .mechanism = "recompute", .off = "none"}},
+           read_recompute);
+  mesh.count(
+      "zero", {0, 3}, at(&PointSpec::memory, &MemoryRules::zero),
+      "what is sharded over the HDP pool: nothing (0: gradients are all-reduced, all parameters updated "
+      "everywhere), the optimizer (1), gradients too (2: reduced layer by layer in every micro-batch), parameters "
+      "too (3: gathered layer by layer, forward and backward, one layer ahead; gradients are copied into FSDP's "
+      "flat parameter and divided there before they are reduced)",
+      {.written = always_written});
+  mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}},
+            at(&PointSpec::memory, &MemoryRules::gradient_bytes),
+            "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16");
+  mesh.word("parameters", "type of parameters", {{"bf16", false}, {"fp32", true}},
+            at(&PointSpec::sharding, &PoolSharding::fp32_parameters),
+            "with `zero: 3`, the type in which parameters are sharded and gathered: `fp32` is autocast over what "
+            "FSDP gathers without a `param_dtype`: twice the bytes, a cast of every weight to bf16 and of its "
+            "gradient back, and a residual stream in fp32",
+            {.see = "memory"});
+}
+
+void add_overlaps(Keys& mesh) {
+  mesh.flag("gradient_accumulation_fusion", at(&PointSpec::accumulation_fusion),
+            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
+            "gradient and adds it up, as in Megatron-LM of 2021");
+  mesh.flag("overlap_grad_reduce", at(&PointSpec::sharding, &PoolSharding::overlap_grad_reduce),
+            "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
+  mesh.flag("overlap_param_gather", at(&PointSpec::sharding, &PoolSharding::overlap_param_gather),
+            "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
+  mesh.flag("sequence_parallel", at(&PointSpec::memory, &MemoryRules::activations, &ActivationRules::sequence_parallel),
+            "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
+            "`false`: of all tokens, and all-reduces");
+  mesh.flag(
+      "tp_comm_overlap", at(&PointSpec::overlap_tp),
+      "these all-gathers and reduce-scatters run in tp chunks beside the product whose input or output they move");
+  mesh.flag(
+      "tp_gradient_overlap", at(&PointSpec::overlap_tp_gradients),
+      "as in Megatron-LM since 2022, backward sums the gradient of a product's input beside the product for its "
+      "weight's gradient and, with sequence parallelism, gathers the input, of which each device keeps its part, "
+      "again beside the product for the input's; `false`: such sums have nothing beside them, and inputs are found "
+      "gathered, though memory counts parts");
+}
+
+}  // namespace
+
+const KeyTable<PointSpec>& mesh_keys() {
+  static const Keys table = [] {
+    Keys mesh("the mesh");
+    add_degrees(mesh);
+    add_places(mesh);
+    add_pipeline(mesh);
+    add_sharding(mesh);
+    add_overlaps(mesh);
+    return mesh;
+  }();
+  return table;
+}
+
+}  // namespace hdpsim
