@@ -29,6 +29,7 @@ std::int64_t sign(double value) {
 /// What is known of one set while its rows come.
 struct Collected {
   std::int64_t rows = 0;
+  std::int64_t fitted = 0;
   std::vector<double> errors;
   std::vector<RankedPair> ranked;
   std::map<std::string, std::int64_t> reasons;
@@ -37,6 +38,10 @@ struct Collected {
     ++rows;
     if (!row.predicted) {
       ++reasons[row.not_predicted];
+      return;
+    }
+    if (row.fitted) {
+      ++fitted;
       return;
     }
     errors.push_back(row.error());
@@ -51,6 +56,7 @@ struct Collected {
     result.set = set;
     result.rows = rows;
     result.predicted = std::ssize(errors);
+    result.fitted = fitted;
     result.median_abs_error = median(sizes);
     result.worst_abs_error = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     result.mean_abs_error = mean(sizes);

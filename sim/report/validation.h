@@ -20,17 +20,19 @@ struct ValidationRow {
   std::optional<double> predicted;
   std::string not_predicted{};  ///< Why there is no prediction.
   std::string source;
-  std::string job{};  ///< Cases with the same words here are plans of one job, which can be ranked; may be empty.
+  bool fitted = false;  ///< A constant of the set was taken from it: its error is no part of the set's.
+  std::string job{};    ///< Cases with the same words here are plans of one job, which can be ranked; may be empty.
 
   /// predicted / published - 1, of a row that is predicted.
   [[nodiscard]] double error() const;
 };
 
-/// How well one set was predicted, over the rows that are.
+/// How well one set was predicted, over the rows that are and that no constant of the set was taken from.
 struct ValidationSummary {
   std::string set;
   std::int64_t rows = 0;
-  std::int64_t predicted = 0;
+  std::int64_t predicted = 0;   ///< Rows whose errors count.
+  std::int64_t fitted = 0;      ///< Rows that are predicted and whose errors do not count.
   double median_abs_error = 0;  ///< Of the absolute relative errors, as are the next two; 0 without a predicted row.
   double worst_abs_error = 0;
   double mean_abs_error = 0;

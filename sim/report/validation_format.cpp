@@ -34,7 +34,8 @@ std::string row_line(const ValidationRow& row, std::size_t case_width, std::size
   const std::string head = fmt::format("  {:<{}}  {:<{}}  {:>10} {:<9}", row.case_name, case_width, row.quantity,
                                        quantity_width, figure(row.published), row.unit);
   if (!row.predicted) return fmt::format("{} not predicted: {}\n", head, row.not_predicted);
-  return fmt::format("{} {:>10}  {:>8}\n", head, figure(*row.predicted), signed_percent(row.error()));
+  return fmt::format("{} {:>10}  {:>8}{}\n", head, figure(*row.predicted), signed_percent(row.error()),
+                     row.fitted ? "  fitted" : "");
 }
 
 std::string summary_line(const ValidationSummary& set, std::size_t width) {
@@ -54,6 +55,10 @@ std::string summary_table(const std::vector<ValidationSummary>& summaries) {
   for (const ValidationSummary& set : summaries) {
     for (const std::string& reason : set.not_predicted)
       text += fmt::format("  {}: not predicted: {}\n", set.set, reason);
+    if (set.fitted > 0)
+      text += fmt::format(
+          "  {}: {} rows are fitted, and no part of its errors: a constant of the set was taken from them\n", set.set,
+          set.fitted);
   }
   return text +
          "median, mean, worst: of the absolute errors; bias: the median error with its sign;\n"
@@ -81,12 +86,12 @@ std::string number_field(const std::optional<double>& number) {
 }
 
 std::string rows_csv(const std::vector<ValidationRow>& rows) {
-  std::string text = "set,case,quantity,unit,published,predicted,error,not_predicted,source\n";
+  std::string text = "set,case,quantity,unit,published,predicted,error,fitted,not_predicted,source\n";
   for (const ValidationRow& row : rows) {
     const auto error = row.predicted ? std::optional(row.error()) : std::nullopt;
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(row.set), csv_field(row.case_name),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.set), csv_field(row.case_name),
                         csv_field(row.quantity), csv_field(row.unit), row.published, number_field(row.predicted),
-                        number_field(error), csv_field(row.not_predicted), csv_field(row.source));
+                        number_field(error), row.fitted, csv_field(row.not_predicted), csv_field(row.source));
   }
   return text;
 }
@@ -102,6 +107,7 @@ Json json_of(const ValidationRow& row) {
                {"published", row.published},
                {"predicted", json_of(row.predicted)},
                {"unit", row.unit},
+               {"fitted", row.fitted},
                {"source", row.source}};
   if (!row.predicted) json["not_predicted"] = row.not_predicted;
   return json;
@@ -114,6 +120,7 @@ Json json_of(const ValidationSummary& set) {
           {"median_abs_error", if_any(set.median_abs_error)},
           {"worst_abs_error", if_any(set.worst_abs_error)},
           {"predicted", set.predicted},
+          {"fitted", set.fitted},
           {"mean_abs_error", if_any(set.mean_abs_error)},
           {"median_error", if_any(set.median_error)},
           {"kendall_tau", json_of(set.ranking)}};
@@ -141,9 +148,10 @@ std::string formatted(const std::vector<ValidationRow>& rows, Format format) {
 }
 
 std::string summaries_csv(const std::vector<ValidationSummary>& summaries) {
-  std::string text = "set,rows,predicted,median_abs_error,mean_abs_error,worst_abs_error,median_error,kendall_tau\n";
+  std::string text =
+      "set,rows,predicted,fitted,median_abs_error,mean_abs_error,worst_abs_error,median_error,kendall_tau\n";
   for (const ValidationSummary& set : summaries) {
-    text += fmt::format("{},{},{},", csv_field(set.set), set.rows, set.predicted);
+    text += fmt::format("{},{},{},{},", csv_field(set.set), set.rows, set.predicted, set.fitted);
     text += set.predicted == 0 ? ",,,,"
                                : fmt::format("{},{},{},{},", set.median_abs_error, set.mean_abs_error,
                                              set.worst_abs_error, set.median_error);

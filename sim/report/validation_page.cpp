@@ -120,7 +120,8 @@ std::string rows_table(const Rows& rows) {
     const std::string predicted = row->predicted ? figure(*row->predicted) : escaped_markup(row->not_predicted);
     text += fmt::format("<tr><td>{}</td><td>{} {}</td><td>{}</td><td>{}</td><td class=\"source\">{}</td></tr>\n",
                         escaped_markup(row->case_name), figure(row->published), escaped_markup(row->unit), predicted,
-                        row->predicted ? percent(row->error()) : "", escaped_markup(row->source));
+                        row->predicted ? percent(row->error()) + (row->fitted ? " (fitted)" : "") : "",
+                        escaped_markup(row->source));
   }
   return text + "</table>\n";
 }
@@ -142,9 +143,10 @@ std::string validation_page(const std::vector<ValidationRow>& rows) {
   std::string page = page_beginning("Predicted against published", style);
   page += errors_table(summarize(rows));
   page += fmt::format(
-      "<p class=\"note\">Median, mean and worst are of absolute errors; the bias is the median error with its sign. In "
-      "the "
-      "charts the line is where both are equal, the dashed ones are {:.0f} % off.</p>\n",
+      "<p class=\"note\">Median, mean and worst are of absolute errors; the bias is the median error with its sign. "
+      "Rows "
+      "that a constant of the set was taken from are marked as fitted and do not count. In the charts the line is "
+      "where both are equal, the dashed ones are {:.0f} % off.</p>\n",
       100 * near_share);
   for (const auto& [set, of_set] : grouped(all, [](const ValidationRow& row) { return row.set; })) {
     page += fmt::format("<section id=\"{0}\">\n<h2>{0}</h2>\n", escaped_markup(set));

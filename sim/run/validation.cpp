@@ -119,6 +119,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
                         .predicted = {},
                         .not_predicted = validation.reasons[i],
                         .source = validation.set.source,
+                        .fitted = figure.fitted,
                         .job = one.job};
       if (validation.points[i]) {
         const std::size_t run =

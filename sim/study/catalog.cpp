@@ -123,9 +123,10 @@ std::shared_ptr<const DeviceProfile> Catalog::profile_with_kernels(const Value& 
 }
 
 std::shared_ptr<const DeviceProfile> Catalog::profile_with_overheads(
-    const Value& overheads, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics) {
-  return *remembered(profiles_with_overheads_[profile], overheads, diagnostics,
-                     [&](Diagnostics& found) { return std::optional(with_overheads(profile, overheads, found)); });
+    const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics) {
+  return *remembered(profiles_with_overheads_[profile], stated, diagnostics, [&](Diagnostics& found) {
+    return std::optional(with_overheads(profile, stated, overheads(), found));
+  });
 }
 
 std::optional<Lengths> Catalog::lengths(const Value& value, Diagnostics& diagnostics) {

@@ -17,7 +17,7 @@
 namespace hdpsim {
 
 /// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters,
-/// configs/models, configs/validation, calib/profiles and traces. What many points of a sweep share is read once:
+/// configs/models, configs/overheads, configs/validation, calib/profiles and traces. What many points of a sweep share is read once:
 /// asked the same, without a problem, it gives the same answer, whatever has become of the files since.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
@@ -27,6 +27,7 @@ class Catalog {
 
   [[nodiscard]] std::filesystem::path clusters() const { return data_ / "configs" / "clusters"; }
   [[nodiscard]] std::filesystem::path models() const { return data_ / "configs" / "models"; }
+  [[nodiscard]] std::filesystem::path overheads() const { return data_ / "configs" / "overheads"; }
   [[nodiscard]] std::filesystem::path validation_sets() const { return data_ / "configs" / "validation"; }
   [[nodiscard]] std::filesystem::path profiles() const { return data_ / "calib" / "profiles"; }
   [[nodiscard]] std::filesystem::path traces() const { return data_ / "traces"; }
@@ -43,7 +44,7 @@ class Catalog {
       const Value& kernels, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
   /// ... and with_overheads().
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_overheads(
-      const Value& overheads, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
+      const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
   /// As read_lengths() has it.
   [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
 

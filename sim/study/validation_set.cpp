@@ -199,6 +199,7 @@ class SetReader {
     const Value* study = map.require("study");
     const Value* columns = map.require("columns");
     const Value* rows = map.require("rows");
+    const Value* fitted = map.find("fitted");
     map.finish();
     if (study != nullptr && !study->is_map()) {
       diagnostics_.error(study->position, "the study must be a map of what all cases have in common");
@@ -208,6 +209,7 @@ class SetReader {
     Value base = *study;
     base.set("name", Value::scalar(set.name, study->position));
     read_rows(*rows, base, set);
+    if (fitted != nullptr) mark_fitted(*fitted, set);
     return set;
   }
 
@@ -253,6 +255,36 @@ class SetReader {
         diagnostics_.error(row.position, fmt::format("the case '{}' stands here a second time", set.cases.back().name));
       }
     }
+  }
+
+  void mark_fitted(const Value& fitted, ValidationSet& set) {
+    if (!fitted.is_map()) {
+      diagnostics_.error(fitted.position, "'fitted' must be a map of columns, each with a list of cases",
+                         "fitted: {speedup hdp-balance: [byted 256Ki]}");
+    }
+    for (const auto& [name, position, cases] : fitted.entries) {
+      const auto column =
+          std::find_if(columns_.begin(), columns_.end(), [&](const Column& one) { return one.name == name; });
+      if (column == columns_.end() || !column->figure) {
+        diagnostics_.error(position, fmt::format("there is no column of figures '{}'", name));
+        continue;
+      }
+      if (!cases.is_sequence()) diagnostics_.error(cases.position, "the cases must be a list of their names");
+      for (const Value& one : cases.items) mark_fitted(*column, one, set);
+    }
+  }
+
+  void mark_fitted(const Column& column, const Value& name, ValidationSet& set) {
+    for (ValidationCase& one : set.cases) {
+      if (one.name != name.text) continue;
+      for (PublishedFigure& figure : one.published) {
+        if (figure.quantity != column.figure || figure.plan != column.plan) continue;
+        figure.fitted = true;
+        return;
+      }
+    }
+    diagnostics_.error(name.position,
+                       fmt::format("no figure '{}' of a case '{}' was published", column.name, name.text));
   }
 
   // Columns whose cells are the same in all rows, unless there is only one row.

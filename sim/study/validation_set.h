@@ -17,8 +17,9 @@ enum class Quantity { step_time, tokens_per_s_per_gpu, device_memory, speedup };
 /// One published figure of one case.
 struct PublishedFigure {
   Quantity quantity = Quantity::step_time;
-  std::string plan;  ///< Of the study; empty: its only one.
-  double value = 0;  ///< Positive.
+  std::string plan;     ///< Of the study; empty: its only one.
+  double value = 0;     ///< Positive.
+  bool fitted = false;  ///< A constant of the study was taken from it, so that its error says nothing.
 };
 
 /// One case of a set: a study of one point, and what was published of it.
@@ -48,6 +49,11 @@ struct ValidationCase {
 ///   which cluster.gpus, mesh and data of the study follow;
 /// * any value of the study by its dotted path: `data.context`.
 /// An empty cell (~) says nothing: a default, or a figure that was not published.
+///
+/// A set whose study has a constant that was taken from some of its figures names them, and they are predicted but are
+/// no part of the set's errors:
+///
+///   fitted: {speedup hdp-balance: [byted 256Ki, byted 512Ki]}                                    column: cases
 struct ValidationSet {
   std::string name;
   std::string about;

@@ -118,7 +118,8 @@ def run(*arguments, folder):
 def check_shipped_files():
     count = 0
     for name, folders in {"study.schema.json": ["configs/studies"], "profile.schema.json": ["calib/profiles"],
-                          "cluster.schema.json": ["configs/clusters", "configs/clusters/examples"]}.items():
+                          "cluster.schema.json": ["configs/clusters", "configs/clusters/examples"],
+                          "overheads.schema.json": ["configs/overheads"]}.items():
         for folder in folders:
             for path in sorted((source / folder).glob("*.yaml")):
                 check(name, str(path.relative_to(source)), load(path))
@@ -153,7 +154,7 @@ def check_keys():
     for name, places in READERS.items():
         keys = keys_of(SCHEMAS[name])
         if name == "study.schema.json":
-            keys |= keys_of(SCHEMAS["cluster.schema.json"])
+            keys |= keys_of(SCHEMAS["cluster.schema.json"]) | keys_of(SCHEMAS["overheads.schema.json"])
         found = 0
         for place in places:
             for file, number, key in asked_for(source / place):

@@ -36,6 +36,17 @@ TEST_CASE("errors of a set: median, mean and worst of their sizes, the median of
   CHECK_FALSE(sets[1].ranking);  // one plan alone has no order
 }
 
+TEST_CASE("a row that a constant of the set was taken from is no part of the set's errors", "[validation]") {
+  ValidationRow fitted = row("a", 10, 16);
+  fitted.fitted = true;
+  const auto sets = summarize({row("a", 10, 11), fitted});
+  CHECK(sets[0].rows == 2);
+  CHECK(sets[0].predicted == 1);
+  CHECK(sets[0].fitted == 1);
+  CHECK(sets[0].worst_abs_error == Approx(0.1));
+  CHECK_THAT(formatted({fitted}, Format::table), Catch::Contains("+60.0%  fitted"));
+}
+
 TEST_CASE("the median of an even number of errors lies between the two in the middle", "[validation]") {
   // 10 %, 20 %, 30 %, 60 %
   const auto sets = summarize({row("a", 10, 11), row("a", 10, 8), row("a", 10, 16), row("a", 10, 13)});
@@ -68,8 +79,8 @@ TEST_CASE("validation as JSON and CSV: what has no prediction is null, empty, an
   CHECK(json.at("sets").at(0).at("median_abs_error").get<double>() == Approx(0.1));
   CHECK(json.at("sets").at(0).at("worst_abs_error").get<double>() == Approx(0.1));
   CHECK(formatted({row("a", 10, {})}, Format::csv) ==
-        "set,case,quantity,unit,published,predicted,error,not_predicted,source\n"
-        "a,a case,step_time_s,s,10,,,it cannot be done yet,\"a paper, with a comma\"\n");
+        "set,case,quantity,unit,published,predicted,error,fitted,not_predicted,source\n"
+        "a,a case,step_time_s,s,10,,,false,it cannot be done yet,\"a paper, with a comma\"\n");
 }
 
 }  // namespace

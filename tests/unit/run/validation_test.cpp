@@ -58,6 +58,34 @@ plans: [static]
   CHECK(rows->at(2).published == 2048);
 }
 
+TEST_CASE("figures that a constant was taken from are named by column and case", "[validation]") {
+  const std::string text = small_validation_set;
+  const StudyFile file(text + "fitted: {step_time_s: [tp 2 dp 4 micro_batch 1]}\n");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationSet set = load_validation(file.path(), catalog).set;
+  CHECK_FALSE(set.cases[0].published[0].fitted);
+  CHECK(set.cases[1].published[0].fitted);
+  CHECK_FALSE(set.cases[1].published[1].fitted);
+  CHECK(problems_of(text + "fitted: {tokens_per_s_per_gpu: [tp 1 dp 8 micro_batch 2], tp: [x]}\n") ==
+        std::vector<std::string>{
+            "13:33: no figure 'tokens_per_s_per_gpu' of a case 'tp 1 dp 8 micro_batch 2' was published",
+            "13:59: there is no column of figures 'tp'"});
+}
+
+TEST_CASE("overheads of a preset stand in one file with their source", "[validation]") {
+  const auto with = [](const std::string& overheads) {
+    return changed(small_validation_set, "  plans: [static]", "  overheads: " + overheads + "\n  plans: [static]");
+  };
+  const StudyFile file(with("{preset: bytescale}"));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const Overhead& taken = load_validation(file.path(), catalog).study.points[0].spec.profile->overheads.per_step;
+  CHECK(taken.time > Duration{});
+  CHECK_THAT(taken.source, Catch::Contains("arXiv 2502.21231"));
+  CHECK(problems_of(with("{preset: bytescal}")) == std::vector<std::string>{"8:23: there are no overheads 'bytescal'"});
+  CHECK(problems_of(with("{preset: bytescale, per_step: 1 s}")) ==
+        std::vector<std::string>{"8:14: overheads are those of a 'preset' or times that stand here"});
+}
+
 TEST_CASE("all problems of a set are told at once, at their cells", "[validation]") {
   std::string text = changed(small_validation_set, "[1, 8, 2, 16, 4Ki, 2, ~]", "[3, 8, 2, none, 4Ki, -1, ~]");
   text = changed(text, "micro_batch", "microbatch");

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""usage: ratchet.py SOURCE_FOLDER HDPSIM [--write [REASON]]
+
+The errors of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
+same figures in the table of configs/validation/README.md. A set with other errors ends with exit code 1, better ones
+included: what is gained must be written down so that it cannot be lost again. With --write both files are written; where
+a set got worse (its median or its worst error, by 0.1 percentage points or more, or fewer predicted rows), that needs a
+reason, which the file keeps.
+"""
+
+import csv
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+source = pathlib.Path(sys.argv[1]).resolve()
+program = pathlib.Path(sys.argv[2]).resolve()
+accepted_path = source / "configs/validation/errors.csv"
+page_path = source / "configs/validation/README.md"
+
+ERRORS = ("median", "mean", "worst", "bias")
+COLUMNS = ("set", "rows", "predicted", "fitted", *ERRORS, "ranking", "reason")
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return {row["set"]: row for row in csv.DictReader(file)}
+
+
+def measured():
+    """What hdpsim finds now, as rows of errors.csv: errors in percent with one digit behind the point."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([program, "--data-dir", source, "validate", "--out", folder], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"hdpsim validate: exit code {done.returncode}\n{done.stderr}")
+        found = read(pathlib.Path(folder) / "sets.csv")
+    rows = {}
+    for name, row in found.items():
+        def percent(column):
+            return f"{100 * float(row[column]):.1f}" if row[column] else ""
+
+        rows[name] = {"set": name, "rows": row["rows"], "predicted": row["predicted"], "fitted": row["fitted"],
+                      "median": percent("median_abs_error"), "mean": percent("mean_abs_error"),
+                      "worst": percent("worst_abs_error"), "bias": percent("median_error"),
+                      "ranking": f"{float(row['kendall_tau']):.2f}" if row["kendall_tau"] else ""}
+    return rows
+
+
+def is_worse(now, before):
+    if int(now["predicted"]) < int(before["predicted"]):
+        return True
+    return any(float(now[error] or 0) > float(before[error] or 0) for error in ("median", "worst"))
+
+
+def text_of(row):
+    return (f"{row['predicted']} of {row['rows']} rows, median {row['median']} %, mean {row['mean']} %, "
+            f"worst {row['worst']} %, bias {row['bias']} %, ranking {row['ranking'] or '-'}")
+
+
+def write(now, before, reason):
+    """Both files, unless a set got worse without a reason."""
+    worse = [name for name in now if name in before and is_worse(now[name], before[name])]
+    if worse and not reason:
+        print(f"these sets got worse, which needs a reason: {', '.join(worse)}")
+        return False
+    for name, row in now.items():
+        row["reason"] = reason if name in worse else before.get(name, {}).get("reason", "")
+    with accepted_path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(now.values())
+    page = page_path.read_text()
+    for name, row in now.items():
+        page = line_of(name).sub(lambda found, row=row: found.group(1) + cells(row) + found.group(3), page)
+    page_path.write_text(page)
+    return True
+
+
+def line_of(name):
+    """Of the page's table: the set and what it has, the figures, what it is."""
+    return re.compile(rf"^(\| `{re.escape(name)}` \| [^|]* \|)((?:[^|]*\|){{6}})([^|]*\|)$", re.MULTILINE)
+
+
+def cells(row):
+    errors = [f"{row[error]} %" if row[error] else "" for error in ("median", "mean", "worst")]
+    bias = f"{float(row['bias']):+} %" if row["bias"] else ""
+    return "".join(f" {cell} |" for cell in (row["predicted"], *errors, bias, row["ranking"]))
+
+
+def page_agrees(now):
+    page = page_path.read_text()
+    agrees = True
+    for name, row in now.items():
+        found = line_of(name).search(page)
+        if found is None or found.group(2) != cells(row):
+            print(f"configs/validation/README.md should have for {name}:{cells(row)}")
+            agrees = False
+    return agrees
+
+
+def check(now, before):
+    same = now.keys() == before.keys()
+    if not same:
+        print(f"errors.csv has not the same sets: {', '.join(sorted(now.keys() ^ before.keys()))}")
+    for name in now.keys() & before.keys():
+        if all(now[name][column] == before[name][column] for column in COLUMNS[:-1]):
+            continue
+        same = False
+        word = "worse" if is_worse(now[name], before[name]) else "not worse, but other than"
+        print(f"{name} is {word} accepted\n  accepted: {text_of(before[name])}\n  now:      {text_of(now[name])}")
+    return page_agrees(now) and same
+
+
+def main():
+    now = measured()
+    before = read(accepted_path) if accepted_path.exists() else {}
+    if sys.argv[3:4] == ["--write"]:
+        return 0 if write(now, before, " ".join(sys.argv[4:])) else 1
+    if check(now, before):
+        print(f"{len(now)} sets are as good as accepted")
+        return 0
+    print("scripts/dev ratchet [REASON] writes what is so now, with the reason why a set got worse")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
