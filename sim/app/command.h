@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/app/exit_code.h"
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/input_files.h"
@@ -28,9 +29,6 @@ struct Session {
 extern const char* const version;
 /// Of the sources that were built, as git describes it; empty without git.
 extern const char* const commit;
-
-/// What shells expect of a program that a signal has ended, less the signal.
-inline constexpr int exit_by_signal = 128;
 
 // One command a file. Each adds itself to the application.
 void add_study_command(CLI::App& app, Session& session);

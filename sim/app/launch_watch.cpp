@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "sim/app/exit_code.h"
 #include "sim/app/terminal.h"
 
 namespace hdpsim::app {
@@ -16,7 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds least = std::chrono::minutes(1);
 constexpr milliseconds precedence = std::chrono::seconds(3);  // for process 0, if it is there, to speak for all
-constexpr int machine_refused = 3;
 
 milliseconds limit_of(Together what, Duration patience) {
   const milliseconds once = std::max(milliseconds(patience.picoseconds() / 1'000'000'000), least);

@@ -20,8 +20,6 @@
 namespace hdpsim::app {
 namespace {
 
-enum ExitCode { fine = 0, wrong_input = 2, machine_refused = 3, bug = 70 };
-
 constexpr char overview[] =
     "What would this plan cost on that cluster for my data? Simulates training steps of long-context language models.";
 constexpr char exit_codes[] =

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <initializer_list>
 
-#include "sim/app/command.h"
+#include "sim/app/exit_code.h"
 #include "sim/base/atomic_file.h"
 
 namespace hdpsim::app {

@@ -49,25 +49,25 @@ TEST_CASE("a calibration that Ctrl-C stops keeps what it has measured, and --res
   const std::string calibrate = "calibrate --backend cpu --time-limit 12s --out it.yaml";
   const fs::path samples = here.folder() / "it.samples.jsonl";
   Background calibration(here, calibrate);
-  calibration.await([&] { return line_count(text_of_file(samples)) >= 5; });
+  calibration.await([&] { return line_count(test::text_of(samples)) >= 5; });
   calibration.send(SIGINT);
   REQUIRE(calibration.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(here.folder() / "it.yaml"));
-  const std::string kept = text_of_file(samples);
+  const std::string kept = test::text_of(samples);
   CHECK(line_count(kept) >= 5);
 
   const Outcome resumed = here.hdpsim(calibrate + " --resume");
   CAPTURE(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(fs::exists(here.folder() / "it.yaml"));
-  const std::string all = text_of_file(samples);
+  const std::string all = test::text_of(samples);
   CHECK((all.starts_with(kept)));
   CHECK(line_count(all) > line_count(kept));
 
   const Outcome other = here.hdpsim("calibrate --backend cpu --quick --out it.yaml --resume");
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Catch::Contains("it.samples.jsonl:1:1: error: these samples are of another plan"));
-  CHECK((text_of_file(samples) == all));
+  CHECK((test::text_of(samples) == all));
 }
 
 TEST_CASE("messages can come from a file of nccl-tests", "[calibrate]") {

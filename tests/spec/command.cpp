@@ -37,7 +37,7 @@ void Workplace::write(const std::string& name, const std::string& text) const {
 }
 
 std::string Workplace::read(const std::string& name) const {
-  return text_of_file(folder() / name);
+  return test::text_of(folder() / name);
 }
 
 Outcome Workplace::hdpsim(const std::string& arguments, const std::string& before) const {
@@ -45,7 +45,7 @@ Outcome Workplace::hdpsim(const std::string& arguments, const std::string& befor
   const std::string command =
       fmt::format("cd '{}'; {} '{}' {} {} 2>.stderr", folder().string(), before, HDPSIM_BINARY, arguments, redirected);
   const int status = std::system(command.c_str());
-  return {exit_code(status), text_of_file(folder() / ".stdout"), text_of_file(folder() / ".stderr")};
+  return {exit_code(status), test::text_of(folder() / ".stdout"), test::text_of(folder() / ".stderr")};
 }
 
 Background::Background(const Workplace& workplace, const std::string& arguments) : process_(fork()) {
@@ -135,15 +135,10 @@ bool is_without_mpi() {
   return !reason.empty();
 }
 
-std::string text_of_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string golden(const std::string& name, const std::string& text) {
   const fs::path path = fs::path(HDPSIM_SOURCE_DIR) / "tests/golden" / name;
   if (std::getenv("HDPSIM_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
-  return text_of_file(path);
+  return test::text_of(path);
 }
 
 std::int64_t line_count(const std::string& text) {

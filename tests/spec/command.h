@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim::spec {
@@ -77,7 +78,6 @@ void run_through_kills(const Workplace& here, const std::string& arguments, cons
 /// Whether processes cannot be tested here. The test has then been told as one that was not run.
 [[nodiscard]] bool is_without_mpi();
 
-[[nodiscard]] std::string text_of_file(const fs::path& path);
 /// The text of tests/golden/`name`. With HDPSIM_UPDATE_GOLDEN=1 in the environment it is first replaced by `text`.
 [[nodiscard]] std::string golden(const std::string& name, const std::string& text);
 /// Ends of lines.

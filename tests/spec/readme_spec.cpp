@@ -64,7 +64,7 @@ TEST_CASE("every command of README works", "[readme]") {
   const Workplace here;
   const std::string no_mpi = mpi_missing();
   int hdpsim_commands = 0;
-  for (const std::string& command : commands_of(text_of_file(source / "README.md"))) {
+  for (const std::string& command : commands_of(test::text_of(source / "README.md"))) {
     CAPTURE(command);
     if (command.starts_with("./scripts/") || command.starts_with("scripts/")) {
       CHECK(fs::exists(source / command.substr(0, command.find(' '))));

@@ -91,7 +91,7 @@ TEST_CASE("a tuning goes on only with what belongs to it", "[tune]") {
   };
   CHECK_THAT(said("--resume"), Catch::Contains("--resume needs the folder of --out"));
   CHECK_THAT(said("--out new --resume"), Catch::Contains("new holds no tuning to go on with"));
-  const std::string cluster = text_of_file(here.folder() / "configs/clusters/a100-rail-3tier.yaml");
+  const std::string cluster = test::text_of(here.folder() / "configs/clusters/a100-rail-3tier.yaml");
   for (const char* name : {"one.yaml", "two.yaml"}) here.write(name, cluster);
   const std::string space =
       "--set 'cluster={file: one.yaml, gpus: 32}' --set 'tune.space={cluster.file: [one.yaml, two.yaml], mesh.pp: [1]}'"

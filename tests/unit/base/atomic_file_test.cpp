@@ -8,7 +8,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "sim/base/check.h"
 #include "sim/base/growing_file.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
@@ -23,10 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using test::text_of;
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;

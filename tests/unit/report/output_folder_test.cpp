@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
@@ -17,10 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using test::text_of;
 
 // Without the list.
 std::set<std::string> files_in(const fs::path& folder) {

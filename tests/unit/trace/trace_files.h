@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
 #include "sim/trace/length_source.h"
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
@@ -24,10 +24,7 @@ class TraceFolder {
     return at(name);
   }
 
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string read(const std::string& name) const { return text_of(at(name)); }
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;

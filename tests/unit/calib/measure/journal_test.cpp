@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim::calib {
@@ -25,10 +26,7 @@ Measurement measured(std::int64_t m, int round, double seconds) {
   return {.subject = Gemm{m, 2, 3}, .round = round, .timing = {seconds, 0.9 * seconds, 1.1 * seconds, 0.05, 12}};
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using test::text_of;
 
 void append(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::app) << text;

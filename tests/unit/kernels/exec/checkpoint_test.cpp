@@ -2,10 +2,10 @@
 
 #include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "kernels/spec/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
 #include "tests/support/kernels.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
@@ -82,11 +82,6 @@ TEST_CASE("training goes on on another number of ranks, to rounding", "[exec][ch
   }
 }
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST_CASE("a checkpoint knows nothing of the mesh that wrote it", "[exec][checkpoint][tp][pp]") {
   const test::TemporaryFolder folder;
   const fs::path of_one = folder.path() / "one";
@@ -105,7 +100,7 @@ TEST_CASE("a checkpoint knows nothing of the mesh that wrote it", "[exec][checkp
       Executor executor(*backend, transport, two_by_two(), options_for(way));
       executor.save(of_mesh, executor.load(of_one));
     });
-    CHECK(bytes_of(of_mesh) == bytes_of(of_one));
+    CHECK(test::text_of(of_mesh) == test::text_of(of_one));
   }
 }
 
@@ -122,7 +117,7 @@ TEST_CASE("a pipeline goes on from its checkpoint to the bit", "[exec][checkpoin
 
 // A file like `from` with one change.
 fs::path changed(const fs::path& from, const std::function<void(std::string&)>& change) {
-  std::string bytes = bytes_of(from);
+  std::string bytes = test::text_of(from);
   change(bytes);
   fs::path to = from.string() + "-changed";
   std::ofstream(to, std::ios::binary) << bytes;
