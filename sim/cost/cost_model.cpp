@@ -34,7 +34,7 @@ Estimate CostModel::linear(const LinearPart& part) const {
   return sum;
 }
 
-std::int64_t CostModel::kernels(const Attention& op) const {
+std::int64_t flash_attention_kernels(const Attention& op) {
   constexpr std::int64_t forward = 1;
   constexpr std::int64_t backward = 3;
   if (op.blocks.empty()) return 0;

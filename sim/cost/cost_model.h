@@ -33,10 +33,13 @@ class CostModel {
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
   /// All kernels of a stretch one after another. The weakest evidence of its parts: a sum is known no better than that.
   [[nodiscard]] Estimate linear(const LinearPart& part) const;
-  /// Kernels that a host has to issue for it. FlashAttention: one forward; backward the rows' products of output and
-  /// gradient, the gradients, and those of the queries from their fp32 sums (flash_bwd_launch_template.h).
-  [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const;
+  /// Kernels that a host has to issue for it. No default: who wraps a model must ask it.
+  [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const = 0;
 };
+
+/// Kernels of FlashAttention that a host has to issue: one forward; backward the rows' products of output and gradient,
+/// the gradients, and those of the queries from their fp32 sums (flash_bwd_launch_template.h).
+[[nodiscard]] std::int64_t flash_attention_kernels(const Attention& op);
 
 /// The cost model of a device: the fits of its profile where it has them, tables where it has samples, the roofline of
 /// its data sheet where it has none.

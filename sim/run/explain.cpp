@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -13,28 +14,11 @@ namespace {
 
 constexpr double least_gain = 0.001;  // of the step: below that a change does not help
 
-/// Costs of a device whose attention or other kernels are so many times as fast.
-class FasterKernels final : public CostModel {
- public:
-  FasterKernels(const CostModel& costs, double attention, double linear)
-      : costs_(costs), attention_(attention), linear_(linear) {}
-  [[nodiscard]] Estimate gemm(const Gemm& op) const override { return faster(costs_.gemm(op), linear_); }
-  [[nodiscard]] Estimate attention(const Attention& op) const override {
-    return faster(costs_.attention(op), attention_);
-  }
-  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override {
-    return faster(costs_.memory_bound(op), linear_);
-  }
-
- private:
-  static Estimate faster(const Estimate& estimate, double times) {
-    return {estimate.time.scaled(1 / times), estimate.evidence};
-  }
-
-  const CostModel& costs_;
-  double attention_;
-  double linear_;
-};
+FamilyFactors twice_as_fast(std::initializer_list<CostFamily> families) {
+  FamilyFactors factors;
+  for (const CostFamily family : families) factors[family] = 0.5;
+  return factors;
+}
 
 void double_network(ClusterSpec& cluster) {
   const auto twice = [](Bandwidth& rate) { rate = rate * 2; };
@@ -73,8 +57,8 @@ class WhatIfs {
 
   void try_all() {
     const ClusterSpec& cluster = point_.spec.cluster;
-    try_kernels("attention twice as fast", 2, 1);
-    try_kernels("all other kernels twice as fast", 1, 2);
+    try_kernels("attention twice as fast", {CostFamily::attention_forward, CostFamily::attention_backward});
+    try_kernels("all other kernels twice as fast", {CostFamily::gemm, CostFamily::memory_bound});
     if (cluster.nodes() > 1) try_cluster("the network between nodes twice as fast", double_network);
     if (cluster.has_nvlink()) try_cluster("NVLink twice as fast", double_nvlink);
     if (copies()) try_cluster("copies to and from the host twice as fast", [](auto& c) { c.pcie = c.pcie * 2; });
@@ -87,10 +71,8 @@ class WhatIfs {
   }
 
  private:
-  void try_kernels(const std::string& change, double attention, double linear) {
-    const std::unique_ptr<World> world = point_.make_world();
-    const FasterKernels faster(*world->machine().cost, attention, linear);
-    world->machine().cost = &faster;
+  void try_kernels(const std::string& change, std::initializer_list<CostFamily> families) {
+    const std::unique_ptr<World> world = point_.make_world(twice_as_fast(families));
     keep(change, simulate_plan(point_, program_, *world).step_time);
   }
 

@@ -23,6 +23,7 @@ class HandCosts final : public CostModel {
   explicit HandCosts(Duration per_gemm) : per_gemm_(per_gemm) {}
   [[nodiscard]] Estimate gemm(const Gemm&) const override { return {per_gemm_, Evidence::measured}; }
   [[nodiscard]] Estimate memory_bound(const MemoryBound&) const override { return {Duration{}, Evidence::formula}; }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
   [[nodiscard]] Estimate attention(const Attention& op) const override {
     std::int64_t pairs = 0;
     for (const AttentionBlock& block : op.blocks) {

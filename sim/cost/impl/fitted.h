@@ -19,6 +19,7 @@ class FittedCostModel final : public CostModel {
   [[nodiscard]] Estimate gemm(const Gemm& op) const override;
   [[nodiscard]] Estimate attention(const Attention& op) const override;
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override;
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 
  private:
   [[nodiscard]] const FittedAttention* kernel(Mask mask, const Attention& op) const;

@@ -12,6 +12,7 @@ class FormulaCostModel final : public CostModel {
   [[nodiscard]] Estimate gemm(const Gemm& op) const override;
   [[nodiscard]] Estimate attention(const Attention& op) const override;
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override;
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 
  private:
   [[nodiscard]] Estimate roofline(double flops, double bytes) const;

@@ -20,6 +20,7 @@ class ScaledCostModel final : public CostModel {
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override {
     return scaled(model_->memory_bound(op), CostFamily::memory_bound);
   }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return model_->kernels(op); }
 
  private:
   [[nodiscard]] Estimate scaled(const Estimate& estimate, CostFamily family) const {

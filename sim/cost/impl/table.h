@@ -22,6 +22,7 @@ class TableCostModel final : public CostModel {
   [[nodiscard]] Estimate gemm(const Gemm& op) const override;
   [[nodiscard]] Estimate attention(const Attention& op) const override;
   [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override;
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 
  private:
   /// A kernel that stands for a mask, direction and head dimension.

@@ -34,6 +34,7 @@ class WorkCosts final : public CostModel {
   }
   [[nodiscard]] Estimate memory_bound(const MemoryBound&) const override { return {}; }
   [[nodiscard]] Estimate attention(const Attention&) const override { return {}; }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 };
 
 Timeline run(const Plan& plan, Grain grain, const std::vector<double>& shares = {},

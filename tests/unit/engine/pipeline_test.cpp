@@ -30,6 +30,7 @@ class LayerCosts final : public CostModel {
   [[nodiscard]] Estimate attention(const Attention& op) const override {
     return {op.direction == Direction::forward ? attention_ : attention_ * 2, Evidence::measured};
   }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 
  private:
   Duration product_;

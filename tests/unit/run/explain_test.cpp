@@ -1,5 +1,7 @@
 #include "sim/run/explain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/run/step.h"
@@ -35,6 +37,21 @@ TEST_CASE("what would help is sorted, never slower, and within what one thing ca
     CHECK(nobody_waits->step_time == told.busy.mean);
     CHECK(change_of(told, "all devices of nominal speed") == nullptr);
     CHECK(change_of(told, "all links of full rate") == nullptr);
+  }
+}
+
+TEST_CASE("kernels twice as fast never gain more than half of their time, however attention is computed", "[explain]") {
+  // Small kernels, which wait for the host that issues them.
+  const StudyFile file(test::good_study);
+  for (const char* attention : {"flash", "unfused"}) {
+    CAPTURE(attention);
+    const Study study = file.load({"cluster={preset: dgx-a100-superpod, gpus: 8}", "model={preset: gpt-1.7b}",
+                                   "profile=a100-sxm-published", "mesh={tp: 8, capacity: 512}", "plans=[static]",
+                                   "data={lengths: {fixed: 512}, context: 512, tokens_per_step: 2Ki, steps: 1}",
+                                   fmt::format("kernels={{attention: {}}}", attention)});
+    const Explanation told = explain(study.points[0], 0, 0);
+    const WhatIf* change = change_of(told, "attention twice as fast");
+    if (change != nullptr) CHECK(told.step_time - change->step_time <= told.mean[Activity::attention].scaled(0.5));
   }
 }
 
