@@ -20,12 +20,12 @@
 #include "kernels/exec/impl/mesh_place.h"
 #include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
-#include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/sharded_adam.h"
 #include "kernels/exec/impl/step_losses.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/ring/message_driver.h"
+#include "kernels/ring/ring_steps.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
 
@@ -127,12 +127,13 @@ struct Executor::Parts {
         gradients(backend.allocate(bytes_of(adam.padded()))),
         copies(device.copies != nullptr ? *device.copies : copy_thread),
         dense(backend, place.devices(), model, layout, parameters.get(), floats(gradients)),
-        ring(backend, place.pool(), heads_of(shard_of(model, shard))),
+        ring(backend, place.pool()),
         in_flight(backend, copies, model, shard),
         messages(backend, host_place.stages()),
         losses(backend),
         recorder(backend),
-        interpreter({backend, dense, ring, in_flight, messages, recorder, copies, losses}) {
+        interpreter(
+            {backend, dense, ring, heads_of(shard_of(model, shard)), in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
     if (!model.tied_embeddings || options.pp == 1 || !(stage.has_embedding() || stage.has_head())) return;
     const auto holder = [&](int of_stage) { return place.sizes().device(place.rank(), of_stage, place.shard()); };

@@ -226,7 +226,7 @@ void Interpreter::enter_pass() {
   }
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);
-  parts_.ring.join(*at_.share);
+  parts_.ring.join({&at_.share->documents, &at_.share->members, at_.share->position}, parts_.heads);
   parts_.messages.take(at_.id, parts_.dense.received(*at_.activations, pass_direction()));
 }
 

@@ -8,9 +8,9 @@
 #include "kernels/exec/impl/in_flight.h"
 #include "kernels/exec/impl/pass_messages.h"
 #include "kernels/exec/impl/recorder.h"
-#include "kernels/exec/impl/ring_steps.h"
 #include "kernels/exec/impl/step_losses.h"
 #include "kernels/exec/tokens.h"
+#include "kernels/ring/ring_steps.h"
 #include "kernels/spec/host_copies.h"
 #include "sim/program/program.h"
 
@@ -29,6 +29,7 @@ class Interpreter {
     Backend& backend;
     Dense& dense;
     RingSteps& ring;
+    AttentionHeads heads;
     InFlight& in_flight;
     PassMessages& messages;
     Recorder& recorder;

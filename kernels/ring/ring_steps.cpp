@@ -1,16 +1,17 @@
-#include "kernels/exec/impl/ring_steps.h"
+#include "kernels/ring/ring_steps.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "sim/base/check.h"
+#include "kernels/spec/error.h"
 
-namespace hdpsim::kernels::exec {
+namespace hdpsim::kernels {
 namespace {
 
 std::size_t bytes_of(std::int64_t floats) {
@@ -27,10 +28,11 @@ RingSteps::~RingSteps() {
   }
 }
 
-void RingSteps::join(const Share& share) {
-  HDPSIM_CHECK(!under_way_, "a ring is left with an exchange under way");
-  share_ = &share;
-  most_kv_ = share.documents.most_rows() * kv_width();
+void RingSteps::join(const RingPlace& place, const AttentionHeads& heads) {
+  if (under_way_) throw std::logic_error("a ring is left with an exchange under way");
+  place_ = place;
+  heads_ = heads;
+  most_kv_ = documents().most_rows() * kv_width();
 }
 
 void RingSteps::begin(const RingForward& op) {
@@ -85,11 +87,13 @@ const float* RingSteps::minus_infinity(std::int64_t count) {
 }
 
 void RingSteps::exchange(int step) {
-  HDPSIM_CHECK(!under_way_ && arrived_for_ < 0, "exchange {} starts before the one before it has ended", step);
+  if (under_way_ || arrived_for_ >= 0) {
+    throw std::logic_error(fmt::format("exchange {} starts before the one before it has ended", step));
+  }
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  const int next = member(share_->position + 1);
-  const int previous = member(share_->position + steps() - 1);
+  const int next = member(place_.position + 1);
+  const int previous = member(place_.position + steps() - 1);
   if (step < steps()) {
     sends.push_back({next, kv(step - 1), elements(kv_count(step - 1))});
     void* const place = reserve(kv_[static_cast<std::size_t>(step % 2)], elements(most_kv_));
@@ -110,9 +114,9 @@ void RingSteps::wait() {
   try {
     transport_.wait(ticket_);
   } catch (const DeviceError& error) {
-    throw DeviceError(fmt::format("ring attention {}, exchange {}, ring of ranks {}: {}",
-                                  is_backward_ ? "backward" : "forward", step_, fmt::join(share_->members, " "),
-                                  error.what()));
+    throw DeviceError(fmt::format("ring attention {}, exchange {} of {}, ring of ranks {}: {}",
+                                  is_backward_ ? "backward" : "forward", step_, last_exchange(),
+                                  fmt::join(*place_.members, " "), error.what()));
   }
   if (is_backward_ && step_ >= 2 && step_ <= steps()) arrived_for_ = step_ - 1;
 }
@@ -134,13 +138,13 @@ void RingSteps::attend_forward(int step) {
   if (!rounds_at_the_end()) return launch_forward(step, forward_.o, step > 0);
   launch_forward(step, step == 0 ? begin_sum() : sum_.memory.get(), true);
   if (step + 1 < steps()) return;
-  const std::int64_t count = share_->rows() * heads_.heads * heads_.dim;
+  const std::int64_t count = rows() * heads_.heads * heads_.dim;
   backend_.run(Cast{.count = count, .from = sum_.memory.get(), .to = forward_.o});
 }
 
 // Nothing yet: o = 0, lse = -inf.
 void* RingSteps::begin_sum() {
-  const std::int64_t statistics = share_->rows() * heads_.heads;
+  const std::int64_t statistics = rows() * heads_.heads;
   float* const sum = reserve_fp32(sum_, statistics * heads_.dim);
   backend_.fill_bytes(sum, 0, bytes_of(statistics * heads_.dim));
   backend_.copy(forward_.lse, minus_infinity(statistics), bytes_of(statistics));
@@ -148,7 +152,7 @@ void* RingSteps::begin_sum() {
 }
 
 void RingSteps::launch_forward(int step, void* o, bool accumulate) {
-  const auto blocks = share_->documents.blocks(share_->position, source(step));
+  const auto blocks = documents().blocks(place_.position, source(step));
   if (blocks.empty()) return;
   const void* const keys = kv(step);
   const std::int64_t width = heads_.heads * heads_.dim;
@@ -159,25 +163,25 @@ void RingSteps::launch_forward(int step, void* o, bool accumulate) {
                                 .v = {values(keys), kv_width()},
                                 .o = {o, width},
                                 .lse = forward_.lse,
-                                .lse_stride = share_->rows(),
+                                .lse_stride = rows(),
                                 .accumulate = accumulate});
 }
 
 // What every launch of the pass needs.
 void RingSteps::prepare_backward() {
-  const std::int64_t rows = share_->rows();
+  const std::int64_t held = rows();
   const std::int64_t width = heads_.heads * heads_.dim;
-  float* const delta = reserve_fp32(delta_, rows * heads_.heads);
+  float* const delta = reserve_fp32(delta_, held * heads_.heads);
   backend_.run(AttentionDelta{
-      .heads = heads_, .rows = rows, .o = {backward_.o, width}, .d_o = {backward_.d_o, width}, .delta = delta});
-  backend_.fill_bytes(backward_.d_q, 0, bytes_of(rows * width));
+      .heads = heads_, .rows = held, .o = {backward_.o, width}, .d_o = {backward_.d_o, width}, .delta = delta});
+  backend_.fill_bytes(backward_.d_q, 0, bytes_of(held * width));
 }
 
 void RingSteps::attend_backward(int step) {
   if (step == 0) prepare_backward();
   float* const d_keys = d_kv(step);
   backend_.fill_bytes(d_keys, 0, bytes_of(kv_count(step)));
-  const auto blocks = share_->documents.blocks(share_->position, source(step));
+  const auto blocks = documents().blocks(place_.position, source(step));
   if (blocks.empty()) return;
   const void* const keys = kv(step);
   const std::int64_t width = heads_.heads * heads_.dim;
@@ -189,10 +193,11 @@ void RingSteps::attend_backward(int step) {
                                  .d_o = {backward_.d_o, width},
                                  .lse = backward_.lse,
                                  .delta = static_cast<const float*>(delta_.memory.get()),
-                                 .lse_stride = share_->rows(),
+                                 .lse_stride = rows(),
                                  .d_q = {backward_.d_q, width},
                                  .d_k = {d_keys, kv_width()},
-                                 .d_v = {d_keys + kv_width() / 2, kv_width()}});
+                                 .d_v = {d_keys + kv_width() / 2, kv_width()},
+                                 .deterministic = backward_.deterministic});
 }
 
-}  // namespace hdpsim::kernels::exec
+}  // namespace hdpsim::kernels
