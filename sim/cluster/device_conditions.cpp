@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "sim/base/random.h"
 #include "sim/cluster/impl/index_range.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -14,77 +18,116 @@ namespace {
 constexpr double most_cv = 1;
 constexpr double most_slowdown = 1000;
 
-double read_cv(MapReader& noise, std::string_view of) {
-  const Value* value = noise.find(of);
-  if (value == nullptr) return 0;
-  MapReader map(*value, fmt::format("the noise of a {}", of), noise.diagnostics());
-  const double cv = map.required_in<double>("cv", {0, most_cv}).value_or(0);
-  map.finish();
-  return cv;
+// Of the devices, or of the steps.
+KeyTable<double> cv_keys(std::string what) {
+  KeyTable<double> keys(std::move(what));
+  keys.number("cv", {0, most_cv}, [](auto& cv) -> auto& { return cv; },
+              "the coefficient of variation: standard deviation over mean", {.required = true});
+  return keys;
+}
+
+const KeyTable<Noise>& noise_table() {
+  static const KeyTable<double> devices = cv_keys("the noise of a device");
+  static const KeyTable<double> steps = cv_keys("the noise of a step");
+  static const auto made = [] {
+    KeyTable<Noise> noise("the noise");
+    noise.map("device", devices, at(&Noise::device_cv), "of each device, the same in all steps");
+    noise.map("step", steps, at(&Noise::step_cv), "of each device, anew in every step");
+    noise.count("seed", {0, 9e15}, at(&Noise::seed), "the seed of what is drawn");
+    return noise;
+  }();
+  return made;
+}
+
+/// A fault while it is read.
+struct FaultText {
+  Fault fault;
+  std::optional<std::int64_t> to_step;
+};
+
+void read_nothing(const Value&, FaultText&, Diagnostics&) {}
+
+const KeyTable<FaultText>& fault_table() {
+  static const auto made = [] {
+    KeyTable<FaultText> keys("a fault");
+    const KeyShape which = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
+    keys.add({"device", which, "", "`17` or `16-23`; a fault names these or a node", {}}, read_nothing);
+    keys.add({"node", which, "", "all devices of a node, or of some", {}}, read_nothing);
+    keys.count("from_step", {0, 1e9}, at(&FaultText::fault, &Fault::from_step), "its first step");
+    keys.count("to_step", {0, 1e9}, at(&FaultText::to_step), "its last step", {.otherwise = "the run's last"});
+    keys.number("slowdown", {1, most_slowdown}, at(&FaultText::fault, &Fault::slowdown),
+                "how many times longer kernels take", {.required = true});
+    return keys;
+  }();
+  return made;
 }
 
 /// Reads one entry of the faults.
 class FaultReader {
  public:
   FaultReader(const Value& entry, const ClusterSpec& cluster, std::int64_t steps, Diagnostics& diagnostics)
-      : map_(entry, "a fault", diagnostics), cluster_(cluster), last_step_(steps - 1) {}
+      : entry_(entry), diagnostics_(diagnostics), cluster_(cluster), last_step_(steps - 1) {}
 
   Fault read() {
-    Fault fault;
-    read_devices(fault);
-    read_steps(fault);
-    fault.slowdown = map_.required_in<double>("slowdown", {1, most_slowdown}).value_or(1);
-    map_.finish();
+    FaultText text;
+    (void)fault_table().read(entry_, text, diagnostics_);
+    Fault fault = text.fault;
+    fault.to_step = text.to_step.value_or(last_step_);
+    if (entry_.is_map()) read_devices(fault);
+    if (last_step_ >= 0) check_steps(fault);
     return fault;
   }
 
  private:
   void read_devices(Fault& fault) {
-    const Value* device = map_.find("device");
-    const Value* node = map_.find("node");
+    const Value* device = given("device");
+    const Value* node = given("node");
     if ((device == nullptr) == (node == nullptr)) {
-      if (map_.value().is_map()) map_.error("a fault is of a 'device' or of a 'node'", "write device: 17");
+      diagnostics_.error(entry_.position, "a fault is of a 'device' or of a 'node'", "write device: 17");
       return;
     }
     const std::int64_t unit = device != nullptr ? 1 : cluster_.devices_per_node;
     const Value& which = device != nullptr ? *device : *node;
     const auto range = parse_index_range(which.text);
     if (!which.is_scalar() || !range || range->step != 1 || !range->last) {
-      map_.diagnostics().error(which.position, fmt::format("'{}' is no {}", which.text, device ? "device" : "node"),
-                               "write 17 or 16-23");
+      diagnostics_.error(which.position, fmt::format("'{}' is no {}", which.text, device ? "device" : "node"),
+                         "write 17 or 16-23");
       return;
     }
     const std::int64_t count = cluster_.devices / unit;
     if (cluster_.devices > 0 && *range->last >= count) {
-      map_.diagnostics().error(which.position,
-                               fmt::format("there is no {} {}", device ? "device" : "node", *range->last),
-                               fmt::format("the cluster has {} to {}", 0, count - 1));
+      diagnostics_.error(which.position, fmt::format("there is no {} {}", device ? "device" : "node", *range->last),
+                         fmt::format("the cluster has {} to {}", 0, count - 1));
     }
     fault.first_device = range->first * unit;
     fault.last_device = (*range->last + 1) * unit - 1;
   }
 
-  void read_steps(Fault& fault) {
-    fault.from_step = read_step("from_step", 0);
-    fault.to_step = read_step("to_step", last_step_);
-    if (last_step_ < 0 || fault.to_step >= fault.from_step) return;
-    map_.diagnostics().error(
-        map_.value().find("to_step")->position,
+  void check_steps(Fault& fault) {
+    check_step("from_step", fault.from_step, 0);
+    check_step("to_step", fault.to_step, last_step_);
+    if (fault.to_step >= fault.from_step) return;
+    diagnostics_.error(
+        entry_.find("to_step")->position,
         fmt::format("the fault ends in step {}, before it begins in step {}", fault.to_step, fault.from_step),
         "make 'to_step' at least 'from_step'");
   }
 
-  std::int64_t read_step(std::string_view key, std::int64_t otherwise) {
-    const auto step = map_.optional_in<std::int64_t>(key, {0, 1e9});
-    if (!step || last_step_ < 0) return otherwise;
-    if (*step <= last_step_) return *step;
-    map_.diagnostics().error(map_.value().find(key)->position,
-                             fmt::format("'{}' is {}, beyond the run's last step, {}", key, *step, last_step_),
-                             "steps are counted from 0; simulate more with data.steps");
-    return otherwise;
+  void check_step(std::string_view key, std::int64_t& step, std::int64_t otherwise) {
+    if (step <= last_step_) return;
+    diagnostics_.error(entry_.find(key)->position,
+                       fmt::format("'{}' is {}, beyond the run's last step, {}", key, step, last_step_),
+                       "steps are counted from 0; simulate more with data.steps");
+    step = otherwise;
   }
 
-  MapReader map_;
+  const Value* given(std::string_view key) const {
+    const Value* found = entry_.find(key);
+    return found == nullptr || found->is_null() ? nullptr : found;
+  }
+
+  const Value& entry_;
+  Diagnostics& diagnostics_;
   const ClusterSpec& cluster_;
   std::int64_t last_step_;
 };
@@ -109,13 +152,17 @@ void add_noise(const Noise& noise, std::int64_t step, std::vector<double>& facto
 
 }  // namespace
 
+KeyShape noise_shape() {
+  return map_shape(noise_table().texts());
+}
+
+KeyShape faults_shape() {
+  return list_shape(map_shape(fault_table().texts()));
+}
+
 Noise read_noise(const Value& value, Diagnostics& diagnostics) {
-  MapReader map(value, "the noise", diagnostics);
   Noise noise;
-  noise.device_cv = read_cv(map, "device");
-  noise.step_cv = read_cv(map, "step");
-  noise.seed = static_cast<std::uint64_t>(map.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
-  map.finish();
+  (void)noise_table().read(value, noise, diagnostics);
   return noise;
 }
 

@@ -7,7 +7,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/id.h"
 #include "sim/cluster/cluster.h"
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -36,6 +36,10 @@ struct DeviceConditions {
   std::vector<Fault> faults;
   [[nodiscard]] bool any() const { return noise.any() || !faults.empty(); }
 };
+
+/// What the noise and the faults of a study look like.
+[[nodiscard]] KeyShape noise_shape();
+[[nodiscard]] KeyShape faults_shape();
 
 /// Reads `{device: {cv: 0.02}, step: {cv: 0.01}, seed: 1}`, each key of which may be left out. All problems are
 /// reported.

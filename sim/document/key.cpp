@@ -27,6 +27,10 @@ std::string_view kind_text(KeyShape::Kind kind) {
       return "a text";
     case Kind::map:
       return "a map";
+    case Kind::dictionary:
+      return "a map";
+    case Kind::nothing:
+      return "nothing";
     case Kind::anything:
     case Kind::word:
     case Kind::list:
@@ -95,6 +99,17 @@ KeyShape either_shape(std::vector<KeyShape> parts) {
 KeyShape map_shape(std::vector<KeyText> keys) {
   KeyShape shape = shape_of(KeyShape::Kind::map);
   shape.keys = std::move(keys);
+  return shape;
+}
+
+KeyShape dictionary_shape(KeyShape value) {
+  KeyShape shape = shape_of(KeyShape::Kind::dictionary);
+  shape.parts.push_back(std::move(value));
+  return shape;
+}
+
+KeyShape defined(std::string name, KeyShape shape) {
+  shape.definition = std::move(name);
   return shape;
 }
 

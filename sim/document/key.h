@@ -16,6 +16,7 @@ struct KeyText;
 struct KeyShape {
   enum class Kind : std::uint8_t {
     anything,
+    nothing,    ///< the key without a value
     flag,       ///< true or false
     number,     ///< 0.75
     count,      ///< a whole number, also as 256Ki or 100M
@@ -23,10 +24,11 @@ struct KeyShape {
     bytes,      ///< 64 MiB
     bandwidth,  ///< 50 GB/s
     text,
-    word,    ///< one of `words`
-    list,    ///< of values like the only one of `parts`
-    map,     ///< of `keys`
-    either,  ///< one of `parts`
+    word,        ///< one of `words`
+    list,        ///< of values like the only one of `parts`
+    map,         ///< of `keys`
+    dictionary,  ///< a map whose keys are the user's, of values like the only one of `parts`
+    either,      ///< one of `parts`
   };
 
   Kind kind = Kind::anything;
@@ -36,6 +38,9 @@ struct KeyShape {
   std::vector<std::string> words;
   std::vector<KeyShape> parts;
   std::vector<KeyText> keys;
+  bool open = false;       ///< A map may have other keys too, which are not for the schema to know.
+  bool single = false;     ///< A map has exactly one of its keys.
+  std::string definition;  ///< The schema has it once, under this name; one with a dot is another schema's file.
 
   /// "true or false", "`fp32` or `bf16`", "`auto`, or tokens from 1 to 1Gi": for people, in Markdown.
   [[nodiscard]] std::string text() const;
@@ -47,6 +52,9 @@ struct KeyShape {
 [[nodiscard]] KeyShape list_shape(KeyShape item);
 [[nodiscard]] KeyShape either_shape(std::vector<KeyShape> parts);
 [[nodiscard]] KeyShape map_shape(std::vector<KeyText> keys);
+[[nodiscard]] KeyShape dictionary_shape(KeyShape value);
+/// The same, which the schema defines once under a name.
+[[nodiscard]] KeyShape defined(std::string name, KeyShape shape);
 
 /// What the declaration of a key says beside its name, its values and its sentence.
 struct KeyNotes {

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "sim/document/key.h"
 
 namespace hdpsim {
 
-/// The JSON schemas of maps by their names, `{"mesh": {"type": "object", ...}, ...}`, indented by two. Counts and
-/// quantities refer to `#/$defs/count`, `time`, `bytes` and `bandwidth` of the document that they become part of.
-[[nodiscard]] std::string schema_definitions(const std::vector<std::pair<std::string, std::vector<KeyText>>>& maps);
+/// The JSON schema of a file that is a map of these keys, indented by two. Counts, quantities and what has a name of its
+/// own (KeyShape::definition) stand once, in `$defs`.
+[[nodiscard]] std::string json_schema(std::string_view title, const std::vector<KeyText>& keys);
 
 }  // namespace hdpsim

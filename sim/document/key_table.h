@@ -73,6 +73,15 @@ class KeyTable {
     add_range<double>(std::move(name), range, member, std::move(shape), std::move(sentence), notes);
   }
 
+  /// Any number that a double holds.
+  template <class Member>
+  void number(std::string name, Member member, std::string sentence, KeyNotes notes = {}) {
+    const Read read = [member](const Value& value, T& target, Diagnostics& diagnostics) {
+      if (const auto number = hdpsim::read<double>(value, diagnostics)) member(target) = *number;
+    };
+    add({std::move(name), shape_of(KeyShape::Kind::number), "", std::move(sentence), notes}, read);
+  }
+
   /// A quantity with its unit: a Duration, Bytes or a Bandwidth.
   template <class Quantity, class Member>
   void quantity(std::string name, const Between<Quantity>& range, Member member, std::string sentence,
@@ -98,6 +107,24 @@ class KeyTable {
     add({std::move(name), word_shape(words), notes.required ? "" : fallback, std::move(sentence), notes}, read);
   }
 
+  /// A map of keys of its own, all of which fill in the member.
+  template <class Member>
+  void map(std::string name, const KeyTable<Stored<Member>>& keys, Member member, std::string sentence,
+           KeyNotes notes = {}) {
+    const Read read = [member, &keys](const Value& value, T& target, Diagnostics& diagnostics) {
+      (void)keys.read(value, member(target), diagnostics);
+    };
+    add({std::move(name), map_shape(keys.texts()), "", std::move(sentence), notes}, read);
+  }
+
+  template <class Member>
+  void text(std::string name, Member member, std::string sentence, KeyNotes notes = {}) {
+    const Read read = [member](const Value& value, T& target, Diagnostics& diagnostics) {
+      if (const auto text = hdpsim::read<std::string>(value, diagnostics)) member(target) = *text;
+    };
+    add({std::move(name), shape_of(KeyShape::Kind::text), "", std::move(sentence), notes}, read);
+  }
+
   /// Whatever `read` makes of a value that looks like `text.shape`.
   void add(KeyText text, Read read) {
     texts_.push_back(std::move(text));
@@ -118,6 +145,13 @@ class KeyTable {
     }
     map.finish();
     return reading;
+  }
+
+  /// Fills in what one declared key says, for a key that is read apart from its map.
+  void read_key(std::string_view name, const Value& value, T& target, Diagnostics& diagnostics) const {
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      if (texts_[i].name == name) reads_[i](value, target, diagnostics);
+    }
   }
 
   [[nodiscard]] const std::vector<KeyText>& texts() const { return texts_; }

@@ -118,7 +118,7 @@ MapReader::MapReader(const Value& value, std::string what, Diagnostics& diagnost
 }
 
 const Value* MapReader::find(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
   const Value* found = value_.find(key);
   return found == nullptr || found->is_null() ? nullptr : found;
 }

@@ -4,12 +4,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "sim/document/document.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/policy.h"
 #include "sim/plan/work_model.h"
 #include "sim/trace/sequence.h"
 
@@ -52,25 +50,13 @@ class Planner {
   [[nodiscard]] virtual Plan plan(const Batch& batch, std::int64_t step) const = 0;
 };
 
-/// Names of all policies: `static`, `hdp-naive`, `hdp-balance`.
-[[nodiscard]] const std::vector<std::string>& planner_names();
-
-/// The planner that a study's entry names: a bare word (`hdp-naive`) or a map of one key to its options. Defaults
-/// first:
-///   static: {cp: auto | N, order: data | descending}
-///   hdp-naive: {order: data | descending, offload: none | auto | ratio | token-wise,
-///               groups: by_length | uniform}
-///   hdp-balance: {buckets: 16, delta: 0.01, offload: none | auto | ratio | token-wise, balance: auto | dp | pp | none,
-///                 placement: node-first | any, pack_groups: true, widen: false, groups: by_length | uniform,
-///                 fallback: true}
-/// Two options turn a mechanism off and leave another policy behind: `balance: none` is hdp-naive with the same
-/// offload, `groups: uniform` gives every sequence the ranks of the longest one, which is static.
-/// With expert groups over several ranks the policy's plan is brought into their waves (in_expert_waves), whichever it
-/// is; `balance: auto` is then pp, whose micro-batches stand in waves already.
-/// Unknown names, unknown options, values out of range and a context that the pool cannot hold are reported; the result
-/// is then null. `auto` offload on a cluster without host memory is none. `token-wise` is MEMO's split between host
-/// memory and recomputation (MicroBatch::token_wise), for micro-batches that two layers of activations make room for.
-[[nodiscard]] std::unique_ptr<Planner> make_planner(const Value& entry, const PlanningContext& context,
+/// The planner of a policy for a pool and a context. `groups: uniform` makes it that of `static`, `balance: none` that of
+/// hdp-naive with the same offload. With expert groups over several ranks the policy's plan is brought into their waves
+/// (in_expert_waves), whichever it is; `balance: auto` is then pp, whose micro-batches stand in waves already.
+/// Options that do not fit the pool and a context that it cannot hold are reported; the result is then null. `auto`
+/// offload on a cluster without host memory is none. `token-wise` is MEMO's split between host memory and recomputation
+/// (MicroBatch::token_wise), for micro-batches that two layers of activations make room for.
+[[nodiscard]] std::unique_ptr<Planner> make_planner(const Policy& policy, const PlanningContext& context,
                                                     Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "sim/base/quantity_text.h"
-#include "sim/document/reader.h"
-#include "sim/study/plan_entry.h"
+#include "sim/document/key_table.h"
+#include "sim/study/mesh_keys.h"
 
 namespace hdpsim {
 namespace {
@@ -36,6 +36,60 @@ void remove(Value& map, std::string_view key) {
   std::erase_if(map.entries, [&](const Value::Entry& entry) { return entry.key == key; });
 }
 
+const KeyTable<Traffic>& traffic_keys() {
+  static const auto made = [] {
+    std::vector<std::pair<std::string, TrafficPattern>> patterns;
+    for (const std::string& name : endless_patterns()) patterns.emplace_back(name, traffic_pattern(name));
+    KeyTable<Traffic> keys("the traffic");
+    keys.word("pattern", "endless pattern", patterns, at(&Traffic::pattern), "who sends to whom", {.required = true});
+    keys.count("seed", {0, 9e15}, at(&Traffic::seed), "the seed of what is drawn");
+    return keys;
+  }();
+  return made;
+}
+
+/// The parts of an entry, which are read where what they hang on is known.
+struct EntryText {
+  std::string name;
+  const Value* nodes = nullptr;
+  const Value* plan = nullptr;
+  const Value* traffic = nullptr;
+};
+
+void read_elsewhere(const Value&, EntryText&, Diagnostics&) {}
+
+template <class Member>
+KeyTable<EntryText>::Read kept_in(Member member) {
+  return [member](const Value& value, EntryText& text, Diagnostics&) { text.*member = &value; };
+}
+
+// What a job trains, in place of the study's, key by key.
+KeyText overlay(const char* section) {
+  KeyShape shape = shape_of(KeyShape::Kind::map);
+  shape.definition = section;
+  return {section, shape, "", "what is unlike the study's, key by key", {.otherwise = "the study's"}};
+}
+
+const KeyTable<EntryText>& entry_keys() {
+  static const auto made = [] {
+    KeyTable<EntryText> keys("the background job");
+    keys.text("name", at(&EntryText::name), "for tables", {.required = true});
+    keys.add({"nodes", nodes_shape(), "", "the nodes that it has for itself, as `mesh.nodes`", {.required = true}},
+             kept_in(&EntryText::nodes));
+    keys.add({"traffic",
+              map_shape(traffic_keys().texts()),
+              "",
+              "messages without end instead of a job that trains",
+              {.otherwise = "none"}},
+             kept_in(&EntryText::traffic));
+    keys.add({"plan", plan_shape(), "", "the policy of a job that trains", {.otherwise = "it sends `traffic`"}},
+             kept_in(&EntryText::plan));
+    for (const char* section : {"model", "data", "mesh"}) keys.add(overlay(section), read_elsewhere);
+    return keys;
+  }();
+  return made;
+}
+
 /// Reads one entry.
 class EntryReader {
  public:
@@ -43,22 +97,21 @@ class EntryReader {
       : entry_(entry), index_(index), study_(study), main_(main) {}
 
   BackgroundSpec read(Catalog& catalog, Diagnostics& diagnostics) {
-    MapReader map(entry_, "the background job", diagnostics);
-    spec_.name = map.required<std::string>("name").value_or("");
-    const Value* nodes = map.require("nodes");
-    const Value* traffic = map.find("traffic");
-    const Value* plan = traffic == nullptr ? map.require("plan") : map.find("plan");
-    for (const char* key : {"model", "data", "mesh"}) (void)map.find(key);
-    map.finish();
-    if (nodes != nullptr && main_.cluster.devices > 0) {
-      if (auto read = read_nodes(*nodes, main_.cluster, diagnostics)) spec_.nodes = std::move(*read);
+    EntryText text;
+    (void)entry_keys().read(entry_, text, diagnostics);
+    spec_.name = text.name;
+    if (text.traffic == nullptr && entry_.is_map() && text.plan == nullptr) {
+      diagnostics.error(entry_.position, "the background job needs 'plan'");
     }
-    if (traffic != nullptr) {
-      read_traffic(*traffic, diagnostics);
-    } else if (nodes != nullptr && plan != nullptr) {
-      spec_.plan = *plan;
-      check_plan_entry(*plan, diagnostics);
-      read_job(*nodes, catalog, diagnostics);
+    if (text.nodes != nullptr && main_.cluster.devices > 0) {
+      if (auto read = read_nodes(*text.nodes, main_.cluster, diagnostics)) spec_.nodes = std::move(*read);
+    }
+    if (text.traffic != nullptr) {
+      read_traffic(*text.traffic, diagnostics);
+    } else if (text.nodes != nullptr && text.plan != nullptr) {
+      spec_.plan = *text.plan;
+      spec_.policy = read_policy(*text.plan, diagnostics);
+      read_job(*text.nodes, catalog, diagnostics);
     }
     return std::move(spec_);
   }
@@ -70,16 +123,11 @@ class EntryReader {
         diagnostics.error(trains->position, fmt::format("traffic has no '{}'", key), "remove it, or 'traffic'");
       }
     }
-    MapReader map(value, "the traffic", diagnostics);
-    const Value* pattern = map.require("pattern");
-    const auto seed = map.optional_in<std::int64_t>("seed", {0, 9e15});
-    map.finish();
-    const auto choice =
-        pattern == nullptr ? std::nullopt : read_choice(*pattern, "endless pattern", endless_patterns(), diagnostics);
-    if (!choice || main_.cluster.devices == 0) return;
-    spec_.traffic = {.pattern = traffic_pattern(endless_patterns()[*choice]),
-                     .devices = spec_.gpus(main_.cluster),
-                     .seed = static_cast<std::uint64_t>(seed.value_or(1))};
+    Traffic traffic;
+    const KeyReading reading = traffic_keys().read(value, traffic, diagnostics);
+    if (!reading.is_right("pattern") || !value.is_map() || main_.cluster.devices == 0) return;
+    spec_.traffic = traffic;
+    spec_.traffic.devices = spec_.gpus(main_.cluster);
     if (spec_.traffic.devices < 2) {
       diagnostics.error(entry_.find("nodes")->position, "a GPU alone sends nothing", "name more nodes");
     }
@@ -203,6 +251,10 @@ void check_overlaps(const Value& study, const Value& background, const ClusterSp
 }
 
 }  // namespace
+
+KeyShape background_shape() {
+  return list_shape(map_shape(entry_keys().texts()));
+}
 
 std::vector<BackgroundSpec> read_background(const Value& study, const PointSpec& main, Catalog& catalog,
                                             Diagnostics& diagnostics) {

@@ -2,11 +2,14 @@
 
 #include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/study/catalog.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {
+
+/// What the background of a study looks like.
+[[nodiscard]] KeyShape background_shape();
 
 /// More jobs beside the main one cannot be told apart in a simulation.
 inline constexpr std::size_t most_background = 60;

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
+#include "sim/study/resolution.h"
 #include "sim/study/study_paths.h"
 
 namespace hdpsim {
@@ -15,50 +19,44 @@ constexpr Range exponents{0, 100};
 constexpr Range capacity_factors{0.01, 1e5};
 constexpr Range loads_of_experts{0, 1e15};
 
-class ExpertReader {
+/// Options while they are read, for a model whose experts may be unknown.
+struct ExpertReading {
+  ExpertOptions options;
+  MixtureOfExperts moe;
+};
+
+struct Routing {
+  std::optional<double> zipf;
+  std::uint64_t seed = 1;
+  const Value* file = nullptr;
+};
+
+const KeyTable<Routing>& routing_keys() {
+  static const auto made = [] {
+    KeyTable<Routing> routing("the routing");
+    routing.number("zipf", exponents, at(&Routing::zipf), "the exponent of a Zipf distribution over the experts",
+                   {.otherwise = "a `file` says"});
+    routing.count("seed", {0, 9e15}, at(&Routing::seed), "the seed of which expert is how popular");
+    routing.add(
+        {"file", shape_of(KeyShape::Kind::text), "", "a list of each expert's counts", {.otherwise = "`zipf` says"}},
+        [](const Value& value, Routing& read, Diagnostics&) { read.file = &value; });
+    return routing;
+  }();
+  return made;
+}
+
+void read_capacity_factor(const Value& value, ExpertReading& experts, Diagnostics& diagnostics) {
+  if (value.text == "none") return;
+  if (const auto factor = read_in<double>(value, "'capacity_factor'", capacity_factors, diagnostics)) {
+    experts.options.layout.capacity_factor = *factor;
+  }
+}
+
+/// Reads a file of loads.
+class LoadReader {
  public:
-  ExpertReader(MixtureOfExperts moe, Diagnostics& diagnostics) : moe_(std::move(moe)), diagnostics_(diagnostics) {}
-
-  ExpertOptions read(const Value& value) {
-    MapReader map(value, "the experts", diagnostics_);
-    if (const Value* across = map.find("across")) {
-      const auto choice = read_choice(*across, "way across ranks", expert_span_names(), diagnostics_);
-      options_.across = static_cast<ExpertSpan>(choice.value_or(0));
-    }
-    if (const Value* factor = map.find("capacity_factor")) read_capacity_factor(*factor);
-    if (const Value* routing = map.find("routing")) read_routing(*routing);
-    map.finish();
-    return std::move(options_);
-  }
-
- private:
-  void read_capacity_factor(const Value& value) {
-    if (value.text == "none") return;
-    if (const auto factor = read_in<double>(value, "'capacity_factor'", capacity_factors, diagnostics_)) {
-      options_.layout.capacity_factor = *factor;
-    }
-  }
-
-  void read_routing(const Value& value) {
-    if (value.is_scalar()) {
-      (void)read_choice(value, "routing", {"uniform"}, diagnostics_);
-      return;
-    }
-    MapReader map(value, "the routing", diagnostics_);
-    const auto exponent = map.optional_in<double>("zipf", exponents);
-    const auto seed = map.optional_in<std::int64_t>("seed", {0, 9e15});
-    const Value* file = map.find("file");
-    map.finish();
-    if (value.is_map() && (map.value().find("zipf") == nullptr) == (file == nullptr)) {
-      map.error("routing is 'uniform', a 'zipf' exponent or a 'file'", "write routing: {zipf: 0.5}");
-      return;
-    }
-    const bool known = moe_.experts > 0 && moe_.experts_per_token <= moe_.experts;
-    if (exponent && known) {
-      options_.layout.shares = zipf_shares(moe_, *exponent, static_cast<std::uint64_t>(seed.value_or(1)));
-    }
-    if (file != nullptr && known) read_shares(*file);
-  }
+  LoadReader(ExpertReading& experts, Diagnostics& diagnostics)
+      : moe_(experts.moe), options_(experts.options), diagnostics_(diagnostics) {}
 
   void read_shares(const Value& value) {
     const std::string path = path_of(value).string();
@@ -88,18 +86,70 @@ class ExpertReader {
     options_.layout.shares = std::move(loads);
   }
 
+ private:
   double read_load(const Value& item) {
     return read_in<double>(item, "a load", loads_of_experts, diagnostics_).value_or(0);
   }
 
   static constexpr double tolerance = 1e-9;
 
-  MixtureOfExperts moe_;
+  const MixtureOfExperts& moe_;
+  ExpertOptions& options_;
   Diagnostics& diagnostics_;
-  ExpertOptions options_;
 };
 
+void read_routing(const Value& value, ExpertReading& experts, Diagnostics& diagnostics) {
+  if (value.is_scalar()) {
+    (void)read_choice(value, "routing", {"uniform"}, diagnostics);
+    return;
+  }
+  Routing routing;
+  (void)routing_keys().read(value, routing, diagnostics);
+  if (value.is_map() && (value.find("zipf") == nullptr) == (routing.file == nullptr)) {
+    diagnostics.error(value.position, "routing is 'uniform', a 'zipf' exponent or a 'file'",
+                      "write routing: {zipf: 0.5}");
+    return;
+  }
+  const MixtureOfExperts& moe = experts.moe;
+  const bool known = moe.experts > 0 && moe.experts_per_token <= moe.experts;
+  if (routing.zipf && known) experts.options.layout.shares = zipf_shares(moe, *routing.zipf, routing.seed);
+  if (routing.file != nullptr && known) LoadReader(experts, diagnostics).read_shares(*routing.file);
+}
+
+const KeyTable<ExpertReading>& table() {
+  static const auto made = [] {
+    KeyTable<ExpertReading> keys("the experts");
+    std::vector<std::pair<std::string, ExpertSpan>> spans;
+    for (const std::string& name : expert_span_names()) spans.emplace_back(name, static_cast<ExpertSpan>(spans.size()));
+    keys.word("across", "way across ranks", spans, at(&ExpertReading::options, &ExpertOptions::across),
+              "where an expert group lies and what unequal ranks do",
+              {.written = written_with_experts, .see = "experts"});
+    KeyShape factor = shape_of(KeyShape::Kind::number);
+    factor.range = capacity_factors;
+    factor.limits = range_text(capacity_factors);
+    keys.add({"capacity_factor",
+              either_shape({word_shape({"none"}), factor}),
+              "none",
+              "an expert takes at most so many times the even share of copies, and drops the others; `none`: it takes "
+              "all",
+              {.written = written_with_experts}},
+             read_capacity_factor);
+    keys.add({"routing",
+              either_shape({word_shape({"uniform"}), map_shape(routing_keys().texts())}),
+              "uniform",
+              "what the router sends to each expert",
+              {.written = written_with_experts}},
+             read_routing);
+    return keys;
+  }();
+  return made;
+}
+
 }  // namespace
+
+const std::vector<KeyText>& expert_keys() {
+  return table().texts();
+}
 
 std::string ExpertOptions::text() const {
   if (layout.ep == 1) return "";
@@ -118,7 +168,9 @@ ExpertOptions read_experts(const Value& study, const Transformer& model, std::in
   }
   ExpertOptions options;
   if (value != nullptr && (model.moe || !is_known)) {
-    options = ExpertReader(model.moe.value_or(MixtureOfExperts{}), diagnostics).read(*value);
+    ExpertReading experts{{}, model.moe.value_or(MixtureOfExperts{})};
+    (void)table().read(*value, experts, diagnostics);
+    options = std::move(experts.options);
   }
   options.layout.ep = ep;
   return options;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/model/experts.h"
 #include "sim/plan/expert_waves.h"
 
@@ -16,6 +17,9 @@ struct ExpertOptions {
   /// " x ep 8 (waves)"; nothing without expert groups.
   [[nodiscard]] std::string text() const;
 };
+
+/// The keys of `moe`.
+[[nodiscard]] const std::vector<KeyText>& expert_keys();
 
 /// Reads a study's `moe`, which may be missing, for `ep` devices a group:
 ///   moe: {across: inside | waves | padding, capacity_factor: none | FACTOR,

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 #include "sim/base/quantity_text.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
+
+using Keys = KeyTable<FailureModel>;
 
 constexpr double least_s = 1e-6;
 constexpr double most_years = 1000;
@@ -27,26 +32,54 @@ std::optional<double> read_time(const Value& value, std::string_view key, bool m
   return std::nullopt;
 }
 
+// A key that may be zero has that for its default.
+template <class Member>
+void add_time(Keys& keys, const std::string& name, bool may_be_zero, Member member, std::string sentence,
+              KeyNotes notes) {
+  KeyShape shape = shape_of(KeyShape::Kind::text);
+  shape.unit = "a time";
+  shape.limits = fmt::format("from {} to {} years", may_be_zero ? "0 s" : "1 us", most_years);
+  keys.add({name, shape, may_be_zero ? "0 s" : "", std::move(sentence), notes},
+           [=](const Value& read, FailureModel& model, Diagnostics& diagnostics) {
+             if (const auto seconds = read_time(read, name, may_be_zero, diagnostics)) member(model) = *seconds;
+           });
+}
+
+void read_interval(const Value& value, FailureModel& model, Diagnostics& diagnostics) {
+  if (value.text != "auto") model.interval_s = read_time(value, "interval", false, diagnostics);
+}
+
+const Keys& table() {
+  static const auto made = [] {
+    Keys failures("the failures");
+    add_time(failures, "node_mtbf", false, at(&FailureModel::node_mtbf_s), "mean time between failures of a node",
+             {.required = true});
+    add_time(failures, "checkpoint", false, at(&FailureModel::checkpoint_s), "how long writing a checkpoint takes",
+             {.required = true});
+    add_time(failures, "restart", true, at(&FailureModel::restart_s), "from a failure until steps run again", {});
+    KeyShape time = shape_of(KeyShape::Kind::text);
+    time.unit = "a time";
+    failures.add({"interval",
+                  either_shape({word_shape({"auto"}), time}),
+                  "auto",
+                  "between two checkpoints; `auto`: Daly's optimum",
+                  {}},
+                 read_interval);
+    failures.count("seed", {0, 9e15}, at(&FailureModel::seed), "the seed of the failures that are drawn");
+    return failures;
+  }();
+  return made;
+}
+
 }  // namespace
 
+const std::vector<KeyText>& failure_keys() {
+  return table().texts();
+}
+
 FailureModel read_failures(const Value& value, Diagnostics& diagnostics) {
-  MapReader map(value, "the failures", diagnostics);
   FailureModel model;
-  if (const Value* mtbf = map.require("node_mtbf")) {
-    model.node_mtbf_s = read_time(*mtbf, "node_mtbf", false, diagnostics).value_or(1);
-  }
-  if (const Value* checkpoint = map.require("checkpoint")) {
-    model.checkpoint_s = read_time(*checkpoint, "checkpoint", false, diagnostics).value_or(1);
-  }
-  if (const Value* restart = map.find("restart")) {
-    model.restart_s = read_time(*restart, "restart", true, diagnostics).value_or(0);
-  }
-  const Value* interval = map.find("interval");
-  if (interval != nullptr && interval->text != "auto") {
-    model.interval_s = read_time(*interval, "interval", false, diagnostics);
-  }
-  model.seed = static_cast<std::uint64_t>(map.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
-  map.finish();
+  (void)table().read(value, model, diagnostics);
   return model;
 }
 

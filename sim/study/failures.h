@@ -1,9 +1,14 @@
 #pragma once
 
-#include "sim/document/document.h"
+#include <vector>
+
+#include "sim/document/key.h"
 #include "sim/report/goodput.h"
 
 namespace hdpsim {
+
+/// The keys of `failures`.
+[[nodiscard]] const std::vector<KeyText>& failure_keys();
 
 /// Reads `{node_mtbf: 5 years, checkpoint: 60 s, restart: 10 min, interval: 30 min, seed: 1}`, of which `restart`
 /// (0 s), `interval` (auto: Daly's optimum) and `seed` may be left out. All problems are reported.

@@ -2,19 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 
 namespace {
 
-// Which of the words; the first one where the study says nothing.
-std::size_t choice(const Value* value, std::string_view what, const std::vector<std::string>& words,
-                   Diagnostics& diagnostics) {
-  return value == nullptr ? 0 : read_choice(*value, what, words, diagnostics).value_or(0);
+constexpr std::size_t unfused = 1;
+constexpr std::size_t first_other = 2;
+
+struct KernelChoice {
+  std::size_t attention = 0;  ///< `flash`, `unfused`, then those of OtherAttention.
+  bool fp8 = false;
+  bool graphs = false;
+};
+
+std::vector<std::pair<std::string, std::size_t>> attentions() {
+  std::vector<std::pair<std::string, std::size_t>> names = {{"flash", 0}, {"unfused", unfused}};
+  for (std::size_t i = 0; i < other_attentions; ++i) {
+    names.emplace_back(other_attention_name(static_cast<OtherAttention>(i)), first_other + i);
+  }
+  return names;
+}
+
+const KeyTable<KernelChoice>& table() {
+  static const auto made = [] {
+    KeyTable<KernelChoice> kernels("the kernels");
+    kernels.word(
+        "attention", "attention", attentions(), at(&KernelChoice::attention),
+        "`unfused` writes the square of scores to memory, as before FlashAttention; `triton` is FlashAttention "
+        "of 2022 in Triton, `flash2` FlashAttention-2 where the profile's `attention` is a later one, `cudnn` "
+        "that of cuDNN, where the profile has `attention_triton`, `attention_flash2` or `attention_cudnn`");
+    kernels.word("linear", "linear", {{"bf16", false}, {"fp8", true}}, at(&KernelChoice::fp8),
+                 "`fp8` multiplies the layers' products in fp8, where the profile has `gemm_fp8`, and casts what they "
+                 "read");
+    kernels.word("launch", "launch", {{"eager", false}, {"graphs", true}}, at(&KernelChoice::graphs),
+                 "with `graphs` kernels wait for no host, else as the profile's `overheads.host_issue` says");
+    return kernels;
+  }();
+  return made;
 }
 
 void need(bool has, std::string_view part, const Value& asked_by, const DeviceProfile& profile,
@@ -26,32 +57,27 @@ void need(bool has, std::string_view part, const Value& asked_by, const DevicePr
 
 }  // namespace
 
+const std::vector<KeyText>& kernel_keys() {
+  return table().texts();
+}
+
 std::shared_ptr<const DeviceProfile> with_kernels(std::shared_ptr<const DeviceProfile> profile, const Value& kernels,
                                                   Diagnostics& diagnostics) {
-  MapReader map(kernels, "the kernels", diagnostics);
-  const Value* attention = map.find("attention");
-  const Value* linear = map.find("linear");
-  const Value* launch = map.find("launch");
-  map.finish();
-  std::vector<std::string> attentions{"flash", "unfused"};
-  for (std::size_t i = 0; i < other_attentions; ++i) {
-    attentions.emplace_back(other_attention_name(static_cast<OtherAttention>(i)));
-  }
-  const std::size_t attends = choice(attention, "attention", attentions, diagnostics);
-  const bool fp8 = choice(linear, "linear", {"bf16", "fp8"}, diagnostics) == 1;
-  const bool graphs = choice(launch, "launch", {"eager", "graphs"}, diagnostics) == 1;
+  KernelChoice choice;
+  (void)table().read(kernels, choice, diagnostics);
   if (profile == nullptr) return profile;
   auto chosen = std::make_shared<DeviceProfile>(*profile);
-  chosen->unfused_attention = attends == 1;
-  if (attends >= 2) {
-    const std::vector<AttentionCurve>& curves = profile->other_attention.at(attends - 2);
-    const std::string_view key = other_attention_key(static_cast<OtherAttention>(attends - 2));
-    need(!curves.empty(), key, *attention, *profile, "flash", diagnostics);
+  chosen->unfused_attention = choice.attention == unfused;
+  if (choice.attention >= first_other) {
+    const std::vector<AttentionCurve>& curves = profile->other_attention.at(choice.attention - first_other);
+    const std::string_view key = other_attention_key(static_cast<OtherAttention>(choice.attention - first_other));
+    need(!curves.empty(), key, *kernels.find("attention"), *profile, "flash", diagnostics);
     chosen->attention = curves;
   }
-  chosen->fp8_linear = fp8;
-  if (fp8) need(profile->gemm_fp8.has_value(), "gemm_fp8", *linear, *profile, "bf16", diagnostics);
-  if (graphs) chosen->overheads.host_issue.reset();
+  chosen->fp8_linear = choice.fp8;
+  if (choice.fp8)
+    need(profile->gemm_fp8.has_value(), "gemm_fp8", *kernels.find("linear"), *profile, "bf16", diagnostics);
+  if (choice.graphs) chosen->overheads.host_issue.reset();
   return chosen;
 }
 

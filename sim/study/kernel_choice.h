@@ -1,11 +1,15 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
+
+/// The keys of `kernels`.
+[[nodiscard]] const std::vector<KeyText>& kernel_keys();
 
 /// `kernels: {attention: flash | unfused | triton | flash2 | cudnn, linear: bf16 | fp8, launch: eager | graphs}` of a
 /// study, each of which may be left out: which of the kernels that a device can run a framework runs, and how. `unfused`

@@ -2,29 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <vector>
 
 #include "sim/document/key_schema.h"
-#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
-
-void collect(const std::string& path, const std::vector<KeyText>& keys, std::vector<StudyKey>& all);
-
-void collect(const std::string& path, const KeyShape& shape, std::vector<StudyKey>& all) {
-  collect(path, shape.keys, all);
-  for (const KeyShape& part : shape.parts) collect(path, part, all);
-}
-
-void collect(const std::string& path, const std::vector<KeyText>& keys, std::vector<StudyKey>& all) {
-  for (const KeyText& key : keys) {
-    if (key.sentence.empty()) continue;
-    const std::string own = fmt::format("{}.{}", path, key.name);
-    all.push_back({own, &key});
-    collect(own, key.shape, all);
-  }
-}
 
 // What holds where the key is left out: "`8Ki`", "all"; empty for what has no such value.
 std::string default_text(const KeyText& key) {
@@ -36,16 +19,13 @@ std::string default_text(const KeyText& key) {
 std::string row(const StudyKey& each) {
   const KeyText& key = *each.key;
   const std::string more = key.notes.see.empty() ? "" : fmt::format(" ([more](README.md#{}))", key.notes.see);
-  return fmt::format("| `{}` | {} | {} | {}{} |\n", each.path, key.shape.text(), default_text(key), key.sentence, more);
+  const std::string off =
+      key.notes.mechanism.empty() ? "" : fmt::format("; `--without {}` turns it off", key.notes.mechanism);
+  return fmt::format("| `{}` | {} | {} | {}{}{} |\n", each.path, key.shape.text(), default_text(key), key.sentence, off,
+                     more);
 }
 
 }  // namespace
-
-std::vector<StudyKey> all_study_keys() {
-  std::vector<StudyKey> all;
-  for (const StudySection& section : study_sections()) collect(section.name, section.keys, all);
-  return all;
-}
 
 std::string key_text(const std::vector<StudyKey>& keys) {
   std::string text;
@@ -59,23 +39,17 @@ std::string key_text(const std::vector<StudyKey>& keys) {
 
 std::string key_page() {
   std::string page =
-      "# Keys of a study\n\nWritten by `hdpsim keys --format markdown` from the declarations that the reader uses. "
-      "[README.md](README.md) says more\nof some, and tells of those that are not here.\n";
-  std::string section;
-  for (const StudyKey& each : all_study_keys()) {
-    const std::string own = each.path.substr(0, each.path.find('.'));
-    if (own != section)
-      page += fmt::format("\n## {}\n\n| key | values | default | meaning |\n|---|---|---|---|\n", own);
-    section = own;
-    page += row(each);
-  }
+      "# Keys of a study\n\nWritten by `hdpsim keys --format markdown` from the declarations that the reader uses; "
+      "[README.md](README.md) says more\nof some. Below `plans` stand the policies with their options.\n\n"
+      "| key | values | default | meaning |\n|---|---|---|---|\n";
+  for (const StudyKey& each : all_study_keys()) page += row(each);
   return page;
 }
 
 std::string key_schema() {
-  std::vector<std::pair<std::string, std::vector<KeyText>>> maps;
-  for (const StudySection& section : study_sections()) maps.emplace_back(section.name, section.keys);
-  return schema_definitions(maps);
+  std::vector<KeyText> keys;
+  for (const StudySection& section : study_sections()) keys.push_back(section.text);
+  return json_schema("A study of hdpsim", keys);
 }
 
 }  // namespace hdpsim

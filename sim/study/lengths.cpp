@@ -7,132 +7,198 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/fingerprint.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 #include "sim/study/study_paths.h"
 #include "sim/trace/preset.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double most_tokens = static_cast<double>(longest_length);
+constexpr Range tokens{1, static_cast<double>(longest_length)};
+
+/// What a map of lengths says, whatever its source is.
+struct LengthsText {
+  std::string name;  ///< Of the preset or the file.
+  TraceOptions trace;
+  MixtureOptions mixture;
+  std::int64_t fixed = 0;
+  Lognormal lognormal;
+  LognormalPareto lognormal_pareto;
+};
+
+using Keys = KeyTable<LengthsText>;
+
+// Of a lognormal, and of one with a Pareto tail.
+template <class Parameters>
+KeyTable<Parameters> body_keys(std::string what) {
+  KeyTable<Parameters> keys(std::move(what));
+  keys.number("mu", at(&Parameters::mu), "mean of ln(tokens)", {.required = true});
+  keys.number("sigma", at(&Parameters::sigma), "standard deviation of ln(tokens)", {.required = true});
+  keys.count("min", tokens, at(&Parameters::min), "the shortest length", {.unit = "tokens"});
+  keys.count("max", tokens, at(&Parameters::max), "the longest length", {.unit = "tokens"});
+  return keys;
+}
+
+KeyTable<LognormalPareto> tailed_keys() {
+  auto keys = body_keys<LognormalPareto>("a lognormal with a Pareto tail");
+  keys.count("tail_from", tokens, at(&LognormalPareto::tail_from), "where the tail begins",
+             {.unit = "tokens", .required = true});
+  keys.number("alpha", at(&LognormalPareto::alpha), "the tail's exponent", {.required = true});
+  keys.number("tail_share", at(&LognormalPareto::tail_share), "share of the documents in the tail",
+              {.otherwise = "as much as the lognormal has there"});
+  return keys;
+}
+
+void add_mixture(Keys& keys) {
+  keys.word("edges", "convention of class edges", {{"upper", ClassEdges::upper}, {"lower", ClassEdges::lower}},
+            at(&LengthsText::mixture, &MixtureOptions::edges), "which edge of a mixture's class its label is");
+  keys.count("lowest", tokens, at(&LengthsText::mixture, &MixtureOptions::lowest),
+             "the shortest length of a mixture's lowest class", {.unit = "tokens"});
+}
+
+Keys preset_keys() {
+  Keys keys("the lengths");
+  keys.text("preset", at(&LengthsText::name), "a distribution of `traces`");
+  add_mixture(keys);
+  return keys;
+}
+
+Keys file_keys() {
+  std::vector<std::pair<std::string, std::optional<TraceFormat>>> formats;
+  for (const std::string& name : trace_format_names()) formats.emplace_back(name, trace_format(name));
+  Keys keys("the lengths");
+  keys.text("file", at(&LengthsText::name),
+            "a file of lengths or of a distribution, in any format of `traces/README.md`");
+  keys.text("column", at(&LengthsText::trace, &TraceOptions::column), "column or field of the lengths",
+            {.otherwise = "by its name"});
+  keys.text("step_column", at(&LengthsText::trace, &TraceOptions::step_column), "column or field of the steps",
+            {.otherwise = "`step`, where there is one"});
+  keys.word("format", "format", formats, at(&LengthsText::trace, &TraceOptions::format), "the file's format",
+            {.otherwise = "by its extension and columns"});
+  add_mixture(keys);
+  return keys;
+}
+
+Keys fixed_keys() {
+  Keys keys("the lengths");
+  keys.count("fixed", tokens, at(&LengthsText::fixed), "all sequences are as long",
+             {.unit = "tokens", .otherwise = "none"});
+  return keys;
+}
+
+Keys lognormal_keys() {
+  static const KeyTable<Lognormal> body = body_keys<Lognormal>("a lognormal");
+  Keys keys("the lengths");
+  keys.map("lognormal", body, at(&LengthsText::lognormal), "the logarithm of a length is normally distributed");
+  return keys;
+}
+
+Keys lognormal_pareto_keys() {
+  static const KeyTable<LognormalPareto> body = tailed_keys();
+  Keys keys("the lengths");
+  keys.map("lognormal_pareto", body, at(&LengthsText::lognormal_pareto), "the same with a Pareto tail");
+  return keys;
+}
+
+enum class Source : std::uint8_t { preset, file, fixed, lognormal, lognormal_pareto };
+
+// The first key of a table names its source; the others go with it.
+const std::array<Keys, 5>& tables() {
+  static const std::array<Keys, 5> made = {preset_keys(), file_keys(), fixed_keys(), lognormal_keys(),
+                                           lognormal_pareto_keys()};
+  return made;
+}
 
 class LengthsReader {
  public:
   LengthsReader(const Value& value, const std::filesystem::path& presets, Diagnostics& diagnostics)
-      : map_(value, "the lengths", diagnostics), presets_(presets), diagnostics_(diagnostics) {}
+      : value_(value), presets_(presets), diagnostics_(diagnostics) {}
 
   std::optional<Lengths> read() {
-    const std::array kinds = {map_.find("preset"), map_.find("file"), map_.find("lognormal"),
-                              map_.find("lognormal_pareto"), map_.find("fixed")};
-    const auto given = kinds.size() - static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), nullptr));
-    if (map_.value().is_map() && given != 1) {
-      map_.error("lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'",
-                 "write lengths: {preset: github}");
+    if (!value_.is_map()) {
+      MapReader(value_, "the lengths", diagnostics_);  // tells it
+      return std::nullopt;
     }
-    if (given != 1) return std::nullopt;
-    if (kinds[0] != nullptr) return from_preset(*kinds[0]);
-    if (kinds[1] != nullptr) return from_file(*kinds[1]);
-    if (kinds[4] != nullptr) return from_fixed();
-    return kinds[2] != nullptr ? from_lognormal(*kinds[2]) : from_lognormal_pareto(*kinds[3]);
+    std::vector<std::size_t> given;
+    for (std::size_t i = 0; i < tables().size(); ++i) {
+      const Value* found = value_.find(tables()[i].texts().front().name);
+      if (found != nullptr && !found->is_null()) given.push_back(i);
+    }
+    if (given.size() != 1) {
+      diagnostics_.error(value_.position,
+                         "lengths come from one source: 'preset', 'file', 'lognormal', 'lognormal_pareto' or 'fixed'",
+                         "write lengths: {preset: github}");
+      return std::nullopt;
+    }
+    Diagnostics found;
+    (void)tables()[given[0]].read(value_, text_, found);
+    diagnostics_.append(found);
+    return found.empty() ? made_of(static_cast<Source>(given[0])) : std::nullopt;
   }
 
  private:
+  std::optional<Lengths> made_of(Source source) {
+    switch (source) {
+      case Source::preset:
+        return guarded("preset", [&] { return Lengths{nullptr, load_preset(text_.name, presets_, text_.mixture)}; });
+      case Source::file:
+        return from_file();
+      case Source::fixed:
+        return Lengths{nullptr, make_distribution(std::vector<LengthBin>{{text_.fixed, text_.fixed, 1}})};
+      case Source::lognormal:
+        return guarded("lognormal", [&] { return Lengths{nullptr, make_distribution(text_.lognormal)}; });
+      case Source::lognormal_pareto:
+        break;
+    }
+    return guarded("lognormal_pareto", [&] { return Lengths{nullptr, make_distribution(text_.lognormal_pareto)}; });
+  }
+
   // What the trace library throws has no place in the study.
-  std::optional<Lengths> guarded(const Value& where, const std::function<Lengths()>& make) {
+  std::optional<Lengths> guarded(std::string_view key, const std::function<Lengths()>& make) {
     try {
       return make();
     } catch (const InputError& error) {
       for (Diagnostic problem : error.diagnostics().sorted()) {
-        if (problem.position.file.empty()) problem.position = where.position;
+        if (problem.position.file.empty()) problem.position = value_.find(key)->position;
         diagnostics_.error(problem.position, problem.message, problem.help);
       }
       return std::nullopt;
     }
   }
 
-  MixtureOptions mixture_options() {
-    MixtureOptions options;
-    if (const Value* edges = map_.find("edges")) {
-      const auto choice = read_choice(*edges, "convention of class edges", {"upper", "lower"}, diagnostics_);
-      options.edges = choice == 1 ? ClassEdges::lower : ClassEdges::upper;
-    }
-    options.lowest = map_.optional_in<std::int64_t>("lowest", {1, most_tokens}).value_or(options.lowest);
-    return options;
-  }
-
-  std::optional<Lengths> from_preset(const Value& preset) {
-    const MixtureOptions mixture = mixture_options();
-    map_.finish();
-    const auto name = hdpsim::read<std::string>(preset, diagnostics_);
-    if (!name) return std::nullopt;
-    return guarded(preset, [&] { return Lengths{nullptr, load_preset(*name, presets_, mixture)}; });
-  }
-
-  std::optional<Lengths> from_file(const Value& file) {
-    TraceOptions options;
-    if (const Value* format = map_.find("format")) {
-      const std::vector<std::string> names = trace_format_names();
-      if (const auto choice = read_choice(*format, "format", names, diagnostics_))
-        options.format = trace_format(names[*choice]);
-    }
-    options.column = map_.optional<std::string>("column", "");
-    options.step_column = map_.optional<std::string>("step_column", "");
-    const MixtureOptions mixture = mixture_options();
-    map_.finish();
-    if (!hdpsim::read<std::string>(file, diagnostics_)) return std::nullopt;
+  std::optional<Lengths> from_file() {
+    const Value& file = *value_.find("file");
     const std::filesystem::path path = path_of(file);
     if (!is_there(path)) {
       diagnostics_.error(file.position, fmt::format("there is no file {}", path.string()));
       return std::nullopt;
     }
-    return guarded(file, [&] { return load_lengths(path, options, mixture); });
+    return guarded("file", [&] { return load_lengths(path, text_.trace, text_.mixture); });
   }
 
-  std::optional<Lengths> from_fixed() {
-    const auto tokens = map_.required_in<std::int64_t>("fixed", {1, most_tokens});
-    map_.finish();
-    if (!tokens) return std::nullopt;
-    return Lengths{nullptr, make_distribution(std::vector<LengthBin>{{*tokens, *tokens, 1}})};
-  }
-
-  std::optional<Lengths> from_lognormal(const Value& value) {
-    map_.finish();
-    MapReader map(value, "a lognormal", diagnostics_);
-    Lognormal parameters;
-    read_body(map, parameters);
-    map.finish();
-    return guarded(value, [&] { return Lengths{nullptr, make_distribution(parameters)}; });
-  }
-
-  std::optional<Lengths> from_lognormal_pareto(const Value& value) {
-    map_.finish();
-    MapReader map(value, "a lognormal with a Pareto tail", diagnostics_);
-    LognormalPareto parameters;
-    read_body(map, parameters);
-    parameters.tail_from = map.required_in<std::int64_t>("tail_from", {1, most_tokens}).value_or(1);
-    parameters.alpha = map.required<double>("alpha").value_or(parameters.alpha);
-    parameters.tail_share = map.optional<double>("tail_share");
-    map.finish();
-    return guarded(value, [&] { return Lengths{nullptr, make_distribution(parameters)}; });
-  }
-
-  template <class Parameters>
-  static void read_body(MapReader& map, Parameters& parameters) {
-    parameters.mu = map.required<double>("mu").value_or(parameters.mu);
-    parameters.sigma = map.required<double>("sigma").value_or(parameters.sigma);
-    parameters.min = map.optional_in<std::int64_t>("min", {1, most_tokens}).value_or(parameters.min);
-    parameters.max = map.optional_in<std::int64_t>("max", {1, most_tokens}).value_or(parameters.max);
-  }
-
-  MapReader map_;
+  const Value& value_;
   const std::filesystem::path& presets_;
   Diagnostics& diagnostics_;
+  LengthsText text_;
 };
 
 }  // namespace
+
+KeyShape lengths_shape() {
+  std::vector<KeyText> keys;
+  for (const Keys& table : tables()) {
+    for (const KeyText& key : table.texts()) {
+      const auto is_same = [&](const KeyText& other) { return other.name == key.name; };
+      if (std::none_of(keys.begin(), keys.end(), is_same)) keys.push_back(key);
+    }
+  }
+  return map_shape(std::move(keys));
+}
 
 std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
                                     Diagnostics& diagnostics) {

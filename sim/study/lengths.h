@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/trace/trace_file.h"
 
 namespace hdpsim {
+
+/// The keys of all sources of lengths; a map has one source, and the keys that go with it.
+[[nodiscard]] KeyShape lengths_shape();
 
 /// The lengths of a study:
 ///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/duration_sum.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -79,25 +79,43 @@ class LoadedRun {
   DurationSum ended_;                // the last one
 };
 
+const KeyTable<LoadingSpec>& table() {
+  static const auto made = [] {
+    KeyTable<LoadingSpec> loading("the loading");
+    loading.word(
+        "style", "style of loading", {{"spmd", LoaderStyle::spmd}, {"remote", LoaderStyle::remote}},
+        at(&LoadingSpec::style),
+        "`spmd`: each rank's loader reads and prepares the whole batch; `remote`: sources, a scheduler, clients",
+        {.required = true});
+    loading.quantity("bytes_per_token", bytes_per_token, at(&LoadingSpec::bytes_per_token),
+                     "as stored, and as held in host memory", {.required = true});
+    loading.quantity("storage", limits::bandwidth, at(&LoadingSpec::storage), "the rate of all readers together",
+                     {.otherwise = "takes no time"});
+    loading.quantity("network", limits::bandwidth, at(&LoadingSpec::network), "the rate of a node, for data",
+                     {.otherwise = "takes no time"});
+    loading.count("tokens_per_s", {1, 1e15}, at(&LoadingSpec::tokens_per_s), "what one process prepares in a second",
+                  {.unit = "tokens", .otherwise = "takes no time"});
+    loading.count("processes", {1, most_processes}, at(&LoadingSpec::processes),
+                  "processes of each loader (`spmd`), or of all sources together (`remote`)", {.unit = "processes"});
+    loading.count("prefetch", {0, most_prefetch}, at(&LoadingSpec::prefetch),
+                  "batches loaded ahead; 0: a batch is loaded when its step is due", {.unit = "batches"});
+    loading.quantity("planner", limits::time, at(&LoadingSpec::planner), "how long planning a step takes");
+    loading.flag("plan_ahead", at(&LoadingSpec::plan_ahead),
+                 "planning is hidden behind the steps as loading is; `false`: each step waits for its plan");
+    return loading;
+  }();
+  return made;
+}
+
 }  // namespace
 
+const std::vector<KeyText>& loading_keys() {
+  return table().texts();
+}
+
 LoadingSpec read_loading(const Value& value, Diagnostics& diagnostics) {
-  MapReader map(value, "the loading", diagnostics);
   LoadingSpec spec;
-  if (const Value* style = map.require("style")) {
-    const auto choice = read_choice(*style, "style of loading", {"spmd", "remote"}, diagnostics);
-    spec.style = choice == 0 ? LoaderStyle::spmd : LoaderStyle::remote;
-  }
-  spec.bytes_per_token = map.required_in<Bytes>("bytes_per_token", bytes_per_token).value_or(Bytes(1));
-  spec.storage = map.optional_in<Bandwidth>("storage", limits::bandwidth);
-  spec.network = map.optional_in<Bandwidth>("network", limits::bandwidth);
-  const auto rate = map.optional_in<std::int64_t>("tokens_per_s", {1, 1e15});
-  if (rate) spec.tokens_per_s = static_cast<double>(*rate);
-  spec.processes = map.optional_in<std::int64_t>("processes", {1, most_processes}).value_or(1);
-  spec.prefetch = map.optional_in<std::int64_t>("prefetch", {0, most_prefetch}).value_or(2);
-  spec.planner = map.optional_in<Duration>("planner", limits::time).value_or(Duration{});
-  spec.plan_ahead = map.optional<bool>("plan_ahead", true);
-  map.finish();
+  (void)table().read(value, spec, diagnostics);
   return spec;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -30,6 +30,9 @@ struct LoadingSpec {
   Duration planner;                    ///< To plan one step.
   bool plan_ahead = true;              ///< The planner works ahead too; otherwise every step waits for it.
 };
+
+/// The keys of `loading`.
+[[nodiscard]] const std::vector<KeyText>& loading_keys();
 
 /// Reads `{style: remote, bytes_per_token: 4 B, storage: 100 GB/s, network: 25 GB/s, tokens_per_s: 1M, processes: 64,
 /// prefetch: 2, planner: 200 ms, plan_ahead: true}`; style and bytes_per_token are needed. All problems are reported.

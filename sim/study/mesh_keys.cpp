@@ -91,11 +91,6 @@ KeyShape schedule_shape() {
   return either_shape({name, map_shape({{"name", name, "", "", {.required = true}}})});
 }
 
-KeyShape nodes_shape() {
-  const KeyShape nodes = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
-  return either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text), list_shape(nodes)});
-}
-
 KeyShape recompute_shape() {
   return either_shape({word_shape(texts_of(recompute_names)), list_shape(word_shape(texts_of(layer_module_names)))});
 }
@@ -192,7 +187,7 @@ void add_overlaps(Keys& mesh) {
             "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
   mesh.flag("overlap_param_gather", at(&PointSpec::sharding, &PoolSharding::overlap_param_gather),
             "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
-  mesh.flag("sequence_parallel", at(&PointSpec::memory, &MemoryRules::activations, &ActivationRules::sequence_parallel),
+  mesh.flag("sequence_parallel", at(&PointSpec::dense, &DenseRules::sequence_parallel),
             "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
             "`false`: of all tokens, and all-reduces");
   mesh.flag(
@@ -207,6 +202,11 @@ void add_overlaps(Keys& mesh) {
 }
 
 }  // namespace
+
+KeyShape nodes_shape() {
+  const KeyShape nodes = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
+  return either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text), list_shape(nodes)});
+}
 
 const KeyTable<PointSpec>& mesh_keys() {
   static const Keys table = [] {

@@ -39,8 +39,8 @@ class MeshChecks {
 
   void check_rules_of_experts() {
     const bool fp8 = point_.profile != nullptr && point_.profile->fp8_linear;
-    const bool plain = point_.memory.activations.sequence_parallel && point_.sharding == PoolSharding{} &&
-                       point_.accumulation_fusion && !fp8;
+    const bool plain =
+        point_.dense.sequence_parallel && point_.sharding == PoolSharding{} && point_.accumulation_fusion && !fp8;
     if (plain) return;
     diagnostics_.unsupported(mesh_.position,
                              fmt::format("{} has experts, which are known in bf16, with sequence parallelism and fp32 "

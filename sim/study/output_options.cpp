@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -12,6 +12,8 @@ namespace {
 constexpr double most_memory_ranks = 1024;  // of a step: hundreds of samples each
 constexpr std::int64_t usual_ranks = 8;
 constexpr std::int64_t most_ranks = 256;  // more threads than a person can look at
+
+constexpr Range counts_of_ranks{1, most_ranks};
 
 std::vector<HdpRank> first_ranks(std::int64_t count, const OutputLimits& limits) {
   std::vector<HdpRank> ranks;
@@ -39,47 +41,100 @@ std::vector<HdpRank> listed_ranks(const Value& list, const OutputLimits& limits,
   return ranks;
 }
 
-std::vector<HdpRank> read_ranks(MapReader& perfetto, const OutputLimits& limits) {
-  const Value* ranks = perfetto.find("ranks");
-  if (ranks != nullptr && ranks->is_sequence()) return listed_ranks(*ranks, limits, perfetto.diagnostics());
-  const auto count = perfetto.optional_in<std::int64_t>("ranks", {1, most_ranks});
-  return first_ranks(count.value_or(usual_ranks), limits);
+/// Options while they are read: what they may ask for hangs on the study's runs.
+struct PerfettoReading {
+  PerfettoOptions options;
+  OutputLimits limits;
+};
+
+struct OutputReading {
+  OutputOptions options;
+  OutputLimits limits;
+};
+
+void read_ranks(const Value& value, PerfettoReading& perfetto, Diagnostics& diagnostics) {
+  if (value.is_sequence()) {
+    perfetto.options.ranks = listed_ranks(value, perfetto.limits, diagnostics);
+  } else if (const auto count = read_in<std::int64_t>(value, "'ranks'", counts_of_ranks, diagnostics)) {
+    perfetto.options.ranks = first_ranks(*count, perfetto.limits);
+  }
 }
 
-PerfettoOptions read_perfetto(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics) {
-  MapReader perfetto(value, "the timeline", diagnostics);
-  PerfettoOptions options;
-  options.ranks = read_ranks(perfetto, limits);
-  options.step = perfetto.optional_in<std::int64_t>("step", {0, static_cast<double>(limits.steps - 1)}).value_or(0);
-  constexpr Between<Duration> of_a_step{Duration{}, Duration::max()};
-  options.from = perfetto.optional_in<Duration>("from", of_a_step).value_or(Duration{});
-  options.to = perfetto.optional_in<Duration>("to", of_a_step).value_or(Duration::max());
-  if (options.to <= options.from) perfetto.error("the timeline ends before it begins", "make 'to' later than 'from'");
-  perfetto.finish();
-  return options;
+void read_step(const Value& value, PerfettoReading& perfetto, Diagnostics& diagnostics) {
+  const Range steps{0, static_cast<double>(perfetto.limits.steps - 1)};
+  if (const auto step = read_in<std::int64_t>(value, "'step'", steps, diagnostics)) perfetto.options.step = *step;
+}
+
+const KeyTable<PerfettoReading>& perfetto_keys() {
+  static const auto made = [] {
+    KeyTable<PerfettoReading> keys("the timeline");
+    const KeyShape rank = shape_of(KeyShape::Kind::count);
+    keys.add({"ranks",
+              either_shape({count_shape(counts_of_ranks, "ranks"), list_shape(rank)}),
+              fmt::format("{}", usual_ranks),
+              "how many ranks, the first ones, or which",
+              {}},
+             read_ranks);
+    keys.add({"step", rank, "0", "which step of every run", {}}, read_step);
+    constexpr Between<Duration> of_a_step{Duration{}, Duration::max()};
+    keys.quantity("from", of_a_step, at(&PerfettoReading::options, &PerfettoOptions::from),
+                  "where the timeline begins");
+    keys.quantity("to", of_a_step, at(&PerfettoReading::options, &PerfettoOptions::to), "where it ends",
+                  {.otherwise = "the end of the step"});
+    return keys;
+  }();
+  return made;
+}
+
+void read_perfetto(const Value& value, OutputReading& output, Diagnostics& diagnostics) {
+  if (value.text == "false") return;
+  PerfettoReading perfetto{{.ranks = first_ranks(usual_ranks, output.limits)}, output.limits};
+  const PerfettoOptions& options = perfetto.options;
+  if (value.text != "true") (void)perfetto_keys().read(value, perfetto, diagnostics);
+  if (options.to <= options.from) {
+    diagnostics.error(value.position, "the timeline ends before it begins", "make 'to' later than 'from'");
+  }
+  output.options.perfetto = options;
+}
+
+const KeyTable<std::size_t>& output_memory_keys() {
+  static const auto made = [] {
+    KeyTable<std::size_t> keys("the output of memory");
+    keys.count("ranks", {0, most_memory_ranks}, [](auto& ranks) -> auto& { return ranks; },
+               "of how many ranks, the fullest, `memory.csv` has the memory over time",
+               {.unit = "ranks", .required = true});
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<OutputReading>& table() {
+  static const auto made = [] {
+    KeyTable<OutputReading> keys("the output");
+    keys.flag("html", at(&OutputReading::options, &OutputOptions::html), "write `report.html`, a page with charts");
+    keys.add({"perfetto",
+              either_shape({shape_of(KeyShape::Kind::flag), map_shape(perfetto_keys().texts())}),
+              "",
+              "write timelines of some ranks in a step for ui.perfetto.dev",
+              {.otherwise = "`false`"}},
+             read_perfetto);
+    keys.map("memory", output_memory_keys(), at(&OutputReading::options, &OutputOptions::memory_ranks),
+             "what is written of memory over time", {.otherwise = "`{ranks: 8}`"});
+    return keys;
+  }();
+  return made;
 }
 
 }  // namespace
 
+const std::vector<KeyText>& output_keys() {
+  return table().texts();
+}
+
 OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics) {
-  MapReader output(value, "the output", diagnostics);
-  OutputOptions options;
-  options.html = output.optional<bool>("html", false);
-  if (const Value* perfetto = output.find("perfetto"); perfetto != nullptr && perfetto->text != "false") {
-    if (perfetto->text == "true") {
-      options.perfetto = PerfettoOptions{.ranks = first_ranks(usual_ranks, limits)};
-    } else {
-      options.perfetto = read_perfetto(*perfetto, limits, diagnostics);
-    }
-  }
-  if (const Value* memory = output.find("memory")) {
-    MapReader map(*memory, "the output of memory", diagnostics);
-    const auto ranks = map.required_in<std::int64_t>("ranks", {0, most_memory_ranks});
-    if (ranks) options.memory_ranks = static_cast<std::size_t>(*ranks);
-    map.finish();
-  }
-  output.finish();
-  return options;
+  OutputReading output{{}, limits};
+  (void)table().read(value, output, diagnostics);
+  return output.options;
 }
 
 }  // namespace hdpsim

@@ -7,7 +7,7 @@
 
 #include "sim/base/id.h"
 #include "sim/base/units.h"
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -31,6 +31,9 @@ struct OutputLimits {
   std::int64_t ranks = std::numeric_limits<std::int64_t>::max();  ///< HDP ranks of its smallest mesh.
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();  ///< Of its shortest run.
 };
+
+/// The keys of `output`.
+[[nodiscard]] const std::vector<KeyText>& output_keys();
 
 /// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`. `perfetto: true`
 /// is `{ranks: 8}`; a number of ranks means the first ones, fewer if there are fewer; a list, `[0, 5]`, means those. All

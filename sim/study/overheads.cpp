@@ -6,9 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -17,21 +16,43 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".yaml";
 
+/// What a study, or a file that it names, states in place of the profile's figures.
 struct StatedOverheads {
-  std::optional<Overhead> per_step;
-  std::optional<Overhead> per_micro_batch;
+  std::string preset;
+  std::string source = "stated by the study";
+  std::optional<Duration> per_step;
+  std::optional<Duration> per_micro_batch;
 };
 
-std::optional<Overhead> stated(MapReader& map, const std::string& key, const std::string& source,
-                               Diagnostics& diagnostics) {
-  const Value* value = map.find(key);
-  if (value == nullptr) return std::nullopt;
-  const auto time = read_in<Duration>(*value, fmt::format("'{}'", key), limits::time, diagnostics);
-  return time ? std::optional(Overhead{*time, source}) : std::nullopt;
+using Keys = KeyTable<StatedOverheads>;
+
+void add_times(Keys& keys) {
+  keys.quantity("per_step", limits::time, at(&StatedOverheads::per_step),
+                "what the framework spends in each step beside all that is modelled", {.otherwise = "the profile's"});
+  keys.quantity("per_micro_batch", limits::time, at(&StatedOverheads::per_micro_batch), "the same in each micro-batch",
+                {.otherwise = "the profile's"});
 }
 
-StatedOverheads read_times(MapReader& map, const std::string& source, Diagnostics& diagnostics) {
-  return {stated(map, "per_step", source, diagnostics), stated(map, "per_micro_batch", source, diagnostics)};
+const Keys& keys_of_study() {
+  static const auto made = [] {
+    Keys keys("'overheads'");
+    keys.text("preset", at(&StatedOverheads::preset),
+              "a file of `configs/overheads`, which states both times with their source; without other keys",
+              {.otherwise = "none"});
+    add_times(keys);
+    return keys;
+  }();
+  return made;
+}
+
+const Keys& keys_of_file() {
+  static const auto made = [] {
+    Keys keys("overheads");
+    keys.text("source", at(&StatedOverheads::source), "where the times come from", {.required = true});
+    add_times(keys);
+    return keys;
+  }();
+  return made;
 }
 
 std::vector<std::string> preset_names(const fs::path& presets) {
@@ -54,38 +75,36 @@ StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagno
   Diagnostics found;
   const Value document = load_document((presets / (preset.text + std::string(ending))).string(), found);
   StatedOverheads overheads;
-  if (found.empty()) {
-    MapReader map(document, "overheads", found);
-    const std::string source = map.required<std::string>("source").value_or("");
-    overheads = read_times(map, source, found);
-    map.finish();
-  }
+  if (found.empty()) (void)keys_of_file().read(document, overheads, found);
   diagnostics.append(found);
   return overheads;
 }
 
 StatedOverheads read_overheads(const Value& overheads, const fs::path& presets, Diagnostics& diagnostics) {
-  MapReader map(overheads, "'overheads'", diagnostics);
-  const Value* preset = map.find("preset");
-  const StatedOverheads times = read_times(map, "stated by the study", diagnostics);
-  map.finish();
-  if (preset == nullptr) return times;
-  if (times.per_step || times.per_micro_batch) {
-    map.error("overheads are those of a 'preset' or times that stand here", "write overheads: {per_step: 2 s}");
+  StatedOverheads stated;
+  (void)keys_of_study().read(overheads, stated, diagnostics);
+  if (stated.preset.empty()) return stated;
+  if (stated.per_step || stated.per_micro_batch) {
+    diagnostics.error(overheads.position, "overheads are those of a 'preset' or times that stand here",
+                      "write overheads: {per_step: 2 s}");
   }
-  return read_preset(*preset, presets, diagnostics);
+  return read_preset(*overheads.find("preset"), presets, diagnostics);
 }
 
 }  // namespace
 
+const std::vector<KeyText>& overhead_keys() {
+  return keys_of_study().texts();
+}
+
 std::shared_ptr<const DeviceProfile> with_overheads(std::shared_ptr<const DeviceProfile> profile,
                                                     const Value& overheads, const fs::path& presets,
                                                     Diagnostics& diagnostics) {
-  const StatedOverheads times = read_overheads(overheads, presets, diagnostics);
+  const StatedOverheads stated = read_overheads(overheads, presets, diagnostics);
   if (profile == nullptr) return profile;
   auto changed = std::make_shared<DeviceProfile>(*profile);
-  if (times.per_step) changed->overheads.per_step = *times.per_step;
-  if (times.per_micro_batch) changed->overheads.per_micro_batch = *times.per_micro_batch;
+  if (stated.per_step) changed->overheads.per_step = {*stated.per_step, stated.source};
+  if (stated.per_micro_batch) changed->overheads.per_micro_batch = {*stated.per_micro_batch, stated.source};
   return changed;
 }
 

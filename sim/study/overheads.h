@@ -2,11 +2,15 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
+
+/// The keys of `overheads`.
+[[nodiscard]] const std::vector<KeyText>& overhead_keys();
 
 /// `overheads: {per_step: 2 s, per_micro_batch: 5 ms}` of a study, either of which may be left out: what its framework
 /// spends beside all that is modelled, in place of the profile's `overheads` of these names. `{preset: bytescale}` takes

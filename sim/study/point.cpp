@@ -4,21 +4,22 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <tuple>
+#include <utility>
 
 #include "sim/base/fingerprint.h"
-#include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/study/background.h"
 #include "sim/study/capacity.h"
+#include "sim/study/data_options.h"
 #include "sim/study/failures.h"
+#include "sim/study/memory_options.h"
 #include "sim/study/mesh_options.h"
+#include "sim/study/point_keys.h"
+#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
-
-constexpr double most_tokens = limits::most_tokens_of_sequence;
-constexpr Between<Bytes> reserve_range{Bytes(0), limits::memory.most};
 
 class PointReader {
  public:
@@ -27,6 +28,7 @@ class PointReader {
 
   PointSpec read() {
     MapReader study(study_, "the study", diagnostics_);
+    for (const StudySection& section : study_sections()) (void)study.find(section.text.name);  // all are known
     if (const Value* model = study.require("model")) read_model(*model);
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
     if (const Value* profile = study.require("profile")) read_profile(*profile);
@@ -37,17 +39,21 @@ class PointReader {
       point_.profile = catalog_.profile_with_overheads(*overheads, point_.profile, diagnostics_);
     }
     if (point_.profile != nullptr) point_.model.element_bytes = point_.profile->element_bytes;
-    if (const Value* data = study.require("data")) read_data(*data);
+    if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));
     const Value* mesh = study.find("mesh");
     const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
-    (void)study.find("moe");
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
-    if (const Value* memory = study.find("memory")) read_memory(*memory);
-    if (const Value* grain = study.find("grain")) {
-      const auto choice = read_choice(*grain, "grain", {"fluid", "exact", "closed_form"}, diagnostics_);
-      point_.grain = std::array{Grain::fluid, Grain::exact, Grain::closed_form}.at(choice.value_or(0));
-    }
+    if (const Value* memory = study.find("memory")) read_memory(*memory, point_.memory, diagnostics_);
+    if (const Value* grain = study.find("grain")) read_grain(*grain, point_, diagnostics_);
+    read_conditions(study);
+    if (const Value* planner = study.find("planner")) read_planner(*planner, point_.knows, diagnostics_);
+    study.finish();
+    return std::move(point_);
+  }
+
+ private:
+  void read_conditions(MapReader& study) {
     if (const Value* noise = study.find("noise")) point_.conditions.noise = read_noise(*noise, diagnostics_);
     if (const Value* faults = study.find("faults")) {
       point_.conditions.faults = read_faults(*faults, point_.cluster, point_.steps, diagnostics_);
@@ -57,14 +63,8 @@ class PointReader {
       point_.uncertainty = read_uncertainty(*uncertainty, diagnostics_);
     }
     if (const Value* loading = study.find("loading")) point_.loading = read_loading(*loading, diagnostics_);
-    if (const Value* planner = study.find("planner")) read_planner(*planner);
-    for (const std::string_view key : whole_study_keys) (void)study.find(key);
-    for (const std::string_view key : {"sweep", "background"}) (void)study.find(key);
-    study.finish();
-    return std::move(point_);
   }
 
- private:
   void read_model(const Value& value) {
     if (auto model = catalog_.model(value, diagnostics_)) point_.model = std::move(*model);
   }
@@ -83,58 +83,10 @@ class PointReader {
         "choose another profile, or set the cluster's 'device'");
   }
 
-  void read_data(const Value& value) {
-    MapReader data(value, "the data", diagnostics_);
-    if (const Value* lengths = data.require("lengths")) {
-      if (auto read = catalog_.lengths(*lengths, diagnostics_)) point_.lengths = std::move(*read);
-    }
-    BatchOptions& batch = point_.batch;
-    batch.context = data.required_in<std::int64_t>("context", {1, most_tokens}).value_or(0);
-    batch.tokens_per_step =
-        data.required_in<std::int64_t>("tokens_per_step", {1, limits::most_tokens_of_step}).value_or(0);
-    point_.steps = data.required_in<std::int64_t>("steps", {1, 1e6}).value_or(0);
-    batch.seed = static_cast<std::uint64_t>(data.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
-    if (const Value* overlong = data.find("overlong")) {
-      const auto choice =
-          read_choice(*overlong, "way with overlong sequences", {"split", "truncate", "drop"}, diagnostics_);
-      batch.overlong = std::array{Overlong::split, Overlong::truncate, Overlong::drop}.at(choice.value_or(0));
-    }
-    data.finish();
-    if (batch.context > 0 && batch.tokens_per_step > 0 && batch.tokens_per_step < batch.context) {
-      diagnostics_.error(value.find("tokens_per_step")->position,
-                         fmt::format("a step of {} tokens cannot hold a sequence of the context, {}",
-                                     count_text(batch.tokens_per_step), count_text(batch.context)),
-                         "use a larger 'tokens_per_step' or a shorter 'context'");
-    }
-  }
-
-  void read_memory(const Value& value) {
-    MapReader memory(value, "the memory", diagnostics_);
-    MemoryRules& rules = point_.memory;
-    if (const Value* loss = memory.find("loss")) {
-      rules.fused_loss = read_choice(*loss, "way to compute the loss", {"fused", "fp32"}, diagnostics_) != 1;
-    }
-    rules.fragmentation = memory.optional_in<double>("fragmentation", {0, 1}).value_or(rules.fragmentation);
-    const Value* reserve = memory.find("reserve");
-    if (reserve != nullptr && reserve->text != "auto") {
-      rules.reserve = read_in<Bytes>(*reserve, "'reserve'", reserve_range, diagnostics_);
-    }
-    memory.finish();
-  }
-
-  void read_planner(const Value& value) {
-    MapReader planner(value, "the planner", diagnostics_);
-    const Value* knows = planner.find("knows");
-    planner.finish();
-    if (knows == nullptr) return;
-    if (!knows->is_sequence()) {
-      diagnostics_.error(knows->position, "what planners know must be a list", "write knows: [speeds, faults]");
-    }
-    for (const Value& item : knows->items) {
-      const auto choice = read_choice(item, "thing to know", {"speeds", "faults"}, diagnostics_);
-      if (choice == 0) point_.knows.speeds = true;
-      if (choice == 1) point_.knows.faults = true;
-    }
+  void take(DataOptions&& data) {
+    point_.lengths = std::move(data.lengths);
+    point_.batch = data.batch;
+    point_.steps = data.steps;
   }
 
   const Value& study_;
@@ -143,17 +95,20 @@ class PointReader {
   PointSpec point_;
 };
 
-std::string text_of(const MixtureOfExperts& moe) {
-  return fmt::format(" {} {} {} {} {} [{}]", moe.experts, moe.experts_per_token, moe.expert_hidden, moe.shared_hidden,
-                     moe.shared_gate, fmt::join(moe.dense_layers, " "));
+// All of a model, since costs may depend on any of it: a new member does not compile here until it is named. The bytes of
+// an element are the profile's, which has a fingerprint of its own.
+std::string text_of(const MixtureOfExperts& model) {
+  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, shared_gate, dense_layers] = model;
+  return fmt::format(" {} {} {} {} {} [{}]", experts, experts_per_token, expert_hidden, shared_hidden, shared_gate,
+                     fmt::join(dense_layers, " "));
 }
 
-// All of a model that costs depend on.
 std::string text_of(const Transformer& model) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}{}", model.name, model.layers, model.hidden, model.heads,
-                     model.kv_heads, model.head_dim, model.ffn_hidden, model.vocabulary, model.gated_mlp,
-                     model.tied_embeddings, model.biases, model.learned_positions, model.qkv_biases, model.qk_norm,
-                     model.moe ? text_of(*model.moe) : "");
+  const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, gated_mlp, tied_embeddings, moe,
+               biases, learned_positions, qkv_biases, qk_norm, element_bytes] = model;
+  const auto all = std::tie(name, layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, gated_mlp,
+                            tied_embeddings, biases, learned_positions, qkv_biases, qk_norm);
+  return fmt::format("{}{}", fmt::join(all, " "), moe ? text_of(*moe) : "");
 }
 
 void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
@@ -171,18 +126,19 @@ std::int64_t layers_of_pass(const PointSpec& spec) {
 }
 
 LoweringOptions lowering_of(const PointSpec& spec) {
+  DenseRules dense = spec.dense;
+  dense.fp8 = spec.profile->fp8_linear;
+  dense.autocast = spec.sharding.fp32_parameters;
+  dense.flat_gradients = spec.sharding.zero == 3;
+  dense.added_bytes = spec.accumulation_fusion ? 0 : spec.sharding.gradient_bytes;
+  dense.fp32_loss = !spec.memory.fused_loss;
   return {.model = spec.model,
           .mesh = spec.mesh,
           .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
           .recompute = spec.recompute,
           .pipeline = spec.pipeline,
           .experts = spec.experts.layout,
-          .dense = {.sequence_parallel = spec.memory.activations.sequence_parallel,
-                    .fp8 = spec.profile->fp8_linear,
-                    .autocast = spec.sharding.fp32_parameters,
-                    .flat_gradients = spec.sharding.zero == 3,
-                    .added_bytes = spec.accumulation_fusion ? 0 : spec.sharding.gradient_bytes,
-                    .fp32_loss = !spec.memory.fused_loss},
+          .dense = dense,
           .sharding = spec.sharding,
           .overlap_tp = spec.overlap_tp,
           .overlap_tp_gradients = spec.overlap_tp_gradients,
@@ -192,6 +148,7 @@ LoweringOptions lowering_of(const PointSpec& spec) {
 MemoryRules memory_rules_of(const PointSpec& spec) {
   MemoryRules rules = spec.memory;
   rules.activations.recompute = spec.recompute;
+  rules.activations.sequence_parallel = spec.dense.sequence_parallel;
   rules.activations.autocast = spec.sharding.fp32_parameters;
   rules.activations = with_experts(rules.activations, spec.model, spec.experts.layout);
   return rules;

@@ -19,6 +19,7 @@
 #include "sim/model/transformer.h"
 #include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
+#include "sim/plan/policy.h"
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
 #include "sim/report/goodput.h"
@@ -39,6 +40,7 @@ struct BackgroundSpec {
   NodeList nodes;
   std::shared_ptr<const PointSpec> job;  ///< Nothing: traffic.
   Value plan;                            ///< Of the job: the planner's entry.
+  std::optional<Policy> policy;          ///< The same, read; empty where it is wrong, which is reported.
   Traffic traffic = {};                  ///< Among the devices of the nodes, the first of which is 0 here.
 
   [[nodiscard]] std::int64_t gpus(const ClusterSpec& cluster) const { return nodes.devices(cluster); }
@@ -68,6 +70,7 @@ struct PointSpec {
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
+  DenseRules dense;                 ///< As the study states them: see lowering_of().
   PoolSharding sharding;            ///< Of the same level as `memory`.
   bool overlap_tp = false;          ///< See LoweringOptions, as for the next one.
   bool overlap_tp_gradients = false;
@@ -87,10 +90,6 @@ struct PointSpec {
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
-
-/// What belongs to a study as a whole and not to its points.
-inline constexpr std::array<std::string_view, 6> whole_study_keys = {"name",   "plans",  "compare_to",
-                                                                     "output", "replay", "tune"};
 
 /// Layers of a pass: those of a device, or the fewest of a pipeline's chunks.
 [[nodiscard]] std::int64_t layers_of_pass(const PointSpec& spec);

@@ -1,6 +1,6 @@
 #include "sim/study/replay_options.h"
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -8,15 +8,29 @@ namespace {
 constexpr double most_steps = 1e6;
 constexpr double most_worst = 100;  // each is simulated once more
 
+const KeyTable<ReplayOptions>& table() {
+  static const auto made = [] {
+    KeyTable<ReplayOptions> keys("the replay");
+    keys.count("window", {1, most_steps}, at(&ReplayOptions::window), "steps that are looked at together",
+               {.unit = "steps", .otherwise = "a fiftieth of the run, at least 10"});
+    keys.number("threshold", {0, 1000}, at(&ReplayOptions::threshold),
+                "a plan has lost its lead where it is not so many times as fast as the baseline, over a window");
+    keys.count("worst", {0, most_worst}, at(&ReplayOptions::worst), "slowest steps of each plan that are explained",
+               {.unit = "steps"});
+    return keys;
+  }();
+  return made;
+}
+
 }  // namespace
 
+const std::vector<KeyText>& replay_keys() {
+  return table().texts();
+}
+
 ReplayOptions read_replay(const Value& replay, Diagnostics& diagnostics) {
-  MapReader map(replay, "the replay", diagnostics);
   ReplayOptions options;
-  options.window = map.optional_in<std::int64_t>("window", {1, most_steps});
-  options.threshold = map.optional_in<double>("threshold", {0, 1000}).value_or(options.threshold);
-  options.worst = map.optional_in<std::int64_t>("worst", {0, most_worst}).value_or(options.worst);
-  map.finish();
+  (void)table().read(replay, options, diagnostics);
   return options;
 }
 

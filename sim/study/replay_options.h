@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -15,6 +16,9 @@ struct ReplayOptions {
   double threshold = 1.1;
   std::int64_t worst = 3;  ///< Slowest steps of each plan that are explained.
 };
+
+/// The keys of `replay`.
+[[nodiscard]] const std::vector<KeyText>& replay_keys();
 
 /// Reads `replay: {window: 50, threshold: 1.1, worst: 3}`. All problems are reported.
 [[nodiscard]] ReplayOptions read_replay(const Value& replay, Diagnostics& diagnostics);

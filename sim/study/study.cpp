@@ -17,11 +17,11 @@
 #include "sim/study/capacity.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
-#include "sim/study/plan_entry.h"
 #include "sim/study/planning.h"
 #include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
+#include "sim/study/study_identity.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/sweep.h"
 #include "sim/study/without.h"
@@ -58,7 +58,7 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
       diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
                         "remove one of them");
     }
-    read.push_back({name, entry});
+    read.push_back({name, entry, read_policy(entry, diagnostics)});
   }
   return read;
 }
@@ -112,18 +112,6 @@ std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& prof
   return world;
 }
 
-// The order of keys means nothing: two studies that differ only in it have the same runs.
-void sort_keys(Value& value) {
-  std::sort(value.entries.begin(), value.entries.end(),
-            [](const Value::Entry& a, const Value::Entry& b) { return a.key < b.key; });
-  for (auto& entry : value.entries) sort_keys(entry.value);
-  for (Value& item : value.items) sort_keys(item);
-}
-
-void remove_key(Value& map, std::string_view key) {
-  std::erase_if(map.entries, [&](const Value::Entry& entry) { return entry.key == key; });
-}
-
 bool sweeps_over_clusters(const Value& study) {
   const Value* sweep = study.find("sweep");
   if (sweep == nullptr) return false;
@@ -164,12 +152,12 @@ class PointMaker {
     mesh_position_ = sweep_point.study.position;
     std::optional<PointSpec> spec = read_point(sweep_point.study, catalog_, found);
     problems_.add(found, sweep_point.study.position);
-    if (!spec) return check_options();
+    if (!spec) return;
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
     point.identity = identity_of(std::move(sweep_point.study), point);
     World* world = shared_world(point, mesh_position_);
-    if (world == nullptr) return check_options();
+    if (world == nullptr) return;
     point.batches = make_batches(point.spec.lengths, point.spec.batch);
     Diagnostics problems_of_plans = make_planners(point, *world);
     if (problems_of_plans.empty() && point.spec.capacity_is_chosen &&
@@ -187,7 +175,9 @@ class PointMaker {
     point.work = context.work;
     point.planners.clear();
     Diagnostics found;
-    for (const StudyPlan& plan : study_.plans) point.planners.push_back(make_planner(plan.entry, context, found));
+    for (const StudyPlan& plan : study_.plans) {
+      if (plan.policy) point.planners.push_back(make_planner(*plan.policy, context, found));
+    }
     return found;
   }
 
@@ -213,16 +203,9 @@ class PointMaker {
       Diagnostics found;
       const PlanningContext context = planning_context(*other.job, world.job(point.neighbours.size()));
       point.neighbours.push_back({other.name, other.job, make_batches(other.job->lengths, other.job->batch),
-                                  make_planner(other.plan, context, found)});
+                                  make_planner(*other.policy, context, found)});
       problems_.add(found, other.plan.position);
     }
-  }
-
-  // Planners are made only for points without a problem; what is wrong with a plan in itself is told in any case.
-  void check_options() {
-    Diagnostics found;
-    for (const StudyPlan& plan : study_.plans) check_plan_entry(plan.entry, found);
-    problems_.add(found, mesh_position_);
   }
 
   // Notes on the way what has to be looked up in the study with its cluster in full.
@@ -232,18 +215,8 @@ class PointMaker {
     if (Value* cluster = study.find("cluster")) *cluster = catalog_.expanded_cluster(*cluster);
     point.outsize = outsize_of(study, spec);
     make_paths_absolute(study);
-    std::erase_if(study.entries, [](const Value::Entry& entry) {
-      return std::find(whole_study_keys.begin(), whole_study_keys.end(), entry.key) != whole_study_keys.end();
-    });
-    Value* background = study.find("background");
-    if (background != nullptr && background->items.empty()) remove_key(study, "background");
-    background = study.find("background");
-    const auto line = [](const Value* value) { return value == nullptr ? "" : line_of(*value); };
-    world_key_ = fmt::format("{} {} {} {} {} {}", line_of(*study.find("cluster")), line_of(*study.find("profile")),
-                             line(study.find("kernels")), line(study.find("overheads")), line_of(*study.find("mesh")),
-                             line(background));
-    sort_keys(study);
-    return fmt::format("{}files: {:016x}\n", to_yaml(study), spec.fingerprint);
+    world_key_ = world_text(study);
+    return fmt::format("{}files: {:016x}\n", identity_text(std::move(study)), spec.fingerprint);
   }
 
   World* shared_world(StudyPoint& point, const Position& where) {

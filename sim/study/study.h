@@ -51,6 +51,7 @@ struct StudyPoint {
 struct StudyPlan {
   std::string name;  ///< The policy, with its options where one policy stands twice: `static {cp: 8}`.
   Value entry;
+  std::optional<Policy> policy;  ///< Empty where the entry is wrong, which is reported.
 };
 
 /// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.

@@ -1,61 +1,41 @@
 #include "sim/study/study_defaults.h"
 
 #include <string>
-#include <string_view>
-#include <utility>
 
-#include "sim/study/resolution.h"
 #include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
 
-void set_default(Value& map, std::string_view key, const std::string& text) {
-  const Value* found = map.find(key);
-  if (map.is_map() && (found == nullptr || found->is_null())) map.set(key, Value::scalar(text, map.position));
+bool is_left_out(const Value* found) {
+  return found == nullptr || found->is_null();
 }
 
-// A map of the study that may be left out.
-Value& section(Value& study, std::string_view key) {
-  Value* found = study.find(key);
-  if (found == nullptr) found = &study.set(key, Value::map(study.position));
-  if (found->is_null()) *found = Value::map(found->position);
-  return *found;
+void set_default(Value& map, const KeyText& key) {
+  if (map.is_map() && is_left_out(map.find(key.name))) map.set(key.name, Value::scalar(key.fallback, map.position));
 }
 
-void set_declared_defaults(Value& study) {
-  for (const StudySection& declared : study_sections()) {
-    Value& map = section(study, declared.name);
-    for (const KeyText& key : declared.keys) {
-      if (key.notes.written != nullptr && key.notes.written(study)) set_default(map, key.name, key.fallback);
-    }
+// A section that may be left out is made where it gets a default.
+void set_defaults_of_section(const KeyText& section, Value& study) {
+  for (const KeyText& key : section.shape.keys) {
+    if (key.notes.written == nullptr || !key.notes.written(study)) continue;
+    Value* map = study.find(section.name);
+    if (map == nullptr && section.notes.required) return;
+    if (map == nullptr) map = &study.set(section.name, Value::map(study.position));
+    if (map->is_null()) *map = Value::map(map->position);
+    set_default(*map, key);
   }
-}
-
-void set_expert_defaults(Value& study) {
-  if (!written_with_experts(study)) return;
-  Value& moe = section(study, "moe");
-  set_default(moe, "across", "inside");
-  set_default(moe, "capacity_factor", "none");
-  set_default(moe, "routing", "uniform");
 }
 
 }  // namespace
 
 Value with_defaults(Value study) {
   if (!study.is_map()) return study;
-  set_expert_defaults(study);
-  set_default(study, "grain", "fluid");
-  if (study.find("data") != nullptr) {
-    Value& data = section(study, "data");
-    set_default(data, "overlong", "split");
-    set_default(data, "seed", "1");
+  for (const StudySection& section : study_sections()) {
+    const KeyText& key = section.text;
+    if (key.notes.written != nullptr && key.notes.written(study)) set_default(study, key);
+    set_defaults_of_section(key, study);
   }
-  set_declared_defaults(study);
-  Value& memory = section(study, "memory");
-  set_default(memory, "loss", "fused");
-  set_default(memory, "fragmentation", "0.047");
-  set_default(memory, "reserve", "auto");
   return study;
 }
 

@@ -4,10 +4,8 @@
 
 namespace hdpsim {
 
-/// A study with the defaults of what it leaves out put in: those of declared keys (study_keys.h) where
-/// KeyNotes::written says so; `grain: fluid`, `data: {overlong: split, seed: 1}`, `memory: {loss: fused,
-/// fragmentation: 0.047, reserve: auto}`, and where it speaks of experts `moe: {across: inside, capacity_factor: none,
-/// routing: uniform}`.
+/// A study with the defaults of what it leaves out put in, where the declarations of the keys say so
+/// (KeyNotes::written): a resolved study states them, so that it gives the same results with another default.
 [[nodiscard]] Value with_defaults(Value study);
 
 }  // namespace hdpsim

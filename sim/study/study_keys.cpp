@@ -1,12 +1,205 @@
 #include "sim/study/study_keys.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/cluster/device_conditions.h"
+#include "sim/plan/policy.h"
+#include "sim/study/background.h"
+#include "sim/study/data_options.h"
+#include "sim/study/expert_options.h"
+#include "sim/study/failures.h"
+#include "sim/study/kernel_choice.h"
+#include "sim/study/loading.h"
+#include "sim/study/memory_options.h"
 #include "sim/study/mesh_keys.h"
+#include "sim/study/output_options.h"
+#include "sim/study/overheads.h"
+#include "sim/study/point_keys.h"
+#include "sim/study/replay_options.h"
+#include "sim/study/tune_options.h"
+#include "sim/study/uncertainty_options.h"
 
 namespace hdpsim {
+namespace {
+
+using Sections = std::vector<StudySection>;
+
+KeyShape text_shape() {
+  return shape_of(KeyShape::Kind::text);
+}
+
+KeyShape anything() {
+  return shape_of(KeyShape::Kind::anything);
+}
+
+KeyShape model_shape() {
+  KeyShape model = map_shape({{"preset", text_shape(), "", "a model of `configs/models`", {}},
+                              {"hf_config", text_shape(), "", "a HuggingFace `config.json`", {}}});
+  model.open = true;
+  return defined("model", model);
+}
+
+KeyShape optional_shape(KeyShape shape) {
+  return either_shape({shape_of(KeyShape::Kind::nothing), std::move(shape)});
+}
+
+void add_what_runs(Sections& all) {
+  all.push_back({{"name", text_shape(), "", "for titles", {.required = true}}, Decides::study});
+  all.push_back({{"cluster",
+                  either_shape({text_shape(), defined("cluster.schema.json", anything())}),
+                  "",
+                  "`{preset: NAME, gpus: N}` of `configs/clusters`, `{file: PATH}`, a path, or a cluster in full; keys "
+                  "beside `preset` override it at any depth",
+                  {.required = true}},
+                 Decides::world});
+  all.push_back({{"model",
+                  model_shape(),
+                  "",
+                  "`{preset: NAME}` or `{hf_config: PATH}`; keys beside `preset` replace those of its configuration: "
+                  "`{preset: llama-7b, num_hidden_layers: 12}`",
+                  {.required = true}},
+                 Decides::point});
+  all.push_back({{"profile",
+                  text_shape(),
+                  "",
+                  "a name in `calib/profiles`, or a path; it must be of the cluster's device",
+                  {.required = true}},
+                 Decides::world});
+  all.push_back(
+      {{"kernels", map_shape(kernel_keys()), "", "which of the kernels that a device can run a framework runs", {}},
+       Decides::world});
+  all.push_back({{"overheads",
+                  map_shape(overhead_keys()),
+                  "",
+                  "what the framework spends beside all that is modelled, in place of the profile's figures",
+                  {.otherwise = "the profile's", .mechanism = "overheads"}},
+                 Decides::world});
+}
+
+void add_how_it_trains(Sections& all) {
+  all.push_back({{"moe", map_shape(expert_keys()), "", "the experts of a model that has some", {.see = "experts"}},
+                 Decides::point});
+  all.push_back({grain_key(), Decides::point});
+  all.push_back(
+      {{"data", defined("data", map_shape(data_keys())), "", "the sequences of the steps", {.required = true}},
+       Decides::point});
+  all.push_back({{"mesh",
+                  defined("mesh", map_shape(mesh_keys().texts())),
+                  "",
+                  "how the model is laid over the devices, and what the framework shards, recomputes and overlaps",
+                  {}},
+                 Decides::world});
+  all.push_back(
+      {{"memory", map_shape(memory_keys()), "", "what a framework does with device memory", {.see = "memory"}},
+       Decides::point});
+  all.push_back({{"planner", map_shape(planner_keys()), "", "what policies know", {}}, Decides::point});
+}
+
+void add_conditions(Sections& all) {
+  all.push_back({{"noise",
+                  noise_shape(),
+                  "",
+                  "how unlike devices are, at random",
+                  {.otherwise = "none", .see = "devices-that-differ", .mechanism = "noise"}},
+                 Decides::point});
+  all.push_back({{"faults",
+                  faults_shape(),
+                  "",
+                  "devices that are slow for some steps",
+                  {.otherwise = "none", .see = "devices-that-differ", .mechanism = "faults"}},
+                 Decides::point});
+  all.push_back({{"failures",
+                  map_shape(failure_keys()),
+                  "",
+                  "nodes that fail, checkpoints and restarts",
+                  {.otherwise = "none", .see = "failures", .mechanism = "failures"}},
+                 Decides::point});
+  all.push_back({{"loading",
+                  map_shape(loading_keys()),
+                  "",
+                  "how data reaches the ranks",
+                  {.otherwise = "it is always there", .see = "loading", .mechanism = "loading"}},
+                 Decides::point});
+  all.push_back({{"uncertainty",
+                  map_shape(uncertainty_keys()),
+                  "",
+                  "intervals of all headline figures that errors of the costs lead to",
+                  {.otherwise = "none", .see = "uncertainty"}},
+                 Decides::point});
+  all.push_back({{"background",
+                  background_shape(),
+                  "",
+                  "what else uses the fabric",
+                  {.otherwise = "none", .see = "other-jobs-on-the-fabric", .mechanism = "background"}},
+                 Decides::world});
+}
+
+void add_whole_study(Sections& all) {
+  all.push_back({{"plans",
+                  list_shape(plan_shape()),
+                  "",
+                  "policies, each a word or `POLICY: {OPTION: VALUE}`",
+                  {.required = true}},
+                 Decides::study});
+  all.push_back({{"compare_to", text_shape(), "", "the plan against which speed-ups are stated", {.otherwise = "none"}},
+                 Decides::study});
+  all.push_back({{"sweep",
+                  optional_shape(dictionary_shape(list_shape(anything()))),
+                  "",
+                  "lists of values by dotted path; every combination is a point, 10,000 at most; the last path varies "
+                  "fastest",
+                  {.otherwise = "none"}},
+                 Decides::study});
+  all.push_back({{"output", map_shape(output_keys()), "", "what is written beside the figures", {}}, Decides::study});
+  all.push_back(
+      {{"replay", map_shape(replay_keys()), "", "what `hdpsim replay` tells of a long run", {.see = "replay"}},
+       Decides::study});
+  all.push_back({{"tune", map_shape(tune_keys()), "", "what `hdpsim tune` searches, and for what", {.see = "tune"}},
+                 Decides::study});
+}
+
+void collect(const std::string& path, const KeyShape& shape, std::vector<StudyKey>& all);
+
+void collect(const std::string& path, const KeyText& key, std::vector<StudyKey>& all) {
+  if (key.sentence.empty()) return;
+  all.push_back({path, &key});
+  const bool has_own_section = path.find('.') != std::string::npos && !key.shape.definition.empty();
+  if (!has_own_section) collect(path, key.shape, all);
+}
+
+void collect(const std::string& path, const KeyShape& shape, std::vector<StudyKey>& all) {
+  for (const KeyText& key : shape.keys) collect(fmt::format("{}.{}", path, key.name), key, all);
+  for (const KeyShape& part : shape.parts) collect(path, part, all);
+}
+
+}  // namespace
 
 const std::vector<StudySection>& study_sections() {
-  static const std::vector<StudySection> sections = {{"mesh", mesh_keys().texts()}};
+  static const Sections sections = [] {
+    Sections all;
+    add_what_runs(all);
+    add_how_it_trains(all);
+    add_conditions(all);
+    add_whole_study(all);
+    return all;
+  }();
   return sections;
+}
+
+bool belongs_to_whole_study(std::string_view key) {
+  const auto& all = study_sections();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const StudySection& section) { return section.text.name == key; });
+  return found != all.end() && found->decides == Decides::study;
+}
+
+std::vector<StudyKey> all_study_keys() {
+  std::vector<StudyKey> all;
+  for (const StudySection& section : study_sections()) collect(section.text.name, section.text, all);
+  return all;
 }
 
 }  // namespace hdpsim

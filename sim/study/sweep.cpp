@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "sim/study/override.h"
-#include "sim/study/point.h"
+#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
-
-bool belongs_to_whole_study(std::string_view path) {
-  const std::string_view first = path.substr(0, path.find('.'));
-  return first == "sweep" ||
-         std::find(whole_study_keys.begin(), whole_study_keys.end(), first) != whole_study_keys.end();
-}
 
 // The number of points; 0 if there is a problem.
 std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
@@ -26,7 +19,7 @@ std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   }
   std::size_t points = 1;
   for (const auto& [path, position, values] : sweep.entries) {
-    if (belongs_to_whole_study(path)) {
+    if (belongs_to_whole_study(path.substr(0, path.find('.')))) {
       diagnostics.error(position, fmt::format("'{}' cannot be swept", path), "it belongs to the study as a whole");
       points = 0;
     } else if (!values.is_sequence() || values.items.empty()) {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -63,19 +63,37 @@ void read_price(const Value& value, TuneOptions& options, Diagnostics& diagnosti
                     "write price: 2.10 USD/GPU-hour");
 }
 
+const KeyTable<TuneOptions>& table() {
+  static const auto made = [] {
+    KeyTable<TuneOptions> keys("the tuning");
+    keys.add({"space",
+              dictionary_shape(list_shape(shape_of(KeyShape::Kind::anything))),
+              "",
+              "values by path below `mesh`, `cluster`, `kernels` and `memory`; and `plans`",
+              {.otherwise = "the values of the command's help"}},
+             read_space);
+    keys.word("objective", "objective", {{"time", TuneObjective::time}, {"cost", TuneObjective::cost}},
+              at(&TuneOptions::objective), "the shortest step, or the fewest GPU-hours a step");
+    KeyShape price = shape_of(KeyShape::Kind::text);
+    price.unit = "an amount of money a GPU-hour";
+    keys.add({"price", price, "", "what an hour of one GPU costs: `2.10 USD/GPU-hour`", {.otherwise = "none"}},
+             read_price);
+    keys.count("keep", {1, most_kept}, at(&TuneOptions::keep), "candidates that are compared over all steps",
+               {.unit = "candidates"});
+    return keys;
+  }();
+  return made;
+}
+
 }  // namespace
 
+const std::vector<KeyText>& tune_keys() {
+  return table().texts();
+}
+
 TuneOptions read_tune(const Value& tune, Diagnostics& diagnostics) {
-  MapReader map(tune, "the tuning", diagnostics);
   TuneOptions options;
-  if (const Value* space = map.find("space")) read_space(*space, options, diagnostics);
-  if (const Value* objective = map.find("objective")) {
-    const auto choice = read_choice(*objective, "objective", {"time", "cost"}, diagnostics);
-    options.objective = choice == 1 ? TuneObjective::cost : TuneObjective::time;
-  }
-  if (const Value* price = map.find("price")) read_price(*price, options, diagnostics);
-  options.keep = map.optional_in<std::int64_t>("keep", {1, most_kept}).value_or(options.keep);
-  map.finish();
+  (void)table().read(tune, options, diagnostics);
   return options;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -32,6 +32,9 @@ struct TuneOptions {
   std::optional<Price> price{};
   std::int64_t keep = 5;  ///< Candidates that are compared over all steps.
 };
+
+/// The keys of `tune`.
+[[nodiscard]] const std::vector<KeyText>& tune_keys();
 
 /// Reads `tune: {space: {mesh.tp: [1, 2], mesh.capacity: [8Ki, auto], cluster.gpus: [512, 1024], plans: [static]},
 /// objective: time, price: 2.10 USD/GPU-hour, keep: 5}`. A space may hold paths below `mesh`, `cluster`, `kernels` and

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
@@ -14,23 +14,45 @@ constexpr double most_cv = 1;
 constexpr double least_nudge = 0.01;
 constexpr double usual_nudge = 0.05;
 
-}  // namespace
+using Supposed = std::array<double, cost_families>;
 
-UncertaintyOptions read_uncertainty(const Value& value, Diagnostics& diagnostics) {
-  MapReader map(value, "the uncertainty", diagnostics);
-  UncertaintyOptions options;
-  options.samples = map.optional_in<std::int64_t>("samples", {20, most_samples}).value_or(options.samples);
-  options.steps = map.optional_in<std::int64_t>("steps", {1, 1e6}).value_or(options.steps);
-  options.seed = static_cast<std::uint64_t>(map.optional_in<std::int64_t>("seed", {0, 9e15}).value_or(1));
-  if (const Value* errors = map.find("errors")) {
-    MapReader families(*errors, "the errors", diagnostics);
+const KeyTable<Supposed>& error_keys() {
+  static const auto made = [] {
+    KeyTable<Supposed> errors("the errors");
     for (std::size_t family = 0; family < cost_families; ++family) {
       const std::string name(cost_family_name(static_cast<CostFamily>(family)));
-      options.supposed[family] = families.optional_in<double>(name, {0, most_cv}).value_or(0);
+      errors.number(name, {0, most_cv}, [family](auto& supposed) -> auto& { return supposed[family]; },
+                    "a supposed coefficient of variation of this family of costs",
+                    {.otherwise = "the profile's residuals"});
     }
-    families.finish();
-  }
-  map.finish();
+    return errors;
+  }();
+  return made;
+}
+
+const KeyTable<UncertaintyOptions>& table() {
+  static const auto made = [] {
+    KeyTable<UncertaintyOptions> keys("the uncertainty");
+    keys.count("samples", {20, most_samples}, at(&UncertaintyOptions::samples), "runs that are drawn",
+               {.unit = "samples"});
+    keys.count("steps", {1, 1e6}, at(&UncertaintyOptions::steps), "steps of a run on which elasticities are taken",
+               {.unit = "steps"});
+    keys.count("seed", {0, 9e15}, at(&UncertaintyOptions::seed), "the seed of the samples");
+    keys.map("errors", error_keys(), at(&UncertaintyOptions::supposed), "errors that are supposed, family by family");
+    return keys;
+  }();
+  return made;
+}
+
+}  // namespace
+
+const std::vector<KeyText>& uncertainty_keys() {
+  return table().texts();
+}
+
+UncertaintyOptions read_uncertainty(const Value& value, Diagnostics& diagnostics) {
+  UncertaintyOptions options;
+  (void)table().read(value, options, diagnostics);
   return options;
 }
 

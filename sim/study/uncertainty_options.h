@@ -3,8 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/profile/cost_family.h"
 
 namespace hdpsim {
@@ -16,6 +17,9 @@ struct UncertaintyOptions {
   std::uint64_t seed = 1;
   std::array<double, cost_families> supposed{};  ///< Coefficients of variation; 0: the profile's residuals.
 };
+
+/// The keys of `uncertainty`.
+[[nodiscard]] const std::vector<KeyText>& uncertainty_keys();
 
 /// Reads `{samples: 200, steps: 4, seed: 1, errors: {attention_forward: 0.1}}`, each key of which may be left out;
 /// `errors` supposes a coefficient of variation for a family instead of what the profile's residuals say. All problems

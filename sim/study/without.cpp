@@ -4,6 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/plan/policy.h"
+#include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
@@ -14,22 +19,20 @@ class Removal {
   Removal(Value& study, Position position) : study_(study), position_(std::move(position)) {}
 
   void turn_off(std::string_view mechanism) {
-    if (mechanism == "offload") {
-      set_option("hdp-naive", "offload", "none");
-      set_option("hdp-balance", "offload", "none");
-    } else if (mechanism == "balance") {
-      set_option("hdp-balance", "balance", "none");
-    } else if (mechanism == "dynamic-groups") {
-      set_option("hdp-naive", "groups", "uniform");
-      set_option("hdp-balance", "groups", "uniform");
-    } else if (mechanism == "contention") {
-      study_.set("grain", scalar("closed_form"));
-    } else if (mechanism == "recompute") {
-      set_in_mesh("recompute", "none");
-    } else if (mechanism == "cold-connections") {
-      set_in_mesh("connections", "warm");
-    } else {
-      remove(mechanism);  // a section of the same name
+    for (const auto& [policy, options] : policy_options()) {
+      for (const KeyText& option : options) {
+        if (option.notes.mechanism == mechanism) set_option(policy, option.name, option.notes.off);
+      }
+    }
+    for (const StudySection& section : study_sections()) {
+      if (section.text.notes.mechanism == mechanism) turn_off(study_, section.text, section.text.name);
+      for (const KeyText& key : section.text.shape.keys) {
+        if (key.notes.mechanism != mechanism) continue;
+        Value* map = study_.find(section.text.name);
+        if (map == nullptr) map = &study_.set(section.text.name, Value::map(position_));
+        if (map->is_null()) *map = Value::map(position_);
+        turn_off(*map, key, fmt::format("{}.{}", section.text.name, key.name));
+      }
     }
   }
 
@@ -53,21 +56,18 @@ class Removal {
     }
   }
 
-  void set_in_mesh(std::string_view key, std::string_view value) {
-    Value* mesh = study_.find("mesh");
-    if (mesh == nullptr) mesh = &study_.set("mesh", Value::map(position_));
-    if (mesh->is_null()) *mesh = Value::map(position_);
-    if (mesh->is_map()) mesh->set(key, scalar(value));
-  }
-
-  // Also from the sweep, which would put it back.
-  void remove(std::string_view section) {
-    const auto belongs = [&](const Value::Entry& entry) {
-      return entry.key == section || entry.key.starts_with(fmt::format("{}.", section));
+  // What has no value that turns it off is removed; from the sweep too, which would put it back.
+  void turn_off(Value& map, const KeyText& key, const std::string& path) {
+    const auto is_it = [&](const Value::Entry& entry) { return entry.key == key.name; };
+    const auto is_below = [&](const Value::Entry& entry) {
+      return entry.key == path || entry.key.starts_with(path + '.');
     };
-    std::erase_if(study_.entries, belongs);
-    Value* sweep = study_.find("sweep");
-    if (sweep != nullptr) std::erase_if(sweep->entries, belongs);
+    if (key.notes.off.empty()) {
+      std::erase_if(map.entries, is_it);
+    } else if (map.is_map()) {
+      map.set(key.name, scalar(key.notes.off));
+    }
+    if (Value* sweep = study_.find("sweep")) std::erase_if(sweep->entries, is_below);
   }
 
   Value& study_;
@@ -76,27 +76,17 @@ class Removal {
 
 }  // namespace
 
-const std::vector<Mechanism>& mechanisms() {
-  static const std::vector<Mechanism> all = {
-      {"offload", "plans.N.hdp-balance.offload=none, of every plan that offloads"},
-      {"balance", "plans.N.hdp-balance.balance=none"},
-      {"dynamic-groups", "plans.N.hdp-balance.groups=uniform, of every plan that sizes groups by length"},
-      {"contention", "grain=closed_form"},
-      {"noise", "noise=null"},
-      {"faults", "faults=null"},
-      {"failures", "failures=null"},
-      {"loading", "loading=null"},
-      {"overheads", "overheads=null"},
-      {"background", "background=null"},
-      {"recompute", "mesh.recompute=none"},
-      {"cold-connections", "mesh.connections=warm"},
-  };
-  return all;
-}
-
 std::vector<std::string> mechanism_names() {
   std::vector<std::string> names;
-  for (const Mechanism& each : mechanisms()) names.emplace_back(each.name);
+  const auto add = [&](const KeyText& key) {
+    const std::string name(key.notes.mechanism);
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const auto& [policy, options] : policy_options()) std::for_each(options.begin(), options.end(), add);
+  for (const StudySection& section : study_sections()) {
+    add(section.text);
+    std::for_each(section.text.shape.keys.begin(), section.text.shape.keys.end(), add);
+  }
   return names;
 }
 

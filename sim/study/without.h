@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/document/document.h"
@@ -11,15 +10,9 @@ namespace hdpsim {
 /// The name that positions of `--without` options carry in diagnostics.
 inline constexpr char without_source[] = "--without";
 
-/// One thing that a study simulates and that can be left out of it.
-struct Mechanism {
-  std::string_view name;
-  std::string_view keys;  ///< The same by `--set`, for people.
-};
-
-/// `offload`, `balance`, `dynamic-groups`, `contention`, `noise`, `faults`, `failures`, `loading`, `background`,
-/// `recompute`, `cold-connections`.
-[[nodiscard]] const std::vector<Mechanism>& mechanisms();
+/// What a study simulates and can be left out of it, as the declarations of keys and of policies' options name it:
+/// `offload`, `balance`, `dynamic-groups`, `contention`, `noise`, `faults`, `failures`, `loading`, `overheads`,
+/// `background`, `recompute`, `cold-connections`.
 [[nodiscard]] std::vector<std::string> mechanism_names();
 
 /// Turns mechanisms off in a study that has been read from its file, by the keys that a user would set: what is left is

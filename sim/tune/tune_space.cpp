@@ -10,6 +10,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
+#include "sim/plan/policy.h"
 #include "sim/report/values.h"
 #include "sim/study/override.h"
 
@@ -104,7 +105,7 @@ std::vector<std::string> capacities(const Study& study) {
 
 bool leaves_offload_open(const Value& plan) {
   const std::string& policy = plan.is_map() ? plan.entries.front().key : plan.text;
-  return policy.starts_with("hdp-") && (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
+  return has_option(policy, "offload") && (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
 }
 
 Value with_offload(const Value& plan, const char* offload) {

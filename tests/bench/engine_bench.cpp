@@ -13,6 +13,7 @@
 #include "sim/plan/planner.h"
 #include "sim/profile/profile_file.h"
 #include "sim/trace/trace.h"
+#include "tests/support/planner_of.h"
 
 namespace hdpsim {
 namespace {
@@ -60,7 +61,7 @@ struct Workload {
                                    .layers = options.model.layers,
                                    .work = world->work_model(options, 8192),
                                    .host_tokens = {}};
-    plan = make_planner(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
+    plan = test::planner_of(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
   }
 
   LoweringOptions options;

@@ -13,6 +13,7 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
 #include "sim/plan/planner.h"
+#include "tests/support/planner_of.h"
 
 namespace hdpsim {
 namespace {
@@ -56,7 +57,7 @@ Batch batch_for(std::int64_t ranks) {
 
 std::unique_ptr<Planner> planner(const std::string& entry, const PlanningContext& context) {
   Diagnostics diagnostics;
-  auto made = make_planner(parse_document("bench", entry, diagnostics), context, diagnostics);
+  auto made = test::planner_of(parse_document("bench", entry, diagnostics), context, diagnostics);
   diagnostics.throw_if_any();
   return made;
 }

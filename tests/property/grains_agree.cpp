@@ -20,6 +20,7 @@
 #include "sim/trace/batch_source.h"
 #include "tests/support/catch.h"
 #include "tests/support/checked_network.h"
+#include "tests/support/planner_of.h"
 #include "tests/support/random_clusters.h"
 
 namespace hdpsim {
@@ -167,7 +168,7 @@ Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& mode
                                  .host_tokens = 1 << 30};
   if (job.policy.empty()) job.policy = random_policy(random);
   Diagnostics problems;
-  job.planner = make_planner(parse_document("policy", job.policy, problems), planning, problems);
+  job.planner = test::planner_of(parse_document("policy", job.policy, problems), planning, problems);
   problems.throw_if_any();
   return job;
 }

@@ -10,6 +10,7 @@
 #include "sim/plan/plan_time.h"
 #include "sim/plan/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/planner_of.h"
 
 namespace hdpsim {
 namespace {
@@ -82,7 +83,7 @@ Case random_case(std::uint64_t seed) {
   drawn.batch = random_batch(random, drawn.context.context);
   drawn.entry = random_entry(random, drawn.context);
   Diagnostics diagnostics;
-  const auto planner = make_planner(parse_document("entry", drawn.entry, diagnostics), drawn.context, diagnostics);
+  const auto planner = test::planner_of(parse_document("entry", drawn.entry, diagnostics), drawn.context, diagnostics);
   INFO("replay: seed " << seed << ", " << drawn.entry << "\n" << diagnostics.text());
   REQUIRE(planner != nullptr);
   drawn.plan = planner->plan(drawn.batch, 5);
@@ -141,7 +142,7 @@ TEST_CASE("hdp-balance is never slower with offload than without", "[property][p
     const Batch batch = random_batch(random, context.context);
     const auto step = [&](const std::string& entry) {
       Diagnostics diagnostics;
-      const auto planner = make_planner(parse_document("entry", entry, diagnostics), context, diagnostics);
+      const auto planner = test::planner_of(parse_document("entry", entry, diagnostics), context, diagnostics);
       return plan_time(planner->plan(batch, 0), context.work).step();
     };
     // Of plans whose steps differ by up to 1 % the planner may take a more even one, and it looks no further where one

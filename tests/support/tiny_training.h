@@ -17,6 +17,7 @@
 #include "sim/document/document.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/planner.h"
+#include "tests/support/planner_of.h"
 
 namespace hdpsim::kernels::exec {
 
@@ -103,7 +104,7 @@ inline Plan policy_plan(const std::string& entry, std::int64_t ranks, std::int64
   context.layers = layers;
   context.work = {.per_area = 1e-9, .per_token = 1e-7, .per_micro_batch = 1e-6};
   Diagnostics diagnostics;
-  const auto planner = make_planner(parse_document("entry", entry, diagnostics), context, diagnostics);
+  const auto planner = test::planner_of(parse_document("entry", entry, diagnostics), context, diagnostics);
   diagnostics.throw_if_any();
   Batch batch;
   for (const std::int64_t length : lengths) {

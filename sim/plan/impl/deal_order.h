@@ -4,14 +4,9 @@
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
+#include "sim/plan/policy.h"
 
 namespace hdpsim {
-
-/// In which order a policy that looks at no load deals out its micro-batches.
-enum class DealOrder {
-  data,        ///< A micro-batch stands where the sequence that opened it stands in the batch.
-  descending,  ///< By the longest sequence: the order in which best-fit decreasing opened them.
-};
 
 /// Packs as best_fit() returns them, given longest first. The opening sequence is the longest of its pack, and its
 /// place in the data is independent of how many others joined it; the first of all members would move the fullest packs

@@ -5,15 +5,9 @@
 #include <vector>
 
 #include "sim/plan/planner.h"
+#include "sim/plan/policy.h"
 
 namespace hdpsim {
-
-/// How much of the activations a policy moves to host memory.
-struct OffloadRule {
-  enum class Mode { none, automatic, fixed, token_wise };
-  Mode mode = Mode::none;
-  double ratio = 0;  ///< Of a fixed rule.
-};
 
 /// How a sequence is spread: D ranks and the offload ratio r of its micro-batch.
 struct RingSize {

@@ -90,32 +90,32 @@ TEST_CASE("the JSON schema of a map has every key with its values, its default a
   table.count("logs", {1, 4}, at(&Stove::logs), "how much");
   table.word("fuel", "fuel", {{"wood", Fuel::wood}, {"coal", Fuel::coal}}, at(&Stove::fuel), "what",
              {.required = true});
-  CHECK(schema_definitions({{"stove", table.texts()}}) == R"({
-  "stove": {
-    "type": "object",
-    "properties": {
-      "logs": {
-        "description": "how much",
-        "$ref": "#/$defs/count",
-        "minimum": 1,
-        "maximum": 4,
-        "default": "8Ki"
-      },
-      "fuel": {
-        "description": "what",
-        "enum": [
-          "wood",
-          "coal"
-        ]
-      }
+  const std::string schema = json_schema("A stove", table.texts());
+  CHECK(schema.find(R"(
+  "title": "A stove",
+  "type": "object",
+  "properties": {
+    "logs": {
+      "description": "how much",
+      "$ref": "#/$defs/count",
+      "minimum": 1,
+      "maximum": 4,
+      "default": "8Ki"
     },
-    "additionalProperties": false,
-    "required": [
-      "fuel"
-    ]
-  }
-}
-)");
+    "fuel": {
+      "description": "what",
+      "enum": [
+        "wood",
+        "coal"
+      ]
+    }
+  },
+  "additionalProperties": false,
+  "required": [
+    "fuel"
+  ],
+  "$defs": {
+    "count": {)") != std::string::npos);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "sim/plan/plan_check.h"
 #include "sim/plan/planner.h"
 #include "tests/support/catch.h"
+#include "tests/support/planner_of.h"
 
 namespace hdpsim {
 
@@ -36,7 +37,7 @@ inline PlanningContext small_pool(std::int64_t ranks = 8) {
 /// The planner of a study's entry; the entry must be right.
 inline std::unique_ptr<Planner> planner(const std::string& entry, const PlanningContext& context) {
   Diagnostics diagnostics;
-  auto made = make_planner(parse_document("study.yaml", entry, diagnostics), context, diagnostics);
+  auto made = test::planner_of(parse_document("study.yaml", entry, diagnostics), context, diagnostics);
   INFO(diagnostics.text());
   REQUIRE(made != nullptr);
   return made;

@@ -1,6 +1,7 @@
 #include "sim/plan/planner.h"
 
 #include "sim/base/check.h"
+#include "tests/support/planner_of.h"
 #include "tests/unit/plan/plan_cases.h"
 
 namespace hdpsim {
@@ -10,7 +11,7 @@ namespace {
 std::string problems(const std::string& entry, const PlanningContext& context = small_pool()) {
   Diagnostics diagnostics;
   const Value document = parse_document("study.yaml", entry, diagnostics);
-  const auto planner = make_planner(document, context, diagnostics);
+  const auto planner = test::planner_of(document, context, diagnostics);
   CHECK((planner == nullptr) == !diagnostics.empty());
   return diagnostics.text();
 }
@@ -25,8 +26,8 @@ PlanningContext with_host() {
 }  // namespace
 
 TEST_CASE("every policy can be named by a word alone", "[plan][options]") {
-  CHECK(planner_names() == std::vector<std::string>{"static", "hdp-naive", "hdp-balance"});
-  for (const std::string& name : planner_names()) {
+  CHECK(policy_names() == std::vector<std::string>{"static", "hdp-naive", "hdp-balance"});
+  for (const std::string& name : policy_names()) {
     CHECK(problems(name).empty());
     CHECK(problems(name + ":").empty());
     CHECK(problems(name + ": {}").empty());
@@ -101,13 +102,13 @@ TEST_CASE("cp must divide the pool and hold the context", "[plan][options]") {
         "    1 | static: {cp: 4}\n"
         "                     ^ use more ranks, or auto\n");
   CHECK(problems("static: {cp: many}") ==
-        "study.yaml:1:14: error: 'cp' is many, it must be auto or from 1 to 8\n"
+        "study.yaml:1:14: error: 'cp' is many, it must be auto or a number of ranks\n"
         "    1 | static: {cp: many}\n"
-        "                     ^ it can be 1, 2, 4, 8\n");
+        "                     ^ write cp: auto, or cp: 8\n");
   CHECK(problems("static: {cp: [2]}") ==
-        "study.yaml:1:14: error: 'cp' is a list, it must be auto or from 1 to 8\n"
+        "study.yaml:1:14: error: 'cp' is a list, it must be auto or a number of ranks\n"
         "    1 | static: {cp: [2]}\n"
-        "                     ^ it can be 1, 2, 4, 8\n");
+        "                     ^ write cp: auto, or cp: 8\n");
   CHECK(problems("static: {cp: 16}") ==
         "study.yaml:1:14: error: 'cp' is 16, it must be auto or from 1 to 8\n"
         "    1 | static: {cp: 16}\n"
@@ -117,7 +118,7 @@ TEST_CASE("cp must divide the pool and hold the context", "[plan][options]") {
 TEST_CASE("a context that the pool cannot hold is an error of every policy", "[plan][options]") {
   PlanningContext context = small_pool();
   context.context = 801;
-  for (const std::string& policy : planner_names()) {
+  for (const std::string& policy : policy_names()) {
     CHECK(problems(policy, context) ==
           "study.yaml:1:1: error: a context of 801 does not fit: 8 ranks of 100 tokens hold 800\n"
           "    1 | " +
@@ -177,7 +178,7 @@ TEST_CASE("token-wise offload needs host memory and layers that can be computed 
 }
 
 TEST_CASE("a sequence beyond the context is a bug of the caller", "[plan][options]") {
-  for (const std::string& policy : planner_names()) {
+  for (const std::string& policy : policy_names()) {
     CHECK_THROWS_AS(planner(policy, small_pool())->plan(batch_of({801}), 0), CheckFailure);
     CHECK_THROWS_AS(planner(policy, small_pool())->plan(batch_of({0}), 0), CheckFailure);
   }
@@ -186,7 +187,7 @@ TEST_CASE("a sequence beyond the context is a bug of the caller", "[plan][option
 TEST_CASE("a work model of zeros still makes a sound plan", "[plan]") {
   PlanningContext context = small_pool();
   context.work = {};
-  for (const std::string& policy : planner_names())
+  for (const std::string& policy : policy_names())
     CHECK(!plan_of(policy, context, {800, 300, 5}).micro_batches.empty());
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("static: a larger cp than needed is the user's choice", "[plan][static
 }
 
 TEST_CASE("an empty batch is an empty plan with a list for every rank", "[plan]") {
-  for (const std::string& policy : planner_names()) {
+  for (const std::string& policy : policy_names()) {
     const Plan plan = plan_of(policy, small_pool(), {});
     CHECK(plan.micro_batches.empty());
     CHECK(plan.schedule.size() == 8);

@@ -49,6 +49,13 @@ TEST_CASE("without contention, recomputation and cold connections the study says
   CHECK(line_of(*study.find("mesh")) == "{recompute: none, connections: warm}");
 }
 
+TEST_CASE("a sweep does not put back what a study is run without", "[without]") {
+  const Value study = turned_off("sweep: {mesh.recompute: [none, full], mesh.tp: [1, 2], grain: [fluid, exact]}",
+                                 {"recompute", "contention"});
+  CHECK(line_of(*study.find("mesh")) == "{recompute: none}");
+  CHECK(line_of(*study.find("sweep")) == "{mesh.tp: [1, 2]}");
+}
+
 TEST_CASE("every mechanism can be turned off of every study", "[without]") {
   const StudyFile file(good_study);
   Catalog catalog(HDPSIM_SOURCE_DIR);

@@ -1,0 +1,64 @@
+#include "sim/study/data_options.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "sim/document/key_table.h"
+#include "sim/study/lengths.h"
+#include "sim/study/resolution.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr Range tokens_of_sequence{1, limits::most_tokens_of_sequence};
+constexpr Range tokens_of_step{1, limits::most_tokens_of_step};
+constexpr Range steps_range{1, 1e6};
+constexpr Range seeds{0, 9e15};
+
+// Lengths are read by the catalog, which remembers them.
+const KeyTable<DataOptions>& table() {
+  static const auto made = [] {
+    KeyTable<DataOptions> data("the data");
+    data.add({"lengths", lengths_shape(), "", "where the lengths of sequences come from", {.required = true}},
+             [](const Value&, DataOptions&, Diagnostics&) {});
+    data.count("context", tokens_of_sequence, at(&DataOptions::batch, &BatchOptions::context), "the longest sequence",
+               {.unit = "tokens", .required = true});
+    data.count("tokens_per_step", tokens_of_step, at(&DataOptions::batch, &BatchOptions::tokens_per_step),
+               "tokens of one optimizer step", {.unit = "tokens", .required = true});
+    data.count("steps", steps_range, at(&DataOptions::steps), "how many steps are simulated",
+               {.unit = "steps", .required = true});
+    data.word("overlong", "way with overlong sequences",
+              {{"split", Overlong::split}, {"truncate", Overlong::truncate}, {"drop", Overlong::drop}},
+              at(&DataOptions::batch, &BatchOptions::overlong), "what becomes of documents longer than the context",
+              {.written = always_written});
+    data.count("seed", seeds, at(&DataOptions::batch, &BatchOptions::seed), "the seed of generated lengths",
+               {.written = always_written});
+    return data;
+  }();
+  return made;
+}
+
+}  // namespace
+
+const std::vector<KeyText>& data_keys() {
+  return table().texts();
+}
+
+DataOptions read_data(const Value& value, Catalog& catalog, Diagnostics& diagnostics) {
+  DataOptions data;
+  const KeyReading reading = table().read(value, data, diagnostics);
+  if (reading.is_right("lengths") && value.find("lengths") != nullptr) {
+    if (auto lengths = catalog.lengths(*value.find("lengths"), diagnostics)) data.lengths = std::move(*lengths);
+  }
+  const BatchOptions& batch = data.batch;
+  if (batch.context > 0 && batch.tokens_per_step > 0 && batch.tokens_per_step < batch.context) {
+    diagnostics.error(value.find("tokens_per_step")->position,
+                      fmt::format("a step of {} tokens cannot hold a sequence of the context, {}",
+                                  count_text(batch.tokens_per_step), count_text(batch.context)),
+                      "use a larger 'tokens_per_step' or a shorter 'context'");
+  }
+  return data;
+}
+
+}  // namespace hdpsim

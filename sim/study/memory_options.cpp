@@ -1,0 +1,49 @@
+#include "sim/study/memory_options.h"
+
+#include "sim/document/key_table.h"
+#include "sim/study/resolution.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr Between<Bytes> reserve_range{Bytes(0), limits::memory.most};
+
+void read_reserve(const Value& value, MemoryRules& rules, Diagnostics& diagnostics) {
+  if (value.text == "auto") return;
+  rules.reserve = read_in<Bytes>(value, "'reserve'", reserve_range, diagnostics);
+}
+
+const KeyTable<MemoryRules>& table() {
+  static const auto made = [] {
+    KeyTable<MemoryRules> memory("the memory");
+    memory.word("loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&MemoryRules::fused_loss),
+                "the cross-entropy turns bf16 logits into their gradient in place, or makes an fp32 copy and computes "
+                "on it kernel by kernel, as Megatron-LM does without fusion (`fp32`)",
+                {.written = always_written});
+    memory.number("fragmentation", {0, 1}, at(&MemoryRules::fragmentation),
+                  "gaps of the allocator, as a share of what is allocated", {.written = always_written});
+    KeyShape amount = shape_of(KeyShape::Kind::bytes);
+    amount.limits = range_text(reserve_range);
+    memory.add({"reserve",
+                either_shape({word_shape({"auto"}), amount}),
+                "auto",
+                "device memory outside of the allocator; `auto`: 426 MiB for the CUDA context and 688 MiB for a "
+                "communicator each of the tensor-parallel group and the pool",
+                {.written = always_written}},
+               read_reserve);
+    return memory;
+  }();
+  return made;
+}
+
+}  // namespace
+
+const std::vector<KeyText>& memory_keys() {
+  return table().texts();
+}
+
+void read_memory(const Value& value, MemoryRules& rules, Diagnostics& diagnostics) {
+  (void)table().read(value, rules, diagnostics);
+}
+
+}  // namespace hdpsim

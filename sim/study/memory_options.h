@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sim/document/key.h"
+#include "sim/model/memory.h"
+
+namespace hdpsim {
+
+[[nodiscard]] const std::vector<KeyText>& memory_keys();
+
+/// Reads `memory` of a study into the rules, of which it states some. All problems are reported.
+void read_memory(const Value& value, MemoryRules& rules, Diagnostics& diagnostics);
+
+}  // namespace hdpsim
