@@ -32,11 +32,10 @@ Samples slower_than_fitted(const Samples& samples, const DeviceProfile& profile,
     }
   }
   for (const MessageTiming& sample : samples.messages) {
-    for (const MessageFit& fit : profile.fits.messages) {
-      if (fit.kind != sample.kind || fit.ranks != sample.ranks || fit.link != sample.link) continue;
-      const double fitted_s = fitted_seconds(fit, static_cast<double>(sample.bytes));
-      if (is_slower(sample.timing, fitted_s)) found.messages.push_back(sample);
-    }
+    const MessageFit* fit = message_fit(profile.fits, sample.link, sample.kind, sample.ranks);
+    if (fit == nullptr) continue;
+    const double fitted_s = fitted_seconds(*fit, static_cast<double>(sample.bytes));
+    if (is_slower(sample.timing, fitted_s)) found.messages.push_back(sample);
   }
   return found;
 }

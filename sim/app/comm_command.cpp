@@ -5,9 +5,9 @@
 #include <map>
 
 #include "calib/measure/nccl_tests.h"
-#include "sim/app/comm_collective.h"
 #include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
+#include "sim/network/collective_pace.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
 #include "sim/report/output_folder.h"
@@ -123,6 +123,64 @@ std::map<std::int64_t, double> measured_times(const CommOptions& options, Collec
   return times;
 }
 
+std::int64_t check_whole_nodes(const ClusterSpec& cluster, std::int64_t ranks) {
+  const std::int64_t per_node = std::min(ranks, cluster.devices_per_node);
+  if (ranks % per_node != 0) {
+    throw InputError(fmt::format("{} gpus are not a whole number of nodes of {}", ranks, per_node),
+                     fmt::format("write -g {}", ranks / per_node * per_node));
+  }
+  return ranks / per_node;
+}
+
+/// What --algo and --proto say.
+template <class Choice, class NameOf>
+std::optional<Choice> chosen(const std::string& text, std::size_t choices, CollectiveKind kind, NameOf name_of) {
+  if (text.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < choices; ++i) {
+    if (name_of(static_cast<Choice>(i)) == text) return static_cast<Choice>(i);
+  }
+  throw InputError(fmt::format("{} has no such algorithm and protocol here", collective_name(kind)));
+}
+
+NcclChoice choice_of(const CommOptions& options, CollectiveKind kind) {
+  return {chosen<CollectiveAlgorithm>(options.algorithm, collective_algorithms, kind, algorithm_name),
+          chosen<Protocol>(options.protocol, protocols, kind, protocol_name)};
+}
+
+/// Row by row what CollectiveModel says, and what other traffic makes of it.
+class CommRows {
+ public:
+  CommRows(const CommOptions& options, CollectiveKind kind, const ClusterSpec& cluster, const DeviceProfile& profile,
+           const std::vector<Traffic>& background)
+      : kind_(kind),
+        choice_(choice_of(options, kind)),
+        links_(cluster, {}),
+        model_(links_, profile, {consecutive_devices(0, options.gpus)}),
+        pace_(links_, consecutive_devices(0, options.gpus), background),
+        has_background_(!background.empty()) {}
+
+  [[nodiscard]] CommRow row(std::int64_t bytes, std::optional<double> measured_s) {
+    const auto alone = model_.estimate(kind_, Bytes(bytes), choice_);
+    if (!alone) throw InputError(fmt::format("{} has no such algorithm and protocol here", collective_name(kind_)));
+    const CollectivePace::Pace& pace = pace_.pace(kind_, *alone);
+    CommRow row{.bytes = bytes,
+                .collective = *alone,
+                .seconds = alone->latency_s + static_cast<double>(bytes) * pace.seconds_a_byte,
+                .measured_s = measured_s,
+                .bottleneck = pace.bottleneck};
+    if (has_background_) row.alone_s = alone->latency_s + static_cast<double>(bytes) * alone->seconds_a_byte;
+    return row;
+  }
+
+ private:
+  CollectiveKind kind_;
+  NcclChoice choice_;
+  ClusterLinks links_;
+  CollectiveModel model_;
+  CollectivePace pace_;
+  bool has_background_;
+};
+
 /// From -b to -e by the factor -f.
 std::vector<std::int64_t> sizes_of(const CommOptions& options) {
   constexpr std::size_t most_sizes = 10'000;
@@ -141,21 +199,14 @@ std::vector<std::int64_t> sizes_of(const CommOptions& options) {
 CommReport collective_report(const CommOptions& options, CollectiveKind kind, const ClusterSpec& cluster,
                              const std::optional<DeviceProfile>& profile, const std::vector<Traffic>& background) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
-  CommCollective collective(cluster, profile, kind, options.gpus, background);
-  CommCollective alone(cluster, profile, kind, options.gpus, {});
-  CommReport report{
-      .kind = kind, .ranks = options.gpus, .nodes = collective.nodes(), .cluster = cluster.name, .rows = {}};
+  const std::int64_t nodes = check_whole_nodes(cluster, options.gpus);
+  const DeviceProfile known = profile.value_or(DeviceProfile{});
+  CommRows rows(options, kind, cluster, known, background);
+  CommReport report{.kind = kind, .ranks = options.gpus, .nodes = nodes, .cluster = cluster.name, .rows = {}};
   const auto measured = measured_times(options, kind);
-  const auto add_row = [&](std::int64_t bytes, std::optional<double> seconds) {
-    const NcclChoice choice{options.algorithm, options.protocol};
-    CommRow row = collective.row(bytes, choice);
-    if (!background.empty()) row.alone_s = alone.row(bytes, choice).time.seconds;
-    row.measured_s = seconds;
-    report.rows.push_back(std::move(row));
-  };
-  for (const auto& [bytes, seconds] : measured) add_row(bytes, seconds);
+  for (const auto& [bytes, seconds] : measured) report.rows.push_back(rows.row(bytes, seconds));
   if (!measured.empty()) return report;
-  for (const std::int64_t bytes : sizes) add_row(bytes, std::nullopt);
+  for (const std::int64_t bytes : sizes) report.rows.push_back(rows.row(bytes, std::nullopt));
   return report;
 }
 

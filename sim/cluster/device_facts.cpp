@@ -30,7 +30,7 @@ constexpr std::array<DeviceFacts, 13> known = {{{"V100", 70},
 int compute_capability_of(std::string_view device) {
   const std::string_view word = device.substr(0, device.find('-'));
   const auto* found = std::find_if(known.begin(), known.end(), [&](const DeviceFacts& f) { return f.device == word; });
-  return found == known.end() ? 80 : found->compute_capability;
+  return found == known.end() ? unknown_capability : found->compute_capability;
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace hdpsim {
 namespace {
@@ -48,9 +49,6 @@ LinkShares::LinkShares(const ClusterSpec& cluster) : cluster_(cluster) {
   }
   for (const auto& [link, shares] : shares_) {
     all_up_ = all_up_ && std::none_of(shares.begin(), shares.end(), is_down);
-    if (link.kind == DegradedLink::Kind::nic && std::all_of(shares.begin(), shares.end(), is_down)) {
-      nics_down_[link.unit].insert(link.index);
-    }
   }
 }
 
@@ -82,15 +80,6 @@ std::uint32_t LinkShares::planes_between(const NicPlace& from, const NicPlace& t
     up &= planes({DegradedLink::Kind::tier, tier, to.node / nodes, to.rail, LinkDirection::in});
   }
   return up;
-}
-
-std::int64_t LinkShares::most_nics_down(NodeId first, NodeId last) const {
-  std::size_t most = 0;
-  const auto end = nics_down_.upper_bound(static_cast<std::int64_t>(last.index()));
-  for (auto it = nics_down_.lower_bound(static_cast<std::int64_t>(first.index())); it != end; ++it) {
-    most = std::max(most, it->second.size());
-  }
-  return static_cast<std::int64_t>(most);
 }
 
 std::optional<CutOff> find_cut_off(const ClusterSpec& cluster) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "sim/cluster/cluster.h"
@@ -41,15 +40,12 @@ class LinkShares {
   /// One bit a plane: those on which a message gets from one NIC to another, past the uplinks between their nodes.
   /// O(tiers log n) in the number n of named links.
   [[nodiscard]] std::uint32_t planes_between(const NicPlace& from, const NicPlace& to) const;
-  /// NICs that are down, in either direction, of that node from `first` to `last` that has most of them.
-  [[nodiscard]] std::int64_t most_nics_down(NodeId first, NodeId last) const;
 
  private:
   [[nodiscard]] std::uint32_t planes(const Link& link) const;
 
   ClusterSpec cluster_;
-  std::map<Link, std::vector<double>> shares_;                ///< By port or plane.
-  std::map<std::int64_t, std::set<std::int64_t>> nics_down_;  ///< By node.
+  std::map<Link, std::vector<double>> shares_;  ///< By port or plane.
   bool all_up_ = true;
 };
 

@@ -45,4 +45,11 @@ double fitted_seconds(const MessageFit& fit, double bytes) {
   return seconds;
 }
 
+const MessageFit* message_fit(const ProfileFits& fits, LinkKind link, MessageKind kind, std::int64_t ranks) {
+  const auto found = std::find_if(fits.messages.begin(), fits.messages.end(), [&](const MessageFit& fit) {
+    return fit.link == link && fit.kind == kind && fit.ranks == ranks;
+  });
+  return found == fits.messages.end() ? nullptr : &*found;
+}
+
 }  // namespace hdpsim

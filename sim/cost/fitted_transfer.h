@@ -10,4 +10,8 @@ namespace hdpsim {
 /// Bytes as in the size column of nccl-tests.
 [[nodiscard]] double fitted_seconds(const MessageFit& fit, double bytes);
 
+/// The fit of messages of one kind over one kind of link among so many ranks. Null if there is none.
+[[nodiscard]] const MessageFit* message_fit(const ProfileFits& fits, LinkKind link, MessageKind kind,
+                                            std::int64_t ranks);
+
 }  // namespace hdpsim

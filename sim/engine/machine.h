@@ -24,6 +24,10 @@ struct SetUpCosts {
   Duration first_contact;
 };
 
+/// How long a collective of one kind and size takes among a group of the job's devices, nothing else on the links, and
+/// what that rests on: CollectiveModel, or a test's own figures.
+using Collective = std::function<Estimate(CollectiveKind, Bytes)>;
+
 /// The simulated cluster as one job sees it. The machines of jobs that run beside each other have one network in
 /// common, which serves one simulation at a time: it holds the flows.
 struct Machine {
@@ -42,20 +46,12 @@ struct Machine {
   std::optional<SetUpCosts> set_up{};                    ///< Of cold steps; none in warm ones.
   std::optional<KernelSlowdown> beside_communication{};  ///< Nothing if it is not known: then there is none.
   Duration issue;                                        ///< What the host takes to issue a kernel.
-  /// Durations by bytes per device: an all-gather or reduce-scatter of so many gathered bytes and an all-reduce among
-  /// the tp devices of a rank, a reduce-scatter and an all-gather over the devices that hold the same shard in the
-  /// whole pool.
-  std::function<Duration(Bytes)> tp_collective;
-  std::function<Duration(Bytes)> tp_all_reduce;
-  std::function<Duration(Bytes)> pool_reduce_scatter;
-  std::function<Duration(Bytes)> pool_all_gather;
-  /// The same of expert groups, where there are any: the all-to-all of each, of so many bytes that each device sends,
-  /// and a reduce-scatter and an all-gather over the devices that have the same experts.
-  std::function<Duration(Bytes)> expert_all_to_all{};
-  std::function<Duration(Bytes)> expert_reduce_scatter{};
-  std::function<Duration(Bytes)> expert_all_gather{};
-  /// How the pool's collectives load the network. Asked for only where jobs share it; nothing: they do not.
-  std::function<CollectivePlan()> pool_plan;
+  Collective tensor_parallel;                            ///< Among the tp devices of a rank's stage.
+  Collective pool;                                       ///< Over the devices of all ranks that hold the same shard.
+  Collective experts{};       ///< In each expert group; this and the next where there are any.
+  Collective expert_pools{};  ///< Over the devices that have the same experts.
+  /// How a collective over the pool loads the network. Asked for only where jobs share it. If empty, they do not.
+  std::function<CollectivePlan(CollectiveKind, Bytes)> pool_flows;
   /// Keep Timeline::instructions, in the order in which they end. The exact grain alone knows them.
   bool record_instructions = false;
 

@@ -55,7 +55,7 @@ class Pricer {
       case Opcode::exchange:
         return {};
       case Opcode::collective:
-        return {collective(program.collectives[instruction.work]), Evidence::formula};
+        return collective(program.collectives[instruction.work]);
       case Opcode::offload:
         return {program.bytes[instruction.work] / machine_.d2h, Evidence::formula};
       case Opcode::prefetch:
@@ -67,17 +67,16 @@ class Pricer {
       case Opcode::issue:
         return {};  // what it waits for depends on the others
       case Opcode::gather:
-        return {machine_.pool_all_gather(program.bytes[instruction.work]), Evidence::formula};
+        return machine_.pool(CollectiveKind::all_gather, program.bytes[instruction.work]);
       case Opcode::reduce:
-        return {reduction_of(program.bytes[instruction.work], program.all_reduce, machine_), Evidence::formula};
+        return reduction_of(program.bytes[instruction.work], program.all_reduce, machine_);
     }
     return {};
   }
 
-  [[nodiscard]] Duration collective(const TensorParallelCollective& op) const {
-    if (op.kind == CollectiveKind::all_to_all) return machine_.expert_all_to_all(op.bytes);
-    const bool sums = op.kind == CollectiveKind::all_reduce;
-    return sums ? machine_.tp_all_reduce(op.bytes) : machine_.tp_collective(op.bytes);
+  [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
+    const bool is_of_experts = op.kind == CollectiveKind::all_to_all;
+    return (is_of_experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
   }
 
   // Odd shapes may make an even share the slower one.

@@ -112,22 +112,27 @@ class StepEnding {
 
 }  // namespace
 
-Duration reduction_of(Bytes gradients, bool all_reduce, const Machine& machine) {
+Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine) {
   if (gradients == Bytes{}) return {};
-  const Duration scattered = machine.pool_reduce_scatter(gradients);
-  return all_reduce ? scattered + machine.pool_all_gather(gradients) : scattered;
+  Estimate reduction = machine.pool(CollectiveKind::reduce_scatter, gradients);
+  if (all_reduce) {
+    const Estimate gather = machine.pool(CollectiveKind::all_gather, gradients);
+    reduction = {reduction.time + gather.time, std::max(reduction.evidence, gather.evidence)};
+  }
+  return reduction;
 }
 
 Duration gradient_reduction(const StepEnd& end, const Machine& machine) {
-  const Duration common = reduction_of(end.gradient, end.all_reduce, machine);
+  const Duration common = reduction_of(end.gradient, end.all_reduce, machine).time;
   if (end.expert_gradient == Bytes{}) return common;
-  return common + machine.expert_reduce_scatter(end.expert_gradient);
+  return common + machine.expert_pools(CollectiveKind::reduce_scatter, end.expert_gradient).time;
 }
 
 Duration parameter_gather(const StepEnd& end, const Machine& machine) {
-  const Duration common = end.parameters == Bytes{} ? Duration{} : machine.pool_all_gather(end.parameters);
+  const Duration common =
+      end.parameters == Bytes{} ? Duration{} : machine.pool(CollectiveKind::all_gather, end.parameters).time;
   if (end.expert_parameters == Bytes{}) return common;
-  return common + machine.expert_all_gather(end.expert_parameters);
+  return common + machine.expert_pools(CollectiveKind::all_gather, end.expert_parameters).time;
 }
 
 Duration slowest_optimizer(const Program& program, const Machine& machine) {

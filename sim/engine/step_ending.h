@@ -11,7 +11,7 @@ namespace hdpsim {
 
 /// A reduction of so many bytes of gradients over the pool with the network to itself: a reduce-scatter, or an
 /// all-reduce, which is one and an all-gather.
-[[nodiscard]] Duration reduction_of(Bytes gradients, bool all_reduce, const Machine& machine);
+[[nodiscard]] Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine);
 /// Of the gradients of a stage, and the all-gather of its parameters. No time for what the step has done by then, or
 /// what is nowhere to be gathered from. Whole experts come after the rest: both go over the same links.
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);

@@ -3,35 +3,11 @@
 #include <algorithm>
 
 #include "sim/engine/work_probes.h"
-#include "sim/network/collective.h"
+#include "sim/network/collective_model.h"
 #include "sim/network/fair_share_network.h"
-#include "sim/network/pool_collective.h"
 
 namespace hdpsim {
 namespace {
-
-// What a profile knows of one collective; where it knows nothing, that of its messages.
-CollectiveEfficiency collective_efficiency(const DeviceProfile& profile,
-                                           std::optional<CollectiveRate> LinkProfile::*collective) {
-  CollectiveEfficiency efficiency{message_efficiency(profile), {}, {}};
-  if (profile.nvlink && (*profile.nvlink).*collective) {
-    const CollectiveRate& rate = *((*profile.nvlink).*collective);
-    efficiency.links.nvlink = rate.efficiency();
-    efficiency.links.nvlink_latency = rate.step_latency;
-    efficiency.nvlink_start = rate.latency;
-  }
-  if (profile.network && (*profile.network).*collective) {
-    const CollectiveRate& rate = *((*profile.network).*collective);
-    efficiency.links.network = rate.efficiency();
-    efficiency.links.network_latency = rate.step_latency;
-    efficiency.network_start = rate.latency;
-  }
-  const double factor = profile.factors[CostFamily::collectives];
-  efficiency.links = slowed(efficiency.links, factor);
-  efficiency.nvlink_start = efficiency.nvlink_start.scaled(factor);
-  efficiency.network_start = efficiency.network_start.scaled(factor);
-  return efficiency;
-}
 
 // Devices behind one PCIe uplink share it when all of them copy, as they do in training.
 Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> measured, double factor) {
@@ -46,10 +22,6 @@ std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const Conne
                     known.first_contact.value_or(Duration{})};
 }
 
-}  // namespace
-
-namespace {
-
 // What the jobs of a cluster have in common.
 struct Site {
   ClusterSpec cluster;
@@ -57,6 +29,7 @@ struct Site {
   std::unique_ptr<CostModel> cost;
   std::unique_ptr<WatchedCostModel> watched_cost;
   std::unique_ptr<NetworkModel> network;
+  std::unique_ptr<ClusterLinks> links;  ///< Of the bare cluster: shares of its rates are the collectives' affair.
 };
 
 // Of every worker's slowest device. `factors` as World::set_time_factors has them.
@@ -79,35 +52,38 @@ std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, 
   return speeds;
 }
 
-// `site` and the machine's placement live as long as the machine.
+using Model = std::shared_ptr<const CollectiveModel>;
+
+Model model_among(DeviceSets sets, const Site& site) {
+  return std::make_shared<CollectiveModel>(*site.links, site.profile, std::move(sets));
+}
+
+Collective collective_of(const Model& model) {
+  return [model](CollectiveKind kind, Bytes bytes) {
+    const CollectiveEstimate& estimate = model->estimate(kind, bytes);
+    return Estimate{estimate.time, estimate.evidence};
+  };
+}
+
+// The ranks of a mesh are alike: those of the first stage of the first one stand for all.
+std::vector<DeviceId> tensor_parallel_devices(const Mesh& mesh, const Placement& placement) {
+  std::vector<DeviceId> devices;
+  for (std::int64_t shard = 0; shard < mesh.tp; ++shard) devices.push_back(placement.device(HdpRank(0), 0, shard));
+  return devices;
+}
+
+// `site` lives as long as the machine.
 void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
-  const ClusterSpec& cluster = site.cluster;
   const Placement& placement = *machine.placement;
-  const CollectiveEfficiency gather = collective_efficiency(site.profile, &LinkProfile::all_gather);
-  const CollectiveEfficiency reduction = collective_efficiency(site.profile, &LinkProfile::reduce_scatter);
-  CollectiveGroup shards = tp_group(mesh, cluster.devices_per_node);
-  shards.first = placement.device(HdpRank(0), 0, 0);
-  shards.last = placement.device(HdpRank(0), 0, mesh.tp - 1);
-  machine.tp_collective = [gathers = Collectives(cluster, gather), shards](Bytes bytes) {
-    return gathers.all_gather(shards, bytes);
+  machine.tensor_parallel = collective_of(model_among({tensor_parallel_devices(mesh, placement)}, site));
+  const Model pool = model_among(pools(mesh, placement), site);
+  machine.pool = collective_of(pool);
+  machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
+    return pool->flows(kind, pool->estimate(kind, bytes));
   };
-  const CollectiveEfficiency all_reduction = collective_efficiency(site.profile, &LinkProfile::all_reduce);
-  machine.tp_all_reduce = [reduces = Collectives(cluster, all_reduction), shards](Bytes bytes) {
-    return reduces.all_reduce(shards, bytes);
-  };
-  machine.pool_reduce_scatter = PoolCollective(ClusterLinks(cluster, reduction.links), reduction, mesh, placement);
-  machine.pool_all_gather = PoolCollective(ClusterLinks(cluster, gather.links), gather, mesh, placement);
-  if (mesh.ep > 1) {
-    const CollectiveEfficiency exchange = collective_efficiency(site.profile, &LinkProfile::all_to_all);
-    const DeviceSets pools = expert_pools(mesh, placement);
-    machine.expert_all_to_all = PoolCollective(ClusterLinks(cluster, exchange.links), exchange,
-                                               expert_groups(mesh, placement), CollectiveKind::all_to_all);
-    machine.expert_reduce_scatter =
-        PoolCollective(ClusterLinks(cluster, reduction.links), reduction, pools, CollectiveKind::reduce_scatter);
-    machine.expert_all_gather =
-        PoolCollective(ClusterLinks(cluster, gather.links), gather, pools, CollectiveKind::all_gather);
-  }
-  machine.pool_plan = [&cluster, &placement, mesh] { return pool_plan(ClusterLinks(cluster, {}), mesh, placement); };
+  if (mesh.ep == 1) return;
+  machine.experts = collective_of(model_among(expert_groups(mesh, placement), site));
+  machine.expert_pools = collective_of(model_among(expert_pools(mesh, placement), site));
 }
 
 }  // namespace
@@ -138,6 +114,7 @@ std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfi
   site.cost = make_cost_model(profile);
   site.watched_cost = std::make_unique<WatchedCostModel>(*site.cost);
   site.network = make_fair_share_network(cluster, message_efficiency(profile));
+  site.links = std::make_unique<ClusterLinks>(cluster, LinkEfficiency{});
   parts->connections = options;
   return place(std::move(parts), placement, nodes, diagnostics);
 }

@@ -72,32 +72,6 @@ void ClusterLinks::degrade() {
   }
 }
 
-// The least rate of the links of this kind in the nodes that are named and up.
-Bandwidth ClusterLinks::least_named(Kind kind, NodeId first, NodeId last, Bandwidth nominal) const {
-  Bandwidth slowest = nominal;
-  for (const auto& [link, rate] : degraded_) {
-    const Parts part = parts(link);
-    const std::size_t node = node_of(part);
-    if (part.kind == kind && node >= first.index() && node <= last.index() && rate > down) {
-      slowest = std::min(slowest, rate);
-    }
-  }
-  return slowest;
-}
-
-Bandwidth ClusterLinks::slowest_between_nodes(NodeId first, NodeId last) const {
-  const Bandwidth nic = cluster_.slowest_nic(first, last).scaled(efficiency_.network);
-  Bandwidth slowest = fabric_ == nullptr ? nic : fabric_->slowest(first.index(), last.index(), nic);
-  slowest = least_named(Kind::nic, first, last, slowest);
-  // The NICs that are left carry what those that are down do not; at worst one of them carries it all.
-  return slowest / (1 + shares_.most_nics_down(first, last));
-}
-
-Bandwidth ClusterLinks::slowest_in_nodes(NodeId first, NodeId last) const {
-  const Bandwidth nominal = cluster_.has_nvlink() ? cluster_.slowest_nvlink(first, last) : cluster_.pcie;
-  return least_named(Kind::device, first, last, nominal.scaled(efficiency_.nvlink));
-}
-
 Route ClusterLinks::route(DeviceId from, DeviceId to) const {
   const std::size_t devices = unsigned_of(cluster_.devices);
   HDPSIM_CHECK(from != to && from.index() < devices && to.index() < devices, "a route from device {} to {} of {}",

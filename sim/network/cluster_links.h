@@ -56,13 +56,11 @@ class ClusterLinks {
   /// look at every pair. Nothing where that takes one: see Fabric::all_pairs. Nothing either if they differ in rail.
   [[nodiscard]] std::optional<std::vector<LinkFlows>> all_pairs(std::span<const DeviceId> devices) const;
   [[nodiscard]] Bandwidth rate(LinkId link) const;
+  /// True for links of devices and PCIe switches, false for NICs and what is between nodes.
+  [[nodiscard]] bool is_inside_node(LinkId link) const { return link.index() < first_nic_link_; }
   [[nodiscard]] std::string name(LinkId link) const;
   /// True if one device alone sends or receives over this link, for itself or for others.
   [[nodiscard]] bool has_one_owner(LinkId link) const;
-  /// The least that a link carries that a ring over all nodes from `first` to `last` crosses on the way between two
-  /// nodes, and between two devices of a node.
-  [[nodiscard]] Bandwidth slowest_between_nodes(NodeId first, NodeId last) const;
-  [[nodiscard]] Bandwidth slowest_in_nodes(NodeId first, NodeId last) const;
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const ClusterSpec& cluster() const { return cluster_; }
   /// All links in the order of their ids.
@@ -89,7 +87,6 @@ class ClusterLinks {
   [[nodiscard]] std::size_t node_of(const Parts& part) const;
   [[nodiscard]] Rails rails_between(std::size_t from_nic, std::size_t to_nic) const;
   [[nodiscard]] DeviceId device_at(std::size_t node, std::size_t rail, DeviceId own) const;
-  [[nodiscard]] Bandwidth least_named(Kind kind, NodeId first, NodeId last, Bandwidth nominal) const;
   void append_in_node(Route& route, DeviceId from, DeviceId to) const;
   void append_between_nodes(Route& route, DeviceId from, DeviceId to) const;
   void append(Route& route, std::size_t link) const;

@@ -27,9 +27,19 @@ double bus_factor(CollectiveKind kind, std::int64_t ranks) {
 }
 
 std::string_view algorithm_name(CollectiveAlgorithm algorithm) {
-  constexpr std::array<std::string_view, 7> names = {"ring", "tree",   "nvls",        "nvls_tree",
-                                                     "pat",  "direct", "hierarchical"};
+  constexpr std::array<std::string_view, collective_algorithms> names = {"ring",      "tree", "nvls",
+                                                                         "nvls_tree", "pat",  "direct"};
   return names.at(static_cast<std::size_t>(algorithm));
+}
+
+std::string_view protocol_name(Protocol protocol) {
+  constexpr std::array<std::string_view, protocols> names = {"ll", "ll128", "simple"};
+  return names.at(static_cast<std::size_t>(protocol));
+}
+
+double wire_bytes(Protocol protocol) {
+  constexpr std::array<double, protocols> bytes = {2, 128.0 / 120, 1};
+  return bytes.at(static_cast<std::size_t>(protocol));
 }
 
 }  // namespace hdpsim

@@ -14,7 +14,15 @@ inline constexpr std::size_t collective_kinds = 6;
 [[nodiscard]] double bus_factor(CollectiveKind kind, std::int64_t ranks);
 
 /// Who passes what to whom: see collective_plan.h.
-enum class CollectiveAlgorithm { ring, tree, nvls, nvls_tree, pat, direct, hierarchical };
+enum class CollectiveAlgorithm { ring, tree, nvls, nvls_tree, pat, direct };
 [[nodiscard]] std::string_view algorithm_name(CollectiveAlgorithm algorithm);
+inline constexpr std::size_t collective_algorithms = 6;
+
+/// NCCL's protocols: how data and the news of their arrival cross a link.
+enum class Protocol { ll, ll128, simple };
+inline constexpr std::size_t protocols = 3;
+[[nodiscard]] std::string_view protocol_name(Protocol protocol);
+/// Bytes on the wire for a byte of data: LL sends a flag of 4 bytes with each 4 bytes, LL128 one of 8 with 120.
+[[nodiscard]] double wire_bytes(Protocol protocol);
 
 }  // namespace hdpsim

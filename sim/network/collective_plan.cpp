@@ -41,8 +41,6 @@ CollectivePlan CollectivePlanner::plan(CollectiveKind kind, CollectiveAlgorithm 
   switch (algorithm) {
     case CollectiveAlgorithm::ring:
       return plan_ring(std::move(builder), kind, members);
-    case CollectiveAlgorithm::hierarchical:
-      return plan_hierarchical(std::move(builder), kind, members);
     case CollectiveAlgorithm::tree:
       HDPSIM_CHECK(reduces_all, "no tree does {}", collective_name(kind));
       return plan_tree(std::move(builder), members);
@@ -77,6 +75,8 @@ CollectivePlan together(std::span<const CollectivePlan> plans) {
     CollectivePlan next = with_flows_times(plan.bytes_per_flow / all.bytes_per_flow, plan);
     std::move(next.parts.begin(), next.parts.end(), std::back_inserter(all.parts));
     all.latency = std::max(all.latency, plan.latency);
+    all.hop_inside = std::max(all.hop_inside, plan.hop_inside);
+    all.hop_between = std::max(all.hop_between, plan.hop_between);
   }
   return all;
 }
@@ -92,20 +92,26 @@ std::vector<double> link_bytes(const CollectivePlan& plan, std::size_t link_coun
   return bytes;
 }
 
-double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links) {
-  const auto seconds = [&](std::size_t link, double amount) {
-    return amount / static_cast<double>(links.rate(LinkId(link)).bytes_per_second());
+FullestLinks fullest_links(const CollectivePlan& plan, const ClusterLinks& links) {
+  FullestLinks fullest;
+  const auto count = [&](std::size_t link, double amount) {
+    double& longest = links.is_inside_node(LinkId(link)) ? fullest.inside_s : fullest.between_s;
+    longest = std::max(longest, amount / static_cast<double>(links.rate(LinkId(link)).bytes_per_second()));
   };
-  double longest = 0;
   if (plan.parts.size() == 1) {
-    for_each_load(plan, [&](std::size_t link, double amount) { longest = std::max(longest, seconds(link, amount)); });
-    return longest;
+    for_each_load(plan, count);
+    return fullest;
   }
   const std::vector<double> bytes = link_bytes(plan, links.count());
   for (std::size_t link = 0; link < bytes.size(); ++link) {
-    if (bytes[link] > 0) longest = std::max(longest, seconds(link, bytes[link]));
+    if (bytes[link] > 0) count(link, bytes[link]);
   }
-  return longest;
+  return fullest;
+}
+
+double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links) {
+  const FullestLinks fullest = fullest_links(plan, links);
+  return std::max(fullest.inside_s, fullest.between_s);
 }
 
 Duration time_alone(const CollectivePlan& plan, const ClusterLinks& links, double bytes) {

@@ -29,6 +29,8 @@ struct CollectivePlan {
   std::vector<Part> parts;    ///< Side by side; the collective ends with the last.
   double bytes_per_flow = 0;  ///< For a byte of the collective's size, which is what nccl-tests calls its size.
   Duration latency = {};      ///< Of the longest way through it: message start-ups and switches.
+  Duration hop_inside = {};   ///< Of the longest message inside a node,
+  Duration hop_between = {};  ///< and between two nodes.
 };
 
 /// `whole`: one part, in which everything moves at the pace of the slowest hop; the least to keep. `parts`: each ring,
@@ -44,8 +46,6 @@ enum class PlanGrain { whole, parts };
 /// * tree (all_reduce): two binary trees of the nodes a NIC, so that a leaf of one is none of the other (Sanders,
 ///   Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing
 ///   35, 2009), and chains inside the nodes; half of the data each, up and down.
-/// * hierarchical (all_reduce, all_gather, reduce_scatter): see Collectives. A ring of the same places of all nodes for
-///   each place of a node, and rings inside the nodes. A plain ring where nodes hold unlike numbers.
 /// * nvls: switches add up and copy. all_reduce, all_gather and reduce_scatter in the NVSwitch of a node, all_reduce
 ///   over nodes whose switches do the same: every NIC sends and receives its part once, and so does every link above.
 /// * nvls_tree (all_reduce): the NVSwitch inside, the trees between nodes.
@@ -93,6 +93,13 @@ struct Message {
 
 /// Bytes on each link for a byte of the collective's size, by LinkId.
 [[nodiscard]] std::vector<double> link_bytes(const CollectivePlan& plan, std::size_t link_count);
+/// Seconds that a byte of its size takes on the fullest link inside a node and on the fullest of NICs and switches,
+/// nothing else on them.
+struct FullestLinks {
+  double inside_s = 0;
+  double between_s = 0;
+};
+[[nodiscard]] FullestLinks fullest_links(const CollectivePlan& plan, const ClusterLinks& links);
 /// Seconds that a byte of its size takes on the links that take longest, nothing else on them.
 [[nodiscard]] double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links);
 /// Latency and bytes, nothing else on the links.

@@ -58,8 +58,6 @@ class Fabric {
   [[nodiscard]] virtual std::size_t link_count() const = 0;
   [[nodiscard]] virtual Bandwidth rate(std::size_t link) const = 0;
   [[nodiscard]] virtual std::string name(std::size_t link) const = 0;
-  /// The least that a link carries on which a ring over all nodes from `first` to `last`, in their order, depends.
-  [[nodiscard]] virtual Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const = 0;
 };
 
 /// `efficiency`: share of the physical rates that software gets, in (0, 1].

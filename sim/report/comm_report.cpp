@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +32,7 @@ std::int64_t count_of(CollectiveKind kind, std::int64_t bytes, std::int64_t rank
 }
 
 double algorithm_bandwidth(const CommRow& row) {
-  return static_cast<double>(row.bytes) / row.time.seconds / 1e9;
+  return static_cast<double>(row.bytes) / row.seconds / 1e9;
 }
 
 double average_bus_bandwidth(const CommReport& report) {
@@ -47,7 +46,7 @@ class Columns {
  public:
   explicit Columns(const CommReport& report)
       : alone_(any(report, [](const CommRow& row) { return row.alone_s.has_value(); })),
-        basis_(any(report, [](const CommRow& row) { return row.basis != CommBasis::nccl_model; })),
+        basis_(any(report, [](const CommRow& row) { return row.collective.basis != CollectiveBasis::nccl_model; })),
         measured_(any(report, [](const CommRow& row) { return row.measured_s.has_value(); })) {}
 
   [[nodiscard]] std::string first_heads() const {
@@ -60,11 +59,10 @@ class Columns {
   }
   [[nodiscard]] std::string cells(const CommRow& row) const {
     std::string text;
-    if (alone_) text += fmt::format(" {:>10.2f}", row.alone_s.value_or(row.time.seconds) * 1e6);
-    if (basis_) text += fmt::format(" {:>12}", comm_basis_name(row.basis));
+    if (alone_) text += fmt::format(" {:>10.2f}", row.alone_s.value_or(row.seconds) * 1e6);
+    if (basis_) text += fmt::format(" {:>12}", collective_basis_name(row.collective.basis));
     if (row.measured_s) {
-      text +=
-          fmt::format(" {:>10.2f} {:>+7.1f}%", *row.measured_s * 1e6, 100 * (row.time.seconds / *row.measured_s - 1));
+      text += fmt::format(" {:>10.2f} {:>+7.1f}%", *row.measured_s * 1e6, 100 * (row.seconds / *row.measured_s - 1));
     }
     return text;
   }
@@ -83,7 +81,7 @@ class Columns {
 // The last row of each algorithm: the largest, where links matter most.
 std::string bottleneck_lines(const CommReport& report) {
   std::map<std::string_view, const Bottleneck*> of_algorithm;
-  for (const CommRow& row : report.rows) of_algorithm[algorithm_name(row.time.algorithm)] = &row.bottleneck;
+  for (const CommRow& row : report.rows) of_algorithm[algorithm_name(row.collective.algorithm)] = &row.bottleneck;
   std::string text;
   for (const auto& [algorithm, found] : of_algorithm) {
     if (found->first.empty()) continue;
@@ -107,11 +105,6 @@ std::string_view pattern_name(TrafficPattern pattern) {
 
 }  // namespace
 
-std::string_view comm_basis_name(CommBasis basis) {
-  constexpr std::array<std::string_view, 3> names = {"NCCL's model", "profile", "measured"};
-  return names.at(static_cast<std::size_t>(basis));
-}
-
 std::string comm_table(const CommReport& report) {
   const Columns columns(report);
   std::string text = fmt::format("# {} of {} ranks on {} nodes of {}, simulated\n", collective_name(report.kind),
@@ -126,8 +119,8 @@ std::string comm_table(const CommReport& report) {
     const double algbw = algorithm_bandwidth(row);
     text += fmt::format(" {:>13} {:>13} {:>7} {:>7} {:>6} {:>10.2f} {:>8.2f} {:>8.2f}  {:>9} {:>7}", row.bytes,
                         count_of(report.kind, row.bytes, report.ranks), "float", redop(report.kind), root(report.kind),
-                        row.time.seconds * 1e6, algbw, algbw * bus_factor(report.kind, report.ranks),
-                        algorithm_name(row.time.algorithm), protocol_name(row.time.protocol));
+                        row.seconds * 1e6, algbw, algbw * bus_factor(report.kind, report.ranks),
+                        algorithm_name(row.collective.algorithm), protocol_name(row.collective.protocol));
     text += columns.cells(row) + "\n";
   }
   return text + bottleneck_lines(report) +
@@ -147,14 +140,14 @@ std::string comm_json(const CommReport& report, std::string_view version) {
                   {"type", "float"},
                   {"redop", redop(report.kind)},
                   {"root", root(report.kind)},
-                  {"algorithm", algorithm_name(row.time.algorithm)},
-                  {"protocol", protocol_name(row.time.protocol)},
+                  {"algorithm", algorithm_name(row.collective.algorithm)},
+                  {"protocol", protocol_name(row.collective.protocol)},
                   {"out_of_place",
-                   {{"time", row.time.seconds * 1e6},
+                   {{"time", row.seconds * 1e6},
                     {"alg_bw", algbw},
                     {"bus_bw", algbw * bus_factor(report.kind, report.ranks)},
                     {"nwrong", 0}}}};
-    entry["rests_on"] = comm_basis_name(row.basis);
+    entry["rests_on"] = collective_basis_name(row.collective.basis);
     entry["bottleneck"] = {
         {"used", row.bottleneck.used}, {"links", row.bottleneck.links}, {"first", row.bottleneck.first}};
     if (row.alone_s) entry["alone_us"] = *row.alone_s * 1e6;

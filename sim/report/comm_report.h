@@ -5,29 +5,18 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/network/nccl_model.h"
+#include "sim/network/collective_pace.h"
 #include "sim/network/traffic.h"
 #include "sim/report/link_use.h"
 
 namespace hdpsim {
 
-/// What start-up and rate of a simulated collective rest on.
-enum class CommBasis { nccl_model, profile, measured };
-[[nodiscard]] std::string_view comm_basis_name(CommBasis basis);
-
-/// The links that hold a collective back, or the fullest ones where its own protocol does.
-struct Bottleneck {
-  double used = 0;                 ///< Of their rate, while the bytes move.
-  std::int64_t links = 0;          ///< How many are so.
-  std::vector<std::string> first;  ///< The names of some.
-};
-
 /// A collective of one size, simulated and, where somebody has measured it, measured.
 struct CommRow {
   std::int64_t bytes = 0;  ///< As nccl-tests counts them.
-  CollectiveTime time;
+  CollectiveEstimate collective;
+  double seconds = 0;  ///< Beside the other traffic, if there is any.
   std::optional<double> measured_s;
-  CommBasis basis = CommBasis::nccl_model;
   Bottleneck bottleneck = {};
   std::optional<double> alone_s = {};  ///< Where there is other traffic: without it.
 };

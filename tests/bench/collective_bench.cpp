@@ -36,10 +36,10 @@ void all_reduce_alone(benchmark::State& state, CollectiveAlgorithm algorithm) {
   }
 }
 
-void hierarchical_all_reduce(benchmark::State& state) {
-  all_reduce_alone(state, CollectiveAlgorithm::hierarchical);
+void ring_all_reduce(benchmark::State& state) {
+  all_reduce_alone(state, CollectiveAlgorithm::ring);
 }
-BENCHMARK(hierarchical_all_reduce)->Arg(1024)->Arg(12288)->Arg(131072)->Arg(1048576)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_all_reduce)->Arg(1024)->Arg(12288)->Arg(131072)->Arg(1048576)->Unit(benchmark::kMillisecond);
 
 void tree_all_reduce(benchmark::State& state) {
   all_reduce_alone(state, CollectiveAlgorithm::tree);
@@ -47,7 +47,7 @@ void tree_all_reduce(benchmark::State& state) {
 BENCHMARK(tree_all_reduce)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
 
 /// The same as a variable of FairShare beside a message that crosses its links.
-void hierarchical_all_reduce_beside_a_message(benchmark::State& state) {
+void ring_all_reduce_beside_a_message(benchmark::State& state) {
   const ClusterSpec spec = rails_of(state.range(0));
   const ClusterLinks links(spec, {});
   const std::vector<DeviceId> devices = consecutive_devices(0, spec.devices);
@@ -61,13 +61,13 @@ void hierarchical_all_reduce_beside_a_message(benchmark::State& state) {
     across.push_back(static_cast<FairShare::Link>(link.index()));
   }
   for (auto _ : state) {
-    std::vector<Transfer> transfers = transfers_of(
-        plan_collective(links, CollectiveKind::all_reduce, CollectiveAlgorithm::hierarchical, devices), 1e9);
+    std::vector<Transfer> transfers =
+        transfers_of(plan_collective(links, CollectiveKind::all_reduce, CollectiveAlgorithm::ring, devices), 1e9);
     transfers.push_back({across, std::numeric_limits<double>::infinity()});
     benchmark::DoNotOptimize(end_times(network, transfers));
   }
 }
-BENCHMARK(hierarchical_all_reduce_beside_a_message)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_all_reduce_beside_a_message)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
 
 void uniform_all_to_all(benchmark::State& state) {
   const ClusterSpec spec = rails_of(state.range(0));

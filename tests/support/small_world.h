@@ -66,6 +66,16 @@ inline ClusterSpec one_device_nodes(std::int64_t nodes, Bandwidth nic) {
   return cluster;
 }
 
+/// Every collective takes as long, whatever its kind and size.
+inline Collective each_takes(Duration time) {
+  return [time](CollectiveKind, Bytes) { return Estimate{time, Evidence::formula}; };
+}
+
+/// Every collective moves its bytes at this rate, whatever its kind.
+inline Collective each_moves_at(Bandwidth rate) {
+  return [rate](CollectiveKind, Bytes bytes) { return Estimate{bytes / rate, Evidence::formula}; };
+}
+
 /// A machine over a cluster, with no cost but those of `costs` and the messages.
 struct HandMachine {
   ClusterSpec cluster;
@@ -87,10 +97,7 @@ struct HandMachine {
     for (std::int64_t d = 0; d < cluster.devices; ++d) {
       machine.speed.push_back(cluster.speed_of(DeviceId(static_cast<std::size_t>(d))));
     }
-    const auto nothing = [](Bytes) { return Duration{}; };
-    machine.tp_collective = nothing;
-    machine.pool_reduce_scatter = nothing;
-    machine.pool_all_gather = nothing;
+    machine.tensor_parallel = machine.pool = each_takes({});
   }
 };
 

@@ -78,7 +78,7 @@ bool StepRun::parameters_are_there(WorkerId worker, PassId pass) {
   const Bytes parameters = program_.pool_work(pass).gather;
   if (parameters == Bytes{}) return true;
   Instant& there = pool_free_[w];
-  there += machine_.pool_all_gather(parameters);
+  there += machine_.pool(CollectiveKind::all_gather, parameters).time;
   if (there <= queue_.now()) return true;
   queue_.schedule_after(there - queue_.now(), static_cast<std::uint32_t>(w), parameters_came);
   return false;
@@ -88,7 +88,7 @@ void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   const Bytes gradients = program_.pool_work(pass).reduction;
   if (gradients == Bytes{}) return;
   Instant& free = pool_free_[worker.index()];
-  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().sharding.zero == 0, machine_);
+  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().sharding.zero == 0, machine_).time;
 }
 
 // What is still under way when a worker has ended its last pass.

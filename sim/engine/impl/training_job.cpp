@@ -26,13 +26,16 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   if (setting_.alone) return;
   const Machine& machine = setting_.machine;
   const StepEnd end = largest_end(first_step);
-  if (machine.pool_plan) pool_plan_ = machine.pool_plan();
-  const auto collective = [&](Duration alone, Bytes bytes) {
-    return std::make_unique<PoolTraffic>(alone, bytes, pool_plan_, port_);
+  if (machine.pool_flows) {
+    reduction_flows_ = machine.pool_flows(CollectiveKind::reduce_scatter, end.gradient);
+    all_gather_flows_ = machine.pool_flows(CollectiveKind::all_gather, end.parameters);
+  }
+  const auto collective = [&](Duration alone, Bytes bytes, const CollectivePlan& flows) {
+    return std::make_unique<PoolTraffic>(alone, bytes, flows, port_);
   };
   // An all-reduce is a reduce-scatter and an all-gather of what came out.
-  reduction_ = collective(gradient_reduction(end, machine), end.gradient * (end.all_reduce ? 2 : 1));
-  all_gather_ = collective(parameter_gather(end, machine), end.parameters);
+  reduction_ = collective(gradient_reduction(end, machine), end.gradient * (end.all_reduce ? 2 : 1), reduction_flows_);
+  all_gather_ = collective(parameter_gather(end, machine), end.parameters, all_gather_flows_);
   collective_bytes_.resize(links);
 }
 

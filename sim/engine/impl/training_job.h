@@ -56,7 +56,8 @@ class TrainingJob {
 
   Setting setting_;
   JobPort& port_;
-  CollectivePlan pool_plan_;
+  CollectivePlan reduction_flows_;
+  CollectivePlan all_gather_flows_;
   std::unique_ptr<PoolTraffic> reduction_;  ///< Of gradients; nothing if alone.
   std::unique_ptr<PoolTraffic> all_gather_;
   std::vector<Bytes> ring_bytes_;        ///< By LinkId.

@@ -118,25 +118,6 @@ class ClosFabric final : public Fabric {
     return fmt::format("{} {} rail {} {}{}", tiers_[links.tier].name, part.unit, part.rail, direction, which);
   }
 
-  // A ring over consecutive nodes crosses the uplinks of a unit and rail once: only a narrow or degraded one holds it
-  // back.
-  [[nodiscard]] Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const override {
-    Bandwidth slowest = nic;
-    for (const TierLinks& links : links_) {
-      if (last / nodes_per_unit_[links.tier] > first / nodes_per_unit_[links.tier]) {
-        slowest = std::min(slowest, links.rate);
-      }
-    }
-    for (const auto& [link, rate] : degraded_) {
-      const Parts part = parts(link);
-      const std::size_t nodes = nodes_per_unit_[links_[part.links].tier];
-      if (part.unit < first / nodes || part.unit > last / nodes) continue;
-      // The messages of a rail whose uplinks are down share another one.
-      slowest = std::min(slowest, rate > down ? rate : nic / 2);
-    }
-    return slowest;
-  }
-
  private:
   /// Up- and downlinks of a tier.
   struct TierLinks {

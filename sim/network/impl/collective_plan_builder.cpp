@@ -73,6 +73,8 @@ void CollectivePlanBuilder::emit() {
 CollectivePlan CollectivePlanBuilder::finish(double bytes_per_flow, const Steps& steps) {
   emit();
   plan_.bytes_per_flow = bytes_per_flow;
+  plan_.hop_inside = inside_;
+  plan_.hop_between = between_;
   plan_.latency =
       static_cast<std::int64_t>(steps.inside) * inside_ + static_cast<std::int64_t>(steps.between) * between_;
   return std::move(plan_);

@@ -73,13 +73,6 @@ class DragonflyFabric final : public Fabric {
                        within % global_links_, rail);
   }
 
-  [[nodiscard]] Bandwidth slowest(std::size_t first, std::size_t last, Bandwidth nic) const override {
-    if (first / nodes_per_leaf_ == last / nodes_per_leaf_) return nic;
-    const std::size_t nodes_per_group = nodes_per_leaf_ * leaves_;
-    const Bandwidth in_group = std::min(nic, local_);
-    return first / nodes_per_group == last / nodes_per_group ? in_group : std::min(in_group, global_);
-  }
-
  private:
   [[nodiscard]] std::size_t local_links() const { return groups_ * leaves_ * spines_ * 2; }
   [[nodiscard]] std::size_t links_of_a_rail() const {

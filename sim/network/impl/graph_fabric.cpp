@@ -24,7 +24,6 @@ class GraphFabric final : public Fabric {
       : graph_(graph), rails_(static_cast<std::size_t>(rails)), seed_(seed), arcs_(graph.switches.size()) {
     for (const SwitchGraphSpec::Cable& cable : graph.cables) add_bundle(cable, cable.bandwidth.scaled(efficiency));
     find_islands();
-    find_slowest();
   }
 
   [[nodiscard]] FabricPath path(const Port& from, const Port& to) const override {
@@ -58,10 +57,6 @@ class GraphFabric final : public Fabric {
     const std::string which = parallel > 0 ? fmt::format(" {}", parallel) : "";
     return fmt::format("{} to {}{}", graph_.switches[within % 2 == 0 ? from : to].name,
                        graph_.switches[within % 2 == 0 ? to : from].name, which);
-  }
-
-  [[nodiscard]] Bandwidth slowest(std::size_t /*first*/, std::size_t /*last*/, Bandwidth nic) const override {
-    return std::min(nic, slowest_);
   }
 
  private:
@@ -124,18 +119,6 @@ class GraphFabric final : public Fabric {
     }
   }
 
-  // Over the ring of all nodes in their order, rail by rail.
-  void find_slowest() {
-    slowest_ = Bandwidth::bytes_per_second(std::numeric_limits<std::int64_t>::max());
-    const std::size_t nodes = graph_.attached.size() / rails_;
-    for (std::size_t node = 0; node < nodes && nodes > 1; ++node) {
-      for (std::size_t rail = 0; rail < rails_; ++rail) {
-        const FabricPath hop = path({node, rail}, {(node + 1) % nodes, rail});
-        for (const std::uint32_t link : hop.links()) slowest_ = std::min(slowest_, rate(link));
-      }
-    }
-  }
-
   [[nodiscard]] std::size_t switch_of(const Port& port) const {
     return graph_.attached[port.node * rails_ + port.rail];
   }
@@ -184,8 +167,7 @@ class GraphFabric final : public Fabric {
   std::vector<Bundle> bundles_;                                          ///< In the order of their links.
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> parallel_;  ///< Cables between two switches so far.
   std::size_t link_count_ = 0;
-  std::vector<std::size_t> island_;  ///< By switch.
-  Bandwidth slowest_;
+  std::vector<std::size_t> island_;                                                ///< By switch.
   mutable std::unordered_map<std::size_t, std::vector<std::uint16_t>> distances_;  ///< By target switch.
 };
 

@@ -55,11 +55,6 @@ class TorusFabric final : public Fabric {
     return fmt::format("torus node {} rail {} dimension {} {}", node, rail, dimension, direction == 0 ? "up" : "down");
   }
 
-  // Consecutive nodes are neighbours but at the end of a row, where the message crosses the row's last link as well.
-  [[nodiscard]] Bandwidth slowest(std::size_t /*first*/, std::size_t /*last*/, Bandwidth nic) const override {
-    return std::min(nic, rate_);
-  }
-
  private:
   [[nodiscard]] std::size_t id(std::size_t node, std::size_t rail, std::size_t dimension, std::size_t direction) const {
     return ((node * rails_ + rail) * shape_.size() + dimension) * 2 + direction;

@@ -59,7 +59,7 @@ TEST_CASE("what NCCL asks of a cluster has defaults by the device, and may be wr
   CHECK_FALSE(spec.in_network_reduction);
   CHECK(compute_capability_of("H200-141GB") == 90);
   CHECK(compute_capability_of("B200") == 100);
-  CHECK(compute_capability_of("CPU") == 80);
+  CHECK(compute_capability_of("CPU") == unknown_capability);
   const std::string amd = "host_memory: 1 TiB\n  cpu: amd";
   std::string text = two_tiers + "compute_capability: 12.1\nin_network_reduction: true\n";
   text.replace(text.find("host_memory: 1 TiB"), std::string("host_memory: 1 TiB").size(), amd);

@@ -40,9 +40,8 @@ class WorkCosts final : public CostModel {
 Timeline run(const Plan& plan, Grain grain, const std::vector<double>& shares = {},
              std::unique_ptr<CostModel> costs = std::make_unique<HandCosts>(1_us)) {
   HandMachine world(one_device_nodes(plan.ranks, 1_GBps), std::move(costs));
-  world.machine.expert_all_to_all = [](Bytes) { return exchange; };
-  world.machine.expert_reduce_scatter = [](Bytes) { return sync; };
-  world.machine.expert_all_gather = [](Bytes) { return sync; };
+  world.machine.experts = test::each_takes(exchange);
+  world.machine.expert_pools = test::each_takes(sync);
   LoweringOptions options{two_experts(), Mesh{.hdp = plan.ranks, .ep = 2}, 2};
   options.experts = {.ep = 2, .shares = shares};
   const Program program(plan, options);
@@ -124,9 +123,8 @@ TEST_CASE("waves of a pipeline end in every schedule, and no stage of an expert 
     std::vector<Duration> times;
     for (const Grain grain : all_grains) {
       HandMachine world(one_device_nodes(8, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
-      world.machine.expert_all_to_all = [](Bytes) { return exchange; };
-      world.machine.expert_reduce_scatter = [](Bytes) { return sync; };
-      world.machine.expert_all_gather = [](Bytes) { return sync; };
+      world.machine.experts = test::each_takes(exchange);
+      world.machine.expert_pools = test::each_takes(sync);
       LoweringOptions options{two_experts(), Mesh{.hdp = 4, .pp = 2, .ep = 2}, 2};
       options.experts.ep = 2;
       options.pipeline.schedule = schedule;

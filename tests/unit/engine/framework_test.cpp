@@ -40,8 +40,9 @@ Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_b
              std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
   world.machine.beside_communication = slowdown;
-  world.machine.pool_all_gather = [=](Bytes) { return pool.gather; };
-  world.machine.pool_reduce_scatter = [=](Bytes) { return pool.reduction; };
+  world.machine.pool = [=](CollectiveKind kind, Bytes) {
+    return Estimate{kind == CollectiveKind::all_gather ? pool.gather : pool.reduction, Evidence::formula};
+  };
   const Plan plan = two_ranks(micro_batches);
   const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = sharding};
   return simulate(Program(plan, options), world.machine, grain);
@@ -61,8 +62,7 @@ Duration kernels() {
 // A byte a nanosecond.
 Machine bytewise_pool() {
   Machine machine;
-  machine.pool_all_gather = [](Bytes bytes) { return bytes / 1_GBps; };
-  machine.pool_reduce_scatter = machine.pool_all_gather;
+  machine.pool = test::each_moves_at(1_GBps);
   return machine;
 }
 
@@ -217,8 +217,7 @@ TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with 
     // Fast enough for all other chunks to have theirs in time.
     const auto step_time = [&](const PoolSharding& sharding, Bandwidth rate) {
       HandMachine world(one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
-      world.machine.pool_all_gather = [=](Bytes bytes) { return bytes / rate; };
-      world.machine.pool_reduce_scatter = world.machine.pool_all_gather;
+      world.machine.pool = test::each_moves_at(rate);
       const LoweringOptions options{.model = one_head_model(4),
                                     .mesh = {.hdp = 2, .pp = 2},
                                     .pipeline = {PipelineSchedule::interleaved, 2},
@@ -252,8 +251,9 @@ Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(8_us));
   world.machine.beside_communication = slowdown;
   world.machine.tp = 4;
-  world.machine.tp_collective = [=](Bytes) { return collective; };
-  world.machine.tp_all_reduce = [=](Bytes) { return 3 * collective; };
+  world.machine.tensor_parallel = [=](CollectiveKind kind, Bytes) {
+    return Estimate{kind == CollectiveKind::all_reduce ? 3 * collective : collective, Evidence::formula};
+  };
   const Plan plan = plan_of(1, layers, {{{0}, 1000}});
   LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
   options.dense.sequence_parallel = way.sequence_parallel;

@@ -172,9 +172,8 @@ CollectivePlan ring_of_two(const NetworkModel& network, DeviceId first, DeviceId
 
 // A pool of two whose collectives take a second at the full rate of the NICs, and cross them.
 void add_collectives(Machine& machine, HandMachine& world, DeviceId first, DeviceId second, double flows = 1) {
-  machine.pool_reduce_scatter = [](Bytes) { return 1_s; };
-  machine.pool_all_gather = [](Bytes) { return 1_s; };
-  machine.pool_plan = [&world, first, second, flows] {
+  machine.pool = test::each_takes(1_s);
+  machine.pool_flows = [&world, first, second, flows](CollectiveKind, Bytes) {
     return ring_of_two(*world.machine.network, first, second, flows);
   };
 }

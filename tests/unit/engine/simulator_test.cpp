@@ -155,7 +155,7 @@ TEST_CASE("every tensor-parallel collective takes its time", "[engine][tp]") {
   const Plan plan = plan_of(1, layers, {{{0}, 1000}});
   for (const Grain grain : all_grains) {
     HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(1_us));
-    world.machine.tp_collective = [](Bytes bytes) { return bytes / 1_GBps; };
+    world.machine.tensor_parallel = test::each_moves_at(1_GBps);
     const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 1, .tp = 2}, 2};
     const Timeline timeline = simulate(Program(plan, options), world.machine, grain);
     // Hidden states of 64 in bf16: four a layer and direction, and two at each end of the model; of two devices the

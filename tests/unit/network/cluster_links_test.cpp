@@ -109,17 +109,6 @@ TEST_CASE("a degraded uplink of a tier that cannot bind otherwise is there", "[l
   CHECK(links.route(device_at(5, 5), device_at(12, 5)).alone == 25_GBps);
 }
 
-TEST_CASE("the slowest link of a group counts only the nodes that the group spans", "[links]") {
-  ClusterSpec spec = rail_cluster(8);
-  spec.degraded = {{.kind = DegradedLink::Kind::nic, .unit = 3, .index = 2, .factor = 0.5},
-                   {.kind = DegradedLink::Kind::nvlink, .unit = 5, .index = 0, .factor = 0.1}};
-  const ClusterLinks links(spec, {});
-  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(3)) == 100_Gbps);
-  CHECK(links.slowest_between_nodes(NodeId(4), NodeId(7)) == 25_GBps);
-  CHECK(links.slowest_in_nodes(NodeId(4), NodeId(5)) == 30_GBps);
-  CHECK(links.slowest_in_nodes(NodeId(0), NodeId(4)) == 300_GBps);
-}
-
 TEST_CASE("inside a ToR set its uplinks are not used", "[links]") {
   const ClusterLinks links(three_tiers(16, 2, 1), {});
   CHECK(links.route(device_at(0, 0), device_at(3, 0)).link_count == 2);

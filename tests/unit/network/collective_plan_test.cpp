@@ -5,7 +5,6 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/network/collective.h"
 #include "sim/network/impl/collective_plans.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
@@ -25,12 +24,13 @@ struct Way {
 
 /// Everything that a group of this shape can do.
 std::vector<Way> ways_of(std::int64_t nodes, std::int64_t in_node) {
-  std::vector<Way> ways{{Kind::all_to_all, Algorithm::direct}, {Kind::send_recv, Algorithm::direct},
-                        {Kind::broadcast, Algorithm::ring},    {Kind::all_reduce, Algorithm::tree},
-                        {Kind::all_reduce, Algorithm::ring},   {Kind::all_reduce, Algorithm::hierarchical}};
+  std::vector<Way> ways{{Kind::all_to_all, Algorithm::direct},
+                        {Kind::send_recv, Algorithm::direct},
+                        {Kind::broadcast, Algorithm::ring},
+                        {Kind::all_reduce, Algorithm::tree},
+                        {Kind::all_reduce, Algorithm::ring}};
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
     ways.push_back({kind, Algorithm::ring});
-    ways.push_back({kind, Algorithm::hierarchical});
     if (in_node == 1) ways.push_back({kind, Algorithm::pat});
     if (nodes == 1) ways.push_back({kind, Algorithm::nvls});
   }
@@ -180,32 +180,6 @@ TEST_CASE("bytes are conserved: what the definition of a collective moves, no mo
       const double staged = n * (g - 1) * (static_cast<double>(nodes) - 1) / n;
       CHECK(in == Approx(n * (n - 1) / n + staged));
     }
-  }
-}
-
-TEST_CASE("on a symmetric fabric the hierarchical plan takes what the closed form says", "[plan]") {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    CAPTURE(seed);
-    RandomStream random(seed, "symmetric");
-    const std::size_t nodes = 1 + random.below(40);
-    const std::size_t in_node = nodes == 1 ? 2 + random.below(7) : 1 + random.below(8);
-    ClusterSpec spec = random.below(2) == 0 ? rail_cluster(40) : three_tiers(40, 1, 1);
-    spec.nvlink = Bandwidth::bytes_per_second(static_cast<std::int64_t>(1e9 + 600e9 * random.uniform()));
-    const LinkEfficiency efficiency{.nvlink = 0.8, .network = 0.9, .nvlink_latency = 3_us, .network_latency = 9_us};
-    const ClusterLinks links(spec, efficiency);
-    const Collectives closed_form(spec, {.links = efficiency});
-    const CollectiveGroup group{.devices = static_cast<std::int64_t>(nodes * in_node),
-                                .devices_per_node = static_cast<std::int64_t>(in_node),
-                                .first = device_at(0, 0),
-                                .last = device_at(nodes - 1, in_node - 1)};
-    const Bytes data(static_cast<std::int64_t>(random.below(1U << 30)));
-    const auto planned = [&](Kind kind) {
-      const auto plan = plan_collective(links, kind, Algorithm::hierarchical, blocks(0, nodes, in_node));
-      return time_alone(plan, links, static_cast<double>(data.count())).seconds();
-    };
-    CHECK(planned(Kind::all_gather) == Approx(closed_form.all_gather(group, data).seconds()));
-    CHECK(planned(Kind::reduce_scatter) == Approx(closed_form.reduce_scatter(group, data).seconds()));
-    CHECK(planned(Kind::all_reduce) == Approx(closed_form.all_reduce(group, data).seconds()));
   }
 }
 
@@ -360,7 +334,7 @@ TEST_CASE("unlike messages: the fullest link sets the time", "[plan]") {
 TEST_CASE("beside other traffic a ring gets its fair share of the slowest hop, and leaves what it cannot use",
           "[plan]") {
   const ClusterLinks links(rail_cluster(4), {});
-  const CollectivePlan plan = plan_collective(links, Kind::all_gather, Algorithm::hierarchical, blocks(0, 4, 1));
+  const CollectivePlan plan = plan_collective(links, Kind::all_gather, Algorithm::ring, blocks(0, 4, 1));
   FairShare network = network_of(links);
   std::vector<FairShare::Link> out_of_node_1;
   for (const LinkId link : links.route(device_at(1, 0), device_at(3, 0)).binding_links()) {
@@ -388,7 +362,7 @@ TEST_CASE("a narrow NIC slows the collectives that cross it, in proportion, and 
   const ClusterLinks after(spec, {});
   const auto slowdown = [&](std::size_t first, std::size_t nodes) {
     const auto devices = blocks(first, nodes, 8);
-    const auto plan = plan_collective(after, Kind::all_gather, Algorithm::hierarchical, devices);
+    const auto plan = plan_collective(after, Kind::all_gather, Algorithm::ring, devices);
     return seconds_a_byte(plan, after) / seconds_a_byte(plan, before);
   };
   CHECK(slowdown(0, 8) == Approx(2));

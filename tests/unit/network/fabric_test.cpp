@@ -258,11 +258,3 @@ TEST_CASE("rails that have no way to each other are changed inside the sender's 
   CHECK(names_on(links, device_at(0, 3), device_at(1, 5)) ==
         Names{"node 0 gpu 3 nvlink out", "node 0 gpu 5 nvlink in", "node 0 nic 5 out", "node 1 nic 5 in"});
 }
-
-TEST_CASE("a collective over nodes goes at the pace of the fabric's links", "[fabric]") {
-  ClusterSpec spec = single_devices(16);
-  spec.fabric = TorusSpec{.shape = {4, 4}, .bandwidth = 10_GBps, .latency = {}};
-  CHECK(ClusterLinks(spec, {}).slowest_between_nodes(NodeId(0), NodeId(15)) == 10_GBps);
-  spec.fabric = TorusSpec{.shape = {4, 4}, .bandwidth = 50_GBps, .latency = {}};
-  CHECK(ClusterLinks(spec, {}).slowest_between_nodes(NodeId(0), NodeId(15)) == 25_GBps);  // the NICs'
-}

@@ -1,4 +1,4 @@
-#include "sim/network/nccl_model.h"
+#include "sim/network/impl/nccl_model.h"
 
 #include <algorithm>
 #include <cmath>

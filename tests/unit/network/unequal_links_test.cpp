@@ -1,5 +1,4 @@
 #include "sim/network/cluster_links.h"
-#include "sim/network/collective.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
 
@@ -45,14 +44,6 @@ TEST_CASE("links have the rate of their node's kind", "[links]") {
   CHECK(links.route(device_at(3, 5), device_at(2, 5)).alone == 10_GBps);
 }
 
-TEST_CASE("a collective over nodes of two kinds goes at the pace of the slower", "[links]") {
-  const ClusterLinks links(mixed(), {});
-  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(1)) == 25_GBps);
-  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(2)) == 100_Gbps);
-  CHECK(links.slowest_in_nodes(NodeId(0), NodeId(1)) == 300_GBps);
-  CHECK(links.slowest_in_nodes(NodeId(1), NodeId(3)) == 150_GBps);
-}
-
 TEST_CASE("switches are built for the fastest NIC", "[links]") {
   ClusterSpec spec = three_tiers(16, 2, 1);
   spec.kinds = {{.name = "old", .device = "V100", .nvlink = 150_GBps, .nic = 100_Gbps}};
@@ -72,7 +63,6 @@ TEST_CASE("a port that is down halves its NIC and nothing else", "[links]") {
   CHECK(links.route(device_at(1, 3), device_at(0, 3)).alone == 100_Gbps);
   CHECK(links.route(device_at(0, 3), device_at(1, 3)).alone == 100_Gbps);
   CHECK(links.route(device_at(0, 3), device_at(2, 3)).alone == 25_GBps);
-  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(3)) == 100_Gbps);
 }
 
 TEST_CASE("a plane that is down halves the uplinks of its unit and rail", "[links]") {
@@ -95,8 +85,6 @@ TEST_CASE("past a NIC that is down messages go through the next one of the node"
         Names{"node 1 gpu 7 nvlink out", "node 1 gpu 0 nvlink in", "node 1 nic 0 out", "node 0 nic 0 in",
               "node 0 gpu 0 nvlink out", "node 0 gpu 7 nvlink in"});
   CHECK(names_on(links, device_at(0, 6), device_at(1, 6)) == Names{"node 0 nic 6 out", "node 1 nic 6 in"});
-  // NIC 0 carries what is its own and what was NIC 7's.
-  CHECK(links.slowest_between_nodes(NodeId(0), NodeId(1)) == 100_Gbps);
 }
 
 TEST_CASE("a NIC that cannot send still receives", "[links]") {

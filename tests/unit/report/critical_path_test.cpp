@@ -100,10 +100,7 @@ TEST_CASE("a wave waits for the last rank of all its groups, and the path leads 
   lowering.experts.ep = 2;
   for (const Grain grain : {Grain::fluid, Grain::exact}) {
     HandMachine world(test::one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
-    for (auto* collective :
-         {&world.machine.expert_all_to_all, &world.machine.expert_reduce_scatter, &world.machine.expert_all_gather}) {
-      *collective = [](Bytes) { return 5_us; };
-    }
+    world.machine.experts = world.machine.expert_pools = test::each_takes(5_us);
     const Program program(plan, lowering);
     const Timeline timeline = simulate(program, world.machine, grain);
     const CriticalPath path = critical_path(program, timeline, world.machine);

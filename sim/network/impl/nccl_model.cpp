@@ -1,4 +1,4 @@
-#include "sim/network/nccl_model.h"
+#include "sim/network/impl/nccl_model.h"
 
 #include <algorithm>
 #include <array>
@@ -87,18 +87,8 @@ double levels(std::int64_t nodes) {
 
 }  // namespace
 
-std::string_view protocol_name(Protocol protocol) {
-  constexpr std::array<std::string_view, 3> names = {"ll", "ll128", "simple"};
-  return names.at(index_of(protocol));
-}
-
-double wire_bytes(Protocol protocol) {
-  constexpr ByProtocol bytes = {2, 128.0 / 120, 1};
-  return bytes.at(index_of(protocol));
-}
-
 std::vector<CollectiveTime> NcclModel::ways(CollectiveKind kind, std::int64_t bytes) const {
-  HDPSIM_CHECK(group_.ranks > 1 && group_.nodes > 0 && group_.ranks % group_.nodes == 0 && group_.channels > 0,
+  HDPSIM_CHECK(group_.ranks > 1 && group_.nodes > 0 && group_.ranks >= group_.nodes && group_.channels > 0,
                "{} ranks on {} nodes, {} channels", group_.ranks, group_.nodes, group_.channels);
   const auto size = static_cast<double>(bytes);
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv) return {direct(kind, size)};
@@ -119,7 +109,8 @@ std::vector<CollectiveTime> NcclModel::ways(CollectiveKind kind, std::int64_t by
 
 // NVLS is there from Hopper on, for more than two ranks of a node.
 void NcclModel::append_switch_ways(std::vector<CollectiveTime>& ways, CollectiveKind kind, double bytes) const {
-  const bool has_nvls = group_.has_nvlink && group_.compute_capability >= 90 && group_.ranks / group_.nodes > 2;
+  const bool has_nvls =
+      group_.has_nvlink && group_.is_even && group_.compute_capability >= 90 && group_.ranks / group_.nodes > 2;
   if (!has_nvls) return;
   const bool reduces_all = kind == CollectiveKind::all_reduce;
   if (group_.nodes == 1 && (reduces_all || is_gather_or_scatter(kind))) ways.push_back(nvls(kind, bytes));
@@ -135,8 +126,7 @@ CollectiveTime NcclModel::best(CollectiveKind kind, std::int64_t bytes) const {
 }
 
 double NcclModel::in_node() const {
-  const std::int64_t whole = group_.ranks / group_.nodes;
-  return static_cast<double>(whole);
+  return static_cast<double>(group_.ranks) / static_cast<double>(group_.nodes);
 }
 
 double NcclModel::node_rate() const {

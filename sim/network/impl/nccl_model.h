@@ -1,22 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "sim/network/collective_kind.h"
 
 namespace hdpsim {
 
-enum class Protocol { ll, ll128, simple };
-[[nodiscard]] std::string_view protocol_name(Protocol protocol);
-/// Bytes on the wire for a byte of data: LL sends a flag of 4 bytes with each 4 bytes, LL128 one of 8 with 120.
-[[nodiscard]] double wire_bytes(Protocol protocol);
-
 /// The ranks of a collective and the links between them, one rank a device.
 struct NcclGroup {
   std::int64_t ranks = 2;
-  std::int64_t nodes = 1;          ///< Each holds ranks / nodes of them.
+  std::int64_t nodes = 1;          ///< Each holds ranks / nodes of them, on average where `is_even` is false.
+  bool is_even = true;             ///< Otherwise the algorithms that want as many ranks in each node are left out.
   double nvlink_bytes_per_s = 0;   ///< Per device and direction; of PCIe where a node has no NVLink.
   double network_bytes_per_s = 0;  ///< Per device and direction: its share of its NIC.
   bool has_nvlink = true;

@@ -1,28 +1,7 @@
-#include "sim/network/pool_collective.h"
-
-#include <algorithm>
+#include "sim/network/device_sets.h"
 
 namespace hdpsim {
 namespace {
-
-bool any_spans_nodes(const ClusterSpec& cluster, const DeviceSets& pools) {
-  return std::any_of(pools.begin(), pools.end(), [&](const std::vector<DeviceId>& devices) {
-    const NodeId first = cluster.node_of(devices.front());
-    return std::any_of(devices.begin(), devices.end(), [&](DeviceId d) { return cluster.node_of(d) != first; });
-  });
-}
-
-CollectivePlan plan_of(const ClusterLinks& links, const DeviceSets& sets, CollectiveKind kind) {
-  const bool exchanges = kind == CollectiveKind::all_to_all;
-  CollectivePlanner planner(links);
-  std::vector<CollectivePlan> plans;
-  plans.reserve(sets.size());
-  for (const std::vector<DeviceId>& devices : sets) {
-    plans.push_back(
-        planner.plan(kind, exchanges ? CollectiveAlgorithm::direct : CollectiveAlgorithm::hierarchical, devices));
-  }
-  return together(plans);
-}
 
 // The devices of a stage, rank by rank.
 std::vector<DeviceId> devices_of_stage(const Mesh& mesh, const Placement& placement, std::int64_t stage) {
@@ -72,22 +51,6 @@ DeviceSets expert_pools(const Mesh& mesh, const Placement& placement) {
     }
   }
   return all;
-}
-
-CollectivePlan pool_plan(const ClusterLinks& links, const Mesh& mesh, const Placement& placement) {
-  return mesh.hdp == 1 ? CollectivePlan{} : plan_of(links, pools(mesh, placement), CollectiveKind::all_gather);
-}
-
-PoolCollective::PoolCollective(const ClusterLinks& links, const CollectiveEfficiency& efficiency,
-                               const DeviceSets& sets, CollectiveKind kind) {
-  if (sets.front().size() == 1) return;
-  const CollectivePlan plan = plan_of(links, sets, kind);
-  fixed_ = (any_spans_nodes(links.cluster(), sets) ? efficiency.network_start : efficiency.nvlink_start) + plan.latency;
-  seconds_a_byte_ = hdpsim::seconds_a_byte(plan, links);
-}
-
-Duration PoolCollective::operator()(Bytes bytes) const {
-  return fixed_ + Duration::seconds(static_cast<double>(bytes.count()) * seconds_a_byte_);
 }
 
 }  // namespace hdpsim

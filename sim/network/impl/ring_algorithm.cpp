@@ -17,27 +17,24 @@ struct RingRange {
 /// Rings that enter each node at a port, pass its other members in cyclic order and leave by the NIC of the port.
 class Rings {
  public:
-  /// `ports`: places in a node, one a ring and ascending. `root`: place in the first node into which nothing goes.
-  Rings(CollectivePlanBuilder& builder, const MembersByNode& members, bool has_nic_ports, std::size_t root)
-      : builder_(builder), members_(members), has_nic_ports_(has_nic_ports), root_(root) {}
+  /// `root`: place in the first node into which nothing goes.
+  Rings(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t root)
+      : builder_(builder), members_(members), root_(root) {}
 
-  [[nodiscard]] std::size_t count() const { return has_nic_ports_ ? members_.nics() : members_.of(0).size(); }
+  [[nodiscard]] std::size_t count() const { return members_.nics(); }
 
-  /// Hops inside count as `inside` flows, those between nodes as one.
-  void add(const RingRange& rings, double inside) {
+  void add(const RingRange& rings) {
     for (std::size_t node = 0; node < members_.nodes(); ++node) {
-      add_inside(node, rings, inside);
-      if (members_.nodes() > 1) add_between(node, rings);
+      add_inside(node, rings);
+      add_between(node, rings);
     }
   }
 
  private:
-  [[nodiscard]] std::size_t port(std::size_t node, std::size_t ring) const {
-    return has_nic_ports_ ? members_.ports(node)[ring] : ring;
-  }
+  [[nodiscard]] std::size_t port(std::size_t node, std::size_t ring) const { return members_.ports(node)[ring]; }
 
   // Every ring goes from each member to the next, except into the port.
-  void add_inside(std::size_t node, const RingRange& rings, double flows) {
+  void add_inside(std::size_t node, const RingRange& rings) {
     const auto members = members_.of(node);
     if (members.size() == 1) return;
     into_.assign(members.size(), static_cast<double>(rings.last - rings.first));
@@ -45,7 +42,7 @@ class Rings {
     if (node == 0 && root_ != nobody) into_[root_] = 0;
     for (std::size_t to = 0; to < members.size(); ++to) {
       const std::size_t from = (to + members.size() - 1) % members.size();
-      if (into_[to] > 0) builder_.send(members[from], members[to], into_[to] * flows);
+      if (into_[to] > 0) builder_.send(members[from], members[to], into_[to]);
     }
   }
 
@@ -60,18 +57,17 @@ class Rings {
 
   CollectivePlanBuilder& builder_;
   const MembersByNode& members_;
-  bool has_nic_ports_;
   std::size_t root_;
   std::vector<double> into_;
 };
 
-void add_all(Rings& rings, CollectivePlanBuilder& builder, double inside) {
+void add_all(Rings& rings, CollectivePlanBuilder& builder) {
   if (builder.grain() == PlanGrain::whole) {
-    rings.add({0, rings.count()}, inside);
+    rings.add({0, rings.count()});
     return;
   }
   for (std::size_t ring = 0; ring < rings.count(); ++ring) {
-    rings.add({ring, ring + 1}, inside);
+    rings.add({ring, ring + 1});
     builder.end_part();
   }
 }
@@ -100,27 +96,13 @@ CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind, con
   if (nodes == 1) {
     add_ring_of_a_node(builder, members.of(0), is_broadcast);
   } else {
-    Rings rings(builder, members, true, is_broadcast ? 0 : nobody);
+    Rings rings(builder, members, is_broadcast ? 0 : nobody);
     count = rings.count();
-    add_all(rings, builder, 1);
+    add_all(rings, builder);
   }
   const double moved = is_broadcast ? 1 : static_cast<double>(passes) * share_that_moves(members.devices());
   return builder.finish(moved / static_cast<double>(count),
                         {.inside = passes * (members.devices() - nodes), .between = passes * (nodes - 1)});
-}
-
-CollectivePlan plan_hierarchical(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
-  HDPSIM_CHECK(kind != CollectiveKind::broadcast, "there is no hierarchical broadcast");
-  if (!members.is_even()) return plan_ring(std::move(builder), kind, members);
-  const std::size_t in_node = members.of(0).size();
-  const std::size_t nodes = members.nodes();
-  const std::size_t passes = kind == CollectiveKind::all_reduce ? 2 : 1;
-  // The flow that counts as one is that between nodes, if there is any: (m-1)/m of a device's 1/g.
-  const double shard = static_cast<double>(passes) / static_cast<double>(in_node);
-  const double unit = nodes > 1 ? share_that_moves(nodes) : 1;
-  Rings rings(builder, members, false, nobody);
-  add_all(rings, builder, 1 / unit);
-  return builder.finish(shard * unit, {.inside = passes * (in_node - 1), .between = passes * (nodes - 1)});
 }
 
 }  // namespace hdpsim

@@ -10,8 +10,6 @@ namespace hdpsim {
 
 [[nodiscard]] CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind,
                                        const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_hierarchical(CollectivePlanBuilder builder, CollectiveKind kind,
-                                               const MembersByNode& members);
 [[nodiscard]] CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& members);
 [[nodiscard]] CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind,
                                        const MembersByNode& members);

@@ -1,0 +1,122 @@
+#include "sim/network/collective_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/base/check.h"
+#include "sim/network/impl/collective_choices.h"
+#include "sim/network/impl/members_by_node.h"
+
+namespace hdpsim {
+namespace {
+
+// The rule of CollectiveModel.
+CollectiveTerms terms_of(const CollectiveQuestion& question) {
+  if (const auto terms = measured_curve(question)) return *terms;
+  if (const auto terms = profile_line(question)) return *terms;
+  if (const auto terms = nccl_way(question, {})) return *terms;
+  return closed_form(question);
+}
+
+// A link gives no more than its rate, however much faster a study asks collectives to be.
+double slowed_share(double share, double factor) {
+  return std::min(std::max(1.0, share), share / factor);
+}
+
+CollectiveTerms slowed(CollectiveTerms terms, double factor) {
+  if (factor == 1) return terms;
+  terms.start_s *= factor;
+  terms.seconds_a_byte *= factor;
+  terms.links.nvlink = slowed_share(terms.links.nvlink, factor);
+  terms.links.network = slowed_share(terms.links.network, factor);
+  terms.links.nvlink_latency = terms.links.nvlink_latency.scaled(factor);
+  terms.links.network_latency = terms.links.network_latency.scaled(factor);
+  return terms;
+}
+
+}  // namespace
+
+std::string_view collective_basis_name(CollectiveBasis basis) {
+  constexpr std::array<std::string_view, 4> names = {"measured", "profile", "NCCL's model", "closed form"};
+  return names.at(static_cast<std::size_t>(basis));
+}
+
+CollectiveSpan span_of(const ClusterSpec& cluster, const DeviceSets& sets) {
+  HDPSIM_CHECK(!sets.empty() && !sets.front().empty(), "a collective of {} sets", sets.size());
+  CollectiveSpan span;
+  span.ranks = static_cast<std::int64_t>(sets.front().size());
+  span.first = span.last = cluster.node_of(sets.front().front());
+  for (const std::vector<DeviceId>& devices : sets) {
+    HDPSIM_CHECK(devices.size() == sets.front().size(), "sets of {} and {} devices", sets.front().size(),
+                 devices.size());
+    if (devices.size() == 1) continue;
+    const MembersByNode members(cluster, devices);
+    span.nodes = std::max(span.nodes, static_cast<std::int64_t>(members.nodes()));
+    span.is_even = span.is_even && members.is_even();
+    for (std::size_t node = 0; node < members.nodes(); ++node) {
+      span.in_node = std::max(span.in_node, static_cast<std::int64_t>(members.of(node).size()));
+      span.first = std::min(span.first, cluster.node_of(members.of(node).front()));
+      span.last = std::max(span.last, cluster.node_of(members.of(node).front()));
+    }
+  }
+  return span;
+}
+
+CollectiveModel::CollectiveModel(const ClusterLinks& links, const DeviceProfile& profile, DeviceSets sets)
+    : links_(links), profile_(profile), sets_(std::move(sets)), span_(span_of(links.cluster(), sets_)) {}
+
+const CollectiveEstimate& CollectiveModel::estimate(CollectiveKind kind, Bytes bytes) const {
+  auto& answers = answers_.at(static_cast<std::size_t>(kind));
+  const auto found = answers.find(bytes.count());
+  if (found != answers.end()) return found->second;
+  CollectiveEstimate answer;
+  if (span_.ranks > 1) {
+    answer = priced(kind, bytes, terms_of({links_.cluster(), profile_, span_, kind, bytes.count()}));
+  }
+  return answers.emplace(bytes.count(), answer).first->second;
+}
+
+std::optional<CollectiveEstimate> CollectiveModel::estimate(CollectiveKind kind, Bytes bytes,
+                                                            const NcclChoice& choice) const {
+  if (choice.is_free()) return estimate(kind, bytes);
+  const auto terms = nccl_way({links_.cluster(), profile_, span_, kind, bytes.count()}, choice);
+  return terms ? std::optional(priced(kind, bytes, *terms)) : std::nullopt;
+}
+
+CollectiveEstimate CollectiveModel::priced(CollectiveKind kind, Bytes bytes, const CollectiveTerms& nominal) const {
+  const CollectiveTerms terms = slowed(nominal, profile_.factors[CostFamily::collectives]);
+  const Flows& flows = flows_of(kind, terms.algorithm);
+  const Duration steps = terms.steps_inside * (terms.links.nvlink_latency + flows.plan.hop_inside) +
+                         terms.steps_between * (terms.links.network_latency + flows.plan.hop_between);
+  const double on_links =
+      std::max(flows.fullest.inside_s / terms.links.nvlink, flows.fullest.between_s / terms.links.network);
+  CollectiveEstimate answer{.time = {},
+                            .evidence = terms.evidence,
+                            .basis = terms.basis,
+                            .algorithm = terms.algorithm,
+                            .protocol = terms.protocol,
+                            .wire_bytes = terms.wire_bytes,
+                            .latency_s = terms.start_s + steps.seconds(),
+                            .seconds_a_byte = std::max(terms.seconds_a_byte, terms.wire_bytes * on_links)};
+  answer.time = Duration::seconds(answer.latency_s + static_cast<double>(bytes.count()) * answer.seconds_a_byte);
+  return answer;
+}
+
+const CollectiveModel::Flows& CollectiveModel::flows_of(CollectiveKind kind, CollectiveAlgorithm algorithm) const {
+  const auto found = flows_.find({kind, algorithm});
+  if (found != flows_.end()) return found->second;
+  CollectivePlanner planner(links_);
+  std::vector<CollectivePlan> plans;
+  plans.reserve(sets_.size());
+  for (const std::vector<DeviceId>& devices : sets_) plans.push_back(planner.plan(kind, algorithm, devices));
+  Flows flows{together(plans), {}};
+  flows.fullest = fullest_links(flows.plan, links_);
+  return flows_.emplace(std::pair(kind, algorithm), std::move(flows)).first->second;
+}
+
+CollectivePlan CollectiveModel::flows(CollectiveKind kind, const CollectiveEstimate& estimate) const {
+  if (span_.ranks == 1) return {};
+  return with_overhead(flows_of(kind, estimate.algorithm).plan, estimate.wire_bytes);
+}
+
+}  // namespace hdpsim

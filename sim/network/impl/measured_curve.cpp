@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "sim/cost/fitted_transfer.h"
+#include "sim/network/impl/collective_choices.h"
+
+namespace hdpsim {
+namespace {
+
+std::optional<MessageKind> message_kind(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return MessageKind::all_reduce;
+    case CollectiveKind::all_gather:
+      return MessageKind::all_gather;
+    case CollectiveKind::reduce_scatter:
+      return MessageKind::reduce_scatter;
+    case CollectiveKind::all_to_all:
+      return MessageKind::all_to_all;
+    case CollectiveKind::send_recv:
+      return MessageKind::send_recv;
+    case CollectiveKind::broadcast:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Where the fit is a curve its latency is that of the smallest messages.
+double latency_s(const MessageFit& fit, double seconds) {
+  if (fit.curve) return fit.curve->latency.seconds();
+  for (const MessageLine& line : fit.lines) seconds = std::min(seconds, line.latency.seconds());
+  return seconds;
+}
+
+bool is_sample(const DeviceProfile& profile, const MessageFit& fit, std::int64_t bytes) {
+  return std::any_of(profile.samples.messages.begin(), profile.samples.messages.end(), [&](const MessageSample& one) {
+    return one.link == fit.link && one.kind == fit.kind && one.ranks == fit.ranks && one.bytes.count() == bytes;
+  });
+}
+
+}  // namespace
+
+std::optional<CollectiveTerms> measured_curve(const CollectiveQuestion& question) {
+  const std::optional<MessageKind> kind = message_kind(question.kind);
+  if (!kind || question.profile.provenance.device != question.cluster.device) return std::nullopt;
+  const LinkKind link = question.span.nodes > 1 ? LinkKind::network : LinkKind::nvlink;
+  const MessageFit* fit = message_fit(question.profile.fits, link, *kind, question.span.ranks);
+  const Bytes size(question.bytes);
+  if (fit == nullptr || size < fit->least || size > fit->most) return std::nullopt;
+  const double seconds = fitted_seconds(*fit, static_cast<double>(question.bytes));
+  CollectiveTerms terms;
+  terms.basis = CollectiveBasis::measured;
+  terms.evidence = is_sample(question.profile, *fit, question.bytes) ? Evidence::measured : Evidence::interpolated;
+  terms.algorithm = plain_algorithm(question.kind);
+  terms.start_s = latency_s(*fit, seconds);
+  terms.seconds_a_byte = (seconds - terms.start_s) / static_cast<double>(question.bytes);
+  return terms;
+}
+
+}  // namespace hdpsim

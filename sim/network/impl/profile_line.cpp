@@ -1,0 +1,84 @@
+#include <algorithm>
+
+#include "sim/network/impl/collective_choices.h"
+
+namespace hdpsim {
+namespace {
+
+/// A line of a profile, either kind.
+struct Line {
+  double start_s = 0;
+  Duration step;
+  double efficiency = 1;
+};
+
+const std::optional<CollectiveRate>* collective_of(const LinkProfile& link, CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return &link.all_reduce;
+    case CollectiveKind::all_gather:
+      return &link.all_gather;
+    case CollectiveKind::reduce_scatter:
+      return &link.reduce_scatter;
+    case CollectiveKind::all_to_all:
+      return &link.all_to_all;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
+      break;
+  }
+  return nullptr;
+}
+
+std::optional<Line> line_for(const std::optional<LinkProfile>& link, CollectiveKind kind) {
+  if (!link) return std::nullopt;
+  if (kind == CollectiveKind::send_recv) {
+    if (!link->send_recv) return std::nullopt;
+    return Line{link->send_recv->latency.seconds(), {}, link->send_recv->efficiency()};
+  }
+  const std::optional<CollectiveRate>* rate = collective_of(*link, kind);
+  if (rate == nullptr || !*rate) return std::nullopt;
+  return Line{(*rate)->latency.seconds(), (*rate)->step_latency, (*rate)->efficiency()};
+}
+
+// NVLink sets the rate, or the NICs of a node, all together where the devices of a node divide the data.
+double rate_of(const CollectiveQuestion& question, const Line& inside, const Line& between) {
+  const CollectiveSpan& span = question.span;
+  const DeviceRates rates = device_rates(question);
+  const bool divides_data = plain_algorithm(question.kind) == CollectiveAlgorithm::ring;
+  const auto in_node = static_cast<double>(span.in_node);
+  const double over_network = rates.between * between.efficiency * (divides_data ? in_node : 1);
+  const double in_nodes = rates.inside * inside.efficiency;
+  if (span.nodes == 1) return in_nodes;
+  return span.in_node > 1 ? std::min(in_nodes, over_network) : over_network;
+}
+
+}  // namespace
+
+// Steps inside nodes cost what the line of NVLink says, those between nodes what that of the network says; the slower
+// of the two sets the rate. Bus bandwidth is that of a ring; only switches that add up themselves (NVLS) exceed the
+// rate of the link, as they send less.
+std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question) {
+  const std::optional<Line> nvlink = line_for(question.profile.nvlink, question.kind);
+  const std::optional<Line> network = line_for(question.profile.network, question.kind);
+  const bool spans_nodes = question.span.nodes > 1;
+  const std::optional<Line>& main = spans_nodes ? network : nvlink;
+  if (!main) return std::nullopt;
+  const Line inside = nvlink.value_or(Line{});
+  const Line between = network.value_or(Line{});
+  CollectiveTerms terms;
+  terms.basis = CollectiveBasis::profile;
+  terms.evidence = Evidence::extrapolated;
+  const bool is_nvls = !spans_nodes && main->efficiency > 1 && question.kind == CollectiveKind::all_reduce &&
+                       question.cluster.has_nvlink();
+  terms.algorithm = is_nvls ? CollectiveAlgorithm::nvls : plain_algorithm(question.kind);
+  terms.start_s = main->start_s;
+  if (question.kind != CollectiveKind::send_recv) count_ring_steps(question, terms);
+  terms.links = {.nvlink = std::min(1.0, inside.efficiency),
+                 .network = std::min(1.0, between.efficiency),
+                 .nvlink_latency = inside.step,
+                 .network_latency = between.step};
+  terms.seconds_a_byte = bus_factor(question.kind, question.span.ranks) / rate_of(question, inside, between);
+  return terms;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/world.h"
+#include "sim/study/catalog.h"
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using test::one_head_model;
+
+/// Seconds of a collective of a step, by kind and size.
+using Collectives = std::map<std::pair<CollectiveKind, std::int64_t>, double>;
+
+struct Where {
+  std::string cluster;
+  std::string profile;
+};
+
+const Where a100{"dgx-a100-superpod", "a100-sxm-published"};
+const Where h100{"h100-rail", "h100-published"};
+const Where cpu{"laptop-cpu", "epyc-cpu"};
+
+/// What a step is made of: all ranks compute one sequence of so many tokens each.
+struct Step {
+  Mesh mesh;
+  std::int64_t tokens = 0;
+  bool sequence_parallel = true;
+  std::int64_t zero = 1;
+};
+
+LoweringOptions lowering_of(const Step& step) {
+  Transformer model = one_head_model(2);
+  if (step.mesh.ep > 1) {
+    model.moe =
+        MixtureOfExperts{.experts = step.mesh.ep, .experts_per_token = 1, .expert_hidden = 128, .dense_layers = {}};
+  }
+  LoweringOptions options{.model = model, .mesh = step.mesh};
+  options.experts.ep = step.mesh.ep;
+  options.dense.sequence_parallel = step.sequence_parallel;
+  options.sharding.zero = step.zero;
+  return options;
+}
+
+Plan plan_of(const Step& step) {
+  std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> micro_batches;
+  for (std::int64_t rank = 0; rank < step.mesh.hdp; ++rank) {
+    micro_batches.push_back({{static_cast<std::size_t>(rank)}, step.tokens});
+  }
+  return test::plan_of(step.mesh.hdp, 2, micro_batches);
+}
+
+/// The collective that an instruction is, if it is one.
+std::optional<std::pair<CollectiveKind, std::int64_t>> collective_of(const MicroBatchProgram& program,
+                                                                     const InstructionRecord& record) {
+  const std::uint32_t work = program.blocks[record.block].body[record.instruction].work;
+  switch (record.opcode) {
+    case Opcode::collective:
+      return std::pair(program.collectives[work].kind, program.collectives[work].bytes.count());
+    case Opcode::gather:
+      return std::pair(CollectiveKind::all_gather, program.bytes[work].count());
+    case Opcode::reduce:
+      return std::pair(CollectiveKind::reduce_scatter, program.bytes[work].count());
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The collectives that the first rank of a step runs as instructions of the exact grain.
+Collectives instructions_of(const Where& where, const Step& step) {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  Diagnostics problems;
+  Value cluster = Value::map();
+  cluster.set("preset", Value::scalar(where.cluster));
+  cluster.set("gpus", Value::scalar(fmt::format("{}", step.mesh.devices())));
+  const auto spec = catalog.cluster(cluster, problems);
+  const auto profile = catalog.profile(Value::scalar(where.profile), problems);
+  problems.throw_if_any();
+  const auto world = World::make(*spec, *profile, step.mesh, "contiguous", problems);
+  problems.throw_if_any();
+  world->machine().record_instructions = true;
+  const LoweringOptions options = lowering_of(step);
+  const Plan plan = plan_of(step);
+  const Program program(plan, options);
+  const MicroBatchProgram first = program.micro_batch(MicroBatchId(0));
+  Collectives found;
+  for (const InstructionRecord& record : simulate(program, world->machine(), Grain::exact).instructions) {
+    if (record.rank != HdpRank(0)) continue;
+    if (const auto collective = collective_of(first, record)) {
+      found[*collective] = (record.end - record.begin).seconds();
+    }
+  }
+  return found;
+}
+
+double comm_seconds(const Workplace& here, const Where& where, std::int64_t gpus, CollectiveKind kind,
+                    std::int64_t bytes) {
+  const Outcome outcome =
+      here.hdpsim(fmt::format("comm {} --cluster {} --profile {} -g {} -b {} -e {} --format json",
+                              collective_name(kind), where.cluster, where.profile, gpus, bytes, bytes));
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto row = nlohmann::json::parse(outcome.out).at("results").at(0);
+  return row.at("out_of_place").at("time").get<double>() * 1e-6;
+}
+
+void check_one_price(const Where& where, const Step& step, std::int64_t gpus, std::size_t kinds) {
+  const Workplace here;
+  const Collectives instructions = instructions_of(where, step);
+  std::set<CollectiveKind> met;
+  for (const auto& [collective, seconds] : instructions) {
+    const auto& [kind, bytes] = collective;
+    CAPTURE(where.cluster, gpus, collective_name(kind), bytes);
+    met.insert(kind);
+    CHECK(seconds == Approx(comm_seconds(here, where, gpus, kind, bytes)).margin(2e-12));
+  }
+  CHECK(met.size() == kinds);
+}
+
+TEST_CASE("one collective has one price: as tensor parallelism asks for it, inside a node and over up to 64",
+          "[comm][price]") {
+  for (const Where& where : {a100, h100}) {
+    for (const std::int64_t gpus : {8, 16, 64, 512}) {
+      for (const std::int64_t tokens : {16, 1 << 20}) {
+        check_one_price(where, {.mesh = {.tp = gpus}, .tokens = tokens}, gpus, 2);
+        check_one_price(where, {.mesh = {.tp = gpus}, .tokens = tokens, .sequence_parallel = false}, gpus, 2);
+      }
+    }
+  }
+}
+
+TEST_CASE("one collective has one price: as FSDP asks for it", "[comm][price]") {
+  for (const Where& where : {a100, h100}) {
+    for (const std::int64_t gpus : {8, 16, 32}) {
+      check_one_price(where, {.mesh = {.hdp = gpus}, .tokens = 16, .zero = 3}, gpus, 2);
+    }
+  }
+}
+
+TEST_CASE("one collective has one price: as experts ask for it", "[comm][price]") {
+  for (const Where& where : {a100, h100}) {
+    for (const std::int64_t gpus : {8, 16, 64}) {
+      check_one_price(where, {.mesh = {.tp = gpus, .ep = gpus}, .tokens = 1 << 16}, gpus, 3);
+    }
+  }
+}
+
+TEST_CASE("one collective has one price: as it was measured", "[comm][price]") {
+  for (const std::int64_t tokens : {16, 1 << 12, 1 << 20}) {
+    check_one_price(cpu, {.mesh = {.hdp = 2, .tp = 2}, .tokens = tokens}, 2, 2);
+    check_one_price(cpu, {.mesh = {.hdp = 2, .tp = 2}, .tokens = tokens, .sequence_parallel = false}, 2, 2);
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
