@@ -1,13 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
+#include "sim/base/units.h"
+
 namespace hdpsim {
+
+// What is known of types of devices: configs/devices.yaml, as it was when the program was built.
 
 /// Of a device type that nobody has said anything about: none of NVIDIA's, as far as is known.
 inline constexpr int unknown_capability = 0;
 /// The compute capability of a device type in tenths (90: 9.0), by the first word of its name: `H100-80GB` is an H100.
-/// From NVIDIA's list, developer.nvidia.com/cuda-gpus.
 [[nodiscard]] int compute_capability_of(std::string_view device);
+
+/// What one NVLink of devices of this compute capability (in tenths) carries in one direction. Empty if it is not known.
+[[nodiscard]] std::optional<Bandwidth> nvlink_rate_of(int compute_capability);
 
 }  // namespace hdpsim

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "sim/network/impl/algorithms.h"
+
 namespace hdpsim {
 
 std::string_view collective_name(CollectiveKind kind) {
@@ -27,9 +29,7 @@ double bus_factor(CollectiveKind kind, std::int64_t ranks) {
 }
 
 std::string_view algorithm_name(CollectiveAlgorithm algorithm) {
-  constexpr std::array<std::string_view, collective_algorithms> names = {"ring",      "tree", "nvls",
-                                                                         "nvls_tree", "pat",  "direct"};
-  return names.at(static_cast<std::size_t>(algorithm));
+  return algorithms.at(static_cast<std::size_t>(algorithm)).name;
 }
 
 std::string_view protocol_name(Protocol protocol) {

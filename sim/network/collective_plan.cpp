@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {
@@ -36,29 +36,7 @@ CollectivePlan CollectivePlanner::plan(CollectiveKind kind, CollectiveAlgorithm 
                                        std::span<const DeviceId> devices, PlanGrain grain) {
   const MembersByNode members(links_.cluster(), devices);
   CollectivePlanBuilder builder(links_, grain, flows_);
-  const bool reduces_all = kind == CollectiveKind::all_reduce;
-  const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
-  switch (algorithm) {
-    case CollectiveAlgorithm::ring:
-      return plan_ring(std::move(builder), kind, members);
-    case CollectiveAlgorithm::tree:
-      HDPSIM_CHECK(reduces_all, "no tree does {}", collective_name(kind));
-      return plan_tree(std::move(builder), members);
-    case CollectiveAlgorithm::nvls:
-      return plan_nvls(std::move(builder), kind, members);
-    case CollectiveAlgorithm::nvls_tree:
-      HDPSIM_CHECK(reduces_all && members.nodes() > 1, "NVLS tree for {} on {} nodes", collective_name(kind),
-                   members.nodes());
-      return plan_nvls_tree(std::move(builder), members);
-    case CollectiveAlgorithm::pat:
-      HDPSIM_CHECK(gathers, "PAT does no {}", collective_name(kind));
-      return plan_pat(std::move(builder), members);
-    case CollectiveAlgorithm::direct:
-      if (kind == CollectiveKind::send_recv) return plan_send_recv(std::move(builder), devices);
-      HDPSIM_CHECK(kind == CollectiveKind::all_to_all, "direct messages do no {}", collective_name(kind));
-      return plan_all_to_all(std::move(builder), members);
-  }
-  HDPSIM_CHECK(false, "algorithm {}", static_cast<int>(algorithm));
+  return algorithms.at(static_cast<std::size_t>(algorithm)).plan(std::move(builder), {kind, members, devices});
 }
 
 std::vector<DeviceId> consecutive_devices(std::int64_t first, std::int64_t count) {

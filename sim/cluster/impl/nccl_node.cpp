@@ -7,27 +7,11 @@
 #include <map>
 #include <optional>
 
+#include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/nic_assignment.h"
 
 namespace hdpsim {
 namespace {
-
-/// One NVLink, per direction: data sheets of P100 (160 GB/s over 4 links, both directions together), V100 (300 over 6),
-/// A100 (600 over 12), H100 (900 over 18) and B200 (1,800 over 18); NVIDIA's white paper on GA102 (4 links of 14.0625).
-struct NvlinkGeneration {
-  std::int64_t compute_capability;
-  double gigabytes_per_second;
-};
-constexpr NvlinkGeneration nvlink_generations[] = {{60, 20},      {70, 25}, {72, 25},  {75, 25}, {80, 25},
-                                                   {86, 14.0625}, {90, 25}, {100, 50}, {103, 50}};
-
-std::optional<Bandwidth> nvlink_rate(std::int64_t compute_capability) {
-  for (const NvlinkGeneration& known : nvlink_generations) {
-    if (known.compute_capability != compute_capability) continue;
-    return Bandwidth::bytes_per_second(static_cast<std::int64_t>(known.gigabytes_per_second * 1e9));
-  }
-  return std::nullopt;
-}
 
 std::string text_of(Bandwidth rate) {
   return fmt::format("{:.9g} GB/s", rate.gigabytes_per_second());
@@ -91,7 +75,7 @@ class NodeMaker {
       note("no NVLink: the gpus talk over PCIe");
       return;
     }
-    const auto rate = nvlink_rate(first().compute_capability);
+    const auto rate = nvlink_rate_of(static_cast<int>(first().compute_capability));
     if (!rate) {
       diagnostics_.error(first().position,
                          fmt::format("no rate is known for the NVLinks of sm {}", first().compute_capability),

@@ -1,22 +1,70 @@
 #pragma once
 
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "sim/network/collective_plan.h"
 #include "sim/network/impl/collective_plan_builder.h"
 #include "sim/network/impl/members_by_node.h"
+#include "sim/network/impl/nccl_model.h"
 
 namespace hdpsim {
 
-// The algorithms of plan_collective, a file each. Kinds that an algorithm does not have are refused (checked).
+/// A ring where the kind has one, else direct messages.
+[[nodiscard]] constexpr CollectiveAlgorithm plain_algorithm(CollectiveKind kind) {
+  const bool is_direct = kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv;
+  return is_direct ? CollectiveAlgorithm::direct : CollectiveAlgorithm::ring;
+}
 
-[[nodiscard]] CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind,
-                                       const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind,
-                                       const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_pat(CollectivePlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_all_to_all(CollectivePlanBuilder builder, const MembersByNode& members);
-[[nodiscard]] CollectivePlan plan_send_recv(CollectivePlanBuilder builder, std::span<const DeviceId> devices);
+/// What an algorithm is asked to plan.
+struct PlanTask {
+  CollectiveKind kind;
+  const MembersByNode& members;
+  std::span<const DeviceId> devices;  ///< The members in the order in which they were given.
+};
+
+/// A size of a collective that NCCL's model of itself is asked for.
+struct NcclQuestion {
+  const NcclGroup& group;
+  CollectiveKind kind;
+  double bytes;
+};
+
+/// An algorithm of collectives: its flows, and what NCCL's model of itself says of its time. One file each.
+struct AlgorithmEntry {
+  CollectiveAlgorithm algorithm;
+  std::string_view name;
+  /// A kind that the algorithm does not do is refused (checked).
+  CollectivePlan (*plan)(CollectivePlanBuilder builder, const PlanTask& task);
+  /// Appends the ways that NCCL has of doing it, by protocol; none where NCCL would not.
+  void (*append_ways)(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+};
+
+[[nodiscard]] CollectivePlan plan_ring(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_tree(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_nvls(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_pat(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task);
+
+void append_ring_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_nvls_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+
+/// All of them, in the order of CollectiveAlgorithm.
+inline constexpr std::array<AlgorithmEntry, collective_algorithms> algorithms = {{
+    {CollectiveAlgorithm::ring, "ring", plan_ring, append_ring_ways},
+    {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},
+    {CollectiveAlgorithm::nvls, "nvls", plan_nvls, append_nvls_ways},
+    {CollectiveAlgorithm::nvls_tree, "nvls_tree", plan_nvls_tree, append_nvls_tree_ways},
+    {CollectiveAlgorithm::pat, "pat", plan_pat, append_pat_ways},
+    {CollectiveAlgorithm::direct, "direct", plan_direct, append_direct_ways},
+}};
 
 /// The parent of a node in the first or the second of two binary trees over `nodes` nodes; of a root, the node itself.
 /// A leaf of the first is none of the second but where a tree has less than two levels.

@@ -2,11 +2,6 @@
 
 namespace hdpsim {
 
-CollectiveAlgorithm plain_algorithm(CollectiveKind kind) {
-  const bool is_direct = kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv;
-  return is_direct ? CollectiveAlgorithm::direct : CollectiveAlgorithm::ring;
-}
-
 void count_ring_steps(const CollectiveQuestion& question, CollectiveTerms& terms) {
   const std::int64_t passes = question.kind == CollectiveKind::all_reduce ? 2 : 1;
   terms.steps_inside = passes * (question.span.in_node - 1);

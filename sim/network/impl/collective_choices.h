@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sim/network/collective_model.h"
+#include "sim/network/impl/algorithms.h"
 #include "sim/network/link_efficiency.h"
 
 namespace hdpsim {
@@ -41,8 +42,6 @@ struct CollectiveTerms {
 [[nodiscard]] std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice);
 [[nodiscard]] CollectiveTerms closed_form(const CollectiveQuestion& question);
 
-/// A ring where the kind has one, else direct messages.
-[[nodiscard]] CollectiveAlgorithm plain_algorithm(CollectiveKind kind);
 /// Messages of a ring one after the other, an all-reduce passing it twice: those inside a node are counted once, as
 /// all nodes exchange theirs at the same time. Counted for each device, as NCCL's ring with its Simple protocol would
 /// pay them, they would exceed what NCCL takes with the protocol that it changes to (LL128) twice at 64 nodes.

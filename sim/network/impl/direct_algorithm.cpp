@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "sim/base/check.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {
@@ -111,8 +111,6 @@ std::vector<Message> hops_of(const ClusterSpec& cluster, std::span<const Message
   return merged(std::move(hops));
 }
 
-}  // namespace
-
 CollectivePlan plan_all_to_all(CollectivePlanBuilder builder, const MembersByNode& members) {
   AllToAll exchange(builder, members);
   exchange.add();
@@ -134,6 +132,15 @@ CollectivePlan plan_send_recv(CollectivePlanBuilder builder, std::span<const Dev
   return builder.finish(1, stays ? Steps{.inside = 1} : Steps{.between = 1});
 }
 
+}  // namespace
+
+CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task) {
+  HDPSIM_CHECK(plain_algorithm(task.kind) == CollectiveAlgorithm::direct, "direct messages do no {}",
+               collective_name(task.kind));
+  if (task.kind == CollectiveKind::send_recv) return plan_send_recv(std::move(builder), task.devices);
+  return plan_all_to_all(std::move(builder), task.members);
+}
+
 CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message> messages, PlanGrain grain) {
   const std::vector<Message> hops = hops_of(links.cluster(), messages);
   double largest = 0;
@@ -145,6 +152,27 @@ CollectivePlan plan_messages(const ClusterLinks& links, std::span<const Message>
     builder.end_part();
   }
   return builder.finish(largest, {.inside = 1, .between = 1});
+}
+
+void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  static const nccl::ByProtocol base = nccl::microseconds_by_protocol("base.ring");
+  if (plain_algorithm(question.kind) != CollectiveAlgorithm::direct) return;
+  const NcclGroup& group = question.group;
+  const bool is_pair = question.kind == CollectiveKind::send_recv;
+  const auto ranks = static_cast<double>(group.ranks);
+  const double step =
+      group.nodes > 1 ? hidden_ring_step_between_us(Protocol::simple) : ring_step_inside_us(group, Protocol::simple);
+  double seconds_a_byte = 0;
+  if (group.in_node() > 1) {
+    seconds_a_byte = (is_pair ? 1 : (group.in_node() - 1) / ranks) / group.nvlink_bytes_per_s;
+  }
+  if (group.nodes > 1) {
+    const double share = is_pair ? 1 : (ranks - group.in_node()) / ranks;
+    seconds_a_byte = std::max(seconds_a_byte, share / group.network_bytes_per_s);
+  }
+  ways.push_back(nccl_time(CollectiveAlgorithm::direct, Protocol::simple,
+                           base.at(static_cast<std::size_t>(Protocol::simple)) + step, 1 / seconds_a_byte,
+                           question.bytes));
 }
 
 }  // namespace hdpsim

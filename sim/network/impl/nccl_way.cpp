@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "sim/cluster/device_facts.h"
 #include "sim/network/impl/collective_choices.h"
 #include "sim/network/impl/nccl_model.h"
@@ -28,14 +26,13 @@ std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, cons
   if (question.cluster.compute_capability == unknown_capability) return std::nullopt;
   LinkEfficiency efficiency = message_efficiency(question.profile);
   efficiency.nvlink_latency = efficiency.network_latency = {};  // NCCL's model has its own
-  std::vector<CollectiveTime> ways = NcclModel(group_of(question, efficiency)).ways(question.kind, question.bytes);
+  std::vector<CollectiveTime> ways = nccl_ways(group_of(question, efficiency), question.kind, question.bytes);
   std::erase_if(ways, [&](const CollectiveTime& way) {
     return way.algorithm != choice.algorithm.value_or(way.algorithm) ||
            way.protocol != choice.protocol.value_or(way.protocol);
   });
   if (ways.empty()) return std::nullopt;
-  const CollectiveTime& best =
-      *std::min_element(ways.begin(), ways.end(), [](auto& a, auto& b) { return a.seconds < b.seconds; });
+  const CollectiveTime best = fastest(ways);
   CollectiveTerms terms;
   terms.basis = CollectiveBasis::nccl_model;
   terms.algorithm = best.algorithm;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {
@@ -37,7 +37,9 @@ void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& member
 
 }  // namespace
 
-CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
+CollectivePlan plan_nvls(CollectivePlanBuilder builder, const PlanTask& task) {
+  const CollectiveKind kind = task.kind;
+  const MembersByNode& members = task.members;
   if (members.nodes() == 1) {
     HDPSIM_CHECK(kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
                      kind == CollectiveKind::reduce_scatter,
@@ -54,6 +56,21 @@ CollectivePlan plan_nvls(CollectivePlanBuilder builder, CollectiveKind kind, con
     builder.end_part();
   }
   return builder.finish(1 / static_cast<double>(members.nics()), {.inside = 2, .between = 1});
+}
+
+void append_nvls_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  static const double base = nccl::microseconds("step.nvlink.nvls");
+  static const double between = nccl::microseconds("step.network.nvls");
+  const NcclGroup& group = question.group;
+  const bool reduces_all = question.kind == CollectiveKind::all_reduce;
+  const bool gathers = question.kind == CollectiveKind::all_gather || question.kind == CollectiveKind::reduce_scatter;
+  const bool several = group.nodes > 1;
+  const bool does = several ? reduces_all && group.in_network_reduction : reduces_all || gathers;
+  if (!group.has_nvls() || !does) return;
+  const double link = several ? std::min(group.nvlink_bytes_per_s, group.node_bytes_per_s()) : group.nvlink_bytes_per_s;
+  const double share = reduces_all ? nvls_all_reduce_share() : (group.in_node() - 1) / group.in_node();
+  ways.push_back(nccl_time(CollectiveAlgorithm::nvls, Protocol::simple, base + (several ? between : 0),
+                           link * nvls_share(group) * share, question.bytes));
 }
 
 }  // namespace hdpsim

@@ -1,13 +1,16 @@
 #include <bit>
 
 #include "sim/base/check.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 
 // Every device is the root of a binomial tree of its own part. A device at distance d of a root has the part from the
 // one at d less its lowest bit, so a hop over 2^k is made by every d below n whose lowest bit is 2^k: one of 2^(k+1).
-CollectivePlan plan_pat(CollectivePlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_pat(CollectivePlanBuilder builder, const PlanTask& task) {
+  HDPSIM_CHECK(task.kind == CollectiveKind::all_gather || task.kind == CollectiveKind::reduce_scatter, "PAT does no {}",
+               collective_name(task.kind));
+  const MembersByNode& members = task.members;
   HDPSIM_CHECK(members.has_one_each(), "{} devices on {} nodes: PAT is for one a node", members.devices(),
                members.nodes());
   const std::size_t n = members.nodes();
@@ -18,6 +21,21 @@ CollectivePlan plan_pat(CollectivePlanBuilder builder, const MembersByNode& memb
     }
   }
   return builder.finish(1 / static_cast<double>(n), {.between = static_cast<std::size_t>(std::bit_width(n - 1))});
+}
+
+// NCCL has PAT for one rank a node.
+void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  static const double base = nccl::microseconds("base.pat");
+  static const double each_rank = nccl::microseconds("step.pat_rank");
+  static const double network_share = nccl::number("step.pat_network_share");
+  static const double share = nccl::number("share.pat");
+  const NcclGroup& group = question.group;
+  const bool gathers = question.kind == CollectiveKind::all_gather || question.kind == CollectiveKind::reduce_scatter;
+  if (!gathers || group.nodes != group.ranks) return;
+  const double latency = base + group.levels() * tree_step_between_us(Protocol::simple) * network_share +
+                         each_rank * static_cast<double>(group.ranks);
+  ways.push_back(
+      nccl_time(CollectiveAlgorithm::pat, Protocol::simple, latency, group.ring_bytes_per_s() * share, question.bytes));
 }
 
 }  // namespace hdpsim

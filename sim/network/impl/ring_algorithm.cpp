@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {
@@ -86,9 +86,10 @@ double share_that_moves(std::size_t members) {
 
 }  // namespace
 
-CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
-  HDPSIM_CHECK(kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv, "no ring does {}",
-               collective_name(kind));
+CollectivePlan plan_ring(CollectivePlanBuilder builder, const PlanTask& task) {
+  const CollectiveKind kind = task.kind;
+  const MembersByNode& members = task.members;
+  HDPSIM_CHECK(plain_algorithm(kind) == CollectiveAlgorithm::ring, "no ring does {}", collective_name(kind));
   const bool is_broadcast = kind == CollectiveKind::broadcast;
   const std::size_t passes = kind == CollectiveKind::all_reduce ? 2 : 1;
   const std::size_t nodes = members.nodes();
@@ -103,6 +104,50 @@ CollectivePlan plan_ring(CollectivePlanBuilder builder, CollectiveKind kind, con
   const double moved = is_broadcast ? 1 : static_cast<double>(passes) * share_that_moves(members.devices());
   return builder.finish(moved / static_cast<double>(count),
                         {.inside = passes * (members.devices() - nodes), .between = passes * (nodes - 1)});
+}
+
+namespace {
+
+double ring_latency_us(const NcclQuestion& question, Protocol protocol) {
+  static const nccl::ByProtocol base = nccl::microseconds_by_protocol("base.ring");
+  static const nccl::ByProtocol overhead = nccl::microseconds_by_protocol("network_overhead");
+  const NcclGroup& group = question.group;
+  const auto p = static_cast<std::size_t>(protocol);
+  double inside = ring_step_inside_us(group, protocol);
+  if (question.kind ==
+      CollectiveKind::broadcast) {  // the chunks of a ring that is the same everywhere follow each other
+    return base[p] + (group.nodes > 1 ? hidden_ring_step_between_us(protocol) : inside);
+  }
+  const double passes = question.kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double steps = passes * static_cast<double>(group.ranks - 1);
+  const double between = passes * static_cast<double>(group.nodes - 1);
+  if (group.nodes > 1) inside = std::max(inside, overhead[p]);
+  return base[p] + (steps - between) * inside + between * ring_step_between_us(group, protocol);
+}
+
+CollectiveTime ring_way(const NcclQuestion& question, Protocol protocol) {
+  static const double ll_share = nccl::number("share.ring_ll");
+  static const double ll128_share = nccl::number("share.ring_ll128");
+  static const double plateau = nccl::number("ring_plateau.factor");
+  static const double plateau_from = nccl::number("ring_plateau.bytes");
+  const NcclGroup& group = question.group;
+  const auto ranks = static_cast<double>(group.ranks);
+  const bool reduces_all = question.kind == CollectiveKind::all_reduce;
+  const double steps = reduces_all ? 2 * (ranks - 1) : question.kind == CollectiveKind::broadcast ? ranks : ranks - 1;
+  double rate = group.ring_bytes_per_s();
+  if (protocol == Protocol::ll) rate = std::min(group.most_of_ll(), rate * ll_share);
+  if (protocol == Protocol::ll128) rate *= ll128_share;
+  double latency = ring_latency_us(question, protocol);
+  const bool is_large = question.bytes / (static_cast<double>(group.channels) * ranks) >= plateau_from;
+  if (protocol == Protocol::simple && group.nodes > 1 && reduces_all && is_large) latency *= plateau;
+  return nccl_time(CollectiveAlgorithm::ring, protocol, latency, rate * ranks / steps, question.bytes);
+}
+
+}  // namespace
+
+void append_ring_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  if (plain_algorithm(question.kind) != CollectiveAlgorithm::ring) return;
+  for (const Protocol protocol : protocols_of(question.group)) ways.push_back(ring_way(question, protocol));
 }
 
 }  // namespace hdpsim

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 
-#include "sim/network/impl/collective_plans.h"
+#include "sim/base/check.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {
@@ -61,7 +63,9 @@ std::size_t tree_parent(std::size_t node, std::size_t nodes, bool second) {
   return (first_tree_parent((node + nodes - 1) % nodes, nodes) + 1) % nodes;          // shifted by one
 }
 
-CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_tree(CollectivePlanBuilder builder, const PlanTask& task) {
+  HDPSIM_CHECK(task.kind == CollectiveKind::all_reduce, "no tree does {}", collective_name(task.kind));
+  const MembersByNode& members = task.members;
   if (members.nodes() == 1) {
     add_chains(builder, members.of(0), std::array<std::uint32_t, 1>{0}, 1);
     return builder.finish(1, {.inside = 2 * (members.devices() - 1)});
@@ -76,7 +80,10 @@ CollectivePlan plan_tree(CollectivePlanBuilder builder, const MembersByNode& mem
 }
 
 // A device sends its data for the switch to add up and receives the sum; 1/g of either is its own part of the work.
-CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const MembersByNode& members) {
+CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& task) {
+  const MembersByNode& members = task.members;
+  HDPSIM_CHECK(task.kind == CollectiveKind::all_reduce && members.nodes() > 1, "NVLS tree for {} on {} nodes",
+               collective_name(task.kind), members.nodes());
   add_trees(builder, members, [&](std::size_t node, std::span<const std::uint32_t> ports, int trees) {
     const double own = 1 + 1 / static_cast<double>(members.of(node).size());
     const double flows = own * trees * static_cast<double>(ports.size());
@@ -84,6 +91,54 @@ CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const MembersByNode
   });
   return builder.finish(0.5 / static_cast<double>(members.nics()),
                         {.inside = 2, .between = 2 * depth(members.nodes())});
+}
+
+namespace {
+
+// How much of its rate a tree reaches by size.
+double correction_of_tree(Protocol protocol, double bytes) {
+  static const std::array<std::vector<double>, protocols> by_protocol = {nccl::numbers("tree_correction.ll"),
+                                                                         nccl::numbers("tree_correction.ll128"),
+                                                                         nccl::numbers("tree_correction.simple")};
+  const std::vector<double>& shares = by_protocol.at(static_cast<std::size_t>(protocol));
+  const int doublings = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6U)) - 1;
+  const bool is_listed = doublings >= 0 && static_cast<std::size_t>(doublings) < shares.size();
+  return is_listed ? shares[static_cast<std::size_t>(doublings)] : 1.0;
+}
+
+CollectiveTime tree_way(const NcclQuestion& question, Protocol protocol) {
+  static const nccl::ByProtocol base = nccl::microseconds_by_protocol("base.tree");
+  static const double share = nccl::number("share.tree");
+  static const double ll_share = nccl::number("share.tree_ll");
+  static const double ll128_share = nccl::number("share.tree_ll128");
+  static const double ll128_share_in_node = nccl::number("share.tree_ll128_in_node");
+  const NcclGroup& group = question.group;
+  double rate = group.ring_bytes_per_s() * share;
+  if (protocol == Protocol::ll) rate = std::min(group.most_of_ll(), rate * ll_share);
+  if (protocol == Protocol::ll128) rate *= group.nodes == 1 ? ll128_share_in_node : ll128_share;
+  const double latency =
+      base.at(static_cast<std::size_t>(protocol)) + 2 * ((group.in_node() - 1) * tree_step_inside_us(group, protocol) +
+                                                         group.levels() * tree_step_between_us(protocol));
+  return nccl_time(CollectiveAlgorithm::tree, protocol, latency,
+                   rate / 2 * correction_of_tree(protocol, question.bytes), question.bytes);
+}
+
+}  // namespace
+
+void append_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  if (question.kind != CollectiveKind::all_reduce) return;
+  for (const Protocol protocol : protocols_of(question.group)) ways.push_back(tree_way(question, protocol));
+}
+
+void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
+  static const double base = nccl::microseconds("step.nvlink.nvls");
+  static const double between = nccl::microseconds("step.network.nvls_tree");
+  const NcclGroup& group = question.group;
+  if (!group.has_nvls() || group.nodes == 1 || question.kind != CollectiveKind::all_reduce) return;
+  const double network = group.nodes > 2 ? group.node_bytes_per_s() / 2 : group.node_bytes_per_s();
+  const double link = std::min(group.nvlink_bytes_per_s, network);
+  ways.push_back(nccl_time(CollectiveAlgorithm::nvls_tree, Protocol::simple, base + 2 * group.levels() * between,
+                           link * nvls_share(group) * nvls_all_reduce_share(), question.bytes));
 }
 
 }  // namespace hdpsim

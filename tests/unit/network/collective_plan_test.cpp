@@ -5,7 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/network/impl/collective_plans.h"
+#include "sim/network/impl/algorithms.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
 

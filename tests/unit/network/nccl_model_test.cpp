@@ -16,9 +16,13 @@ NcclGroup h100(std::int64_t nodes) {
   return {.ranks = 8 * nodes, .nodes = nodes, .nvlink_bytes_per_s = nvlink, .network_bytes_per_s = nic};
 }
 
+CollectiveTime best_of(const NcclGroup& group, CollectiveKind kind, std::int64_t bytes) {
+  return fastest(nccl_ways(group, kind, bytes));
+}
+
 CollectiveTime way(const NcclGroup& group, CollectiveKind kind, std::int64_t bytes, CollectiveAlgorithm algorithm,
                    Protocol protocol) {
-  for (const CollectiveTime& one : NcclModel(group).ways(kind, bytes)) {
+  for (const CollectiveTime& one : nccl_ways(group, kind, bytes)) {
     if (one.algorithm == algorithm && one.protocol == protocol) return one;
   }
   FAIL("there is no such way");
@@ -116,7 +120,7 @@ TEST_CASE("NVLS: 85 % on Hopper, 74 % on Blackwell, none before; gathers and sca
   group.compute_capability = 100;
   CHECK(nvls(group, CollectiveKind::reduce_scatter).bytes_per_s == Approx(0.74 * nvlink * 7 / 8));
   group.compute_capability = 80;
-  const auto ways = NcclModel(group).ways(CollectiveKind::all_reduce, 1 << 20);
+  const auto ways = nccl_ways(group, CollectiveKind::all_reduce, 1 << 20);
   CHECK(std::none_of(ways.begin(), ways.end(),
                      [](const CollectiveTime& one) { return one.algorithm == CollectiveAlgorithm::nvls; }));
 }
@@ -134,7 +138,7 @@ TEST_CASE("over nodes NVLS joins by trees, and in the switches where they add up
       way(sharp, CollectiveKind::all_reduce, 1 << 30, CollectiveAlgorithm::nvls, Protocol::simple);
   CHECK(in_switch.bytes_per_s == Approx(0.85 * 8 * nic * 5 / 6));
   CHECK(in_switch.latency_s == Approx((25 + 18) * 1e-6));
-  const auto without = NcclModel(h100(16)).ways(CollectiveKind::all_reduce, 1 << 30);
+  const auto without = nccl_ways(h100(16), CollectiveKind::all_reduce, 1 << 30);
   CHECK(std::none_of(without.begin(), without.end(),
                      [](const CollectiveTime& one) { return one.algorithm == CollectiveAlgorithm::nvls; }));
 }
@@ -158,30 +162,30 @@ TEST_CASE("a broadcast's chunks follow each other: one hop, whatever the number 
 }
 
 TEST_CASE("small messages go by LL, large ones by the protocol that wastes least", "[nccl]") {
-  const NcclModel model(h100(1));
-  CHECK(model.best(CollectiveKind::all_reduce, 1024).protocol == Protocol::ll);
-  CHECK(model.best(CollectiveKind::all_gather, std::int64_t{1} << 33).protocol == Protocol::simple);
-  CHECK(model.best(CollectiveKind::all_reduce, std::int64_t{1} << 33).algorithm == CollectiveAlgorithm::nvls);
+  const NcclGroup model = h100(1);
+  CHECK(best_of(model, CollectiveKind::all_reduce, 1024).protocol == Protocol::ll);
+  CHECK(best_of(model, CollectiveKind::all_gather, std::int64_t{1} << 33).protocol == Protocol::simple);
+  CHECK(best_of(model, CollectiveKind::all_reduce, std::int64_t{1} << 33).algorithm == CollectiveAlgorithm::nvls);
 }
 
 TEST_CASE("trees win many nodes over at small sizes: their latency grows with the logarithm", "[nccl]") {
-  const NcclModel model(h100(128));
-  CHECK(model.best(CollectiveKind::all_reduce, 8).algorithm == CollectiveAlgorithm::tree);
-  const double at_128 = model.best(CollectiveKind::all_reduce, 8).seconds;
-  const double at_1024 = NcclModel(h100(1024)).best(CollectiveKind::all_reduce, 8).seconds;
+  const NcclGroup model = h100(128);
+  CHECK(best_of(model, CollectiveKind::all_reduce, 8).algorithm == CollectiveAlgorithm::tree);
+  const double at_128 = best_of(model, CollectiveKind::all_reduce, 8).seconds;
+  const double at_1024 = fastest(nccl_ways(h100(1024), CollectiveKind::all_reduce, 8)).seconds;
   CHECK(at_1024 - at_128 == Approx(2 * 3 * 5.0e-6));  // three more levels, up and down
 }
 
 TEST_CASE("the best way is the lower envelope of all ways, and more bytes never take less time by the ring", "[nccl]") {
   for (const std::int64_t nodes : {1, 2, 16, 512}) {
-    const NcclModel model(h100(nodes));
+    const NcclGroup model = h100(nodes);
     double before = 0;
     for (std::int64_t bytes = 8; bytes <= std::int64_t{1} << 33; bytes *= 2) {
       CAPTURE(nodes, bytes);
-      const auto ways = model.ways(CollectiveKind::all_reduce, bytes);
-      const double best = model.best(CollectiveKind::all_reduce, bytes).seconds;
+      const auto ways = nccl_ways(model, CollectiveKind::all_reduce, bytes);
+      const double best = best_of(model, CollectiveKind::all_reduce, bytes).seconds;
       for (const CollectiveTime& one : ways) CHECK(best <= one.seconds);
-      const double gather = model.best(CollectiveKind::all_gather, bytes).seconds;
+      const double gather = best_of(model, CollectiveKind::all_gather, bytes).seconds;
       CHECK(gather >= before);
       before = gather;
     }
@@ -196,7 +200,7 @@ TEST_CASE("no way beats the bytes over its slowest link", "[nccl]") {
       const double out_of_a_node =
           static_cast<double>(bytes) * static_cast<double>(nodes - 1) / static_cast<double>(nodes);
       const double least = kind == CollectiveKind::all_to_all ? out_of_a_node / nic : out_of_a_node / (8 * nic);
-      CHECK(NcclModel(group).best(kind, bytes).seconds >= least);
+      CHECK(fastest(nccl_ways(group, kind, bytes)).seconds >= least);
     }
   }
 }
@@ -204,7 +208,7 @@ TEST_CASE("no way beats the bytes over its slowest link", "[nccl]") {
 TEST_CASE("without NVLink there is no LL128 and no reduction in the switch", "[nccl]") {
   NcclGroup pcie = h100(1);
   pcie.has_nvlink = false;
-  const auto ways = NcclModel(pcie).ways(CollectiveKind::all_reduce, 1 << 20);
+  const auto ways = nccl_ways(pcie, CollectiveKind::all_reduce, 1 << 20);
   CHECK(std::none_of(ways.begin(), ways.end(), [](const CollectiveTime& one) {
     return one.protocol == Protocol::ll128 || one.algorithm == CollectiveAlgorithm::nvls;
   }));

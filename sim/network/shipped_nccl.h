@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace hdpsim::shipped {
+
+/// The text of configs/nccl/2.25.yaml when the program was built.
+extern const std::string_view nccl_constants;
+
+}  // namespace hdpsim::shipped
