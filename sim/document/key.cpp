@@ -32,6 +32,7 @@ std::string_view kind_text(KeyShape::Kind kind) {
     case Kind::nothing:
       return "nothing";
     case Kind::anything:
+      return "anything";
     case Kind::word:
     case Kind::list:
     case Kind::either:

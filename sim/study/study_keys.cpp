@@ -49,7 +49,7 @@ KeyShape optional_shape(KeyShape shape) {
 void add_what_runs(Sections& all) {
   all.push_back({{"name", text_shape(), "", "for titles", {.required = true}}, Decides::study});
   all.push_back({{"cluster",
-                  either_shape({text_shape(), defined("cluster.schema.json", anything())}),
+                  either_shape({text_shape(), defined("cluster.schema.json", shape_of(KeyShape::Kind::map))}),
                   "",
                   "`{preset: NAME, gpus: N}` of `configs/clusters`, `{file: PATH}`, a path, or a cluster in full; keys "
                   "beside `preset` override it at any depth",
