@@ -183,6 +183,10 @@ void add_overlaps(Keys& mesh) {
   mesh.flag("gradient_accumulation_fusion", at(&PointSpec::accumulation_fusion),
             "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
             "gradient and adds it up, as in Megatron-LM of 2021");
+  mesh.flag(
+      "separate_merge", at(&PointSpec::separate_merge),
+      "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer Engine; "
+      "`false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
   mesh.flag("overlap_grad_reduce", at(&PointSpec::sharding, &PoolSharding::overlap_grad_reduce),
             "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
   mesh.flag("overlap_param_gather", at(&PointSpec::sharding, &PoolSharding::overlap_param_gather),

@@ -135,6 +135,7 @@ LoweringOptions lowering_of(const PointSpec& spec) {
   return {.model = spec.model,
           .mesh = spec.mesh,
           .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
+          .separate_merge = spec.separate_merge,
           .recompute = spec.recompute,
           .pipeline = spec.pipeline,
           .experts = spec.experts.layout,

@@ -72,8 +72,9 @@ struct PointSpec {
   MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
   DenseRules dense;                 ///< As the study states them: see lowering_of().
   PoolSharding sharding;            ///< Of the same level as `memory`.
-  bool overlap_tp = false;          ///< See LoweringOptions, as for the next one.
+  bool overlap_tp = false;          ///< See LoweringOptions, as for the next two.
   bool overlap_tp_gradients = false;
+  bool separate_merge = true;
   bool accumulation_fusion = true;  ///< Products add up gradients over micro-batches: DenseRules::added_bytes.
   Lengths lengths;
   BatchOptions batch;

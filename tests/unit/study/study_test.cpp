@@ -53,6 +53,15 @@ TEST_CASE("what a study says wrongly of memory is told with its place", "[study]
   for (std::size_t i = 0; i < problems.size(); ++i) CHECK_THAT(problems[i], Catch::StartsWith(places[i]));
 }
 
+TEST_CASE("attention that adds up the steps of a ring itself saves the time of merges", "[study]") {
+  const StudyPoint separate = std::move(StudyFile(good_study).load().points.at(0));
+  const StudyPoint joined = std::move(StudyFile(good_study).load({"mesh.separate_merge=false"}).points.at(0));
+  CHECK(lowering_of(separate.spec).separate_merge);
+  CHECK_FALSE(lowering_of(joined.spec).separate_merge);
+  CHECK(joined.work.step_token < separate.work.step_token);
+  CHECK(joined.work.per_token == separate.work.per_token);  // what one rank does alone has no merges
+}
+
 TEST_CASE("memory follows the recomputation of the study", "[study]") {
   const PointSpec point = StudyFile(good_study).load({"mesh.recompute=full"}).points.at(0).spec;
   CHECK(memory_rules_of(point).activations.recompute == Recompute::full);
