@@ -43,8 +43,9 @@ AttentionHeads heads_of(const Transformer& model) {
           .scale = 1 / std::sqrt(static_cast<float>(model.head_dim))};
 }
 
-void require_lowered_for(const LoweringOptions& lowering, const Transformer& model, const MeshSizes& sizes,
+void require_lowered_for(const Program& program, const Transformer& model, const MeshSizes& sizes,
                          const PipelineStage& stage) {
+  const LoweringOptions& lowering = program.options();
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   const Mesh& mesh = lowering.mesh;
   if (!same_shape(lowering.model, model)) {
@@ -53,9 +54,9 @@ void require_lowered_for(const LoweringOptions& lowering, const Transformer& mod
   if (mesh.tp != sizes.tp) {
     refuse(fmt::format("the program is for tp {}, but ranks have {} devices", mesh.tp, sizes.tp));
   }
-  if (mesh.pp != sizes.pp || lowering.pipeline.virtual_stages != stage.chunks) {
+  if (mesh.pp != sizes.pp || program.pipeline().chunk_map().held(stage.index) != stage.own) {
     refuse(fmt::format("the program is for {} stages of {} chunks, but ranks have {} of {}", mesh.pp,
-                       lowering.pipeline.virtual_stages, sizes.pp, stage.chunks));
+                       program.pipeline().chunks() / mesh.pp, sizes.pp, stage.chunks / stage.stages));
   }
   require_executable(model, mesh, lowering.pipeline);
   if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels do without");
@@ -119,7 +120,8 @@ struct Executor::Parts {
         place(transport, {.tp = options.tp, .pp = options.pp}, &backend),
         host_place(host, place.sizes()),
         shard{place.shard(), options.tp},
-        stage{place.stage(), options.pp, options.virtual_stages},
+        chunks(*make_schedule(options.pipeline, options.pp)),
+        stage(stage_at(place.stage(), chunks)),
         model(shape),
         layout(model, shard, stage),
         adam(backend, place.pool(), layout, options),
@@ -135,9 +137,11 @@ struct Executor::Parts {
         interpreter(
             {backend, dense, ring, heads_of(shard_of(model, shard)), in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
-    if (!model.tied_embeddings || options.pp == 1 || !(stage.has_embedding() || stage.has_head())) return;
-    const auto holder = [&](int of_stage) { return place.sizes().device(place.rank(), of_stage, place.shard()); };
-    table_holders.emplace(transport, std::vector<int>{holder(0), holder(options.pp - 1)}, &backend);
+    if (!model.tied_embeddings || stage.has_embedding() == stage.has_head()) return;
+    const auto holder = [&](std::int64_t chunk) {
+      return place.sizes().device(place.rank(), static_cast<int>(chunks.stage_of(chunk, 0)), place.shard());
+    };
+    table_holders.emplace(transport, std::vector<int>{holder(0), holder(chunks.chunks() - 1)}, &backend);
   }
 
   static float* floats(const DeviceMemory& memory) { return static_cast<float*>(memory.get()); }
@@ -180,7 +184,7 @@ struct Executor::Parts {
     const Pipeline& pipeline = program.pipeline();
     messages.begin_step(program, rank, shard);
     losses.begin(rows_with_loss(program.plan(), rank));
-    for (const PassId pass : pipeline.schedule()[pipeline.worker(rank, stage.index).index()]) {
+    for (const PassId pass : pipeline.orders()[pipeline.worker(rank, stage.index).index()]) {
       interpreter.run(program, pass, rank, batch);
     }
     return losses.sum();
@@ -250,8 +254,7 @@ struct Executor::Parts {
     std::vector<float> whole(static_cast<std::size_t>(layout.whole_count()));
     const MeshSizes& sizes = place.sizes();
     for (int device = 0; device < host.size(); ++device) {
-      const ParameterLayout theirs(model, {sizes.shard(device), sizes.tp},
-                                   {sizes.stage(device), stage.stages, stage.chunks});
+      const ParameterLayout theirs(model, {sizes.shard(device), sizes.tp}, stage_at(sizes.stage(device), chunks));
       const std::int64_t count = ShardedAdam::share_of(theirs, place.pool());
       if (device > 0) {
         own.resize(static_cast<std::size_t>(count));
@@ -298,6 +301,7 @@ struct Executor::Parts {
   MeshPlace place;
   MeshPlace host_place;
   TensorShard shard;
+  ChunkMap chunks;  ///< Of the pipeline.
   PipelineStage stage;
   Transformer model;
   ParameterLayout layout;  ///< Of the shard of the stage.
@@ -338,7 +342,7 @@ Executor::Executor(const JobDevice& device, const Transformer& model, const Trai
     throw UnsupportedInput(
         fmt::format("{} ranks are no whole number of HDP ranks of {} devices", transport.size(), devices));
   }
-  require_executable(model, {.tp = options.tp, .pp = options.pp}, {.virtual_stages = options.virtual_stages});
+  require_executable(model, {.tp = options.tp, .pp = options.pp}, options.pipeline);
   parts_ = std::make_unique<Parts>(device, model, options);
 }
 
@@ -353,9 +357,8 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   const MessageDriver progress(parts.backend, parts.transport);
   parts.recorder.begin_step(agreed_start(parts.host));
   const Program& program = parts.taken(source);
-  const std::int64_t chunks = std::int64_t{parts.stage.stages} * parts.stage.chunks;
-  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), chunks);
-  require_lowered_for(program.options(), parts.model, parts.place.sizes(), parts.stage);
+  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), parts.stage.chunks);
+  require_lowered_for(program, parts.model, parts.place.sizes(), parts.stage);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   const double own_loss = parts.run_passes(program, tokens, outcome.targets);
   const Word word = parts.reduce({own_loss, stop ? 1 : 0});

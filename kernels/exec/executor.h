@@ -31,8 +31,8 @@ struct TrainingOptions {
   AdamOptions adam;
   // An HDP rank is tp x pp devices.
   int tp = 1;
-  int pp = 1;              ///< Stages of its pipeline ...
-  int virtual_stages = 1;  ///< ... and chunks of layers on each.
+  int pp = 1;                     ///< Stages of its pipeline ...
+  PipelineOptions pipeline = {};  ///< ... and the schedule of its programs.
 };
 
 /// One optimizer step as all ranks know it.

@@ -10,7 +10,6 @@
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
-#include "sim/program/pipeline.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -38,15 +37,18 @@ void require_executable(const Transformer& model, int devices) {
 // By layer.
 std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
   std::vector<bool> has(static_cast<std::size_t>(layers));
-  const int chunks = stage.stages * stage.chunks;
-  for (int chunk = stage.index; chunk < chunks; chunk += stage.stages) {
-    const LayerRange range = layers_of_chunk(layers, chunks, chunk);
+  for (const std::int64_t chunk : stage.own) {
+    const LayerRange range = layers_of_chunk(layers, stage.chunks, chunk);
     std::fill_n(has.begin() + range.first, range.count, true);
   }
   return has;
 }
 
 }  // namespace
+
+PipelineStage stage_at(int index, const ChunkMap& chunks) {
+  return {index, static_cast<int>(chunks.stages()), chunks.chunks(), chunks.held(index)};
+}
 
 std::vector<std::string> execution_problems(const Transformer& model, int devices) {
   std::vector<std::string> problems;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/model/transformer.h"
+#include "sim/program/chunk_map.h"
 
 namespace hdpsim::kernels::exec {
 
@@ -33,15 +35,19 @@ struct TensorShard {
   int devices = 1;
 };
 
-/// One stage of the pipeline of an HDP rank. Of all chunks of layers (layers_of_chunk) it has every stages-th, from its
-/// own index on; the first stage has the embedding, the last one the final norm and the head.
+/// One stage of the pipeline of an HDP rank, and the chunks of layers (layers_of_chunk) that it has. The first chunk has
+/// the embedding, the last one the final norm and the head.
 struct PipelineStage {
   int index = 0;
   int stages = 1;
-  int chunks = 1;  ///< Of each stage.
-  [[nodiscard]] bool has_embedding() const { return index == 0; }
-  [[nodiscard]] bool has_head() const { return index + 1 == stages; }
+  std::int64_t chunks = 1;              ///< Of the whole model.
+  std::vector<std::int64_t> own = {0};  ///< Those of this stage.
+  [[nodiscard]] bool has(std::int64_t chunk) const { return std::find(own.begin(), own.end(), chunk) != own.end(); }
+  [[nodiscard]] bool has_embedding() const { return has(0); }
+  [[nodiscard]] bool has_head() const { return has(chunks - 1); }
 };
+/// The stage of this index in a pipeline.
+[[nodiscard]] PipelineStage stage_at(int index, const ChunkMap& chunks);
 
 /// What is in the way of executing `model` on that many tensor-parallel devices: experts, biases, learned positions, an
 /// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among the

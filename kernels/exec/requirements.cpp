@@ -24,13 +24,16 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!of_model.empty()) {
     problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
   }
-  const std::int64_t chunks = mesh.pp * pipeline.virtual_stages;
+  const auto schedule = make_schedule(pipeline, mesh.pp);
+  const std::int64_t chunks = schedule->chunks();
   if (model.layers < chunks) {
     problems.push_back(fmt::format("its {} layers do not make a pipeline of {} parts", model.layers, chunks));
   }
-  if (mesh.pp > 1 && pipeline.schedule == PipelineSchedule::zb_h1) {
-    problems.emplace_back(
-        "the schedule zb-h1 cannot be executed: backward is not split here; choose 1f1b, gpipe or interleaved");
+  const auto kinds = schedule->kinds();
+  if (std::find(kinds.begin(), kinds.end(), PassKind::weight_gradient) != kinds.end()) {
+    problems.push_back(
+        fmt::format("the schedule {} cannot be executed: backward is not split here; choose 1f1b, gpipe or interleaved",
+                    pipeline.schedule));
   }
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
 }

@@ -214,7 +214,7 @@ bool run_rank(const Training& training, const exec::JobDevice& device, Teller* t
                                        .adam = {.rate = static_cast<float>(options.rate)},
                                        .tp = static_cast<int>(work.mesh().tp),
                                        .pp = static_cast<int>(work.mesh().pp),
-                                       .virtual_stages = static_cast<int>(work.pipeline().virtual_stages)};
+                                       .pipeline = work.pipeline()};
   std::vector<std::unique_ptr<exec::Executor>> models;
   for (std::size_t i = 0; i < turns.plans; ++i) {
     models.push_back(std::make_unique<exec::Executor>(device, work.model(), settings));
@@ -308,7 +308,7 @@ int run_command(const ExecuteOptions& options, const Session& session) {
       options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
   for (std::size_t i = 0; i < work.plans(); ++i) {
     exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
-                             work.mesh().pp * work.pipeline().virtual_stages);
+                             make_schedule(work.pipeline(), work.mesh().pp)->chunks());
   }
   require_devices(options.backend, work);
   require_free_outputs(options, session, work, first);

@@ -13,7 +13,7 @@ struct StageEnd {
   Instant last = {};         // of its workers' last passes
   Instant sync_begins = {};  // of the gradients
   Instant synced = {};
-  Duration sync = {};       // gradients, a tied table, parameters
+  Duration sync = {};       // gradients, those that another stage has too, parameters
   Estimate optimizer = {};  // of a nominal device
   Duration slowest = {};    // optimizer
   Duration gather = {};     // of the parameters, where it is not in `synced` already
@@ -92,12 +92,18 @@ class StepEnding {
       stage.synced = stage.last + reduction;
       stage.sync = reduction + stage.gather;
     }
-    const Duration tied = tied_sum(program_, machine_);
-    if (tied == Duration{}) return;
-    const Instant summed = std::max(stages_.front().synced, stages_.back().synced) + tied;
-    for (StageEnd* stage : {&stages_.front(), &stages_.back()}) {
-      stage->synced = summed;
-      stage->sync += tied;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const auto other = static_cast<std::size_t>(program_.step_end(static_cast<std::int64_t>(s)).other_stage);
+      if (other > s) sum_between(s, other);
+    }
+  }
+
+  void sum_between(std::size_t first, std::size_t second) {
+    const Duration sum = sum_with_other_stage(program_, static_cast<std::int64_t>(first), machine_);
+    const Instant summed = std::max(stages_[first].synced, stages_[second].synced) + sum;
+    for (const std::size_t stage : {first, second}) {
+      stages_[stage].synced = summed;
+      stages_[stage].sync += sum;
     }
   }
 
@@ -145,16 +151,23 @@ Duration slowest_optimizer(const Program& program, const Machine& machine) {
   return slowest;
 }
 
-Duration tied_sum(const Program& program, const Machine& machine) {
-  const Bytes bytes = program.step_end(0).tied;
-  if (bytes == Bytes{}) return {};
-  const std::int64_t last = program.pipeline().stages() - 1;
+Duration sum_with_other_stage(const Program& program, std::int64_t stage, const Machine& machine) {
+  const StepEnd end = program.step_end(stage);
+  if (end.twice == Bytes{}) return {};
   Duration slowest;
   for (std::size_t rank = 0; rank < program.plan().schedule.size(); ++rank) {
-    const Hop hop = stage_hop(HdpRank(rank), 0, last, machine);
-    slowest = std::max(slowest, hop.transfer(bytes / 2) * 2);
+    const Hop hop = stage_hop(HdpRank(rank), stage, end.other_stage, machine);
+    slowest = std::max(slowest, hop.transfer(end.twice / 2) * 2);
   }
   return slowest;
+}
+
+Duration sum_with_other_stages(const Program& program, const Machine& machine) {
+  Duration longest;
+  for (std::int64_t stage = 0; stage < program.pipeline().stages(); ++stage) {
+    longest = std::max(longest, sum_with_other_stage(program, stage, machine));
+  }
+  return longest;
 }
 
 void finish_step(const Program& program, const Machine& machine, const StepTimes& times, Timeline& timeline) {

@@ -20,9 +20,11 @@ namespace hdpsim {
 /// Of the worker with the slowest device for its stage's shard.
 [[nodiscard]] Duration slowest_optimizer(const Program& program, const Machine& machine);
 
-/// The sum of a tied table's gradients on the first and the last stage: each rank's two stages send each other half of
-/// it and then what it has become. No time without such a table.
-[[nodiscard]] Duration tied_sum(const Program& program, const Machine& machine);
+/// The sum of the gradients that a stage has in common with another one of its rank (StepEnd::twice): the two send each
+/// other half of them and then what these have become. No time where there are none.
+[[nodiscard]] Duration sum_with_other_stage(const Program& program, std::int64_t stage, const Machine& machine);
+/// The longest of them, as pairs of stages sum beside each other.
+[[nodiscard]] Duration sum_with_other_stages(const Program& program, const Machine& machine);
 
 /// When the passes of a step ran, and what its collectives took.
 struct StepTimes {

@@ -38,7 +38,7 @@ Activity activity_of(Opcode opcode) {
 }
 
 PassId pass_of(const InstructionRecord& record, const Pipeline& pipeline) {
-  return pipeline.id_of({record.micro_batch, record.chunk, record.chunk % pipeline.stages(), record.kind});
+  return pipeline.id_of(record.micro_batch, record.chunk, record.kind);
 }
 
 Activity activity_of(Stream stream) {

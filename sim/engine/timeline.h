@@ -82,8 +82,9 @@ struct InstructionRecord {
   Stream stream = Stream::compute;
   Instant begin;
   Instant end;
-  /// Of a pipeline, the pass that the instruction belongs to.
+  /// Of a pipeline, the pass that the instruction belongs to, and the rank's stage that ran it.
   std::uint32_t chunk = 0;
+  std::uint32_t stage = 0;
   PassKind kind = PassKind::whole;
   friend bool operator==(const InstructionRecord&, const InstructionRecord&) = default;
 };

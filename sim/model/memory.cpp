@@ -53,14 +53,11 @@ Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool) {
   return cuda_context + communicator * communicators;
 }
 
-DeviceShape stage_shape(const Transformer& model, DeviceShape shape, std::int64_t stage) {
-  HDPSIM_CHECK(0 <= stage && stage < shape.pp, "stage {} of {}", stage, shape.pp);
-  const std::int64_t left_over = model.layers % shape.pp;
-  shape.layers = model.layers / shape.pp + (stage < left_over ? 1 : 0);
-  const std::int64_t first = stage * (model.layers / shape.pp) + std::min(stage, left_over);
-  shape.expert_layers = expert_layers(model, first, shape.layers);
-  shape.embedding = stage == 0;
-  shape.head = stage == shape.pp - 1;
+DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
+  shape.layers = model.layers;
+  shape.expert_layers = expert_layers(model, 0, model.layers);
+  shape.embedding = true;
+  shape.head = true;
   return shape;
 }
 

@@ -76,8 +76,9 @@ struct DeviceShape {
   bool head = true;
 };
 
-/// The stage `stage` of `shape.pp`: layers are dealt evenly, the first stages have one more where they do not divide.
-[[nodiscard]] DeviceShape stage_shape(const Transformer& model, DeviceShape shape, std::int64_t stage);
+/// A device that has part of every layer, without a pipeline. What a stage of one has hangs on its schedule
+/// (sim/program/chunk_map.h).
+[[nodiscard]] DeviceShape whole_shape(const Transformer& model, DeviceShape shape);
 
 /// A micro-batch in its backward, as one device sees it.
 struct MemoryLoad {

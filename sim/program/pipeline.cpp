@@ -1,7 +1,6 @@
 #include "sim/program/pipeline.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -71,163 +70,101 @@ class Slots {
   std::vector<std::size_t> ready_;    // waves in an order of execution
 };
 
-// Where a pass stands in the order of one stage with endlessly many micro-batches.
+/// The order of one stage by the slots whose passes it has.
 class StageOrder {
  public:
-  StageOrder(std::int64_t stages, std::int64_t stage, const PipelineOptions& options)
-      : stages_(stages), stage_(stage), virtual_stages_(options.virtual_stages), warm_up_(warm_up(options.schedule)) {}
-
-  // Forward passes before the first backward; then a forward and a backward in turn.
-  [[nodiscard]] std::int64_t key(PassKind kind, std::int64_t slot, std::int64_t turn) const {
-    switch (kind) {
-      case PassKind::whole:
-        return slot;
-      case PassKind::forward:
-        return forward_key(index(slot, turn));
-      case PassKind::backward:
-      case PassKind::input_gradient:
-        return backward_key(index(slot, virtual_stages_ - 1 - turn));
-      case PassKind::weight_gradient:
-        // As many micro-batches keep activations as on the first stage of 1F1B, on every stage.
-        return backward_key(slot + stage_) + 1;
+  struct Entry {
+    std::int64_t place;  // in the order
+    std::size_t offset;  // of the pass among those of its micro-batch
+  };
+  template <class OffsetOf>
+  StageOrder(const std::vector<SlotPass>& order, std::int64_t slots, OffsetOf offset_of)
+      : begins_(static_cast<std::size_t>(slots) + 1), entries_(order.size()) {
+    for (const SlotPass& pass : order) ++begins_[static_cast<std::size_t>(pass.slot) + 1];
+    for (std::size_t slot = 1; slot < begins_.size(); ++slot) begins_[slot] += begins_[slot - 1];
+    std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      const SlotPass& pass = order[place];
+      entries_[next[static_cast<std::size_t>(pass.slot)]++] = {static_cast<std::int64_t>(place), offset_of(pass)};
     }
-    return 0;
+  }
+  [[nodiscard]] std::span<const Entry> of(std::int64_t slot) const {
+    const auto at = static_cast<std::size_t>(slot);
+    return {entries_.data() + begins_[at], entries_.data() + begins_[at + 1]};
   }
 
  private:
-  [[nodiscard]] std::int64_t warm_up(PipelineSchedule schedule) const {
-    constexpr std::int64_t all = std::int64_t{1} << 40;
-    switch (schedule) {
-      case PipelineSchedule::one_f_one_b:
-      case PipelineSchedule::zb_h1:
-        return stages_ - 1 - stage_;
-      case PipelineSchedule::gpipe:
-        return all;
-      case PipelineSchedule::interleaved:
-        return 2 * (stages_ - 1 - stage_) + (virtual_stages_ - 1) * stages_;
-    }
-    return 0;
-  }
-
-  // As many micro-batches as there are stages go through one chunk of the stage, then through the next.
-  [[nodiscard]] std::int64_t index(std::int64_t slot, std::int64_t turn) const {
-    return (slot / stages_ * virtual_stages_ + turn) * stages_ + slot % stages_;
-  }
-
-  [[nodiscard]] std::int64_t forward_key(std::int64_t index) const {
-    return 2 * (index < warm_up_ ? index : 2 * index - warm_up_);
-  }
-  [[nodiscard]] std::int64_t backward_key(std::int64_t index) const { return 2 * (warm_up_ + 2 * index + 1); }
-
-  std::int64_t stages_;
-  std::int64_t stage_;
-  std::int64_t virtual_stages_;
-  std::int64_t warm_up_;
+  std::vector<std::size_t> begins_;  // by slot
+  std::vector<Entry> entries_;
 };
 
-// The kinds of passes of a micro-batch through a chunk, in the order of their ids.
-const std::vector<PassKind>& kinds_of(std::int64_t stages, PipelineSchedule schedule) {
-  static const std::vector<PassKind> whole{PassKind::whole};
-  static const std::vector<PassKind> two{PassKind::forward, PassKind::backward};
-  static const std::vector<PassKind> three{PassKind::forward, PassKind::input_gradient, PassKind::weight_gradient};
-  if (stages == 1) return whole;
-  return schedule == PipelineSchedule::zb_h1 ? three : two;
-}
-
-bool sends_forward(PassKind kind) {
-  return kind == PassKind::forward;
-}
-
-bool sends_backward(PassKind kind) {
-  return kind == PassKind::backward || kind == PassKind::input_gradient;
-}
-
 }  // namespace
-
-std::string_view pass_kind_name(PassKind kind) {
-  constexpr std::array<std::string_view, pass_kinds> names = {"whole", "forward", "backward", "input gradient",
-                                                              "weight gradient"};
-  return names.at(static_cast<std::size_t>(kind));
-}
-
-bool keeps_activations(PassKind kind) {
-  return kind == PassKind::whole || kind == PassKind::forward;
-}
-
-bool goes_backward(PassKind kind) {
-  return kind == PassKind::whole || kind == PassKind::backward || kind == PassKind::input_gradient;
-}
-
-bool releases_activations(PassKind kind) {
-  return kind == PassKind::whole || kind == PassKind::backward || kind == PassKind::weight_gradient;
-}
-
-const std::vector<std::string>& pipeline_schedule_names() {
-  static const std::vector<std::string> names{"1f1b", "gpipe", "interleaved", "zb-h1"};
-  return names;
-}
-
-LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk) {
-  HDPSIM_CHECK(1 <= chunks && chunks <= layers, "{} layers in {} chunks", layers, chunks);
-  const std::int64_t each = layers / chunks;
-  const std::int64_t left_over = layers % chunks;
-  return {chunk * each + std::min(chunk, left_over), each + (chunk < left_over ? 1 : 0)};
-}
 
 Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions& options)
     : plan_(plan),
       waves_(plan),
-      stages_(stages),
-      options_(options),
-      kinds_(std::ssize(kinds_of(stages, options.schedule))),
-      schedule_(plan.schedule.size() * static_cast<std::size_t>(stages)) {
-  const bool interleaves = options.schedule == PipelineSchedule::interleaved && stages > 1;
-  HDPSIM_CHECK(stages >= 1 && options.virtual_stages >= 1 && (options.virtual_stages == 1 || interleaves),
-               "{} stages of {} chunks each", stages, options.virtual_stages);
+      schedule_(make_schedule(options, stages)),
+      chunk_map_(*schedule_),
+      kinds_(schedule_->kinds()),
+      orders_(plan.schedule.size() * static_cast<std::size_t>(stages)) {
   order_passes();
 }
 
 void Pipeline::order_passes() {
-  if (stages_ == 1) {
-    for (std::size_t rank = 0; rank < schedule_.size(); ++rank) {
-      schedule_[rank].reserve(plan_.schedule[rank].size());
-      for (const MicroBatchId id : plan_.schedule[rank]) schedule_[rank].emplace_back(id.index());
+  if (stages() == 1) {
+    for (std::size_t rank = 0; rank < orders_.size(); ++rank) {
+      orders_[rank].reserve(plan_.schedule[rank].size());
+      for (const MicroBatchId id : plan_.schedule[rank]) orders_[rank].emplace_back(id.index());
     }
     return;
   }
-  const std::vector<std::int64_t> slots = Slots(plan_, waves_).run();
-  std::vector<std::pair<std::int64_t, PassId>> keyed;
-  for (std::size_t w = 0; w < schedule_.size(); ++w) {
-    const std::int64_t stage = stage_of(WorkerId(w));
-    const StageOrder order(stages_, stage, options_);
-    keyed.clear();
-    for (const MicroBatchId id : plan_.schedule[rank_of(WorkerId(w)).index()]) {
-      for (std::int64_t turn = 0; turn < options_.virtual_stages; ++turn) {
-        for (const PassKind kind : kinds_of(stages_, options_.schedule)) {
-          const StagePass pass{id, turn * stages_ + stage, stage, kind};
-          keyed.emplace_back(order.key(kind, slots[waves_.wave(id)], turn), id_of(pass));
-        }
-      }
+  const std::vector<std::int64_t> slots_of_waves = Slots(plan_, waves_).run();
+  std::vector<std::int64_t> slots(plan_.micro_batches.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = slots_of_waves[waves_.wave(MicroBatchId(i))];
+  if (chunk_map_.copies() > 1) {
+    for (const std::int64_t slot : slots) copies_.push_back(slot % chunk_map_.copies());
+  }
+  const std::int64_t slot_count = slots.empty() ? 0 : *std::max_element(slots.begin(), slots.end()) + 1;
+  for (std::int64_t stage = 0; stage < stages(); ++stage) order_stage(stage, slots, slot_count);
+}
+
+void Pipeline::order_stage(std::int64_t stage, const std::vector<std::int64_t>& slots, std::int64_t slot_count) {
+  const StageOrder order(schedule_->order(stage, slot_count), slot_count,
+                         [this](const SlotPass& pass) { return offset_of(pass.chunk, pass.kind); });
+  std::vector<std::pair<std::int64_t, PassId>> placed;
+  for (std::size_t rank = 0; rank < plan_.schedule.size(); ++rank) {
+    placed.clear();
+    for (const MicroBatchId id : plan_.schedule[rank]) {
+      const std::size_t first = id.index() * passes_of_micro_batch();
+      for (const auto& [place, offset] : order.of(slots[id.index()])) placed.emplace_back(place, first + offset);
     }
-    std::sort(keyed.begin(), keyed.end());
-    schedule_[w].reserve(keyed.size());
-    for (const auto& entry : keyed) schedule_[w].push_back(entry.second);
+    std::sort(placed.begin(), placed.end());
+    std::vector<PassId>& of_worker = orders_[worker(HdpRank(rank), stage).index()];
+    of_worker.reserve(placed.size());
+    for (const auto& entry : placed) of_worker.push_back(entry.second);
   }
 }
 
 StagePass Pipeline::pass(PassId id) const {
-  const auto within = static_cast<std::int64_t>(id.index() % passes_of_micro_batch());
-  const std::int64_t chunk = within / kinds_;
-  return {micro_batch_id(id), chunk, chunk % stages_,
-          kinds_of(stages_, options_.schedule)[static_cast<std::size_t>(within % kinds_)]};
+  const std::size_t within = id.index() % passes_of_micro_batch();
+  const auto chunk = static_cast<std::int64_t>(within / kinds_.size());
+  const MicroBatchId micro_batch = micro_batch_id(id);
+  return {micro_batch, chunk, chunk_map_.stage_of(chunk, copy_of(micro_batch)), kinds_[within % kinds_.size()]};
 }
 
-PassId Pipeline::id_of(const StagePass& pass) const {
-  const auto& kinds = kinds_of(stages_, options_.schedule);
-  const auto kind = std::find(kinds.begin(), kinds.end(), pass.kind) - kinds.begin();
-  HDPSIM_CHECK(kind < kinds_, "the schedule has no passes of kind {}", static_cast<int>(pass.kind));
-  return PassId(pass.micro_batch.index() * passes_of_micro_batch() +
-                static_cast<std::size_t>(pass.chunk * kinds_ + kind));
+bool Pipeline::begins_on_stage(PassId id) const {
+  const StagePass at = pass(id);
+  return keeps_activations(at.kind) && chunk_map_.is_first(at.chunk, copy_of(at.micro_batch));
+}
+
+std::size_t Pipeline::offset_of(std::int64_t chunk, PassKind kind) const {
+  const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
+  HDPSIM_CHECK(found != kinds_.end(), "the schedule has no passes of kind {}", pass_kind_name(kind));
+  return static_cast<std::size_t>(chunk) * kinds_.size() + static_cast<std::size_t>(found - kinds_.begin());
+}
+
+PassId Pipeline::id_of(MicroBatchId micro_batch, std::int64_t chunk, PassKind kind) const {
+  return PassId(micro_batch.index() * passes_of_micro_batch() + offset_of(chunk, kind));
 }
 
 std::vector<WorkerId> Pipeline::group(PassId id) const {
@@ -248,71 +185,23 @@ std::vector<PassId> Pipeline::wave(PassId id) const {
   return passes;
 }
 
-// The pass of the same kind through another chunk.
-PassId Pipeline::neighbour(PassId id, std::int64_t chunk) const {
-  StagePass other = pass(id);
-  other.chunk = chunk;
-  return id_of(other);
+// The pass of the same kind through the chunk so many behind, if another stage has that.
+std::optional<PassId> Pipeline::neighbour(PassId id, std::int64_t step) const {
+  const StagePass from = pass(id);
+  const std::int64_t chunk = from.chunk + step;
+  if (chunk < 0 || chunk >= chunks()) return std::nullopt;
+  if (chunk_map_.stage_of(chunk, copy_of(from.micro_batch)) == from.stage) return std::nullopt;
+  return id_of(from.micro_batch, chunk, from.kind);
 }
 
 std::optional<PassId> Pipeline::target(PassId id) const {
-  const StagePass from = pass(id);
-  if (sends_forward(from.kind) && from.chunk + 1 < chunks()) return neighbour(id, from.chunk + 1);
-  if (sends_backward(from.kind) && from.chunk > 0) return neighbour(id, from.chunk - 1);
-  return std::nullopt;
+  const PassKind kind = pass(id).kind;
+  return sends_forward(kind) ? neighbour(id, 1) : sends_backward(kind) ? neighbour(id, -1) : std::nullopt;
 }
 
 std::optional<PassId> Pipeline::source(PassId id) const {
-  const StagePass to = pass(id);
-  if (sends_forward(to.kind) && to.chunk > 0) return neighbour(id, to.chunk - 1);
-  if (sends_backward(to.kind) && to.chunk + 1 < chunks()) return neighbour(id, to.chunk + 1);
-  return std::nullopt;
-}
-
-namespace {
-
-std::int64_t counted_in_flight(std::int64_t stages, std::int64_t stage, const PipelineOptions& options,
-                               std::int64_t micro_batches) {
-  const StageOrder order(stages, stage, options);
-  std::vector<std::pair<std::int64_t, PassKind>> passes;
-  for (std::int64_t slot = 0; slot < micro_batches; ++slot) {
-    for (std::int64_t turn = 0; turn < options.virtual_stages; ++turn) {
-      for (const PassKind kind : kinds_of(stages, options.schedule)) {
-        passes.emplace_back(order.key(kind, slot, turn), kind);
-      }
-    }
-  }
-  std::sort(passes.begin(), passes.end());
-  std::int64_t held = 0;
-  std::int64_t most = 0;
-  for (const auto& [key, kind] : passes) {
-    if (keeps_activations(kind)) ++held;
-    most = std::max(most, held);
-    if (releases_activations(kind)) --held;
-  }
-  return most;
-}
-
-// A schedule that holds a bounded number of micro-batches has begun backward on every stage by then.
-std::int64_t enough_micro_batches(std::int64_t stages) {
-  return 4 * stages;
-}
-
-}  // namespace
-
-std::int64_t most_chunks_in_flight(std::int64_t stages, std::int64_t stage, const PipelineOptions& options,
-                                   std::int64_t micro_batches) {
-  if (micro_batches > enough_micro_batches(stages)) {
-    if (holds_all_micro_batches(stages, options)) return micro_batches * options.virtual_stages;
-    micro_batches = enough_micro_batches(stages);
-  }
-  return counted_in_flight(stages, stage, options, micro_batches);
-}
-
-bool holds_all_micro_batches(std::int64_t stages, const PipelineOptions& options) {
-  const std::int64_t enough = enough_micro_batches(stages);
-  return stages > 1 &&
-         counted_in_flight(stages, 0, options, 2 * enough) > counted_in_flight(stages, 0, options, enough);
+  const PassKind kind = pass(id).kind;
+  return sends_forward(kind) ? neighbour(id, -1) : sends_backward(kind) ? neighbour(id, 1) : std::nullopt;
 }
 
 }  // namespace hdpsim

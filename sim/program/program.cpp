@@ -14,20 +14,21 @@ constexpr std::int64_t fp32_bytes = 4;
 
 // A pass of a micro-batch that is the first or the last one of any of its ranks. The collectives of a pipeline that are
 // not needed layer by layer must not hold up its messages: they are no part of a pass.
-PassWork work_of(const StagePass& pass, bool first, bool last, const LoweringOptions& options) {
-  const std::int64_t chunks = options.mesh.pp * options.pipeline.virtual_stages;
-  const LayerRange range = layers_of_chunk(options.model.layers, chunks, pass.chunk);
+PassWork work_of(const Pipeline& pipeline, PassId id, bool first, bool last, const LoweringOptions& options) {
+  const StagePass pass = pipeline.pass(id);
+  const LayerRange range = layers_of_chunk(options.model.layers, pipeline.chunks(), pass.chunk);
   const bool pool = options.mesh.hdp > 1;
   const PoolSharding& sharding = options.sharding;
-  const bool pipeline = options.mesh.pp > 1;
+  const bool staged = options.mesh.pp > 1;
   return {layer_runs(options.model, range.first, range.count),
           pass.chunk == 0,
-          pass.chunk + 1 == chunks,
-          pass.chunk < options.mesh.pp,
+          pass.chunk + 1 == pipeline.chunks(),
+          pipeline.begins_on_stage(id),
           pass.kind,
-          pool && (pipeline ? sharding.zero == 3 : sharding.gathers_by_layer(first)),
-          pool && (pipeline ? sharding.zero >= 2 : sharding.reduces_by_layer(last))};
+          pool && (staged ? sharding.zero == 3 : sharding.gathers_by_layer(first)),
+          pool && (staged ? sharding.zero >= 2 : sharding.reduces_by_layer(last))};
 }
+
 std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
   return divided(model.vocabulary * model.hidden, tp);
 }
@@ -38,32 +39,31 @@ struct StageParameters {
   std::int64_t experts = 0;
 };
 
-StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
+StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
                                  std::int64_t stage) {
   std::int64_t layers = 0;
   std::int64_t experts = 0;
-  for (std::int64_t turn = 0; turn < pipeline.virtual_stages; ++turn) {
-    const LayerRange range = layers_of_chunk(model.layers, mesh.pp * pipeline.virtual_stages, turn * mesh.pp + stage);
+  for (const std::int64_t chunk : chunks.held(stage)) {
+    const LayerRange range = layers_of_chunk(model.layers, chunks.chunks(), chunk);
     layers += parameters_of_layers(model, range.first, range.count);
     experts += expert_layers(model, range.first, range.count) * expert_layer_parameter_count(model);
   }
   if (mesh.ep == 1) experts = 0;
-  std::int64_t others = 0;
+  const bool embedding = chunks.has_embedding(stage);
+  const bool head = chunks.has_head(stage);
   const std::int64_t table = model.vocabulary * model.hidden;
-  if (mesh.pp == 1) {
-    others = embedding_parameter_count(model) + final_norm_parameters(model);
-  } else {
-    if (stage == 0) others += table + model.learned_positions * model.hidden;
-    if (stage + 1 == mesh.pp) others += table + final_norm_parameters(model);
-  }
+  std::int64_t others = 0;
+  if (embedding) others += table + model.learned_positions * model.hidden;
+  if (head) others += final_norm_parameters(model);
+  if (head && !(embedding && model.tied_embeddings)) others += table;
   return {divided(layers - experts + others, mesh.tp), experts / mesh.ep};
 }
 
 }  // namespace
 
-std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline,
+std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
                                  std::int64_t stage) {
-  const StageParameters parameters = stage_parameters(model, mesh, pipeline, stage);
+  const StageParameters parameters = stage_parameters(model, mesh, chunks, stage);
   return parameters.common + parameters.experts;
 }
 
@@ -74,8 +74,8 @@ Program::Program(const Plan& plan, const LoweringOptions& options)
       pipeline_(plan, options.mesh.pp, options.pipeline) {
   const Mesh& mesh = options.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
-  HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} stages of {} chunks", options.model.layers,
-               pipeline_.stages(), options.pipeline.virtual_stages);
+  HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} chunks of {} stages", options.model.layers,
+               pipeline_.chunks(), pipeline_.stages());
   HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
@@ -97,7 +97,7 @@ void Program::mark_first_and_last() {
 }
 
 MicroBatchProgram Program::pass(PassId id) const {
-  const PassWork work = work_of(pipeline_.pass(id), is_first(id), is_last(id), options_);
+  const PassWork work = work_of(pipeline_, id, is_first(id), is_last(id), options_);
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
   return lowered(work, pipeline_.micro_batch(id), options_, dense_model_, group);
@@ -124,7 +124,9 @@ PoolWork Program::pool_work(PassId id) const {
   const std::int64_t layers = layers_of_chunk(model.layers, chunks, pass.chunk).count;
   std::int64_t parameters = layers * layer_parameter_count(model);
   if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
-  if (pass.chunk + 1 == chunks) parameters += model.vocabulary * model.hidden + final_norm_parameters(model);
+  if (pass.chunk + 1 == chunks) parameters += final_norm_parameters(model);
+  const bool has_table = model.tied_embeddings && pipeline_.chunk_map().has_embedding(pass.stage);  // from chunk 0
+  if (pass.chunk + 1 == chunks && !has_table) parameters += model.vocabulary * model.hidden;
   parameters = divided(parameters, options_.mesh.tp);
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
           Bytes(reduces ? parameters * sharding.gradient_bytes : 0)};
@@ -146,7 +148,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
   const Mesh& mesh = options_.mesh;
   const PoolSharding& sharding = options_.sharding;
-  const StageParameters parameters = stage_parameters(model, mesh, options_.pipeline, stage);
+  const StageParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = sharding.zero == 0 ? parameters.common : shard;
@@ -164,9 +166,14 @@ StepEnd Program::step_end(std::int64_t stage) const {
   }
   end.expert_gradient = Bytes(parameters.experts * fp32_bytes);
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
-  const std::int64_t pp = options_.mesh.pp;
-  const bool shares_table = model.tied_embeddings && pp > 1 && (stage == 0 || stage + 1 == pp);
-  if (shares_table) end.tied = Bytes(table_parameters(model, options_.mesh.tp) * fp32_bytes);
+  const ChunkMap& chunks = pipeline_.chunk_map();
+  if (chunks.copies() > 1) {
+    end.twice = Bytes(divided(parameters.common, mesh.hdp) * sharding.gradient_bytes);
+    end.other_stage = chunks.twin(stage);
+  } else if (model.tied_embeddings && chunks.has_embedding(stage) != chunks.has_head(stage)) {
+    end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);
+    end.other_stage = chunks.stage_of(chunks.has_embedding(stage) ? chunks.chunks() - 1 : 0, 0);
+  }
   return end;
 }
 

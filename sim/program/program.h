@@ -63,9 +63,9 @@ struct LoweringOptions {
 };
 
 /// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A
-/// model that ties its embeddings has the table on the first and on the last stage of a pipeline.
-[[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh,
-                                               const PipelineOptions& pipeline, std::int64_t stage);
+/// model that ties its embeddings has the table once on every stage that has one of the two.
+[[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
+                                               std::int64_t stage);
 
 /// What a pass of a pipeline leaves to collectives beside all passes: parameters that must be there before it,
 /// gradients that can be reduced once it has ended. Per device, of all layers of the pass and its tables.
@@ -84,7 +84,10 @@ struct StepEnd {
   /// Of whole experts, over the devices that hold the same ones: every ep-th of the stage.
   Bytes expert_gradient = {};
   Bytes expert_parameters = {};
-  Bytes tied = {};  ///< Summed between the first and the last stage, per device: fp32 gradients of a tied table.
+  /// Gradients of parameters that another stage of the rank has too, which the two sum, per device: in fp32 of a table
+  /// that is embedding and head; under a schedule with two copies of the model, of the device's shard of all parameters.
+  Bytes twice = {};
+  std::int64_t other_stage = 0;  ///< Which has them.
 };
 
 /// The program of one step: what the plan becomes for one model on one mesh. The simulator prices it, an executor runs

@@ -17,22 +17,17 @@
 namespace hdpsim {
 namespace {
 
-std::uint32_t stage_of(const InstructionRecord& record, std::int64_t stages) {
-  return record.chunk % static_cast<std::uint32_t>(stages);
-}
-
 auto pass_key(const InstructionRecord& record) {
   return std::tuple(record.rank, record.micro_batch, record.chunk, record.kind);
 }
 
 // Records of a worker follow one another, and of them those of a pass.
-auto id_of(const InstructionRecord& record, std::int64_t stages) {
-  return std::tuple(record.rank, stage_of(record, stages), instruction_id(record));
+auto id_of(const InstructionRecord& record) {
+  return std::tuple(record.rank, record.stage, instruction_id(record));
 }
 
-void sort_by_id(std::vector<InstructionRecord>& records, std::int64_t stages) {
-  std::sort(records.begin(), records.end(),
-            [=](const auto& a, const auto& b) { return id_of(a, stages) < id_of(b, stages); });
+void sort_by_id(std::vector<InstructionRecord>& records) {
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return id_of(a) < id_of(b); });
 }
 
 std::string text_of(const InstructionRecord& record) {
@@ -146,7 +141,7 @@ Overlap overlap_of(std::span<const InstructionRecord> records) {
 std::span<const InstructionRecord> records_of(std::size_t worker, const std::vector<InstructionRecord>& records,
                                               std::int64_t stages) {
   const auto worker_of = [=](const InstructionRecord& record) {
-    return record.rank.index() * static_cast<std::size_t>(stages) + stage_of(record, stages);
+    return record.rank.index() * static_cast<std::size_t>(stages) + record.stage;
   };
   const auto first = std::partition_point(records.begin(), records.end(),
                                           [&](const InstructionRecord& r) { return worker_of(r) < worker; });
@@ -287,7 +282,7 @@ StepComparison::StepComparison(std::string file, TimelineFile predicted)
   require_title(file_, title_, "predicted", diagnostics);
   if (predicted.timeline.instructions.empty()) diagnostics.error({file_, 0, 0}, "this timeline has no instructions");
   diagnostics.throw_if_any();
-  sort_by_id(predicted.timeline.instructions, title_.stages);
+  sort_by_id(predicted.timeline.instructions);
   predicted_ = summary(predicted);
   predicted_.on_core_s = computed_seconds(predicted.timeline.ranks) * title_.core_share;
   instructions_ = std::move(predicted.timeline.instructions);
@@ -319,9 +314,7 @@ StepComparison::Summary StepComparison::summary(const TimelineFile& file) const 
 
 void StepComparison::require_same_instructions(const std::string& file,
                                                const std::vector<InstructionRecord>& measured) const {
-  const auto before = [&](const InstructionRecord& a, const InstructionRecord& b) {
-    return id_of(a, title_.stages) < id_of(b, title_.stages);
-  };
+  const auto before = [&](const InstructionRecord& a, const InstructionRecord& b) { return id_of(a) < id_of(b); };
   Difference missing;
   Difference additional;
   Difference other;
@@ -353,7 +346,7 @@ void StepComparison::add(const std::string& file, TimelineFile measured) {
   require_same(file, "number of stages", measured.title.stages, title_.stages, diagnostics);
   require_same(file, "number of ranks", measured.timeline.ranks.size(), predicted_.ranks.size(), diagnostics);
   diagnostics.throw_if_any();
-  sort_by_id(measured.timeline.instructions, title_.stages);
+  sort_by_id(measured.timeline.instructions);
   require_same_instructions(file, measured.timeline.instructions);
   measured_.push_back(summary(measured));
 }

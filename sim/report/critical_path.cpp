@@ -34,7 +34,7 @@ void join_waves(const Pipeline& pipeline, std::vector<Predecessor>& latest) {
 std::vector<Predecessor> predecessors(const Pipeline& pipeline, const Timeline& timeline) {
   std::vector<Predecessor> latest(pipeline.passes());
   for (std::size_t w = 0; w < pipeline.workers(); ++w) {
-    const std::vector<PassId>& schedule = pipeline.schedule()[w];
+    const std::vector<PassId>& schedule = pipeline.orders()[w];
     for (std::size_t i = 1; i < schedule.size(); ++i) {
       const Predecessor before{true, schedule[i - 1], WorkerId(w), timeline.interval(schedule[i - 1]).end};
       Predecessor& known = latest[schedule[i].index()];
@@ -85,7 +85,7 @@ class PathWalk {
  private:
   [[nodiscard]] std::optional<PassId> last_pass() const {
     std::optional<PassId> last;
-    for (const std::vector<PassId>& schedule : pipeline_.schedule()) {
+    for (const std::vector<PassId>& schedule : pipeline_.orders()) {
       if (schedule.empty()) continue;
       if (!last || timeline_.interval(schedule.back()).end > timeline_.interval(*last).end) last = schedule.back();
     }

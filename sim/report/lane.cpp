@@ -28,7 +28,7 @@ class OwnIntervals {
   }
 
   void add(const InstructionRecord& record) {
-    const WorkerId worker = pipeline_.worker(record.rank, record.chunk % pipeline_.stages());
+    const WorkerId worker = pipeline_.worker(record.rank, record.stage);
     if (!wanted_.at(worker.index())) return;
     const MicroBatchInterval own{record.begin, record.end};
     const auto [known, is_new] = intervals_.try_emplace(key(worker, pass_of(record, pipeline_)), own);
@@ -50,7 +50,7 @@ std::vector<Lane> lanes_of(const Pipeline& pipeline, const Timeline& timeline, c
   for (const WorkerId worker : workers) {
     Lane& lane = lanes.emplace_back(Lane{worker, {}});
     Instant free;
-    for (const PassId pass : pipeline.schedule().at(worker.index())) {
+    for (const PassId pass : pipeline.orders().at(worker.index())) {
       const MicroBatchInterval* known = own.find(worker, pass);
       const MicroBatchInterval& interval = known != nullptr ? *known : timeline.interval(pass);
       const Instant end = std::max(free, interval.end);

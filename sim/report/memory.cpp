@@ -23,26 +23,25 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work, doubl
 
 }  // namespace
 
-PlanMemory::PlanMemory(const Plan& plan, const MemorySetting& setting)
-    : plan_(plan),
+PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
+    : plan_(pipeline.plan()),
       channels_(setting.channels),
       linear_again_(linear_share_again(setting.model, setting.rules.activations.recompute)),
       attends_again_(setting.rules.activations.recompute.has(LayerModule::attention)) {
   if (channels_.per_connection) {
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
-  peaks_.resize(plan.schedule.size());
-  const Pipeline pipeline(plan, setting.mesh.pp, setting.pipeline);
-  for (std::int64_t stage = 0; stage < setting.mesh.pp; ++stage) {
-    add_stage(stage, setting);
+  peaks_.resize(plan_.schedule.size());
+  for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
+    add_stage(stage, pipeline.chunk_map(), setting);
     for (std::size_t rank = 0; rank < peaks_.size(); ++rank)
       add_worker(pipeline.worker(HdpRank(rank), stage), pipeline);
   }
 }
 
-void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
-  const DeviceShape shape{.tp = setting.mesh.tp, .pp = setting.mesh.pp, .pool = setting.mesh.hdp};
-  const DeviceShape own = stage_shape(setting.model, shape, stage);
+void PlanMemory::add_stage(std::int64_t stage, const ChunkMap& chunks, const MemorySetting& setting) {
+  const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
+  const DeviceShape own = stage_shape(setting.model, shape, chunks, stage);
   stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
   const DeviceMemory& device = stages_.back().device;
   const std::int64_t ep = setting.mesh.ep;
@@ -67,11 +66,11 @@ void PlanMemory::add_worker(WorkerId worker, const Pipeline& pipeline) {
   const HdpRank rank = pipeline.rank_of(worker);
   const std::int64_t stage = pipeline.stage_of(worker);
   const Stage& at = stages_[static_cast<std::size_t>(stage)];
-  const std::int64_t chunks = pipeline.chunks() / pipeline.stages();  // of a micro-batch on this stage
-  Bytes kept;                                                         // in flight, times `chunks`
+  const std::int64_t chunks = std::ssize(pipeline.chunk_map().held(stage));
+  Bytes kept;  // in flight, times `chunks`
   Bytes host;
   add_moment(rank, stage, std::nullopt, at.device.states());
-  for (const PassId pass : pipeline.schedule()[worker.index()]) {
+  for (const PassId pass : pipeline.orders()[worker.index()]) {
     const MicroBatchId id = pipeline.micro_batch_id(pass);
     const PassKind kind = pipeline.pass(pass).kind;
     const Load& load = at.loads[id.index()];
@@ -80,7 +79,7 @@ void PlanMemory::add_worker(WorkerId worker, const Pipeline& pipeline) {
       host += load.host;
       use_.host = std::max(use_.host, host / chunks);
     }
-    // The peak counts the micro-batch's own activations on all chunks.
+    // The peak counts the micro-batch's own activations on all chunks of the device.
     if (goes_backward(kind)) add_moment(rank, stage, id, at.device.beside(load.peak, kept / chunks - load.kept));
     if (releases_activations(kind)) {
       kept = kept - load.kept;

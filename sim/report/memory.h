@@ -39,7 +39,6 @@ struct MemorySetting {
   Mesh mesh;
   MemoryRules rules{};
   ChannelMemory channels{};
-  PipelineOptions pipeline{};
 };
 
 /// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
@@ -63,8 +62,8 @@ struct RankMemory {
 /// runs its passes (Pipeline).
 class PlanMemory {
  public:
-  /// O(stages x sum of the groups' sizes), and what ordering the passes takes. The plan must outlive the object.
-  PlanMemory(const Plan& plan, const MemorySetting& setting);
+  /// O(stages x sum of the groups' sizes). The pipeline's plan must outlive the object.
+  PlanMemory(const Pipeline& pipeline, const MemorySetting& setting);
 
   /// The fullest device of all.
   [[nodiscard]] const MemoryUse& use() const { return use_; }
@@ -90,7 +89,7 @@ class PlanMemory {
     DeviceMemory device;
     std::vector<Load> loads;  ///< By micro-batch.
   };
-  void add_stage(std::int64_t stage, const MemorySetting& setting);
+  void add_stage(std::int64_t stage, const ChunkMap& chunks, const MemorySetting& setting);
   void add_worker(WorkerId worker, const Pipeline& pipeline);
   void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
   [[nodiscard]] Bytes channels_of(HdpRank rank) const;

@@ -78,15 +78,11 @@ class EventCollector {
     keep_records();
     for (const InstructionRecord* record : kept_) {
       const std::size_t source = static_cast<std::size_t>(record - step_.timeline.instructions.data());
-      add_span(record->begin, record->end, shown_.process_of(record->rank),
-               thread_of(stage_of(*record), record->stream), source);
+      add_span(record->begin, record->end, shown_.process_of(record->rank), thread_of(record->stage, record->stream),
+               source);
       shown_.programs.try_emplace(pass_of(*record, pipeline_));
     }
     for (auto& [id, program] : shown_.programs) program = step_.program.pass(id);
-  }
-
-  [[nodiscard]] std::int64_t stage_of(const InstructionRecord& record) const {
-    return record.chunk % pipeline_.stages();
   }
 
   void keep_records() {
@@ -130,9 +126,9 @@ class EventCollector {
     const Instant posted = std::max(sender.begin, receiver.begin);
     if (posted >= receiver.end || sender.begin >= sender.end) return;
     shown_.events.push_back(
-        {'s', sender.begin, {}, shown_.process_of(sender.rank), thread_of(stage_of(sender), sender.stream), arrows_});
+        {'s', sender.begin, {}, shown_.process_of(sender.rank), thread_of(sender.stage, sender.stream), arrows_});
     shown_.events.push_back(
-        {'f', posted, {}, shown_.process_of(receiver.rank), thread_of(stage_of(receiver), receiver.stream), arrows_});
+        {'f', posted, {}, shown_.process_of(receiver.rank), thread_of(receiver.stage, receiver.stream), arrows_});
     ++arrows_;
   }
 

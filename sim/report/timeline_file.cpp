@@ -208,6 +208,7 @@ InstructionRecord record_of(const json& value) {
   if (value.size() > 9) {
     record.chunk = number(9);
     record.kind = name(10, [](const auto& text) { return named<PassKind, pass_kinds>(text, pass_kind_name); });
+    record.stage = number(11);
   }
   return record;
 }
@@ -273,6 +274,7 @@ InstructionRecord instruction_of(const json& line, const Header& header) {
   const std::size_t ranks = header.ranks / static_cast<std::size_t>(header.title.stages);
   require_below(record.rank.index(), ranks, "rank", std::size_t{0});
   require_below(record.micro_batch.index(), header.micro_batches, "micro-batch", std::size_t{1});
+  require_below(record.stage, static_cast<std::size_t>(header.title.stages), "stage", std::size_t{11});
   require_ordered(record.begin, record.end, header.step_time, std::size_t{8});
   return record;
 }

@@ -46,8 +46,8 @@ struct TimelineTitle {
 ///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02]                 one an instruction that a rank ran: HDP rank,
 ///                                                                        micro-batch, block, iteration, instruction,
 ///                                                                        opcode, stream, begin, end
-///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02, 1, "forward"]   the same in a pipeline: chunk (its stage is
-///                                                                        chunk mod stages) and kind of the pass
+///   [0, 0, 2, 11, 3, "attention", "compute", 0.01, 0.02, 1, "forward", 1]   the same in a pipeline: chunk and kind of
+///                                                                        the pass, and the rank's stage that ran it
 [[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
                                         const std::vector<Breakdown>& processor = {});
 

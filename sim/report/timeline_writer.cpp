@@ -43,7 +43,7 @@ void write_instruction(const InstructionRecord& record, Output out) {
                  record.block, record.iteration, record.instruction, opcode_name(record.opcode),
                  stream_name(record.stream), exact_seconds(record.begin), exact_seconds(record.end));
   if (record.kind != PassKind::whole) {
-    fmt::format_to(out, ", {}, \"{}\"", record.chunk, pass_kind_name(record.kind));
+    fmt::format_to(out, ", {}, \"{}\", {}", record.chunk, pass_kind_name(record.kind), record.stage);
   }
   fmt::format_to(out, "]\n");
 }

@@ -75,11 +75,11 @@ StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, 
 }
 
 // Who talked to whom, and what all devices held.
-void add_memory(const Plan& plan, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
+void add_memory(const Program& program, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
                 SimulatedStep& step) {
-  const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
+  const ConnectionTable connections = connections_of(program.plan(), point.spec.connections.communicators);
   step.result.connections = {connections.most_peers(), connections.groups()};
-  PlanMemory memory = memory_of(plan, point.spec, connections);
+  PlanMemory memory = memory_of(program.pipeline(), point.spec, connections);
   memory.place(timeline, point.work);
   step.result.memory = memory.use();
   for (const HdpRank rank : memory.fullest(memory_ranks))
@@ -210,7 +210,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
     result.result.slopes = slopes_of(point, program);
   }
-  add_memory(made, point, timeline, memory_ranks, result);
+  add_memory(program, point, timeline, memory_ranks, result);
   if (spec.loading) add_loading(made, spec, result);
   phases.summary_s = watch.lap();
   result.result.phases = phases;

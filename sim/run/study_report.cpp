@@ -52,10 +52,10 @@ class StepViewer {
   std::unique_ptr<World> world_;
 };
 
-std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Plan& plan, const Timeline& timeline,
+std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Pipeline& pipeline, const Timeline& timeline,
                                          const std::vector<HdpRank>& ranks) {
-  const ConnectionTable connections = connections_of(plan, point.spec.connections.communicators);
-  const PlanMemory memory = memory_of(plan, point.spec, connections);
+  const ConnectionTable connections = connections_of(pipeline.plan(), point.spec.connections.communicators);
+  const PlanMemory memory = memory_of(pipeline, point.spec, connections);
   std::vector<RankMemory> shown;
   shown.reserve(ranks.size());
   for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));
@@ -70,7 +70,7 @@ void write_timeline(const std::filesystem::path& path, const StudyPoint& point, 
           options.note(
               fmt::format("{}: more than {} instructions, so it shows micro-batches", path.string(), most_records));
         }
-        const std::vector<RankMemory> memory = memory_over_time(point, program.plan(), timeline, wanted.ranks);
+        const std::vector<RankMemory> memory = memory_over_time(point, program.pipeline(), timeline, wanted.ranks);
         const Bytes device = point.spec.cluster.least_device_memory();
         write_trace_events(path, {{"", program, timeline, &machine, memory, device}},
                            {.ranks = wanted.ranks, .from = wanted.from, .to = wanted.to});

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/program/activations_in_flight.h"
+#include "sim/program/chunk_map.h"
 
 namespace hdpsim {
 namespace {
@@ -27,14 +29,17 @@ class RankRoom {
   explicit RankRoom(const PointSpec& point)
       : point_(point),
         available_(point.cluster.least_device_memory()),
-        holds_all_(holds_all_micro_batches(point.mesh.pp, point.pipeline)),
+        holds_all_(false),
         even_share_((point.batch.tokens_per_step - 1) / point.mesh.hdp + 1) {
-    const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
-    const std::int64_t own_chunks = point.pipeline.virtual_stages;
-    for (std::int64_t stage = 0; stage < shape.pp; ++stage) {
-      const DeviceShape own = stage_shape(point.model, shape, stage);
+    const auto schedule = make_schedule(point.pipeline, point.mesh.pp);
+    holds_all_ = holds_all_micro_batches(*schedule);
+    const ChunkMap chunks(*schedule);
+    const std::vector<std::int64_t> in_flight = most_chunks_in_flight(*schedule, endless);
+    const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
+    for (std::int64_t stage = 0; stage < chunks.stages(); ++stage) {
+      const DeviceShape own = stage_shape(point.model, shape, chunks, stage);
       stages_.push_back({DeviceMemory(point.model, own, memory_rules_of(point)), own.layers,
-                         most_chunks_in_flight(shape.pp, stage, point.pipeline, endless) - own_chunks});
+                         in_flight[static_cast<std::size_t>(stage)], std::ssize(chunks.held(stage))});
     }
     available_ = available_ - channels(point);
   }
@@ -42,12 +47,12 @@ class RankRoom {
   /// Whether all stages hold a micro-batch of so many tokens of the rank, of whose activations the share `offload`
   /// leaves the device, beside the others of C tokens that are in flight.
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
-    for (const auto& [device, layers, others] : stages_) {
+    for (const auto& [device, layers, in_flight, held] : stages_) {
       const MemoryParts alone = device.peak({.tokens = tokens,
                                              .ring = std::min(point_.mesh.hdp, ring_neighbours),
                                              .resident = resident_share(offload, layers)});
       const Bytes beside = holds_all_ ? device.kept(std::max<std::int64_t>(0, even_share_ - capacity))
-                                      : device.kept(capacity) * others / point_.pipeline.virtual_stages;
+                                      : device.kept(capacity) * (in_flight - held) / held;
       if (device.beside(alone, beside).total() > available_) return false;
     }
     return true;
@@ -57,7 +62,8 @@ class RankRoom {
   struct Stage {
     DeviceMemory device;
     std::int64_t layers;
-    std::int64_t other_chunks;  ///< In flight beside a micro-batch's own, at the most.
+    std::int64_t in_flight;  ///< Chunks with activations, at the most.
+    std::int64_t held;       ///< Chunks whose parameters it has.
   };
 
   const PointSpec& point_;
@@ -87,9 +93,11 @@ std::optional<std::int64_t> largest_capacity(const PointSpec& point) {
 }
 
 void report_no_capacity(const PointSpec& point, const Position& where, Diagnostics& diagnostics) {
-  const DeviceShape shape{.tp = point.mesh.tp, .pp = point.mesh.pp, .pool = point.mesh.hdp};
-  const DeviceMemory device(point.model, stage_shape(point.model, shape, 0), memory_rules_of(point));
-  const bool holds_all = holds_all_micro_batches(point.mesh.pp, point.pipeline);
+  const auto schedule = make_schedule(point.pipeline, point.mesh.pp);
+  const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, ChunkMap(*schedule), 0),
+                            memory_rules_of(point));
+  const bool holds_all = holds_all_micro_batches(*schedule);
   diagnostics.error(
       where,
       fmt::format("no capacity fits: of the {} of a device, {} are full before the first token{}",

@@ -54,7 +54,7 @@ void read_schedule(const Value& value, PointSpec& point, Diagnostics& diagnostic
   }
   if (name == nullptr) return;
   const auto choice = read_choice(*name, "schedule", pipeline_schedule_names(), diagnostics);
-  if (choice) point.pipeline.schedule = static_cast<PipelineSchedule>(*choice);
+  if (choice) point.pipeline.schedule = pipeline_schedule_names()[*choice];
 }
 
 void check_module(const Value& item, LayerModule module, const Transformer& model, Diagnostics& diagnostics) {

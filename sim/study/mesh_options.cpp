@@ -49,32 +49,52 @@ class MeshChecks {
                              "leave these keys of 'mesh', and 'kernels.linear', as they are by default");
   }
 
-  // With one stage nothing is scheduled, whatever the study says of it.
+  // With one stage nothing is scheduled, whatever the study says of it. A schedule that cannot be had is none.
   void check_pipeline() {
-    if (point_.mesh.pp == 1) {
-      point_.pipeline = {};
+    if (point_.mesh.pp == 1 || !fits_pipeline()) point_.pipeline = {};
+  }
+
+  bool fits_pipeline() {
+    const PipelineOptions& pipeline = point_.pipeline;
+    const ScheduleEntry& schedule = *find_schedule(pipeline.schedule);
+    const bool has_virtual_stages = pipeline.virtual_stages > 1;
+    const std::int64_t pp = point_.mesh.pp;
+    if (pp % schedule.stages_multiple != 0) {
+      diagnostics_.error(mesh_.find("pp")->position,
+                         fmt::format("'pp' is {}, but the schedule '{}' needs a multiple of {}", pp, schedule.name,
+                                     schedule.stages_multiple),
+                         "choose another 'pp', or schedule: 1f1b");
+      return false;
+    }
+    if (schedule.takes_virtual_stages != has_virtual_stages) {
+      tell_virtual_stages();
+      return false;
+    }
+    if (point_.model.layers > 0 && make_schedule(pipeline, pp)->chunks() > point_.model.layers) {
+      diagnostics_.error(
+          mesh_.find("pp")->position,
+          fmt::format("'pp' is {}{}, but {} has {} layers", pp,
+                      has_virtual_stages ? fmt::format(" with {} virtual stages", pipeline.virtual_stages) : "",
+                      point_.model.name, point_.model.layers),
+          "every chunk of a stage needs a layer");
+    }
+    return true;
+  }
+
+  void tell_virtual_stages() {
+    const PipelineOptions& pipeline = point_.pipeline;
+    if (pipeline.virtual_stages == 1) {
+      diagnostics_.error(mesh_.find("schedule")->position,
+                         fmt::format("the schedule '{}' needs 'virtual_stages' of 2 or more", pipeline.schedule),
+                         "write virtual_stages: 2, or schedule: 1f1b");
       return;
     }
-    const PipelineOptions& pipeline = point_.pipeline;
-    const bool interleaves = pipeline.schedule == PipelineSchedule::interleaved;
-    const std::string& name = pipeline_schedule_names().at(static_cast<std::size_t>(pipeline.schedule));
-    const std::int64_t chunks = point_.mesh.pp * pipeline.virtual_stages;
-    if (interleaves && pipeline.virtual_stages == 1) {
-      diagnostics_.error(mesh_.find("schedule")->position,
-                         "the schedule 'interleaved' needs 'virtual_stages' of 2 or more",
-                         "write virtual_stages: 2, or schedule: 1f1b");
-    } else if (!interleaves && pipeline.virtual_stages > 1) {
-      diagnostics_.error(mesh_.find("virtual_stages")->position,
-                         fmt::format("'virtual_stages' is {}, but the schedule '{}' has one chunk of layers a stage",
-                                     pipeline.virtual_stages, name),
-                         "write schedule: interleaved, or leave 'virtual_stages' out");
-    } else if (point_.model.layers > 0 && chunks > point_.model.layers) {
-      diagnostics_.error(mesh_.find("pp")->position,
-                         fmt::format("'pp' is {}{}, but {} has {} layers", point_.mesh.pp,
-                                     interleaves ? fmt::format(" with {} virtual stages", pipeline.virtual_stages) : "",
-                                     point_.model.name, point_.model.layers),
-                         "every chunk of a stage needs a layer");
-    }
+    const std::int64_t chunks = make_schedule({pipeline.schedule}, point_.mesh.pp)->chunks() / point_.mesh.pp;
+    diagnostics_.error(
+        mesh_.find("virtual_stages")->position,
+        fmt::format("'virtual_stages' is {}, but the schedule '{}' has {} of layers a stage", pipeline.virtual_stages,
+                    pipeline.schedule, chunks == 1 ? "one chunk" : fmt::format("{} chunks", chunks)),
+        "write schedule: interleaved, or leave 'virtual_stages' out");
   }
 
   // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.

@@ -122,7 +122,7 @@ void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnost
 }  // namespace
 
 std::int64_t layers_of_pass(const PointSpec& spec) {
-  return spec.model.layers / (spec.mesh.pp * spec.pipeline.virtual_stages);
+  return spec.model.layers / make_schedule(spec.pipeline, spec.mesh.pp)->chunks();
 }
 
 LoweringOptions lowering_of(const PointSpec& spec) {

@@ -6,9 +6,10 @@
 
 namespace hdpsim {
 
-/// The memory of all devices while a plan of the point runs. `connections` are the plan's, of the point's kind; plan,
-/// point and connections must outlive the result.
-[[nodiscard]] PlanMemory memory_of(const Plan& plan, const PointSpec& point, const ConnectionTable& connections);
+/// The memory of all devices while a plan of the point runs in the order of `pipeline`. `connections` are the plan's, of
+/// the point's kind; plan, point and connections must outlive the result.
+[[nodiscard]] PlanMemory memory_of(const Pipeline& pipeline, const PointSpec& point,
+                                   const ConnectionTable& connections);
 
 /// Whether the plan leaves room on every device of the point.
 [[nodiscard]] bool fits(const Plan& plan, const PointSpec& point);

@@ -11,9 +11,9 @@ namespace {
 // " x pp 4 (interleaved, 2 virtual stages)"; nothing for one stage.
 std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
   if (mesh.pp == 1) return "";
-  const std::string& name = pipeline_schedule_names().at(static_cast<std::size_t>(pipeline.schedule));
   const std::int64_t chunks = pipeline.virtual_stages;
-  return fmt::format(" x pp {} ({}{})", mesh.pp, name, chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
+  return fmt::format(" x pp {} ({}{})", mesh.pp, pipeline.schedule,
+                     chunks == 1 ? "" : fmt::format(", {} virtual stages", chunks));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "sim/document/reader.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
+#include "sim/program/activations_in_flight.h"
 #include "sim/report/values.h"
 #include "sim/study/capacity.h"
 #include "sim/study/not_modelled.h"
@@ -161,7 +162,7 @@ class PointMaker {
     point.batches = make_batches(point.spec.lengths, point.spec.batch);
     Diagnostics problems_of_plans = make_planners(point, *world);
     if (problems_of_plans.empty() && point.spec.capacity_is_chosen &&
-        holds_all_micro_batches(point.spec.mesh.pp, point.spec.pipeline)) {
+        holds_all_micro_batches(*make_schedule(point.spec.pipeline, point.spec.mesh.pp))) {
       fit_capacity_to_plans(point, *world, problems_of_plans);
     }
     problems_.add(problems_of_plans, mesh_position_);

@@ -22,10 +22,11 @@ std::string_view largest_part(const MemoryParts& parts) {
 
 // What stays on the fullest stage's devices whatever the micro-batches are; nothing to plan if that is too much.
 std::string states_problem(const PointSpec& spec) {
-  const DeviceShape shape{.tp = spec.mesh.tp, .pp = spec.mesh.pp, .pool = spec.mesh.hdp};
+  const ChunkMap chunks(*make_schedule(spec.pipeline, spec.mesh.pp));
+  const DeviceShape shape{.tp = spec.mesh.tp, .pool = spec.mesh.hdp};
   Bytes most;
   for (std::int64_t stage = 0; stage < spec.mesh.pp; ++stage) {
-    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, stage), memory_rules_of(spec));
+    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, chunks, stage), memory_rules_of(spec));
     most = std::max(most, device.states().total());
   }
   const Bytes memory = spec.cluster.least_device_memory();

@@ -57,10 +57,13 @@ std::vector<std::string> pipeline_degrees(const PointSpec& spec) {
 }
 
 Dimension schedules() {
-  const auto chosen = [](const char* schedule, const char* virtual_stages) {
-    return Choice{{"mesh.schedule", Value::scalar(schedule)}, {"mesh.virtual_stages", Value::scalar(virtual_stages)}};
-  };
-  return {{chosen("1f1b", "1"), chosen("interleaved", "2"), chosen("zb-h1", "1")}, true};
+  Dimension dimension{.choices = {}, .of_pipelines = true};
+  for (const ScheduleEntry& schedule : pipeline_schedules()) {
+    if (schedule.tuned_with == 0) continue;
+    dimension.choices.push_back({{"mesh.schedule", Value::scalar(std::string(schedule.name))},
+                                 {"mesh.virtual_stages", Value::scalar(fmt::format("{}", schedule.tuned_with))}});
+  }
+  return dimension;
 }
 
 // The text of a value of the mesh, which has all of its defaults.

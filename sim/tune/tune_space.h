@@ -20,7 +20,7 @@ inline constexpr std::size_t most_candidates = 20'000;
 /// What a tuning chooses from: the dimensions of `study.tune`, and for each of these that is not among them
 ///   mesh.tp           degrees within a node that cut the model's heads and MLP evenly
 ///   mesh.pp           powers of two up to 16 with a layer for each stage, which divide the GPUs
-///   mesh.schedule     (with mesh.virtual_stages) 1f1b, interleaved with two virtual stages, zb-h1
+///   mesh.schedule     (with mesh.virtual_stages) those that say so of themselves (ScheduleEntry::tuned_with)
 ///   mesh.placement    all that there are
 ///   mesh.capacity     that of the study, 8Ki, 16Ki, 32Ki, as long as a sequence needs, and auto
 ///   mesh.recompute    that of the study, [norm, activation], which is cheap to compute again, and full

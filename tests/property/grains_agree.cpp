@@ -22,6 +22,7 @@
 #include "tests/support/checked_network.h"
 #include "tests/support/planner_of.h"
 #include "tests/support/random_clusters.h"
+#include "tests/support/schedules.h"
 
 namespace hdpsim {
 namespace {
@@ -240,8 +241,7 @@ struct Pipelines {
   std::int64_t stages = 1;
   PipelineOptions options = {};
   [[nodiscard]] std::string text() const {
-    const std::string& name = pipeline_schedule_names()[static_cast<std::size_t>(options.schedule)];
-    return stages == 1 ? "" : fmt::format(", {} stages {}", stages, name);
+    return stages == 1 ? "" : fmt::format(", {} stages {}", stages, options.schedule);
   }
 };
 
@@ -250,9 +250,9 @@ Pipelines random_pipelines(std::uint64_t seed, std::int64_t shards) {
   RandomStream random(seed, "pipelines");
   std::int64_t stages = one_of(random, {2, 4});
   while (shards % stages != 0) stages /= 2;
-  const auto schedule = static_cast<PipelineSchedule>(random.below(pipeline_schedule_names().size()));
-  const bool interleaves = schedule == PipelineSchedule::interleaved && stages > 1;
-  return {stages, {schedule, interleaves ? 2 : 1}};
+  if (stages == 1) return {};
+  const std::vector<PipelineOptions> schedules = test::every_schedule(stages);
+  return {stages, schedules[random.below(schedules.size())]};
 }
 
 // Nothing if two jobs do not fit the random cluster.

@@ -152,13 +152,13 @@ struct Way {
 inline TrainingOptions options_for(const Way& way, TrainingOptions options = {}) {
   options.tp = way.tp;
   options.pp = way.pp;
-  options.virtual_stages = static_cast<int>(way.pipeline.virtual_stages);
+  options.pipeline = way.pipeline;
   return options;
 }
 
 /// A plan as one for a pipeline of `way` counts layers.
 inline Plan planned_for(const Way& way, Plan plan) {
-  plan.layers /= way.pp * way.pipeline.virtual_stages;
+  plan.layers /= make_schedule(way.pipeline, way.pp)->chunks();
   return plan;
 }
 

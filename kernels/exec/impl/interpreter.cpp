@@ -111,6 +111,7 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
           .begin = {},
           .end = {},
           .chunk = static_cast<std::uint32_t>(at_.pass.chunk),
+          .stage = static_cast<std::uint32_t>(at_.pass.stage),
           .kind = at_.pass.kind};
 }
 

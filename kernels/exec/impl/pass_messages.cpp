@@ -58,7 +58,7 @@ void PassMessages::begin_step(const Program& program, HdpRank rank, const Tensor
 
 void PassMessages::note_lane(int stage, HdpRank rank) {
   const Pipeline& pipeline = program_->pipeline();
-  const std::vector<PassId>& there = pipeline.schedule()[pipeline.worker(rank, stage).index()];
+  const std::vector<PassId>& there = pipeline.orders()[pipeline.worker(rank, stage).index()];
   Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   for (std::size_t place = 0; place < there.size(); ++place) {
     const auto target = pipeline.target(there[place]);

@@ -308,6 +308,7 @@ class ExactStep final : public StepRun {
                                       .begin = state.streams[stream].began,
                                       .end = queue_.now(),
                                       .chunk = static_cast<std::uint32_t>(pass.chunk),
+                                      .stage = static_cast<std::uint32_t>(pass.stage),
                                       .kind = pass.kind});
   }
 

@@ -9,11 +9,11 @@ ScheduleProgress::ScheduleProgress(const Pipeline& pipeline) : pipeline_(pipelin
   for (std::size_t p = 0; p < pipeline.passes(); ++p) {
     still_absent_.push_back(pipeline.micro_batch(PassId(p)).group.size());
   }
-  for (const auto& schedule : pipeline.schedule()) unfinished_ += schedule.empty() ? 0 : 1;
+  for (const auto& schedule : pipeline.orders()) unfinished_ += schedule.empty() ? 0 : 1;
 }
 
 std::optional<PassId> ScheduleProgress::current(WorkerId worker) const {
-  const auto& schedule = pipeline_.schedule()[worker.index()];
+  const auto& schedule = pipeline_.orders()[worker.index()];
   const std::size_t position = position_[worker.index()];
   if (position == schedule.size()) return std::nullopt;
   return schedule[position];

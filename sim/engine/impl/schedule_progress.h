@@ -23,7 +23,7 @@ class ScheduleProgress {
   std::optional<PassId> arrive(WorkerId worker);
   /// The worker has ended its current pass.
   void advance(WorkerId worker) {
-    if (++position_[worker.index()] == pipeline_.schedule()[worker.index()].size()) --unfinished_;
+    if (++position_[worker.index()] == pipeline_.orders()[worker.index()].size()) --unfinished_;
   }
   /// True if every worker has ended its schedule.
   [[nodiscard]] bool all_ended() const { return unfinished_ == 0; }

@@ -39,15 +39,20 @@ void SerialLinks::add_rings(const Program& program) {
 // Those that share links are flows, and go beside the rings of both workers.
 void SerialLinks::add_stage_messages(const Program& program) {
   const Pipeline& pipeline = program.pipeline();
-  const std::int64_t stages = pipeline.stages();
+  const ChunkMap& chunks = pipeline.chunk_map();
   const auto add_message = [&](std::size_t rank, std::int64_t from, std::int64_t to) {
     const Hop hop = stage_hop(HdpRank(rank), from, to, machine_);
     if (!hop.is_private) add(hop, Users::several, Users::several);
   };
-  for (std::size_t rank = 0; rank < pipeline.workers() / static_cast<std::size_t>(stages); ++rank) {
-    for (std::int64_t chunk = 0; chunk + 1 < pipeline.chunks(); ++chunk) {
-      add_message(rank, chunk % stages, (chunk + 1) % stages);
-      add_message(rank, (chunk + 1) % stages, chunk % stages);
+  for (std::size_t rank = 0; rank < program.plan().schedule.size(); ++rank) {
+    for (std::int64_t copy = 0; copy < chunks.copies(); ++copy) {
+      for (std::int64_t chunk = 0; chunk + 1 < chunks.chunks(); ++chunk) {
+        const std::int64_t from = chunks.stage_of(chunk, copy);
+        const std::int64_t to = chunks.stage_of(chunk + 1, copy);
+        if (from == to) continue;
+        add_message(rank, from, to);
+        add_message(rank, to, from);
+      }
     }
   }
 }

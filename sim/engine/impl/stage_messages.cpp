@@ -14,10 +14,11 @@ constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
 
 }  // namespace
 
-// The way from one worker to a neighbour, and the messages on it.
+// The way from one worker to another one of its rank, and the messages on it.
 struct StageMessages::Lane {
-  Hop hop;
   WorkerId to;
+  bool is_forward = true;
+  Hop hop;
   std::vector<PassId> waiting;  // targets of the messages from `next` on; the first of them is under way if it is busy
   std::size_t next = 0;
   bool busy = false;
@@ -34,7 +35,7 @@ StageMessages::StageMessages(const Program& program, const Machine& machine, Job
                              std::vector<Bytes>& link_bytes, bool contention)
     : program_(program), machine_(machine), port_(port), link_bytes_(link_bytes), contention_(contention) {
   const Pipeline& pipeline = program.pipeline();
-  if (pipeline.stages() > 1) lanes_.resize(2 * pipeline.workers());
+  if (pipeline.stages() > 1) lanes_of_.resize(pipeline.workers());
 }
 
 StageMessages::~StageMessages() = default;
@@ -45,16 +46,26 @@ void StageMessages::send(WorkerId from, PassId pass) {
   if (!target) return;
   const StagePass sender = pipeline.pass(pass);
   const StagePass receiver = pipeline.pass(*target);
+  const std::uint32_t index = lane_between(from, receiver.stage, sends_forward(sender.kind));
+  lanes_[index].waiting.push_back(*target);
+  if (!lanes_[index].busy) start_next(index);
+}
+
+// A worker sends to one or two others: a search among a handful.
+std::uint32_t StageMessages::lane_between(WorkerId from, std::int64_t stage, bool is_forward) {
+  const Pipeline& pipeline = program_.pipeline();
   const HdpRank rank = pipeline.rank_of(from);
-  const bool is_forward = sender.kind == PassKind::forward;
-  const auto index = static_cast<std::uint32_t>(2 * from.index() + (is_forward ? 0 : 1));
-  Lane& lane = lanes_[index];
-  if (lane.hop.routes.empty()) {
-    lane.hop = stage_hop(rank, sender.stage, receiver.stage, machine_);
-    lane.to = pipeline.worker(rank, receiver.stage);
+  const WorkerId to = pipeline.worker(rank, stage);
+  std::vector<std::uint32_t>& known = lanes_of_[from.index()];
+  for (const std::uint32_t index : known) {
+    if (lanes_[index].to == to && lanes_[index].is_forward == is_forward) return index;
   }
-  lane.waiting.push_back(*target);
-  if (!lane.busy) start_next(index);
+  known.push_back(static_cast<std::uint32_t>(lanes_.size()));
+  Lane& lane = lanes_.emplace_back();
+  lane.to = to;
+  lane.is_forward = is_forward;
+  lane.hop = stage_hop(rank, pipeline.stage_of(from), stage, machine_);
+  return known.back();
 }
 
 void StageMessages::start_next(std::uint32_t index) {

@@ -11,9 +11,9 @@
 
 namespace hdpsim {
 
-/// The messages between the stages of a pipeline that are under way, in every grain. A worker has two lanes, one for
-/// activations and one for their gradients; on each it sends one message after another, in the order of its passes and
-/// beside its kernels, and receivers are always ready. A message over private links takes its time alone, as if the
+/// The messages between the stages of a pipeline that are under way, in every grain. A worker has two lanes to each stage
+/// that it sends to, one for activations and one for their gradients; on each it sends one message after another, in the
+/// order of its passes and beside its kernels, and receivers are always ready. A message over private links takes its time alone, as if the
 /// rings of its devices left them idle; others are flows, and share links with rings and with each other.
 class StageMessages {
  public:
@@ -48,6 +48,7 @@ class StageMessages {
  private:
   struct Lane;
 
+  [[nodiscard]] std::uint32_t lane_between(WorkerId from, std::int64_t stage, bool is_forward);
   void start_next(std::uint32_t index);
   void begin_flow(std::uint32_t index);
   void set_rate(std::uint32_t index);
@@ -60,7 +61,8 @@ class StageMessages {
   JobPort& port_;
   std::vector<Bytes>& link_bytes_;
   bool contention_;
-  std::vector<Lane> lanes_;  // by worker, two each: forward, backward
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<std::uint32_t>> lanes_of_;  // by worker that sends
 };
 
 }  // namespace hdpsim

@@ -84,8 +84,8 @@ void TrainingJob::next_phase() {
     case Phase::reduction:
       end_collective(*reduction_);
       phase_ = Phase::optimizer;
-      sync_ += tied_sum(micro_batches_->program(), setting_.machine);
-      return wait(tied_sum(micro_batches_->program(), setting_.machine) +
+      sync_ += sum_with_other_stages(micro_batches_->program(), setting_.machine);
+      return wait(sum_with_other_stages(micro_batches_->program(), setting_.machine) +
                   slowest_optimizer(micro_batches_->program(), setting_.machine));
     case Phase::optimizer:
       phase_ = Phase::all_gather;

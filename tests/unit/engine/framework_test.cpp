@@ -220,7 +220,7 @@ TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with 
       world.machine.pool = test::each_moves_at(rate);
       const LoweringOptions options{.model = one_head_model(4),
                                     .mesh = {.hdp = 2, .pp = 2},
-                                    .pipeline = {PipelineSchedule::interleaved, 2},
+                                    .pipeline = {"interleaved", 2},
                                     .sharding = sharding};
       return simulate(Program(plan, options), world.machine, grain).step_time;
     };

@@ -155,13 +155,13 @@ TEST_CASE("whole experts are shared by fewer devices than the rest of a model", 
   MemoryRules rules{.fragmentation = 0, .reserve = Bytes{}};
   // 8 ranks of 2 devices, groups of 4 devices: each has an expert a layer, as every fourth of 16 devices does.
   rules.activations.ep = 4;
-  const DeviceMemory device(model, stage_shape(model, {.tp = 2, .pool = 8}, 0), rules);
+  const DeviceMemory device(model, whole_shape(model, {.tp = 2, .pool = 8}), rules);
   CHECK(device.states()[MemoryPart::parameters] == Bytes(2 * (rest / 2 + experts / 4)));
   CHECK(device.states()[MemoryPart::gradients] == Bytes(4 * (rest / 2 + experts / 4)));
   CHECK(device.states()[MemoryPart::optimizer] == Bytes(12 * (rest / 2 / 8 + experts / 4 / 4)));
   // Without groups everything is cut over the two devices and shared by the eight ranks.
   rules.activations.ep = 1;
-  const DeviceMemory cut(model, stage_shape(model, {.tp = 2, .pool = 8}, 0), rules);
+  const DeviceMemory cut(model, whole_shape(model, {.tp = 2, .pool = 8}), rules);
   CHECK(cut.states()[MemoryPart::parameters] == Bytes(2 * (rest + experts) / 2));
 }
 

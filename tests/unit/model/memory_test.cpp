@@ -106,7 +106,7 @@ TEST_CASE("selective recompute drops attention's output and log-sum-exp, full re
         all - Bytes(tokens * (4 * model.heads + 2 * model.heads * model.head_dim)));
   CHECK(kept_bytes(kept_tensors(model, {.recompute = Recompute::full}), tokens, 1) == Bytes(tokens * 2 * model.hidden));
   // The layer at work has all of it: with two layers or more recomputation still saves.
-  const DeviceShape shape = stage_shape(model, {}, 0);
+  const DeviceShape shape = whole_shape(model, {});
   const MemoryParts none = DeviceMemory(model, shape, {}).peak({.tokens = tokens});
   const MemoryRules rules{.activations = {.recompute = Recompute::full}};
   const MemoryParts full = DeviceMemory(model, shape, rules).peak({.tokens = tokens});
@@ -168,7 +168,7 @@ TEST_CASE("a parameter takes 18 bytes, of which each level of ZeRO shards anothe
   const std::int64_t two_layers = 2 * layer_parameter_count(model);
   REQUIRE(parameters % d == 0);
   const auto held = [&](std::int64_t zero) {
-    const DeviceShape shape = stage_shape(model, {.pool = d}, 0);
+    const DeviceShape shape = whole_shape(model, {.pool = d});
     const MemoryParts parts = DeviceMemory(model, shape, {.zero = zero}).states();
     return (parts[MemoryPart::parameters] + parts[MemoryPart::gradients] + parts[MemoryPart::optimizer]).count();
   };
@@ -187,7 +187,7 @@ TEST_CASE("under autocast a parameter takes 16 bytes and is gathered in 4, its g
   const std::int64_t two_layers = 2 * layer_parameter_count(model);
   for (const std::int64_t gradient_bytes : {2, 4}) {
     const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .gradient_bytes = gradient_bytes};
-    const MemoryParts states = DeviceMemory(model, stage_shape(model, {.pool = d}, 0), rules).states();
+    const MemoryParts states = DeviceMemory(model, whole_shape(model, {.pool = d}), rules).states();
     CHECK(states[MemoryPart::parameters] == Bytes(4 * parameter_count(model) / d + 4 * two_layers));
     CHECK(states[MemoryPart::gradients] == states[MemoryPart::parameters]);
     CHECK(states[MemoryPart::optimizer] == Bytes(8 * parameter_count(model) / d));
@@ -221,19 +221,6 @@ TEST_CASE("under autocast a product keeps the cast of its weight, and a norm tha
       CHECK(more(Recompute::full) == stream);
     }
   }
-}
-
-TEST_CASE("stages share the model: embedding first, head and last norm last, one layer more in front", "[memory]") {
-  const Transformer model = preset("llama2-7b");
-  std::int64_t held = 0;
-  std::vector<std::int64_t> layers;
-  for (std::int64_t stage = 0; stage < 5; ++stage) {
-    const DeviceShape shape = stage_shape(model, {.pp = 5}, stage);
-    layers.push_back(shape.layers);
-    held += DeviceMemory(model, shape, {}).states()[MemoryPart::parameters].count();
-  }
-  CHECK(layers == std::vector<std::int64_t>{7, 7, 6, 6, 6});
-  CHECK(held == 2 * parameter_count(model));
 }
 
 /// Two layers of 64 columns below a vocabulary that is larger than all else.
@@ -303,7 +290,7 @@ TEST_CASE("what is outside of the allocator: a context, and a communicator for e
 
 TEST_CASE("more tokens, more micro-batches in flight or less offload never take less memory", "[memory]") {
   const Transformer model = preset("llama-7b");
-  const DeviceMemory device(model, stage_shape(model, {.tp = 2, .pool = 16}, 0), {});
+  const DeviceMemory device(model, whole_shape(model, {.tp = 2, .pool = 16}), {});
   Bytes before{};
   for (std::int64_t tokens = 1; tokens < 200'000; tokens += 7'919) {
     const Bytes now = device.peak({.tokens = tokens}).total();

@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "sim/model/memory.h"
-#include "sim/program/pipeline.h"
+#include "sim/program/activations_in_flight.h"
+#include "sim/program/chunk_map.h"
 #include "tests/support/catch.h"
 #include "tests/support/model_presets.h"
+#include "tests/support/schedules.h"
 
 namespace hdpsim {
 namespace {
@@ -15,20 +17,57 @@ namespace {
 using test::preset;
 
 constexpr PipelineOptions one_f_one_b{};
-constexpr PipelineOptions gpipe{.schedule = PipelineSchedule::gpipe};
-constexpr PipelineOptions zb_h1{.schedule = PipelineSchedule::zb_h1};
+constexpr PipelineOptions gpipe{.schedule = "gpipe"};
+constexpr PipelineOptions zb_h1{.schedule = "zb-h1"};
 
 PipelineOptions interleaved(std::int64_t virtual_stages) {
-  return {.schedule = virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b,
-          .virtual_stages = virtual_stages};
+  return {.schedule = virtual_stages > 1 ? "interleaved" : "1f1b", .virtual_stages = virtual_stages};
+}
+
+std::int64_t most_on(std::int64_t stages, std::int64_t stage, const PipelineOptions& options,
+                     std::int64_t micro_batches) {
+  return most_chunks_in_flight(*make_schedule(options, stages), micro_batches).at(static_cast<std::size_t>(stage));
+}
+
+bool holds_all(std::int64_t stages, const PipelineOptions& options) {
+  return holds_all_micro_batches(*make_schedule(options, stages));
+}
+
+DeviceShape shape_of(const Transformer& model, const DeviceShape& shape, std::int64_t stage,
+                     const PipelineOptions& options = {}) {
+  return stage_shape(model, shape, ChunkMap(*make_schedule(options, shape.pp)), stage);
+}
+
+TEST_CASE("stages share the model: embedding first, head and last norm last, one layer more in front", "[memory]") {
+  const Transformer model = preset("llama2-7b");
+  std::int64_t held = 0;
+  std::vector<std::int64_t> layers;
+  for (std::int64_t stage = 0; stage < 5; ++stage) {
+    const DeviceShape shape = shape_of(model, {.pp = 5}, stage);
+    layers.push_back(shape.layers);
+    held += DeviceMemory(model, shape, {}).states()[MemoryPart::parameters].count();
+  }
+  CHECK(layers == std::vector<std::int64_t>{7, 7, 6, 6, 6});
+  CHECK(held == 2 * parameter_count(model));
+}
+
+TEST_CASE("a stage has the layers of its chunks, where those of the model do not divide among them", "[memory]") {
+  Transformer model = preset("llama2-7b");
+  model.layers = 9;  // in four chunks 3, 2, 2, 2
+  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 2);
+  CHECK(shape_of(model, {.pp = 2}, 1, interleaved(2)).layers == 2 + 2);
+  model.layers = 10;  // 3, 3, 2, 2
+  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 2);
+  model.layers = 11;  // 3, 3, 3, 2: six and five, as for two stages of one chunk
+  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 3);
 }
 
 TEST_CASE("later stages of 1F1B hold one micro-batch less each, and never more than there are", "[memory]") {
   for (std::int64_t stage = 0; stage < 4; ++stage) {
-    CHECK(most_chunks_in_flight(4, stage, one_f_one_b, 100) == 4 - stage);
-    CHECK(most_chunks_in_flight(4, stage, one_f_one_b, 2) == std::min<std::int64_t>(2, 4 - stage));
+    CHECK(most_on(4, stage, one_f_one_b, 100) == 4 - stage);
+    CHECK(most_on(4, stage, one_f_one_b, 2) == std::min<std::int64_t>(2, 4 - stage));
   }
-  CHECK(most_chunks_in_flight(1, 0, one_f_one_b, 8) == 1);
+  CHECK(most_on(1, 0, one_f_one_b, 8) == 1);
 }
 
 TEST_CASE("interleaved stages hold 2 (p - s - 1) + (v - 1) p + 1 chunks", "[memory]") {
@@ -36,7 +75,7 @@ TEST_CASE("interleaved stages hold 2 (p - s - 1) + (v - 1) p + 1 chunks", "[memo
     for (const std::int64_t v : {2, 3}) {
       for (std::int64_t s = 0; s < p; ++s) {
         CAPTURE(p, v, s);
-        CHECK(most_chunks_in_flight(p, s, interleaved(v), 1000) == 2 * (p - s - 1) + (v - 1) * p + 1);
+        CHECK(most_on(p, s, interleaved(v), 1000) == 2 * (p - s - 1) + (v - 1) * p + 1);
       }
     }
   }
@@ -44,18 +83,36 @@ TEST_CASE("interleaved stages hold 2 (p - s - 1) + (v - 1) p + 1 chunks", "[memo
 
 TEST_CASE("GPipe holds every micro-batch of a step on every stage", "[memory]") {
   for (std::int64_t stage = 0; stage < 4; ++stage) {
-    CHECK(most_chunks_in_flight(4, stage, gpipe, 3) == 3);
-    CHECK(most_chunks_in_flight(4, stage, gpipe, 1'000'000) == 1'000'000);
+    CHECK(most_on(4, stage, gpipe, 3) == 3);
+    CHECK(most_on(4, stage, gpipe, 1'000'000) == 1'000'000);
   }
-  CHECK(holds_all_micro_batches(4, gpipe));
-  CHECK_FALSE(holds_all_micro_batches(1, gpipe));
-  for (const PipelineOptions& other : {one_f_one_b, zb_h1, interleaved(2)})
-    CHECK_FALSE(holds_all_micro_batches(4, other));
+  CHECK(holds_all(4, gpipe));
+  CHECK_FALSE(holds_all(1, gpipe));
+  for (const PipelineOptions& other : {one_f_one_b, zb_h1, interleaved(2)}) CHECK_FALSE(holds_all(4, other));
+}
+
+TEST_CASE("what a schedule holds at all it holds by 2 p micro-batches, or else ever more", "[memory]") {
+  for (const std::int64_t stages : {2, 3, 4, 8, 10}) {
+    for (const PipelineOptions& options : test::every_schedule(stages)) {
+      CAPTURE(stages, options.schedule);
+      const auto schedule = make_schedule(options, stages);
+      for (std::int64_t stage = 0; stage < stages; ++stage) {
+        std::int64_t held = 0;
+        std::int64_t most = 0;
+        for (const SlotPass& pass : schedule->order(stage, 7 * stages)) {
+          most = std::max(most, held += keeps_activations(pass.kind) ? 1 : 0);
+          held -= releases_activations(pass.kind) ? 1 : 0;
+        }
+        CHECK(held == 0);
+        CHECK(most_on(stages, stage, options, 7 * stages) == most);
+      }
+    }
+  }
 }
 
 TEST_CASE("ZB-H1 holds p micro-batches on every stage: on stage s, s more than 1F1B", "[memory]") {
   for (std::int64_t stage = 0; stage < 4; ++stage) {
-    CHECK(most_chunks_in_flight(4, stage, zb_h1, 100) == most_chunks_in_flight(4, stage, one_f_one_b, 100) + stage);
+    CHECK(most_on(4, stage, zb_h1, 100) == most_on(4, stage, one_f_one_b, 100) + stage);
   }
 }
 
@@ -87,10 +144,9 @@ TEST_CASE("the first stage holds all layers of a micro-batch, and (p - 1) / (p v
     const double published = layers * (1 + more);
 
     const MemoryRules rules{.activations = {.flash_attention = false, .sequence_parallel = true, .dropout = true}};
-    const DeviceShape shape = stage_shape(model, {.tp = t, .pp = row.pp}, 0);
+    const DeviceShape shape = shape_of(model, {.tp = t, .pp = row.pp}, 0, interleaved(row.virtual_stages));
     const DeviceMemory first(model, shape, rules);
-    const std::int64_t chunks =
-        most_chunks_in_flight(row.pp, 0, interleaved(row.virtual_stages), row.batch / row.micro_batch);
+    const std::int64_t chunks = most_on(row.pp, 0, interleaved(row.virtual_stages), row.batch / row.micro_batch);
     const Bytes held = first.kept(s * row.micro_batch, s * s * row.micro_batch) * chunks / row.virtual_stages;
     CHECK(static_cast<double>(held.count()) == Approx(published));
   }
@@ -110,8 +166,8 @@ struct TrainingSetting {
 MemoryParts stage_memory(const Transformer& model, const TrainingSetting& setting, std::int64_t stage) {
   const std::int64_t tokens = setting.sequence / setting.cp;
   const DeviceShape shape{.tp = setting.tp, .pp = setting.pp, .pool = setting.dp * setting.cp};
-  const DeviceMemory device(model, stage_shape(model, shape, stage), {});
-  const std::int64_t others = most_chunks_in_flight(setting.pp, stage, one_f_one_b, setting.micro_batches) - 1;
+  const DeviceMemory device(model, shape_of(model, shape, stage), {});
+  const std::int64_t others = most_on(setting.pp, stage, one_f_one_b, setting.micro_batches) - 1;
   return device.beside(device.peak({.tokens = tokens, .ring = setting.cp}), device.kept(tokens) * others);
 }
 

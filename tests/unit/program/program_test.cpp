@@ -204,7 +204,7 @@ TEST_CASE("elements of four bytes double what is sent", "[program]") {
 TEST_CASE("more stages than layers are a failed check", "[program]") {
   const Plan plan = plan_of(1, 2, {{{0}, 64}});
   const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 3}, 2};
-  CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("2 layers in 3 stages"));
+  CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("2 layers in 3 chunks of 3 stages"));
 }
 
 }  // namespace

@@ -202,6 +202,7 @@ TimelineFile pipeline_of_two(const std::string& source, double pace) {
   const auto add = [&](std::uint32_t chunk, PassKind kind, double lasts) {
     InstructionRecord pass = record(0, 0, Opcode::dense, pace * begin, pace * (begin + lasts));
     pass.chunk = chunk;
+    pass.stage = chunk;
     pass.kind = kind;
     timeline.instructions.push_back(pass);
     begin += lasts;

@@ -88,9 +88,10 @@ TEST_CASE("instructions of a pass are those of its worker and of no other stage"
   timeline.passes.assign(two.pipeline.passes(), {at(0), at(1)});
   InstructionRecord on_last_stage = record(0, 1, 40, 70);
   on_last_stage.chunk = 1;
+  on_last_stage.stage = 1;
   on_last_stage.kind = PassKind::backward;
   timeline.instructions = {on_last_stage};
-  CHECK(pass_of(on_last_stage, two.pipeline) == two.pipeline.id_of({MicroBatchId(1), 1, 1, PassKind::backward}));
+  CHECK(pass_of(on_last_stage, two.pipeline) == two.pipeline.id_of(MicroBatchId(1), 1, PassKind::backward));
   const std::vector<Lane> lanes = lanes_of(two.pipeline, timeline, workers_of(two.pipeline, {HdpRank(0)}));
   CHECK(lanes[0].pieces.back().end == at(1));
   CHECK(lanes[1].pieces.back().begin == at(40));

@@ -76,9 +76,10 @@ TEST_CASE("of a pipeline, an instruction says which pass it belongs to", "[repor
   Timeline timeline = small_timeline();
   timeline.ranks.resize(2, timeline.ranks[0]);
   timeline.instructions[0].chunk = 3;
+  timeline.instructions[0].stage = 1;
   timeline.instructions[0].kind = PassKind::backward;
   const std::string text = timeline_text(title, timeline);
-  CHECK_THAT(text, Contains("[0, 0, 2, 11, 3, \"exchange\", \"comm\", 0.00000000001, 0.25, 3, \"backward\"]\n"));
+  CHECK_THAT(text, Contains("[0, 0, 2, 11, 3, \"exchange\", \"comm\", 0.00000000001, 0.25, 3, \"backward\", 1]\n"));
   const TimelineFile read = read_timeline("x.jsonl", text);
   CHECK(read.title == title);
   CHECK(read.timeline.instructions == timeline.instructions);
@@ -91,7 +92,9 @@ TEST_CASE("of a pipeline, an instruction says which pass it belongs to", "[repor
                     Contains("x.jsonl:1:1") && Contains("0 is no number of stages"));
   CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("backward", "sideways")),
                     Contains("x.jsonl:5:62") && Contains("there is no 'sideways'"));
-  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken(", \"backward\"", "")), Contains("x.jsonl:5:1"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("\"backward\", 1", "\"backward\"")), Contains("x.jsonl:5:1"));
+  CHECK_THROWS_WITH(read_timeline("x.jsonl", broken("\"backward\", 1", "\"backward\", 2")),
+                    Contains("there is no stage 2: the first line says that there are 2"));
 }
 
 TEST_CASE("what is no timeline is told with its line", "[report]") {

@@ -17,13 +17,12 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr PipelineOptions one_f_one_b{.schedule = PipelineSchedule::one_f_one_b};
-constexpr PipelineOptions gpipe{.schedule = PipelineSchedule::gpipe};
-constexpr PipelineOptions interleaved{.schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
+constexpr PipelineOptions one_f_one_b{.schedule = "1f1b"};
+constexpr PipelineOptions gpipe{.schedule = "gpipe"};
+constexpr PipelineOptions interleaved{.schedule = "interleaved", .virtual_stages = 2};
 
 std::string text_of(const Way& way) {
-  return fmt::format("pp {}, {}, tp {}", way.pp,
-                     pipeline_schedule_names()[static_cast<std::size_t>(way.pipeline.schedule)], way.tp);
+  return fmt::format("pp {}, {}, tp {}", way.pp, way.pipeline.schedule, way.tp);
 }
 
 // Four micro-batches one after another on one rank.
@@ -234,7 +233,7 @@ TEST_CASE("a pass begins when the one that it needs has ended, on another stage"
     CHECK(timeline.interval(*source).end <= timeline.interval(PassId(pass)).begin);
   }
   CHECK(needed == 4 * 4);  // micro-batches, times two messages forward and two backward
-  for (const std::vector<PassId>& of_worker : pipeline.schedule()) {
+  for (const std::vector<PassId>& of_worker : pipeline.orders()) {
     for (std::size_t i = 1; i < of_worker.size(); ++i) {
       CHECK(timeline.interval(of_worker[i - 1]).end <= timeline.interval(of_worker[i]).begin);
     }
@@ -283,9 +282,10 @@ TEST_CASE("the stages of a pipeline hold every parameter, as many each as the si
       const std::int64_t whole = ParameterLayout(model).count();
       std::vector<int> holders(static_cast<std::size_t>(whole));
       for (int stage = 0; stage < 2; ++stage) {
-        const ParameterLayout layout(model, {}, {stage, 2, static_cast<int>(pipeline.virtual_stages)});
+        const ChunkMap chunks(*make_schedule(pipeline, 2));
+        const ParameterLayout layout(model, {}, stage_at(stage, chunks));
         CHECK(layout.whole_count() == whole);
-        CHECK(layout.count() == parameters_of_stage(model, {.hdp = 1, .pp = 2}, pipeline, stage));
+        CHECK(layout.count() == parameters_of_stage(model, {.hdp = 1, .pp = 2}, chunks, stage));
         for (const ParameterLayout::Stretch& stretch : layout.stretches(0, layout.count())) {
           for (std::int64_t i = 0; i < stretch.count; ++i) ++holders[static_cast<std::size_t>(stretch.in_whole + i)];
         }
@@ -305,14 +305,14 @@ TEST_CASE("what cannot be executed of a pipeline is refused, all of it at once",
     CHECK_THROWS_WITH(require_executable(model, mesh, pipeline), reason);
   };
   refused(
-      {.pp = 3}, {.schedule = PipelineSchedule::zb_h1},
+      {.pp = 3}, {.schedule = "zb-h1"},
       "model 'tiny' cannot be executed: it has biases; its 2 layers do not make a pipeline of 3 parts; the schedule "
       "zb-h1 cannot be executed: backward is not split here; choose 1f1b, gpipe or interleaved");
   model.biases = false;
-  refused({.pp = 2}, {.schedule = PipelineSchedule::interleaved, .virtual_stages = 2},
+  refused({.pp = 2}, {.schedule = "interleaved", .virtual_stages = 2},
           "its 2 layers do not make a pipeline of 4 parts");
-  require_executable(model, {.pp = 2}, {.schedule = PipelineSchedule::gpipe});
-  require_executable(model, {.pp = 1}, {.schedule = PipelineSchedule::zb_h1});  // of one stage there is no schedule
+  require_executable(model, {.pp = 2}, {.schedule = "gpipe"});
+  require_executable(model, {.pp = 1}, {.schedule = "zb-h1"});  // of one stage there is no schedule
 
   const auto tokens = make_synthetic_tokens(model.vocabulary, 1);
   const auto run_as_pp_1 = [&] {

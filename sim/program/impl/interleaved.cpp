@@ -1,0 +1,46 @@
+#include "sim/base/check.h"
+#include "sim/program/impl/in_turn.h"
+#include "sim/program/impl/schedules.h"
+
+namespace hdpsim {
+namespace {
+
+/// Narayanan et al. 2021 (Megatron-LM): every stage of p has v chunks, each p behind the last, and p micro-batches go
+/// through one chunk before they go through the next. Stage s holds 2 (p - s - 1) + (v - 1) p + 1 chunks.
+class Interleaved final : public Schedule {
+ public:
+  Interleaved(std::int64_t stages, std::int64_t virtual_stages) : Schedule(stages), turns_(virtual_stages) {
+    HDPSIM_CHECK(virtual_stages > 1, "interleaved with {} chunks a stage", virtual_stages);
+  }
+  [[nodiscard]] std::int64_t chunks() const override { return stages() * turns_; }
+  [[nodiscard]] std::int64_t stage_of(std::int64_t chunk, std::int64_t /*copy*/) const override {
+    return chunk % stages();
+  }
+  [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
+    const std::int64_t warm_up = 2 * (stages() - 1 - stage) + (turns_ - 1) * stages();
+    const std::int64_t count = (slots + stages() - 1) / stages() * stages() * turns_;
+    std::vector<SlotPass> passes;
+    // The last p micro-batches may be fewer: what lacks keeps its place in the order.
+    const auto add = [&](std::int64_t i, bool forward) {
+      const std::int64_t block = i / stages();
+      const std::int64_t turn = forward ? block % turns_ : turns_ - 1 - block % turns_;
+      const std::int64_t slot = block / turns_ * stages() + i % stages();
+      if (slot >= slots) return;
+      passes.push_back({slot, turn * stages() + stage, forward ? PassKind::forward : PassKind::backward});
+    };
+    in_turn(
+        warm_up, count, [&](std::int64_t i) { add(i, true); }, [&](std::int64_t i) { add(i, false); });
+    return passes;
+  }
+
+ private:
+  std::int64_t turns_;  ///< Chunks of a stage.
+};
+
+}  // namespace
+
+std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64_t virtual_stages) {
+  return std::make_unique<Interleaved>(stages, virtual_stages);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "sim/program/schedule.h"
+
+namespace hdpsim {
+
+// Each is defined in the file of its name in this folder.
+std::unique_ptr<const Schedule> make_one_f_one_b(std::int64_t stages, std::int64_t virtual_stages);
+std::unique_ptr<const Schedule> make_gpipe(std::int64_t stages, std::int64_t virtual_stages);
+std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64_t virtual_stages);
+std::unique_ptr<const Schedule> make_zb_h1(std::int64_t stages, std::int64_t virtual_stages);
+/// Of a pipeline of one stage, whatever the study calls it.
+std::unique_ptr<const Schedule> make_one_stage();
+
+/// Kinds of passes of a schedule with backward in two parts.
+inline constexpr std::array split_backward = {PassKind::forward, PassKind::input_gradient, PassKind::weight_gradient};
+
+/// The schedules that there are. The first one is the default.
+inline constexpr std::array schedule_table = {
+    ScheduleEntry{.name = "1f1b", .make = make_one_f_one_b},
+    // It holds the activations of a whole step: whoever wants that says so.
+    ScheduleEntry{.name = "gpipe", .make = make_gpipe, .tuned_with = 0},
+    ScheduleEntry{.name = "interleaved", .make = make_interleaved, .takes_virtual_stages = true, .tuned_with = 2},
+    ScheduleEntry{.name = "zb-h1", .make = make_zb_h1},
+};
+
+}  // namespace hdpsim
