@@ -24,7 +24,8 @@ double forward_share(const MicroBatch& micro_batch, const WorkModel& work, doubl
 }  // namespace
 
 PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
-    : plan_(pipeline.plan()),
+    : pipeline_(pipeline),
+      plan_(pipeline.plan()),
       channels_(setting.channels),
       linear_again_(linear_share_again(setting.model, setting.rules.activations.recompute)),
       attends_again_(setting.rules.activations.recompute.has(LayerModule::attention)) {
@@ -33,15 +34,14 @@ PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
   }
   peaks_.resize(plan_.schedule.size());
   for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
-    add_stage(stage, pipeline.chunk_map(), setting);
-    for (std::size_t rank = 0; rank < peaks_.size(); ++rank)
-      add_worker(pipeline.worker(HdpRank(rank), stage), pipeline);
+    add_stage(stage, setting);
+    for (std::size_t rank = 0; rank < peaks_.size(); ++rank) add_worker(pipeline.worker(HdpRank(rank), stage));
   }
 }
 
-void PlanMemory::add_stage(std::int64_t stage, const ChunkMap& chunks, const MemorySetting& setting) {
+void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
-  const DeviceShape own = stage_shape(setting.model, shape, chunks, stage);
+  const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
   stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
   const DeviceMemory& device = stages_.back().device;
   const std::int64_t ep = setting.mesh.ep;
@@ -62,17 +62,17 @@ void PlanMemory::add_stage(std::int64_t stage, const ChunkMap& chunks, const Mem
   }
 }
 
-void PlanMemory::add_worker(WorkerId worker, const Pipeline& pipeline) {
-  const HdpRank rank = pipeline.rank_of(worker);
-  const std::int64_t stage = pipeline.stage_of(worker);
+void PlanMemory::add_worker(WorkerId worker) {
+  const HdpRank rank = pipeline_.rank_of(worker);
+  const std::int64_t stage = pipeline_.stage_of(worker);
   const Stage& at = stages_[static_cast<std::size_t>(stage)];
-  const std::int64_t chunks = std::ssize(pipeline.chunk_map().held(stage));
+  const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(stage));
   Bytes kept;  // in flight, times `chunks`
   Bytes host;
   add_moment(rank, stage, std::nullopt, at.device.states());
-  for (const PassId pass : pipeline.orders()[worker.index()]) {
-    const MicroBatchId id = pipeline.micro_batch_id(pass);
-    const PassKind kind = pipeline.pass(pass).kind;
+  for (const PassId pass : pipeline_.orders()[worker.index()]) {
+    const MicroBatchId id = pipeline_.micro_batch_id(pass);
+    const PassKind kind = pipeline_.pass(pass).kind;
     const Load& load = at.loads[id.index()];
     if (keeps_activations(kind)) {
       kept += load.kept;
@@ -150,21 +150,24 @@ void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) co
     auto operator<=>(const Change&) const = default;  // what ends gives way to what begins at the same time
   };
   std::vector<Change> changes;
-  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
-    changes.push_back({timeline.micro_batches[id.index()].begin, true, id});
-    changes.push_back({timeline.micro_batches[id.index()].end, false, id});
+  for (const PassId pass : pipeline_.orders()[pipeline_.worker(memory.rank, 0).index()]) {
+    const MicroBatchId id = pipeline_.micro_batch_id(pass);
+    const PassKind kind = pipeline_.pass(pass).kind;
+    if (keeps_activations(kind)) changes.push_back({timeline.interval(pass).begin, true, id});
+    if (releases_activations(kind)) changes.push_back({timeline.interval(pass).end, false, id});
   }
   std::sort(changes.begin(), changes.end());
   const Stage& first = stages_.front();
+  const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(0));
   const Bytes channels = channels_of(memory.rank);
-  Bytes kept;
+  Bytes kept;  // times `chunks`, as what follows
   Bytes host;
   for (const Change& change : changes) {
     const Load& load = first.loads[change.id.index()];
     kept = change.begins ? kept + load.kept : kept - load.kept;
     host = change.begins ? host + load.host : host - load.host;
-    const Bytes device = first.device.beside(first.device.states(), kept).total() + channels;
-    memory.samples.push_back({change.at.since_start(), device, host});
+    const Bytes device = first.device.beside(first.device.states(), kept / chunks).total() + channels;
+    memory.samples.push_back({change.at.since_start(), device, host / chunks});
   }
 }
 

@@ -62,7 +62,7 @@ struct RankMemory {
 /// runs its passes (Pipeline).
 class PlanMemory {
  public:
-  /// O(stages x sum of the groups' sizes). The pipeline's plan must outlive the object.
+  /// O(stages x sum of the groups' sizes). The pipeline and its plan must outlive the object.
   PlanMemory(const Pipeline& pipeline, const MemorySetting& setting);
 
   /// The fullest device of all.
@@ -74,7 +74,8 @@ class PlanMemory {
   /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
   /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
   /// those of the whole group, so that a rank that is ahead of its group begins a little late. Of a pipeline it is the
-  /// first stage, which has each micro-batch's activations from its begin to its end: two samples each.
+  /// first stage, with the activations of each chunk from its forward pass to the last pass that needs them: two samples
+  /// a chunk.
   /// O(n log n) for n micro-batches of the rank.
   [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
 
@@ -89,14 +90,15 @@ class PlanMemory {
     DeviceMemory device;
     std::vector<Load> loads;  ///< By micro-batch.
   };
-  void add_stage(std::int64_t stage, const ChunkMap& chunks, const MemorySetting& setting);
-  void add_worker(WorkerId worker, const Pipeline& pipeline);
+  void add_stage(std::int64_t stage, const MemorySetting& setting);
+  void add_worker(WorkerId worker);
   void add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts);
   [[nodiscard]] Bytes channels_of(HdpRank rank) const;
   [[nodiscard]] Duration turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const;
   void sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const;
   void sample_flights(RankMemory& memory, const Timeline& timeline) const;
 
+  const Pipeline& pipeline_;
   const Plan& plan_;
   ChannelMemory channels_;
   double linear_again_;  ///< Share of forward's products that backward does again.

@@ -49,16 +49,22 @@ DeviceMemory device(std::int64_t ranks) {
   return {model, whole_shape(model, {.pool = ranks}), {}};
 }
 
-PlanMemory memory_of(const Plan& plan, const MemorySetting& at, const PipelineOptions& options = {}) {
-  return {Pipeline(plan, at.mesh.pp, options), at};
-}
+/// A plan's memory, and the pipeline that it hangs on.
+struct Memory {
+  Memory(const Plan& plan, const MemorySetting& at, const PipelineOptions& options = {})
+      : pipeline(plan, at.mesh.pp, options), all(pipeline, at) {}
+  Memory(const Memory&) = delete;
+  [[nodiscard]] const MemoryUse& use() const { return all.use(); }
+  Pipeline pipeline;
+  PlanMemory all;
+};
 
 DeviceMemory device_of(std::int64_t stages, std::int64_t stage, const PipelineOptions& options = {}) {
   return {model, stage_shape(model, {}, ChunkMap(*make_schedule(options, stages)), stage), {}};
 }
 
 TEST_CASE("an empty plan holds what stays between micro-batches", "[memory]") {
-  const MemoryUse use = memory_of(plan_with(4, {}), setting(4)).use();
+  const MemoryUse use = Memory(plan_with(4, {}), setting(4)).use();
   CHECK(use.device == device(4).states().total());
   CHECK(use.parts == device(4).states());
   CHECK(use.host == Bytes());
@@ -67,7 +73,7 @@ TEST_CASE("an empty plan holds what stays between micro-batches", "[memory]") {
 TEST_CASE("activations are those of the largest share of a rank", "[memory]") {
   // 2,000 tokens on four ranks are 500 each, more than 300 on one.
   const Plan plan = plan_with(4, {micro_batch(300, 0, 1), micro_batch(2000, 0, 4)});
-  const MemoryUse use = memory_of(plan, setting(4)).use();
+  const MemoryUse use = Memory(plan, setting(4)).use();
   CHECK(use.parts == device(4).peak({.tokens = 500, .ring = 4}));
   CHECK(use.device == use.parts.total());
 }
@@ -76,23 +82,23 @@ TEST_CASE("channels count on the device whose activations stand beside them", "[
   // Ranks 0 and 1 hold 500 tokens and have one peer each; ranks 1 to 3 hold 100 tokens and have two, rank 1 three.
   const Plan plan = plan_with(4, {micro_batch(1000, 0, 2), micro_batch(300, 1, 3)});
   const ConnectionTable connections = connections_of(plan, Communicators::one);
-  REQUIRE_FALSE(memory_of(plan, setting(4)).use().connections);
-  const PlanMemory memory = memory_of(plan, setting(4, {&connections, 1_MiB}));
+  REQUIRE_FALSE(Memory(plan, setting(4)).use().connections);
+  const Memory memory(plan, setting(4, {&connections, 1_MiB}));
   const MemoryUse use = memory.use();
   CHECK(use.connections == 3_MiB);
   CHECK(use.rank == HdpRank(1));
   CHECK(use.device == device(4).peak({.tokens = 500, .ring = 2}).total() + 3_MiB);
   CHECK(use.device == use.parts.total());
   CHECK(use.host == Bytes());
-  CHECK(memory.fullest(2) == std::vector{HdpRank(0), HdpRank(1)});
-  CHECK(memory.fullest(9).size() == 4);
+  CHECK(memory.all.fullest(2) == std::vector{HdpRank(0), HdpRank(1)});
+  CHECK(memory.all.fullest(9).size() == 4);
 }
 
 TEST_CASE("offload moves all but two layers to the host", "[memory]") {
   const Bytes kept = device(4).kept(500);
   for (const double ratio : {1.0, 0.5}) {
     const Plan plan = plan_with(4, {micro_batch(500, 0, 1, ratio)});
-    const MemoryUse use = memory_of(plan, setting(4)).use();
+    const MemoryUse use = Memory(plan, setting(4)).use();
     const double resident = (2 + (1 - ratio) * 2) / 4;  // two of four layers, and what is left of the others
     CHECK(use.device == device(4).peak({.tokens = 500, .resident = resident}).total());
     CHECK(use.host == kept.scaled(1 - resident));
@@ -103,7 +109,7 @@ TEST_CASE("token-wise offload leaves two layers, whatever goes to the host", "[m
   for (const double ratio : {1.0, 0.25, 0.0}) {
     Plan plan = plan_with(4, {micro_batch(500, 0, 1, ratio)});
     plan.micro_batches[0].token_wise = true;
-    const MemoryUse use = memory_of(plan, setting(4)).use();
+    const MemoryUse use = Memory(plan, setting(4)).use();
     CHECK(use.device == device(4).peak({.tokens = 500, .resident = 0.5}).total());  // two of four
     CHECK(use.host == device(4).kept_token_wise(500, ratio).scaled(0.5));
   }
@@ -120,7 +126,7 @@ TEST_CASE("offload and recomputation free what ByteScale published, within 10 % 
     const Plan plan = plan_with(1, {micro_batch(65'536, 0, 1, ratio)});
     MemorySetting at{.model = llama, .mesh = {.hdp = 1, .tp = 8, .pp = 1}};
     at.rules.activations.recompute = recompute;
-    return memory_of(plan, at).use().device.gigabytes();
+    return Memory(plan, at).use().device.gigabytes();
   };
   const double all = predicted(0, Recompute::none);
   const auto left = [&](double ratio, Recompute recompute = Recompute::none) {
@@ -143,23 +149,23 @@ Timeline two_micro_batches() {
 
 TEST_CASE("memory grows to the turn of each micro-batch and falls back at its end", "[memory]") {
   const Plan plan = plan_with(2, {micro_batch(1000, 0, 2, 1.0), micro_batch(300, 0, 1)});
-  PlanMemory memory = memory_of(plan, setting(2));
+  Memory memory(plan, setting(2));
   const WorkModel linear{.per_token = 1};  // a third of the time is forward
   const Bytes states = device(2).states().total();
   const Bytes first = device(2).peak({.tokens = 500, .ring = 2, .resident = 0.5}).total();
   const Bytes second = device(2).peak({.tokens = 300}).total();
   const Bytes host = device(2).kept(500).scaled(0.5);
   const Timeline timeline = two_micro_batches();
-  CHECK(memory.over_time(HdpRank(0), timeline, linear).samples == std::vector<MemorySample>{{0_ms, states, {}},
-                                                                                            {10_ms, states, {}},
-                                                                                            {20_ms, first, host},
-                                                                                            {40_ms, states, {}},
-                                                                                            {40_ms, states, {}},
-                                                                                            {50_ms, second, {}},
-                                                                                            {70_ms, states, {}},
-                                                                                            {100_ms, states, {}}});
-  CHECK(memory.over_time(HdpRank(1), timeline, linear).samples.size() == 5);
-  memory.place(timeline, linear);
+  CHECK(memory.all.over_time(HdpRank(0), timeline, linear).samples == std::vector<MemorySample>{{0_ms, states, {}},
+                                                                                                {10_ms, states, {}},
+                                                                                                {20_ms, first, host},
+                                                                                                {40_ms, states, {}},
+                                                                                                {40_ms, states, {}},
+                                                                                                {50_ms, second, {}},
+                                                                                                {70_ms, states, {}},
+                                                                                                {100_ms, states, {}}});
+  CHECK(memory.all.over_time(HdpRank(1), timeline, linear).samples.size() == 5);
+  memory.all.place(timeline, linear);
   CHECK(memory.use().at == (first > second ? 20_ms : 50_ms));
   CHECK(memory.use().device == std::max(first, second));
 }
@@ -177,12 +183,12 @@ TEST_CASE("a stage holds the micro-batches that follow on its rank, as many as 1
   // In its backward a micro-batch has two behind it on the first stage, one on the second, none on the third.
   const Bytes expected = std::max({moment(0, 300, 200 + 500), moment(0, 400, 300 + 200), moment(1, 200, 500),
                                    moment(1, 400, 300), moment(2, 500, 0)});
-  CHECK(memory_of(plan, pipeline).use().device == expected);
+  CHECK(Memory(plan, pipeline).use().device == expected);
 
   // GPipe has all in flight at its first backward, and of what follows less and less.
   const Bytes first = std::max({moment(0, 100, 1400), moment(1, 100, 1400), moment(2, 100, 1400)});
   const Bytes second = std::max({moment(0, 400, 1000), moment(1, 400, 1000), moment(2, 400, 1000)});
-  CHECK(memory_of(plan, pipeline, {.schedule = "gpipe"}).use().device == std::max(first, second));
+  CHECK(Memory(plan, pipeline, {.schedule = "gpipe"}).use().device == std::max(first, second));
 }
 
 TEST_CASE("until its weight gradient ZB-H1 keeps what backward has read", "[memory]") {
@@ -195,7 +201,7 @@ TEST_CASE("until its weight gradient ZB-H1 keeps what backward has read", "[memo
     const DeviceMemory device = device_of(3, stage, {.schedule = "zb-h1"});
     fullest = std::max(fullest, device.beside(device.peak({.tokens = 300}), device.kept(300) * 2).total());
   }
-  CHECK(memory_of(plan, pipeline, {.schedule = "zb-h1"}).use().device == fullest);
+  CHECK(Memory(plan, pipeline, {.schedule = "zb-h1"}).use().device == fullest);
 }
 
 TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
@@ -208,24 +214,65 @@ TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
   // Chunks in flight: 2 (2 - 1) + (2 - 1) 2 + 1 = 5 on the first stage, 3 on the last; a micro-batch is two of them.
   const Bytes on_first = first.beside(first.peak({.tokens = 300}), first.kept(300) * 3 / 2).total();
   const Bytes on_last = last.beside(last.peak({.tokens = 300}), last.kept(300) * 1 / 2).total();
-  CHECK(memory_of(plan, pipeline, options).use().device == std::max(on_first, on_last));
+  CHECK(Memory(plan, pipeline, options).use().device == std::max(on_first, on_last));
 }
 
-TEST_CASE("over time the first stage of a pipeline holds every micro-batch from its begin to its end", "[memory]") {
+// Of stage 0: when the passes of its chunks begin and end; of other stages nothing is asked.
+struct Passes {
+  explicit Passes(const Pipeline& of) : pipeline(of) {
+    timeline.step_time = 90_ms;
+    timeline.passes.resize(of.passes());
+  }
+  void set(std::size_t micro_batch, std::int64_t chunk, PassKind kind, Duration begin, Duration end) {
+    timeline.passes[pipeline.id_of(MicroBatchId(micro_batch), chunk, kind).index()] = {Instant::at(begin),
+                                                                                       Instant::at(end)};
+  }
+  const Pipeline& pipeline;
+  Timeline timeline;
+};
+
+TEST_CASE("over time the first stage of a pipeline holds every micro-batch until its backward has ended", "[memory]") {
   const Plan plan = plan_with(1, {micro_batch(300, 0, 1), micro_batch(100, 0, 1)});
   MemorySetting pipeline = setting(1);
   pipeline.mesh.pp = 2;
-  Timeline timeline;
-  timeline.step_time = 90_ms;
-  timeline.micro_batches = {{Instant::at(10_ms), Instant::at(50_ms)}, {Instant::at(20_ms), Instant::at(70_ms)}};
+  const Memory memory(plan, pipeline);
+  Passes passes(memory.pipeline);
+  passes.set(0, 0, PassKind::forward, 10_ms, 15_ms);
+  passes.set(1, 0, PassKind::forward, 20_ms, 25_ms);
+  passes.set(0, 0, PassKind::backward, 40_ms, 50_ms);
+  passes.set(1, 0, PassKind::backward, 60_ms, 70_ms);
   const DeviceMemory first = device_of(2, 0);
   const auto holding = [&](std::int64_t tokens) { return first.beside(first.states(), first.kept(tokens)).total(); };
-  CHECK(memory_of(plan, pipeline).over_time(HdpRank(0), timeline, {}).samples ==
+  CHECK(memory.all.over_time(HdpRank(0), passes.timeline, {}).samples ==
         std::vector<MemorySample>{{0_ms, holding(0), {}},
                                   {10_ms, holding(300), {}},
                                   {20_ms, holding(400), {}},
                                   {50_ms, holding(100), {}},
                                   {70_ms, holding(0), {}},
+                                  {90_ms, holding(0), {}}});
+}
+
+TEST_CASE("of two chunks on a stage each is held for itself", "[memory]") {
+  const Plan plan = plan_with(1, {micro_batch(300, 0, 1)});
+  MemorySetting pipeline = setting(1);
+  pipeline.mesh.pp = 2;
+  constexpr PipelineOptions options{.schedule = "interleaved", .virtual_stages = 2};
+  const Memory memory(plan, pipeline, options);
+  Passes passes(memory.pipeline);
+  passes.set(0, 0, PassKind::forward, 10_ms, 20_ms);
+  passes.set(0, 2, PassKind::forward, 30_ms, 40_ms);
+  passes.set(0, 2, PassKind::backward, 50_ms, 60_ms);
+  passes.set(0, 0, PassKind::backward, 70_ms, 80_ms);
+  const DeviceMemory first = device_of(2, 0, options);
+  const auto holding = [&](std::int64_t chunks) {
+    return first.beside(first.states(), first.kept(300) * chunks / 2).total();
+  };
+  CHECK(memory.all.over_time(HdpRank(0), passes.timeline, {}).samples ==
+        std::vector<MemorySample>{{0_ms, holding(0), {}},
+                                  {10_ms, holding(1), {}},
+                                  {30_ms, holding(2), {}},
+                                  {60_ms, holding(1), {}},
+                                  {80_ms, holding(0), {}},
                                   {90_ms, holding(0), {}}});
 }
 
@@ -236,8 +283,8 @@ TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[
   timeline.micro_batches = {{Instant::at(0_ms), Instant::at(40_ms)}};
   MemorySetting again = setting(1);
   again.rules.activations.recompute = Recompute::full;
-  PlanMemory memory = memory_of(plan, again);
-  memory.place(timeline, WorkModel{.per_token = 1});
+  Memory memory(plan, again);
+  memory.all.place(timeline, WorkModel{.per_token = 1});
   CHECK(memory.use().at == 10_ms);  // a quarter: forward, forward again, and twice its time backward
 }
 
@@ -245,7 +292,7 @@ TEST_CASE("time never runs back in a rank's samples where the intervals of its g
   const Plan plan = plan_with(2, {micro_batch(1000, 0, 2), micro_batch(300, 0, 1)});
   Timeline timeline = two_micro_batches();
   timeline.micro_batches[1].begin = Instant::at(30_ms);  // rank 0 was done with the first 10 ms before rank 1
-  const RankMemory memory = memory_of(plan, setting(2)).over_time(HdpRank(0), timeline, WorkModel{.per_token = 1});
+  const RankMemory memory = Memory(plan, setting(2)).all.over_time(HdpRank(0), timeline, WorkModel{.per_token = 1});
   CHECK(std::is_sorted(memory.samples.begin(), memory.samples.end(),
                        [](const MemorySample& a, const MemorySample& b) { return a.at < b.at; }));
 }
