@@ -168,10 +168,14 @@ struct Executor::Parts {
   }
 
   /// Rows whose losses this device knows, of its schedule.
-  [[nodiscard]] std::int64_t rows_with_loss(const Plan& plan, HdpRank rank) const {
+  [[nodiscard]] std::int64_t rows_with_loss(const Program& program, HdpRank rank) const {
+    const Pipeline& pipeline = program.pipeline();
+    const PassKind forward = pipeline.schedule().kinds().front();
     std::int64_t rows = 0;
-    if (!stage.has_head()) return rows;
-    for (const MicroBatchId id : plan.schedule[rank.index()]) rows += rows_of(plan.micro_batches[id.index()], rank);
+    for (const MicroBatchId id : program.plan().schedule[rank.index()]) {
+      const StagePass head = pipeline.pass(pipeline.id_of(id, pipeline.chunks() - 1, forward));
+      if (head.stage == stage.index) rows += rows_of(program.plan().micro_batches[id.index()], rank);
+    }
     return rows;
   }
 
@@ -183,7 +187,7 @@ struct Executor::Parts {
     const HdpRank rank(static_cast<std::size_t>(place.rank()));
     const Pipeline& pipeline = program.pipeline();
     messages.begin_step(program, rank, shard);
-    losses.begin(rows_with_loss(program.plan(), rank));
+    losses.begin(rows_with_loss(program, rank));
     for (const PassId pass : pipeline.orders()[pipeline.worker(rank, stage.index).index()]) {
       interpreter.run(program, pass, rank, batch);
     }

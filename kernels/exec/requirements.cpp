@@ -24,16 +24,9 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!of_model.empty()) {
     problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
   }
-  const auto schedule = make_schedule(pipeline, mesh.pp);
-  const std::int64_t chunks = schedule->chunks();
+  const std::int64_t chunks = make_schedule(pipeline, mesh.pp)->chunks();
   if (model.layers < chunks) {
     problems.push_back(fmt::format("its {} layers do not make a pipeline of {} parts", model.layers, chunks));
-  }
-  const auto kinds = schedule->kinds();
-  if (std::find(kinds.begin(), kinds.end(), PassKind::weight_gradient) != kinds.end()) {
-    problems.push_back(
-        fmt::format("the schedule {} cannot be executed: backward is not split here; choose 1f1b, gpipe or interleaved",
-                    pipeline.schedule));
   }
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
 }

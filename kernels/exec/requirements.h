@@ -11,7 +11,7 @@ namespace hdpsim::kernels::exec {
 [[nodiscard]] bool same_shape(const Transformer& a, const Transformer& b);
 
 /// UnsupportedInput, with everything that is in the way, if `model` cannot be executed on the mesh:
-/// execution_problems(), too few layers for the pipeline, a schedule that splits the backward pass.
+/// execution_problems(), too few layers for the pipeline.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
 
 /// UnsupportedInput if so many ranks that train `model` in `chunks` parts (one without a pipeline) cannot run the plan

@@ -66,6 +66,15 @@ std::vector<Activations::Home> Activations::layer_tensors() const {
           {.tensor = &Layer::inner, .bytes = inner, .again = {mlp, activation}}};
 }
 
+std::vector<Activations::Home> Activations::left_gradients() const {
+  const std::size_t gathered = elements(rows_.padded * model_.hidden);
+  using Layer = LayerActivations;
+  return {{.tensor = &Layer::d_q, .bytes = elements(rows_.all * model_.heads * model_.head_dim)},
+          {.tensor = &Layer::d_kv, .bytes = elements(rows_.all * 2 * model_.kv_heads * model_.head_dim)},
+          {.tensor = &Layer::d_middle, .bytes = gathered},
+          {.tensor = &Layer::d_output, .bytes = gathered}};
+}
+
 void Activations::choose_for_host(double share) {
   std::vector<Home*> kept;
   std::size_t all = 0;
@@ -85,17 +94,22 @@ void Activations::choose_for_host(double share) {
 void Activations::lay_out_layers(const Keeping& keeping) {
   homes_ = layer_tensors();
   for (Home& home : homes_) {
-    const bool again = keeping.recompute.intersects(home.again);
+    const bool again = keeping.recompute.intersects(home.again) && !splits_backward_;
     home.is_kept = !again;
     home.places = again ? 1 : chunk_.layers.count;
   }
   if (chunk_.layers.count > layers_that_stay) choose_for_host(keeping.offload);
+  if (splits_backward_) {
+    for (Home& gradient : left_gradients()) homes_.push_back(std::move(gradient));
+    for (Home& home : homes_) home.places = chunk_.layers.count;
+  }
   host_layer_bytes_ = 0;
   Carver kept(nullptr);
   Carver workspace(nullptr);
   for (Home& home : homes_) {
     if (home.to_host) {
-      home.places = home.tensor == Tensor(&LayerActivations::input) ? layers_that_stay + 1 : layers_that_stay;
+      const bool is_input = home.tensor == Tensor(&LayerActivations::input);
+      if (!splits_backward_) home.places = is_input ? layers_that_stay + 1 : layers_that_stay;
       home.host_begin = host_layer_bytes_;
       host_layer_bytes_ += home.bytes;
     }
@@ -107,7 +121,7 @@ void Activations::lay_out_layers(const Keeping& keeping) {
   workspace_of_layers_ = workspace.used();
 }
 
-// What forward leaves to backward is kept; only the head leaves anything.
+// What one pass leaves to another is kept: forward what the head needs, the first part of backward the last gradient.
 SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_workspace) const {
   const bool is_fp32 = backend_.element() == Element::fp32;
   const auto floats = [](std::byte* memory) { return reinterpret_cast<float*>(memory); };
@@ -117,21 +131,23 @@ SharedActivations Activations::lay_out_shared(const Take& kept, const Take& in_w
   const std::int64_t gathered = rows_.padded * model_.hidden;
   const std::int64_t query = rows_.all * model_.heads * model_.head_dim;
   const std::int64_t key_value = rows_.all * 2 * model_.kv_heads * model_.head_dim;
-  SharedActivations shared{.ids = take_ids(),
-                           .targets = take_ids(),
-                           .positions = take_ids(),
-                           .output = chunk_.has_head ? kept(elements(own)) : in_workspace(elements(own)),
-                           .final_inverse_rms = floats(of_head(fp32(rows_.share))),
-                           .final_normed = of_head(elements(gathered)),
-                           .logits = of_head(elements(rows_.all * model_.vocabulary)),
-                           .log_sum_exp = floats(of_head(fp32(shard_.devices * rows_.all))),
-                           .loss = floats(of_head(fp32(rows_.all))),
-                           .d_x = in_workspace(elements(gathered)),
-                           .d_normed = in_workspace(elements(gathered)),
-                           .d_inner = in_workspace(elements(rows_.all * model_.ffn_hidden)),
-                           .d_o = in_workspace(elements(query)),
-                           .d_q = floats(in_workspace(fp32(query))),
-                           .d_kv = floats(in_workspace(fp32(key_value)))};
+  SharedActivations shared{
+      .ids = take_ids(),
+      .targets = take_ids(),
+      .positions = take_ids(),
+      .output = chunk_.has_head ? kept(elements(own)) : in_workspace(elements(own)),
+      .final_inverse_rms = floats(of_head(fp32(rows_.share))),
+      .final_normed = of_head(elements(gathered)),
+      .logits = of_head(elements(rows_.all * model_.vocabulary)),
+      .log_sum_exp = floats(of_head(fp32(shard_.devices * rows_.all))),
+      .loss = floats(of_head(fp32(rows_.all))),
+      .d_embedded = splits_backward_ && chunk_.layers.first == 0 ? kept(elements(gathered)) : nullptr,
+      .d_x = in_workspace(elements(gathered)),
+      .d_normed = in_workspace(elements(gathered)),
+      .d_inner = in_workspace(elements(rows_.all * model_.ffn_hidden)),
+      .d_o = in_workspace(elements(query)),
+      .d_q = floats(in_workspace(fp32(query))),
+      .d_kv = floats(in_workspace(fp32(key_value)))};
   shared.d_q_rounded = is_fp32 ? shared.d_q : static_cast<void*>(in_workspace(elements(query)));
   shared.d_kv_rounded = is_fp32 ? shared.d_kv : static_cast<void*>(in_workspace(elements(key_value)));
   if (is_fp32 || shard_.devices == 1) return shared;
@@ -149,6 +165,7 @@ SharedActivations Activations::shared() const {
 void Activations::begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping) {
   rows_ = rows_on(shard_, share.rows());
   chunk_ = chunk;
+  splits_backward_ = keeping.splits_backward;
   lay_out_layers(keeping);
   Carver kept(nullptr);
   Carver in_workspace(nullptr);

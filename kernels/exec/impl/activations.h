@@ -46,6 +46,11 @@ struct LayerActivations {
   void* mlp_normed = nullptr;  ///< [G, h]
   void* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
   void* inner = nullptr;       ///< [T, f]
+  // Of a backward pass in two parts, what the first leaves to the second: gradients of the results of products.
+  void* d_q = nullptr;       ///< [T, H d], before the rotation
+  void* d_kv = nullptr;      ///< [T, 2, K d], likewise
+  void* d_middle = nullptr;  ///< [G, h], of the output projection's
+  void* d_output = nullptr;  ///< [G, h], of the MLP's
 };
 
 /// Layers that a pass goes through one after another: all of them, or a chunk of a pipeline.
@@ -66,6 +71,7 @@ struct SharedActivations {
   void* logits = nullptr;        ///< [T, vocabulary]; backward puts their gradient here
   float* log_sum_exp = nullptr;  ///< [devices, T] of the logits of each; [T] of all when they are joined
   float* loss = nullptr;         ///< [T]
+  void* d_embedded = nullptr;    ///< [G, h], of the embedding's result: what a first part of backward leaves
   void* d_x = nullptr;           ///< [G, h], of the residual stream
   void* d_normed = nullptr;      ///< [G, h]; also the partial sums of products in forward
   void* d_inner = nullptr;       ///< [T, f]
@@ -85,6 +91,9 @@ struct Keeping {
   /// The share of a layer's kept activations that goes to the host: whole tensors, the largest first, as many as fit
   /// into it. Nothing of models of two layers, which stay.
   double offload = 0;
+  /// Backward comes in two passes, with others between them. What is computed again or comes back from the host for the
+  /// first stays there for the second, so that each of them needs room for all layers.
+  bool splits_backward = false;
 };
 
 /// Device memory that grows. What was in it is then lost.
@@ -154,6 +163,8 @@ class Activations {
   }
   using Take = std::function<std::byte*(std::size_t bytes)>;
   [[nodiscard]] std::vector<Home> layer_tensors() const;
+  /// Those of a backward pass in two parts.
+  [[nodiscard]] std::vector<Home> left_gradients() const;
   /// Which tensors go to the host.
   void choose_for_host(double share);
   void lay_out_layers(const Keeping& keeping);
@@ -170,6 +181,7 @@ class Activations {
   std::int64_t first_of_vocabulary_;
   Rows rows_;
   ModelChunk chunk_;
+  bool splits_backward_ = false;
   std::vector<Home> homes_;
   std::size_t kept_by_layers_ = 0;       ///< What the layers' tensors take of memory_: the shared ones follow ...
   std::size_t workspace_of_layers_ = 0;  ///< ... and of the workspace.

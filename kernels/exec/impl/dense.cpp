@@ -21,8 +21,14 @@ void Dense::begin(const Place& place) {
 void Dense::run(const LinearPart& stretch, const Place& place) {
   begin(place);
   if (rows_.all == 0) return;
-  const bool is_forward = stretch.direction == Direction::forward;
-  for (const DensePart part : stretch.parts) is_forward ? forward(part) : backward(part);
+  which_ = stretch.gradients;
+  for (const DensePart part : stretch.parts) {
+    if (stretch.direction == Direction::forward) {
+      forward(part);
+    } else {
+      which_ == Gradients::weights ? weights(part) : backward(part);
+    }
+  }
 }
 
 void* Dense::sent(const Activations& activations, Direction direction) const {
@@ -78,6 +84,7 @@ void Dense::backward(DensePart part) {
     case DensePart::qkv:
       return qkv_back();
     case DensePart::attention_output:
+      leave(layer.d_middle, shared.d_x, model_.hidden);
       return backward(output(), layer.o, shared.d_x, shared.d_o);
     case DensePart::mlp_norm:
       return norm_of_layer_back(tensors().mlp_norm, layer.middle, layer.mlp_inverse_rms);
@@ -92,6 +99,31 @@ void Dense::backward(DensePart part) {
       return norm_backward(layout_.final_norm(), shared.output, shared.final_inverse_rms, own(shared.d_x));
     case DensePart::head:
       return head_back();
+  }
+}
+
+void Dense::weights(DensePart part) {
+  switch (part) {
+    case DensePart::embedding:
+      return embed_back();
+    case DensePart::qkv:
+      weight_gradient(qkv_query(), layer_.attention_normed, layer_.d_q);
+      return weight_gradient(qkv_key_value(), layer_.attention_normed, layer_.d_kv);
+    case DensePart::attention_output:
+      return weight_gradient(output(), layer_.o, layer_.d_middle);
+    case DensePart::mlp:
+      weight_gradient(down(), layer_.inner, layer_.d_output);
+      return weight_gradient(gate_up(), layer_.mlp_normed, layer_.gate_up);
+    case DensePart::head:
+      return weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
+    case DensePart::attention_norm:
+    case DensePart::attention_residual:
+    case DensePart::mlp_norm:
+    case DensePart::mlp_inner:
+    case DensePart::mlp_activation:
+    case DensePart::mlp_residual:
+    case DensePart::final_norm:
+      return;  // no product: the first part has their gradients
   }
 }
 
@@ -155,6 +187,15 @@ void Dense::forward(const Linear& linear, const void* x, void* y) {
 }
 
 void Dense::backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add) {
+  input_gradient(linear, d_y, d_x, add);
+  if (which_ == Gradients::all) weight_gradient(linear, x, d_y);
+}
+
+void Dense::leave(void* place, const void* gradient, std::int64_t width) {
+  if (which_ == Gradients::inputs) backend_.copy(place, gradient, bytes_of(rows_.all * width));
+}
+
+void Dense::input_gradient(const Linear& linear, const void* d_y, void* d_x, bool add) {
   backend_.run(MatrixProduct{.m = rows_.all,
                              .n = linear.in,
                              .k = linear.out,
@@ -162,6 +203,9 @@ void Dense::backward(const Linear& linear, const void* x, const void* d_y, void*
                              .b = parameter(linear.weight),
                              .c = d_x,
                              .beta = add ? 1.0F : 0.0F});
+}
+
+void Dense::weight_gradient(const Linear& linear, const void* x, const void* d_y) {
   backend_.run(MatrixProduct{.m = linear.out,
                              .n = linear.in,
                              .k = rows_.all,
@@ -227,12 +271,14 @@ void Dense::embed() {
                                 .y = partial(output_of(-1))});
 }
 
+// Adding up its table's rows is the weight's gradient, and there is no other.
 void Dense::embed_back() {
+  if (which_ == Gradients::inputs) return leave(shared_.d_embedded, shared_.d_x, model_.hidden);
   backend_.run(EmbeddingBackward{.tokens = rows_.all,
                                  .vocabulary = model_.vocabulary,
                                  .width = model_.hidden,
                                  .ids = shared_.ids,
-                                 .d_y = shared_.d_x,
+                                 .d_y = which_ == Gradients::weights ? shared_.d_embedded : shared_.d_x,
                                  .d_table = gradient(layout_.embedding())});
 }
 
@@ -247,6 +293,8 @@ void Dense::qkv_back() {
   cast(shared_.d_q, shared_.d_q_rounded, rows_.all * query_width(), false);
   cast(shared_.d_kv, shared_.d_kv_rounded, rows_.all * kv_width(), false);
   rotate(shared_.d_q_rounded, shared_.d_kv_rounded, shared_.positions, true);
+  leave(layer_.d_q, shared_.d_q_rounded, query_width());
+  leave(layer_.d_kv, shared_.d_kv_rounded, kv_width());
   backward(qkv_query(), layer_.attention_normed, shared_.d_q_rounded, shared_.d_normed);
   backward(qkv_key_value(), layer_.attention_normed, shared_.d_kv_rounded, shared_.d_normed, true);
 }
@@ -263,6 +311,7 @@ void Dense::mlp_activation() {
 }
 
 void Dense::mlp_back() {
+  leave(layer_.d_output, shared_.d_x, model_.hidden);
   backward(down(), layer_.inner, shared_.d_x, shared_.d_inner);
   backend_.run(SwigluBackward{.tokens = rows_.all,
                               .width = model_.ffn_hidden,

@@ -67,8 +67,12 @@ class Dense {
     Tensor weight;
   };
   void forward(const Linear& linear, const void* x, void* y);
-  /// d_x = d_y W (+ d_x, if `add`) and d_W += d_y^T x.
+  /// d_x = d_y W (+ d_x, if `add`) and d_W += d_y^T x, if the stretch has both.
   void backward(const Linear& linear, const void* x, const void* d_y, void* d_x, bool add = false);
+  void input_gradient(const Linear& linear, const void* d_y, void* d_x, bool add);
+  void weight_gradient(const Linear& linear, const void* x, const void* d_y);
+  /// Copies a gradient [T, width] to where the second part of backward looks for it, if this is the first one.
+  void leave(void* place, const void* gradient, std::int64_t width);
   void norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms);
   /// In place: d_y becomes d_x.
   void norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d);
@@ -81,6 +85,8 @@ class Dense {
 
   void forward(DensePart part);
   void backward(DensePart part);
+  /// The second part of a backward in two, with what the first has left.
+  void weights(DensePart part);
   void embed();
   void embed_back();
   void qkv();
@@ -134,6 +140,7 @@ class Dense {
   float* gradients_;
   // While it works:
   const Place* at_ = nullptr;
+  Gradients which_ = Gradients::all;
   Rows rows_;
   LayerActivations layer_;
   SharedActivations shared_;

@@ -19,6 +19,11 @@ Direction direction_of(const MicroBatchProgram& program, const Block& block) {
   return direction;
 }
 
+bool splits_backward(const Schedule& schedule) {
+  const auto kinds = schedule.kinds();
+  return std::find(kinds.begin(), kinds.end(), PassKind::weight_gradient) != kinds.end();
+}
+
 }  // namespace
 
 Interpreter::~Interpreter() {
@@ -220,10 +225,14 @@ void Interpreter::take_share() {
 void Interpreter::enter_pass() {
   const auto& [id, chunk, stage, kind] = at_.pass;
   if (pass_direction() == Direction::forward) {
-    const std::int64_t chunks = at_.program->pipeline().chunks();
+    const Pipeline& pipeline = at_.program->pipeline();
+    const std::int64_t chunks = pipeline.chunks();
     const LoweringOptions& options = at_.program->options();
     const ModelChunk layers{layers_of_chunk(options.model.layers, chunks, chunk), chunk + 1 == chunks};
-    parts_.in_flight.begin(id, chunk, layers, {options.recompute, at_.program->pipeline().micro_batch(at_.id).offload});
+    parts_.in_flight.begin(id, chunk, layers,
+                           {.recompute = options.recompute,
+                            .offload = pipeline.micro_batch(at_.id).offload,
+                            .splits_backward = splits_backward(pipeline.schedule())});
   }
   at_.share = &parts_.in_flight.share(id);
   at_.activations = &parts_.in_flight.activations(id, chunk);
@@ -233,9 +242,10 @@ void Interpreter::enter_pass() {
 
 void Interpreter::leave_pass() {
   parts_.messages.send(at_.id, parts_.dense.sent(*at_.activations, pass_direction()));
-  if (at_.pass.kind == PassKind::forward) return;
-  if (at_.activations->chunk().has_head) parts_.losses.add(at_.activations->shared().loss, at_.share->rows());
-  parts_.in_flight.end(at_.pass.micro_batch, at_.pass.chunk);
+  if (goes_backward(at_.pass.kind) && at_.activations->chunk().has_head) {
+    parts_.losses.add(at_.activations->shared().loss, at_.share->rows());
+  }
+  if (releases_activations(at_.pass.kind)) parts_.in_flight.end(at_.pass.micro_batch, at_.pass.chunk);
 }
 
 }  // namespace hdpsim::kernels::exec

@@ -75,7 +75,7 @@ class Interpreter {
   void leave_pass();
   /// In which it passes through the stages.
   [[nodiscard]] Direction pass_direction() const {
-    return at_.pass.kind == PassKind::backward ? Direction::backward : Direction::forward;
+    return keeps_activations(at_.pass.kind) ? Direction::forward : Direction::backward;
   }
   [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
   [[nodiscard]] std::int64_t layer_of(std::uint32_t iteration) const;

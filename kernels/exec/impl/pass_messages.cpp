@@ -119,7 +119,24 @@ void PassMessages::receive_next(int stage) {
   receive_ahead(stage);
 }
 
+// The pass that needs what this one computes, if both are on one stage.
+std::optional<PassId> PassMessages::next_here(PassId pass) const {
+  const Pipeline& pipeline = program_->pipeline();
+  const StagePass at = pipeline.pass(pass);
+  if (!sends_forward(at.kind) && !sends_backward(at.kind)) return std::nullopt;
+  const std::int64_t chunk = at.chunk + (sends_forward(at.kind) ? 1 : -1);
+  if (chunk < 0 || chunk >= pipeline.chunks()) return std::nullopt;
+  const PassId next = pipeline.id_of(at.micro_batch, chunk, at.kind);
+  return pipeline.pass(next).stage == at.stage ? std::optional(next) : std::nullopt;
+}
+
 void PassMessages::send(PassId pass, const void* from) {
+  if (const auto next = next_here(pass)) {
+    Message message{.pass = *next, .floats = floats_.at(program_->pipeline().micro_batch_id(pass)), .memory = memory()};
+    backend_.download(message.memory.get(), from, bytes_of(message.floats));
+    arrived_.emplace(*next, std::move(message));
+    return;
+  }
   const auto target = program_->pipeline().target(pass);
   if (!target) return;
   const int stage = stage_of(*target);

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/exec/parameters.h"
@@ -36,7 +37,8 @@ class PassMessages {
   void wait(PassId pass);
   /// Moves it to `to`, [own rows, h]. Nothing likewise.
   void take(PassId pass, void* to);
-  /// Starts the message that a pass has to send from `from`, [own rows, h], which may be used again at once.
+  /// Starts the message that a pass has to send from `from`, [own rows, h], which may be used again at once. Where this
+  /// stage has the next chunk, too, the message stays here.
   void send(PassId pass, const void* from);
   /// Waits until all that was sent has arrived.
   void end_step();
@@ -62,6 +64,7 @@ class PassMessages {
   void note_lane(int stage, HdpRank rank);
   [[nodiscard]] Memory memory();
   [[nodiscard]] int stage_of(PassId pass) const;
+  [[nodiscard]] std::optional<PassId> next_here(PassId pass) const;
   void receive_ahead(int stage);
   void receive_next(int stage);
   void wait_for(const Message& message, int stage, const char* what);
