@@ -1,6 +1,7 @@
 // Pipelines: bubbles in closed form, unequal micro-batches by hand, rings between pipelines, messages between stages.
 
 #include "sim/engine/simulator.h"
+#include "sim/program/activations_in_flight.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"
 #include "tests/support/small_world.h"
@@ -72,7 +73,7 @@ Timeline run(const Plan& plan, const Case& setting, std::unique_ptr<CostModel> c
 }
 
 void check_equal(Duration measured, Duration expected) {
-  CHECK(measured.seconds() == Approx(expected.seconds()).epsilon(1e-6));
+  CHECK(measured.seconds() == Approx(expected.seconds()).epsilon(1e-6).margin(1e-8));  // messages: less than 10 ns
 }
 
 // The bubble of every worker of one pipeline with equal micro-batches, in all grains.
@@ -119,6 +120,37 @@ TEST_CASE("ZB-H1: the bubble is (p - 1)(tF + tB - 2 tW)", "[engine][pipeline]") 
                    (times.forward + times.backward - times.weights * 2) * (stages - 1));
     }
   }
+}
+
+// Qi et al. 2023, section on ZB-V: with tF = tB = tW no stage is idle between its first and its last pass, and each
+// holds the activations of p micro-batches, 2 p chunks. Stage s begins when s stages have run a chunk, and all stages
+// have the same to do, so each waits p - 1 chunks' forward passes in all, before it or behind it. The papers begin the
+// next step there; here all stages end theirs together. Without attention tF, tB and tW are four products a layer.
+TEST_CASE("ZB-V: stages that have begun are never idle, with 1F1B's memory on all", "[engine][pipeline]") {
+  for (const std::int64_t stages : {2, 3, 4}) {
+    const Case setting{.stages = stages, .layers = 2 * stages * 2, .pipeline = {.schedule = "zb-v"}};
+    const PassTimes chunk(1_ms, 0_ms, 2);
+    for (const std::int64_t micro_batches : {2 * stages - 1, 2 * stages, 5 * stages + 1}) {
+      check_bubble(static_cast<std::size_t>(micro_batches), setting, 0_ms, chunk.forward * (stages - 1));
+    }
+    CHECK(most_chunks_in_flight(*make_schedule(setting.pipeline, stages), 1000) ==
+          std::vector<std::int64_t>(static_cast<std::size_t>(stages), 2 * stages));
+  }
+}
+
+TEST_CASE("ZB-V: the first stage has both ends of the model, and keeps its hidden states between its chunks",
+          "[pipeline]") {
+  const Plan plan = plan_of(1, 4, Groups(1, {{0}, tokens}));
+  const Pipeline pipeline(plan, 2, {.schedule = "zb-v"});
+  const auto forward = [&](std::int64_t chunk) { return pipeline.id_of(MicroBatchId(0), chunk, PassKind::forward); };
+  std::vector<std::int64_t> stages;
+  for (std::int64_t chunk = 0; chunk < 4; ++chunk) stages.push_back(pipeline.pass(forward(chunk)).stage);
+  CHECK(stages == std::vector<std::int64_t>{0, 1, 1, 0});
+  CHECK(pipeline.target(forward(0)) == forward(1));
+  CHECK_FALSE(pipeline.target(forward(1)).has_value());
+  CHECK(pipeline.target(forward(2)) == forward(3));
+  CHECK(pipeline.chunk_map().has_embedding(0));
+  CHECK(pipeline.chunk_map().has_head(0));
 }
 
 // Attention takes a picosecond a pair forward and two backward, everything else nothing: a span of 1000 tokens is 1,

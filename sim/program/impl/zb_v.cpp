@@ -1,0 +1,99 @@
+#include <array>
+#include <deque>
+
+#include "sim/program/impl/schedules.h"
+
+namespace hdpsim {
+namespace {
+
+/// The order of one stage of ZB-V, as it comes about when all passes take the same time, a tick.
+///
+/// The model goes down the stages and up again, so stage s of p has chunks s ("down") and 2 p - 1 - s ("up").
+///  - Stage s begins at tick s with 2 p forward passes: 2 (p - s) - 1 down, when the first micro-batch comes back; that
+///    one up; then one down and one up in turn until its gradient arrives, at tick 2 p + s.
+///  - Then come rounds of three: the gradient of an input, that of the weights, and a forward pass in the memory that
+///    this has freed. Gradients are those of the up chunk in the first p - s rounds, after which the first one comes
+///    back; then of the down chunk and the up chunk in turn. Forward passes go up in the first p - s - 1 rounds, then
+///    down and up in turn: then each is there one round before the next stage needs it.
+///  - When there is no forward pass left, memory no longer counts, and 2 s weight gradients are put off until stage s
+///    has no other gradient to wait for: so no gradient waits for another stage's weights.
+/// By this no stage is idle between its first and its last pass, given 2 p - 1 micro-batches, and none ever holds more than
+/// 2 p chunks.
+class StageOrder {
+ public:
+  StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
+      : stages_(stages), stage_(stage), slots_(slots) {}
+
+  std::vector<SlotPass> take() {
+    for (std::int64_t i = 0; i < 2 * (stages_ - stage_) - 1; ++i) forward(down);
+    forward(up);
+    for (std::int64_t i = 0; i < stage_; ++i) {
+      forward(down);
+      forward(up);
+    }
+    for (std::int64_t round = 0; gradients_[down] < slots_ || gradients_[up] < slots_; ++round) {
+      gradient(leg_of(round, stages_ - stage_));
+      weights_but(forwards_[down] < slots_ || forwards_[up] < slots_ ? 0 : 2 * stage_);
+      forward(leg_of(round, stages_ - stage_ - 1));
+    }
+    weights_but(0);
+    return std::move(order_);
+  }
+
+ private:
+  static constexpr std::size_t down = 0;
+  static constexpr std::size_t up = 1;
+
+  /// Up in so many rounds, then down and up in turn.
+  static std::size_t leg_of(std::int64_t round, std::int64_t rounds_up) {
+    return round >= rounds_up && (round - rounds_up) % 2 == 0 ? down : up;
+  }
+  [[nodiscard]] std::int64_t chunk_of(std::size_t leg) const { return leg == down ? stage_ : 2 * stages_ - 1 - stage_; }
+
+  void forward(std::size_t leg) {
+    const std::int64_t slot = forwards_[leg]++;
+    if (slot < slots_) order_.push_back({slot, chunk_of(leg), PassKind::forward});
+  }
+  void gradient(std::size_t leg) {
+    const std::int64_t slot = gradients_[leg]++;
+    if (slot >= slots_) return;
+    order_.push_back({slot, chunk_of(leg), PassKind::input_gradient});
+    put_off_.push_back({slot, chunk_of(leg), PassKind::weight_gradient});
+  }
+  /// All weight gradients but the last so many.
+  void weights_but(std::int64_t stay) {
+    for (; std::ssize(put_off_) > stay; put_off_.pop_front()) order_.push_back(put_off_.front());
+  }
+
+  std::int64_t stages_;
+  std::int64_t stage_;
+  std::int64_t slots_;
+  std::array<std::int64_t, 2> forwards_{};   // by leg
+  std::array<std::int64_t, 2> gradients_{};  // by leg
+  std::deque<SlotPass> put_off_;
+  std::vector<SlotPass> order_;
+};
+
+/// Qi et al. 2023, "Zero Bubble Pipeline Parallelism": two chunks a stage, laid out as a V, so that the first stage has
+/// embedding, head and loss; backward in two parts. Where forward, the gradients of inputs and those of weights take
+/// the same time, no stage is idle, with the activations of p micro-batches on every stage, as on the first one of 1F1B.
+class ZeroBubbleV final : public Schedule {
+ public:
+  using Schedule::Schedule;
+  [[nodiscard]] std::int64_t chunks() const override { return 2 * stages(); }
+  [[nodiscard]] std::int64_t stage_of(std::int64_t chunk, std::int64_t /*copy*/) const override {
+    return chunk < stages() ? chunk : 2 * stages() - 1 - chunk;
+  }
+  [[nodiscard]] std::span<const PassKind> kinds() const override { return split_backward; }
+  [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
+    return StageOrder(stages(), stage, slots).take();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Schedule> make_zb_v(std::int64_t stages, std::int64_t /*virtual_stages*/) {
+  return std::make_unique<ZeroBubbleV>(stages);
+}
+
+}  // namespace hdpsim
