@@ -137,11 +137,20 @@ struct Executor::Parts {
         interpreter(
             {backend, dense, ring, heads_of(shard_of(model, shard)), in_flight, messages, recorder, copies, losses}) {
     fill_parameters(options.seed);
-    if (!model.tied_embeddings || stage.has_embedding() == stage.has_head()) return;
-    const auto holder = [&](std::int64_t chunk) {
-      return place.sizes().device(place.rank(), static_cast<int>(chunks.stage_of(chunk, 0)), place.shard());
-    };
-    table_holders.emplace(transport, std::vector<int>{holder(0), holder(chunks.chunks() - 1)}, &backend);
+    if (chunks.copies() > 1) {
+      share(chunks.twin(stage.index), {0, layout.count()});
+    } else if (model.tied_embeddings && stage.has_embedding() != stage.has_head()) {
+      const std::int64_t other = chunks.stage_of(stage.has_embedding() ? chunks.chunks() - 1 : 0, 0);
+      share(other, stage.has_embedding() ? layout.embedding() : layout.head());
+    }
+  }
+
+  /// Gradients that another stage of the rank has, too.
+  void share(std::int64_t other, const Tensor& gradient) {
+    const auto device = [&](int of_stage) { return place.sizes().device(place.rank(), of_stage, place.shard()); };
+    const auto [first, second] = std::minmax({stage.index, static_cast<int>(other)});
+    sharers.emplace(transport, std::vector<int>{device(first), device(second)}, &backend);
+    shared_gradient = gradient;
   }
 
   static float* floats(const DeviceMemory& memory) { return static_cast<float*>(memory.get()); }
@@ -199,12 +208,12 @@ struct Executor::Parts {
   Word reduce(Word word) {
     (void)recorder.timed(Activity::group_wait,
                          [&] { word = summed(host_place.pool(), summed(host_place.devices(), word)); });
-    if (table_holders) {
-      (void)recorder.timed(Activity::bubble, [&] { table_holders->barrier(); });
+    if (sharers) {
+      (void)recorder.timed(Activity::bubble, [&] { sharers->barrier(); });
     }
     (void)recorder.timed(Activity::grad_sync, [&] {
       add_up_norms();
-      add_up_table();
+      add_up_shared();
       adam.reduce(floats(gradients));
     });
     if (stage.stages == 1) return word;
@@ -220,11 +229,11 @@ struct Executor::Parts {
     (void)recorder.timed(Activity::grad_sync, [&] { adam.gather(parameters.get()); });
   }
 
-  /// A tied table has a gradient as embedding on the first stage, and one as head on the last.
-  void add_up_table() {
-    if (!table_holders) return;
-    const Tensor& table = stage.has_embedding() ? layout.embedding() : layout.head();
-    table_holders->all_reduce(floats(gradients) + table.begin, static_cast<std::size_t>(table.count));
+  /// A tied table has a gradient as embedding on one stage, and one as head on another; two copies of the model have
+  /// one each of every parameter.
+  void add_up_shared() {
+    if (!sharers) return;
+    sharers->all_reduce(floats(gradients) + shared_gradient.begin, static_cast<std::size_t>(shared_gradient.count));
   }
 
   /// Every device has all norms, but the gradients of its own rows.
@@ -310,9 +319,10 @@ struct Executor::Parts {
   Transformer model;
   ParameterLayout layout;  ///< Of the shard of the stage.
   ShardedAdam adam;
-  std::optional<GroupTransport> table_holders;  ///< Two stages that share a table, if this is one of them.
-  DeviceMemory parameters;                      ///< Element [adam.padded()]
-  DeviceMemory gradients;                       ///< fp32 [adam.padded()]
+  std::optional<GroupTransport> sharers;  ///< This stage and one that has some of its parameters, too ...
+  Tensor shared_gradient;                 ///< ... which have these gradients in common.
+  DeviceMemory parameters;                ///< Element [adam.padded()]
+  DeviceMemory gradients;                 ///< fp32 [adam.padded()]
   CopyThread copy_thread;
   HostCopies& copies;
   Dense dense;
