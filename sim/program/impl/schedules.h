@@ -14,6 +14,7 @@ std::unique_ptr<const Schedule> make_gpipe(std::int64_t stages, std::int64_t vir
 std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_h1(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_v(std::int64_t stages, std::int64_t virtual_stages);
+std::unique_ptr<const Schedule> make_dualpipe(std::int64_t stages, std::int64_t virtual_stages);
 /// Of a pipeline of one stage, whatever the study calls it.
 std::unique_ptr<const Schedule> make_one_stage();
 
@@ -28,6 +29,7 @@ inline constexpr std::array schedule_table = {
     ScheduleEntry{.name = "interleaved", .make = make_interleaved, .takes_virtual_stages = true, .tuned_with = 2},
     ScheduleEntry{.name = "zb-h1", .make = make_zb_h1},
     ScheduleEntry{.name = "zb-v", .make = make_zb_v},
+    ScheduleEntry{.name = "dualpipe", .make = make_dualpipe, .stages_multiple = 2},
 };
 
 }  // namespace hdpsim

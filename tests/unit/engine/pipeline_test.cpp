@@ -153,6 +153,49 @@ TEST_CASE("ZB-V: the first stage has both ends of the model, and keeps its hidde
   CHECK(pipeline.chunk_map().has_head(0));
 }
 
+// DeepSeek-AI 2024, table 2: a bubble of (p / 2 - 1)(F&B + B - 3 W), p + 1 chunks' activations, twice the parameters.
+// F&B runs a forward and a backward pass at once, which both end when it ends. Here they follow each other: on the way
+// of a micro-batch through the stages that leaves (p / 2 - 1)(F + B - 2 W), which is the report's for F&B = F + W and
+// below it for every longer F&B, F + B at the most.
+TEST_CASE("DualPipe: the bubble is (p / 2 - 1)(F + B - 2 W), with p + 1 chunks' activations", "[engine][pipeline]") {
+  for (const std::int64_t stages : {2, 4, 6}) {
+    const Case setting{.stages = stages, .layers = stages * 2, .pipeline = {.schedule = "dualpipe"}};
+    for (const Duration attention : {0_ms, 2_ms}) {
+      const PassTimes times(1_ms, attention, 2);
+      const Duration bubble = (times.forward + times.backward - times.weights * 2) * (stages / 2 - 1);
+      const Duration published = (times.forward + times.backward * 2 - times.weights * 3) * (stages / 2 - 1);
+      CHECK(bubble <= published);
+      for (const std::int64_t micro_batches : {2 * stages, 2 * stages + 2, 5 * stages}) {
+        check_bubble(static_cast<std::size_t>(micro_batches), setting, attention, bubble);
+      }
+    }
+    CHECK(most_chunks_in_flight(*make_schedule(setting.pipeline, stages), 1000) ==
+          std::vector<std::int64_t>(static_cast<std::size_t>(stages), stages + 1));
+  }
+}
+
+TEST_CASE("DualPipe: every stage has the parameters of its mirror image, and sums their gradients with it",
+          "[pipeline]") {
+  const Plan plan = plan_of(2, 8, {{{0}, tokens}, {{0}, tokens}, {{0}, tokens}});
+  const LoweringOptions options{one_head_model(8),       Mesh{.hdp = 2, .tp = 1, .pp = 4}, 2, true, {},
+                                {.schedule = "dualpipe"}};
+  const Program program(plan, options);
+  const ChunkMap& chunks = program.pipeline().chunk_map();
+  std::int64_t parameters = 0;
+  for (std::int64_t stage = 0; stage < 4; ++stage) {
+    parameters += parameters_of_stage(options.model, options.mesh, chunks, stage);
+    const StepEnd end = program.step_end(stage);
+    CHECK(end.other_stage == 3 - stage);
+    CHECK(end.twice == end.gradient / 2);  // a rank of two in the pool has half of the sums
+  }
+  CHECK(parameters == 2 * parameter_count(options.model));
+  // The second micro-batch enters at the last stage.
+  for (const std::size_t id : {0, 1, 2}) {
+    const PassId head = program.pipeline().id_of(MicroBatchId(id), 3, PassKind::forward);
+    CHECK(program.pipeline().pass(head).stage == (id % 2 == 0 ? 3 : 0));
+  }
+}
+
 // Attention takes a picosecond a pair forward and two backward, everything else nothing: a span of 1000 tokens is 1,
 // one of 1733 tokens 3 (in units of 1000 x 1001 / 2 ps), forward on either of two stages of one layer.
 //   stage 0:  F0 [0, 1]  F1 [1, 4]  B0 [4, 6]           B1 [13, 19]

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "sim/program/impl/schedules.h"
+
+namespace hdpsim {
+namespace {
+
+/// The order of one stage, by the phases of the authors' own (github.com/deepseek-ai/DualPipe). Micro-batches enter at
+/// both ends of the pipeline. Of a stage `distance` stages from its nearer end, those from there are `near`, the others
+/// `far`; `before` stages lie between it and the middle of its half.
+class StageOrder {
+ public:
+  StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
+      : stages_(stages), stage_(stage), slots_(slots) {}
+
+  std::vector<SlotPass> take() {
+    const std::int64_t distance = std::min(stage_, stages_ - 1 - stage_);
+    const std::int64_t before = stages_ / 2 - 1 - distance;
+    // Micro-batches from each end: with fewer than p the phases do not follow each other; those that lack are left out.
+    const std::int64_t each = std::max((slots_ + 1) / 2, stages_);
+    warm_up(distance, before);
+    for (std::int64_t i = 0; i < each - stages_ + distance + 1; ++i) {
+      forward(near);
+      backward(far);
+      forward(far);
+      backward(near);
+    }
+    cool_down(distance, before);
+    return std::move(order_);
+  }
+
+ private:
+  static constexpr std::size_t near = 0;
+  static constexpr std::size_t far = 1;
+
+  void warm_up(std::int64_t distance, std::int64_t before) {
+    for (std::int64_t i = 0; i < 2 * before; ++i) forward(near);
+    for (std::int64_t i = 0; i <= distance; ++i) {
+      forward(near);
+      forward(far);
+    }
+    for (std::int64_t i = 0; i < before; ++i) {
+      backward(far);
+      forward(far);
+    }
+  }
+
+  // Of the gradients behind the last forward pass the later half leaves its weights for the time when there is nothing
+  // to do but to wait for those of the far end.
+  void cool_down(std::int64_t distance, std::int64_t before) {
+    for (std::int64_t i = 0; i < before; ++i) {
+      backward(far);
+      forward(far);
+      backward(near);
+    }
+    for (std::int64_t i = 0; i < 2 * (distance + 1); ++i) {
+      const std::size_t end = i % 2 == 0 ? far : near;
+      i <= distance ? backward(end) : input_gradient(end);
+    }
+    for (std::int64_t i = 0; i < before; ++i) {
+      weight_gradient();
+      input_gradient(near);
+    }
+    while (!put_off_.empty()) weight_gradient();
+  }
+
+  /// The next micro-batch of an end. Those from the first stage are the even slots, those from the last one the odd.
+  [[nodiscard]] SlotPass next(std::size_t end, std::array<std::int64_t, 2>& counts, PassKind kind) const {
+    const bool from_first = (stage_ < stages_ / 2) == (end == near);
+    return {2 * counts[end]++ + (from_first ? 0 : 1), from_first ? stage_ : stages_ - 1 - stage_, kind};
+  }
+  void add(const SlotPass& pass) {
+    if (pass.slot < slots_) order_.push_back(pass);
+  }
+  void forward(std::size_t end) { add(next(end, forwards_, PassKind::forward)); }
+  void input_gradient(std::size_t end) {
+    const SlotPass pass = next(end, gradients_, PassKind::input_gradient);
+    add(pass);
+    put_off_.push_back({pass.slot, pass.chunk, PassKind::weight_gradient});
+  }
+  void weight_gradient() {
+    add(put_off_.front());
+    put_off_.pop_front();
+  }
+  void backward(std::size_t end) {
+    input_gradient(end);
+    weight_gradient();
+  }
+
+  std::int64_t stages_;
+  std::int64_t stage_;
+  std::int64_t slots_;
+  std::array<std::int64_t, 2> forwards_{};   // by end
+  std::array<std::int64_t, 2> gradients_{};  // by end
+  std::deque<SlotPass> put_off_;
+  std::vector<SlotPass> order_;
+};
+
+/// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report" (arXiv 2412.19437), section 3.2.1: half of the micro-batches go down
+/// the stages and half of them up, through a copy of the model each, so that stage s of p has chunks s and p - 1 - s.
+/// Every stage holds p + 1 chunks' activations and twice the parameters.
+///
+/// The report's bubble is (p / 2 - 1)(F&B + B - 3 W), where F&B is a forward and a backward pass that run at the same time
+/// and end together. Here passes of a worker follow each other and each sends its result at its own end, which leaves
+/// (p / 2 - 1)(F + B - 2 W): what the report has for F&B = F + W. What running both at once hides of their messages and
+/// of all-to-alls of experts is not modelled.
+class DualPipe final : public Schedule {
+ public:
+  using Schedule::Schedule;
+  [[nodiscard]] std::int64_t copies() const override { return 2; }
+  [[nodiscard]] std::int64_t stage_of(std::int64_t chunk, std::int64_t copy) const override {
+    return copy == 0 ? chunk : stages() - 1 - chunk;
+  }
+  [[nodiscard]] std::span<const PassKind> kinds() const override { return split_backward; }
+  [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
+    return StageOrder(stages(), stage, slots).take();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Schedule> make_dualpipe(std::int64_t stages, std::int64_t /*virtual_stages*/) {
+  return std::make_unique<DualPipe>(stages);
+}
+
+}  // namespace hdpsim
