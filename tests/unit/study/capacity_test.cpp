@@ -1,8 +1,12 @@
 #include "sim/study/capacity.h"
 
+#include <fmt/format.h>
+
+#include "sim/program/activations_in_flight.h"
 #include "sim/study/point_memory.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
+#include "tests/support/schedules.h"
 #include "tests/support/study_file.h"
 
 namespace hdpsim {
@@ -54,9 +58,14 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
                                          "data.context=64Ki",
                                          "plans=[static, hdp-naive, {hdp-balance: {offload: auto}},"
                                          " {hdp-naive: {offload: token-wise}}]"};
-  for (const std::string mesh : {"mesh.pp=1", "mesh.pp=4", "mesh={tp: 2, pp: 4, capacity: auto, schedule: zb-h1}",
-                                 "mesh={tp: 2, pp: 4, capacity: auto, schedule: interleaved, virtual_stages: 2}",
-                                 "mesh={tp: 2, pp: 2, capacity: auto, schedule: gpipe, recompute: full}"}) {
+  std::vector<std::string> meshes = {"mesh.pp=1",
+                                     "mesh={tp: 2, pp: 2, capacity: auto, schedule: gpipe, recompute: full}"};
+  for (const PipelineOptions& options : test::every_schedule(4)) {
+    if (holds_all_micro_batches(*make_schedule(options, 4))) continue;  // a step does not fit
+    meshes.push_back(fmt::format("mesh={{tp: 2, pp: 4, capacity: auto, schedule: {}, virtual_stages: {}}}",
+                                 options.schedule, options.virtual_stages));
+  }
+  for (const std::string& mesh : meshes) {
     CAPTURE(mesh);
     std::vector<std::string> overrides = base;
     overrides.push_back(mesh);
