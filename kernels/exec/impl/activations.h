@@ -46,7 +46,7 @@ struct LayerActivations {
   void* mlp_normed = nullptr;  ///< [G, h]
   void* gate_up = nullptr;     ///< [T, 2 f]; backward puts its gradient here
   void* inner = nullptr;       ///< [T, f]
-  // Of a backward pass in two parts, what the first leaves to the second: gradients of the results of products.
+  // What the first part of a backward in two leaves to the second: gradients of the results of products.
   void* d_q = nullptr;       ///< [T, H d], before the rotation
   void* d_kv = nullptr;      ///< [T, 2, K d], likewise
   void* d_middle = nullptr;  ///< [G, h], of the output projection's
@@ -163,7 +163,7 @@ class Activations {
   }
   using Take = std::function<std::byte*(std::size_t bytes)>;
   [[nodiscard]] std::vector<Home> layer_tensors() const;
-  /// Those of a backward pass in two parts.
+  /// What the first part of a backward in two leaves to the second.
   [[nodiscard]] std::vector<Home> left_gradients() const;
   /// Which tensors go to the host.
   void choose_for_host(double share);

@@ -47,8 +47,8 @@ class StageOrder {
     }
   }
 
-  // Of the gradients behind the last forward pass the later half leaves its weights for the time when there is nothing
-  // to do but to wait for those of the far end.
+  // The later half of the gradients behind the last forward pass puts off its weights until there is nothing to do but
+  // to wait for gradients from the far end.
   void cool_down(std::int64_t distance, std::int64_t before) {
     for (std::int64_t i = 0; i < before; ++i) {
       backward(far);

@@ -15,7 +15,7 @@ std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64
 std::unique_ptr<const Schedule> make_zb_h1(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_v(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_dualpipe(std::int64_t stages, std::int64_t virtual_stages);
-/// Of a pipeline of one stage, whatever the study calls it.
+/// What every pipeline of one stage has, whatever its study says.
 std::unique_ptr<const Schedule> make_one_stage();
 
 /// Kinds of passes of a schedule with backward in two parts.

@@ -217,7 +217,7 @@ TEST_CASE("interleaved stages hold parts of one micro-batch more", "[memory]") {
   CHECK(Memory(plan, pipeline, options).use().device == std::max(on_first, on_last));
 }
 
-// Of stage 0: when the passes of its chunks begin and end; of other stages nothing is asked.
+// When the passes of stage 0 begin and end; nobody asks for those of other stages.
 struct Passes {
   explicit Passes(const Pipeline& of) : pipeline(of) {
     timeline.step_time = 90_ms;
