@@ -19,10 +19,10 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/document.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/output_folder.h"
 #include "sim/study/catalog.h"
 
 namespace hdpsim::app {

@@ -7,10 +7,10 @@
 #include "calib/measure/nccl_tests.h"
 #include "sim/app/command.h"
 #include "sim/app/named_cluster.h"
+#include "sim/base/output_folder.h"
 #include "sim/network/collective_pace.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/comm_report.h"
-#include "sim/report/output_folder.h"
 #include "sim/report/simgrid_files.h"
 #include "sim/study/catalog.h"
 

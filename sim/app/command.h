@@ -12,9 +12,9 @@
 #include "sim/app/terminal.h"
 #include "sim/base/check.h"
 #include "sim/base/input_files.h"
+#include "sim/base/output_folder.h"
 #include "sim/base/units.h"
 #include "sim/report/format.h"
-#include "sim/report/output_folder.h"
 
 namespace hdpsim::app {
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include "sim/analysis/timeline_file.h"
 #include "sim/app/command.h"
 #include "sim/app/timeline_sets.h"
+#include "sim/base/output_folder.h"
 #include "sim/report/comparison_output.h"
 #include "sim/report/comparison_page.h"
-#include "sim/report/output_folder.h"
-#include "sim/report/timeline_file.h"
 
 namespace hdpsim::app {
 namespace {

@@ -12,6 +12,7 @@
 #include "kernels/exec/parameters.h"
 #include "kernels/exec/requirements.h"
 #include "kernels/transport/mpi_transport.h"
+#include "sim/analysis/comparison.h"
 #include "sim/app/command.h"
 #include "sim/app/execution_devices.h"
 #include "sim/app/execution_pace.h"
@@ -20,12 +21,10 @@
 #include "sim/app/launch_watch.h"
 #include "sim/app/launcher.h"
 #include "sim/app/signals.h"
+#include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
 #include "sim/engine/simulator.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/comparison.h"
-#include "sim/report/output_folder.h"
-#include "sim/report/table.h"
 #include "sim/run/plan_ahead.h"
 
 namespace hdpsim::app {

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/analysis/comparison.h"
+#include "sim/analysis/timeline_file.h"
 #include "sim/base/atomic_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/plan/plan_file.h"
-#include "sim/report/comparison.h"
-#include "sim/report/table.h"
-#include "sim/report/timeline_file.h"
 #include "sim/report/trace_events.h"
 
 namespace hdpsim::app {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sim/base/growing_file.h"
+#include "sim/base/output_folder.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
-#include "sim/report/output_folder.h"
 
 namespace hdpsim::app {
 

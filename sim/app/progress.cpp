@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/app/terminal.h"
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 
 namespace hdpsim::app {
 namespace {

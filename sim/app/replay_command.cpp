@@ -7,9 +7,9 @@
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/base/output_folder.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
-#include "sim/report/output_folder.h"
 #include "sim/run/step.h"
 
 namespace hdpsim::app {

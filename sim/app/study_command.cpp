@@ -5,12 +5,12 @@
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/app/study_processes.h"
-#include "sim/report/output_folder.h"
+#include "sim/base/output_folder.h"
+#include "sim/report/study_output.h"
+#include "sim/report/study_report.h"
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
-#include "sim/run/study_output.h"
-#include "sim/run/study_report.h"
 #include "sim/study/not_modelled.h"
 
 namespace hdpsim::app {

@@ -7,7 +7,7 @@
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
-#include "sim/report/output_folder.h"
+#include "sim/base/output_folder.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::app {

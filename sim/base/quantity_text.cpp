@@ -221,4 +221,15 @@ std::string limit_text(FlopRate rate) {
   return with_unit(rate.per_second(), flop_units, {"PFLOP/s", "TFLOP/s", "GFLOP/s"});
 }
 
+std::string short_number(double number) {
+  constexpr std::array<std::string_view, 5> suffixes = {"", "k", "M", "G", "T"};
+  std::size_t power = 0;
+  while (number >= 999.5 && power + 1 < suffixes.size()) {
+    number /= 1000;
+    ++power;
+  }
+  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", number, decimals, suffixes[power]);
+}
+
 }  // namespace hdpsim

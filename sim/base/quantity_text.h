@@ -42,5 +42,7 @@ struct Parsed {
 [[nodiscard]] std::string limit_text(Bytes bytes);
 [[nodiscard]] std::string limit_text(Bandwidth bandwidth);
 [[nodiscard]] std::string limit_text(FlopRate rate);
+/// Three significant digits with k, M, G or T: "547k", "1.02M".
+[[nodiscard]] std::string short_number(double number);
 
 }  // namespace hdpsim

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/report/output_folder.h"
+#include "sim/base/output_folder.h"
 
 namespace hdpsim::python {
 

@@ -4,7 +4,7 @@
 
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity_text.h"
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 
 namespace hdpsim::python {
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/output_folder.h"
 #include "sim/base/printable.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
@@ -16,7 +17,6 @@
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
 #include "sim/replay/window_table.h"
-#include "sim/report/output_folder.h"
 
 namespace hdpsim::python {
 namespace {

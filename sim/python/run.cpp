@@ -13,10 +13,10 @@
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
 #include "sim/report/format.h"
+#include "sim/report/study_output.h"
+#include "sim/report/study_report.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
-#include "sim/run/study_output.h"
-#include "sim/run/study_report.h"
 #include "sim/study/not_modelled.h"
 
 namespace hdpsim::python {

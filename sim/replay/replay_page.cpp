@@ -9,7 +9,6 @@
 #include "sim/replay/replay_report.h"
 #include "sim/replay/replay_text.h"
 #include "sim/report/markup.h"
-#include "sim/report/table.h"
 
 namespace hdpsim {
 namespace {

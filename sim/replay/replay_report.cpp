@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
 #include "sim/replay/replay_text.h"
 #include "sim/report/table.h"
 #include "sim/report/trace_notes.h"
-#include "sim/report/values.h"
 
 namespace hdpsim {
 namespace {

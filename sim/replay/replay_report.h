@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/output_folder.h"
 #include "sim/document/document.h"
 #include "sim/replay/replay.h"
-#include "sim/report/output_folder.h"
 
 namespace hdpsim {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
-#include "sim/report/table.h"
 #include "sim/report/trace_notes.h"
 
 namespace hdpsim {

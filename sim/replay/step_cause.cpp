@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "sim/analysis/critical_path.h"
 #include "sim/base/quantity_text.h"
 #include "sim/program/program.h"
-#include "sim/report/critical_path.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {

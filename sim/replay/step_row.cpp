@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sim/report/metrics.h"
+#include "sim/analysis/metrics.h"
 
 namespace hdpsim {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/step_result.h"
 #include "sim/engine/timeline.h"
 #include "sim/report/csv.h"
-#include "sim/report/step_result.h"
 #include "sim/trace/sequence.h"
 
 namespace hdpsim {

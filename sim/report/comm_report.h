@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/link_use.h"
 #include "sim/network/collective_pace.h"
 #include "sim/network/traffic.h"
-#include "sim/report/link_use.h"
 
 namespace hdpsim {
 

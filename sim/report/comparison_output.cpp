@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/analysis/kendall_tau.h"
 #include "sim/base/quantity_text.h"
 #include "sim/report/csv.h"
-#include "sim/report/kendall_tau.h"
 
 namespace hdpsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/comparison.h"
+#include "sim/analysis/comparison.h"
 
 namespace hdpsim {
 

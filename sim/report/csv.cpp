@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 
 namespace hdpsim {
 namespace {

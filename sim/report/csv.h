@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/document/document.h"
-#include "sim/report/metrics.h"
 
 namespace hdpsim {
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/document/values.h"
 #include "sim/report/trace_notes.h"
-#include "sim/report/values.h"
 
 namespace hdpsim {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
 #include "sim/report/trace_notes.h"
-#include "sim/report/values.h"
 
 namespace hdpsim {
 namespace {
@@ -306,17 +306,6 @@ std::string memory_excess(const Run& run) {
     return fmt::format("{} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));
   }
   return fmt::format("{} of {} of the host", bytes_text(memory.host), bytes_text(run.info.host_memory));
-}
-
-std::string short_number(double number) {
-  constexpr std::array<std::string_view, 5> suffixes = {"", "k", "M", "G", "T"};
-  std::size_t power = 0;
-  while (number >= 999.5 && power + 1 < suffixes.size()) {
-    number /= 1000;
-    ++power;
-  }
-  const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f}{}", number, decimals, suffixes[power]);
 }
 
 std::string largest_shares(const Breakdown& breakdown) {

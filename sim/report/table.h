@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/report/metrics.h"
+#include "sim/analysis/metrics.h"
 
 namespace hdpsim {
 
@@ -16,8 +16,5 @@ namespace hdpsim {
 
 /// The largest activities with their shares, the small ones added up: "attention 61%, linear 20%, other 19%".
 [[nodiscard]] std::string largest_shares(const Breakdown& breakdown);
-
-/// Three significant digits with k, M, G or T: "547k", "1.02M".
-[[nodiscard]] std::string short_number(double number);
 
 }  // namespace hdpsim

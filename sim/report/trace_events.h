@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/memory.h"
 #include "sim/base/id.h"
 #include "sim/base/units.h"
 #include "sim/engine/machine.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
-#include "sim/report/memory.h"
 
 namespace hdpsim {
 

@@ -1,10 +1,11 @@
+#include "sim/report/validation_format.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sim/report/csv.h"
-#include "sim/report/validation.h"
 
 namespace hdpsim {
 namespace {

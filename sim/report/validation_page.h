@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/validation.h"
+#include "sim/analysis/validation.h"
 
 namespace hdpsim {
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/quantity_text.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
@@ -16,7 +17,6 @@
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/profile/profile_file.h"
-#include "sim/report/table.h"
 #include "sim/run/validation.h"
 #include "sim/study/study.h"
 #include "sim/trace/description.h"

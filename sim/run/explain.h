@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/report/explanation.h"
-#include "sim/report/metrics.h"
+#include "sim/analysis/explanation.h"
+#include "sim/analysis/metrics.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {

@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/analysis/step_result.h"
 #include "sim/cost/coverage.h"
-#include "sim/report/step_result.h"
 #include "sim/run/step.h"
 #include "sim/study/study.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "sim/analysis/step_result.h"
+#include "sim/base/output_folder.h"
 #include "sim/base/seal.h"
-#include "sim/report/output_folder.h"
-#include "sim/report/step_result.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/analysis/step_result.h"
 #include "sim/engine/timeline.h"
 #include "sim/engine/world.h"
 #include "sim/program/program.h"
-#include "sim/report/step_result.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {

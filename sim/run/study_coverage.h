@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/cost/coverage.h"
-#include "sim/report/metrics.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/validation.h"
+#include "sim/analysis/validation.h"
 #include "sim/run/runner.h"
 #include "sim/study/catalog.h"
 #include "sim/study/validation_set.h"

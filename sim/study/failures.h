@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "sim/analysis/goodput.h"
 #include "sim/document/key.h"
-#include "sim/report/goodput.h"
 
 namespace hdpsim {
 

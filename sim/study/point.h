@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/goodput.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/device_conditions.h"
 #include "sim/cluster/node_list.h"
@@ -22,7 +23,6 @@
 #include "sim/plan/policy.h"
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
-#include "sim/report/goodput.h"
 #include "sim/study/catalog.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/loading.h"

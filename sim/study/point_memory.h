@@ -1,7 +1,7 @@
 #pragma once
 
+#include "sim/analysis/memory.h"
 #include "sim/plan/connection_table.h"
-#include "sim/report/memory.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {

@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/quantity_text.h"
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "sim/study/point.h"
 
 namespace hdpsim {

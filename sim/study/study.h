@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/engine/world.h"
 #include "sim/plan/planner.h"
-#include "sim/report/metrics.h"
 #include "sim/study/catalog.h"
 #include "sim/study/output_options.h"
 #include "sim/study/outsize.h"

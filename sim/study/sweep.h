@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/document/document.h"
-#include "sim/report/metrics.h"
 
 namespace hdpsim {
 

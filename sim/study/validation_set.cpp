@@ -11,7 +11,7 @@
 
 #include "sim/base/check.h"
 #include "sim/document/reader.h"
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "sim/study/override.h"
 
 namespace hdpsim {

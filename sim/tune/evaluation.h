@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/memory.h"
+#include "sim/analysis/memory.h"
 #include "sim/study/catalog.h"
 #include "sim/study/study.h"
 #include "sim/tune/tune_space.h"

@@ -10,10 +10,10 @@
 #include <set>
 #include <utility>
 
+#include "sim/analysis/metrics.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
 #include "sim/plan/work_model.h"
-#include "sim/report/metrics.h"
-#include "sim/report/values.h"
 #include "sim/run/ordered_work.h"
 #include "sim/study/override.h"
 #include "sim/study/study_paths.h"

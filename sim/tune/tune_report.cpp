@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/quantity_text.h"
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 
 namespace hdpsim {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/output_folder.h"
 #include "sim/document/document.h"
 #include "sim/report/csv.h"
-#include "sim/report/output_folder.h"
 #include "sim/study/study.h"
 #include "sim/study/tune_options.h"
 #include "sim/tune/tune.h"

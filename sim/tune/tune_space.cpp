@@ -10,8 +10,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
 #include "sim/plan/policy.h"
-#include "sim/report/values.h"
 #include "sim/study/override.h"
 
 namespace hdpsim {

@@ -1,9 +1,9 @@
 #include <string>
 
 #include "calib/measure/nccl_tests.h"
+#include "sim/analysis/timeline_file.h"
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
-#include "sim/report/timeline_file.h"
 #include "sim/run/check_file.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/scratch.h"

@@ -100,7 +100,7 @@ home() {
 home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
 home pugixml.hpp sim/cluster/a.cpp sim/study/a.cpp 'sim/cluster/'
 home CLI/CLI.hpp sim/app/a.cpp sim/study/a.cpp 'sim/app/'
-home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/report/ sim/run/ sim/replay/ sim/tune/ calib/measure/ tests/'
+home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/analysis/ sim/report/ sim/run/ sim/replay/ sim/tune/ calib/measure/ tests/'
 home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'
 home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/support/catch'
 home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'

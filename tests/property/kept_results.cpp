@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/comparison.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/replay_report.h"
-#include "sim/report/comparison.h"
 #include "sim/report/csv.h"
 #include "sim/run/runner.h"
 #include "sim/tune/tune.h"

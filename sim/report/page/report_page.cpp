@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "sim/base/check.h"
+#include "sim/document/values.h"
 #include "sim/report/markup.h"
 #include "sim/report/page/busy_map.h"
 #include "sim/report/page/page_files.h"
 #include "sim/report/trace_notes.h"
-#include "sim/report/values.h"
 
 namespace hdpsim {
 namespace {

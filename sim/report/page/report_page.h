@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/metrics.h"
 #include "sim/document/document.h"
-#include "sim/report/metrics.h"
 #include "sim/report/page/shown_step.h"
 #include "sim/trace/description.h"
 

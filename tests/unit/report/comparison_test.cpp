@@ -1,4 +1,4 @@
-#include "sim/report/comparison.h"
+#include "sim/analysis/comparison.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

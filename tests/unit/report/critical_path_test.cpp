@@ -1,7 +1,7 @@
-#include "sim/report/critical_path.h"
+#include "sim/analysis/critical_path.h"
 
 #include "sim/plan/expert_waves.h"
-#include "sim/report/explanation.h"
+#include "sim/report/explanation_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 

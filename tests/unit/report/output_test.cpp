@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/document/values.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
 #include "sim/report/trace_notes.h"
-#include "sim/report/values.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {

@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
+#include "sim/analysis/link_load.h"
 #include "sim/base/check.h"
-#include "sim/report/link_load.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 #include "tests/support/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "sim/report/validation.h"
+#include "sim/report/validation_format.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "sim/study/study_paths.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "sim/study/override.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,6 @@
 #include "sim/study/without.h"
 
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "tests/support/study_file.h"
 
 namespace hdpsim {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/report/values.h"
+#include "sim/document/values.h"
 #include "tests/support/catch.h"
 #include "tests/support/study_file.h"
 

@@ -1,0 +1,178 @@
+#include "sim/analysis/critical_path.h"
+
+#include <algorithm>
+
+#include "sim/engine/priced_program.h"
+
+namespace hdpsim {
+namespace {
+
+/// What a pass could not begin before: the latest end of the passes before it on any of its workers.
+struct Predecessor {
+  bool known = false;
+  PassId pass;
+  WorkerId worker;
+  Instant end;
+};
+
+bool later(const Predecessor& a, const Predecessor& b) {
+  return a.known && (!b.known || a.end > b.end);
+}
+
+// What goes from layer to layer together waits for the last of all its ranks.
+void join_waves(const Pipeline& pipeline, std::vector<Predecessor>& latest) {
+  for (std::size_t p = 0; p < latest.size(); ++p) {
+    if (pipeline.wave_size(PassId(p)) == 1) continue;
+    const std::vector<PassId> wave = pipeline.wave(PassId(p));
+    if (wave.front() != PassId(p)) continue;
+    Predecessor last = latest[p];
+    for (const PassId member : wave) last = later(latest[member.index()], last) ? latest[member.index()] : last;
+    for (const PassId member : wave) latest[member.index()] = last;
+  }
+}
+
+std::vector<Predecessor> predecessors(const Pipeline& pipeline, const Timeline& timeline) {
+  std::vector<Predecessor> latest(pipeline.passes());
+  for (std::size_t w = 0; w < pipeline.workers(); ++w) {
+    const std::vector<PassId>& schedule = pipeline.orders()[w];
+    for (std::size_t i = 1; i < schedule.size(); ++i) {
+      const Predecessor before{true, schedule[i - 1], WorkerId(w), timeline.interval(schedule[i - 1]).end};
+      Predecessor& known = latest[schedule[i].index()];
+      if (later(before, known)) known = before;
+    }
+  }
+  join_waves(pipeline, latest);
+  return latest;
+}
+
+Breakdown kernels_of(const PricedProgram& priced, double speed) {
+  Breakdown sum;
+  for (std::size_t b = 0; b < priced.program.blocks.size(); ++b) {
+    const Block& block = priced.program.blocks[b];
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      const Instruction& instruction = block.body[i];
+      if (instruction.stream != Stream::compute) continue;
+      const std::int64_t skipped = std::int64_t{instruction.first_iteration} + instruction.last_skipped;
+      const std::int64_t active = std::max<std::int64_t>(block.iterations - skipped, 0);
+      sum[activity_of(instruction.opcode)] += priced.time(b, i, speed) * active;
+    }
+  }
+  return sum;
+}
+
+/// Walks from the last pass of a step back to its start.
+class PathWalk {
+ public:
+  PathWalk(const Program& program, const Timeline& timeline, const Machine& machine)
+      : program_(program),
+        pipeline_(program.pipeline()),
+        timeline_(timeline),
+        machine_(machine),
+        latest_(predecessors(pipeline_, timeline)) {}
+
+  CriticalPath walk() {
+    CriticalPath path;
+    Instant last;
+    for (std::optional<PassId> pass = last_pass(); pass; pass = before(path.passes.back())) {
+      path.passes.push_back(link_of(*pass));
+      last = std::max(last, path.passes.back().end);
+    }
+    std::reverse(path.passes.begin(), path.passes.end());
+    path.ending = timeline_.step_time - last.since_start();
+    return path;
+  }
+
+ private:
+  [[nodiscard]] std::optional<PassId> last_pass() const {
+    std::optional<PassId> last;
+    for (const std::vector<PassId>& schedule : pipeline_.orders()) {
+      if (schedule.empty()) continue;
+      if (!last || timeline_.interval(schedule.back()).end > timeline_.interval(*last).end) last = schedule.back();
+    }
+    return last;
+  }
+
+  // All workers were there before the pass began, so that only a message can have been missing.
+  [[nodiscard]] bool waited_for_message(PassId pass) const {
+    const Predecessor& known = latest_[pass.index()];
+    return pipeline_.source(pass) && (!known.known || timeline_.interval(pass).begin > known.end);
+  }
+
+  [[nodiscard]] std::optional<PassId> before(const CriticalPass& link) const {
+    if (waited_for_message(link.pass)) return pipeline_.source(link.pass);
+    const Predecessor& known = latest_[link.pass.index()];
+    return known.known ? std::optional(known.pass) : std::nullopt;
+  }
+
+  [[nodiscard]] CriticalPass link_of(PassId pass) const {
+    const MicroBatchInterval& interval = timeline_.interval(pass);
+    const Predecessor& known = latest_[pass.index()];
+    CriticalPass link{.pass = pass,
+                      .last_to_come = known.known ? known.worker : pipeline_.group(pass).front(),
+                      .begin = interval.begin,
+                      .end = interval.end,
+                      .message = {},
+                      .time = {}};
+    if (waited_for_message(pass)) {
+      link.message = interval.begin - std::min(interval.begin, timeline_.interval(*pipeline_.source(pass)).end);
+    } else if (known.known) {
+      // In the exact grain a pass begins with the first of its workers; nothing holds it back once the last is there.
+      link.begin = std::clamp(known.end, interval.begin, interval.end);
+    }
+    link.time = time_of(link);
+    return link;
+  }
+
+  [[nodiscard]] Breakdown time_of(const CriticalPass& link) const {
+    const std::vector<WorkerId> group = pipeline_.group(link.pass);
+    double speed = machine_.speed[group.front().index()];
+    for (const WorkerId worker : group) speed = std::min(speed, machine_.speed[worker.index()]);
+    Breakdown time = kernels_of(price(program_, link.pass, machine_), speed);
+    const Activity of_its_own = group.size() > 1 ? Activity::cp_comm : Activity::offload_stall;
+    const Activity waiting = pipeline_.wave_size(link.pass) > 1 ? Activity::group_wait : of_its_own;
+    time[waiting] += std::max(Duration{}, (link.end - link.begin) - time.total());
+    return time;
+  }
+
+  const Program& program_;
+  const Pipeline& pipeline_;
+  const Timeline& timeline_;
+  const Machine& machine_;
+  std::vector<Predecessor> latest_;
+};
+
+}  // namespace
+
+Breakdown CriticalPath::time() const {
+  Breakdown sum;
+  for (const CriticalPass& link : passes) {
+    sum += link.time;
+    sum[Activity::bubble] += link.message;
+  }
+  return sum;
+}
+
+CriticalPath critical_path(const Program& program, const Timeline& timeline, const Machine& machine) {
+  return PathWalk(program, timeline, machine).walk();
+}
+
+std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Machine& machine) {
+  const Pipeline& pipeline = program.pipeline();
+  const std::vector<HdpRank>& group = pipeline.micro_batch(pass).group;
+  const std::vector<Hop> hops = ring_hops(pipeline.micro_batch(pass), pipeline.pass(pass).stage, machine);
+  const auto slowest =
+      std::min_element(hops.begin(), hops.end(), [](const Hop& a, const Hop& b) { return a.alone < b.alone; });
+  if (slowest == hops.end()) return std::nullopt;
+  const auto rate = [&](LinkId link) { return machine.network->link_rate(link); };
+  std::optional<LinkId> narrowest;
+  for (const Route& route : slowest->routes) {
+    for (const LinkId link : route.binding_links()) {
+      if (!narrowest || rate(link) < rate(*narrowest)) narrowest = link;
+    }
+  }
+  if (!narrowest) return std::nullopt;
+  const auto i = static_cast<std::size_t>(slowest - hops.begin());
+  return SlowHop{group[i], group[(i + 1) % group.size()], machine.network->link_name(*narrowest), slowest->alone};
+}
+
+}  // namespace hdpsim

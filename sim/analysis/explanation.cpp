@@ -1,0 +1,94 @@
+#include "sim/analysis/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/analysis/link_load.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::size_t most_passes = 3;
+
+ExplainedPass explained(const CriticalPass& link, const Program& program) {
+  const Pipeline& pipeline = program.pipeline();
+  const StagePass pass = pipeline.pass(link.pass);
+  const MicroBatch& micro_batch = pipeline.micro_batch(link.pass);
+  const auto longest = std::max_element(micro_batch.spans.begin(), micro_batch.spans.end(),
+                                        [](const Span& a, const Span& b) { return a.tokens < b.tokens; });
+  const HdpRank last = pipeline.rank_of(link.last_to_come);
+  ExplainedPass told{
+      .micro_batch = static_cast<std::int64_t>(pass.micro_batch.index()),
+      .kind = {},
+      .ranks = std::ssize(micro_batch.group),
+      .first_rank = static_cast<std::int64_t>(micro_batch.group.front().index()),
+      .last_rank = static_cast<std::int64_t>(last.index()),
+      .last_is_outside = std::find(micro_batch.group.begin(), micro_batch.group.end(), last) == micro_batch.group.end(),
+      .spans = std::ssize(micro_batch.spans),
+      .tokens = micro_batch.tokens(),
+      .time = link.end - link.begin,
+      .waiting = link.time[Activity::cp_comm] + link.time[Activity::group_wait] + link.time[Activity::offload_stall]};
+  if (pipeline.stages() > 1) told.kind = fmt::format("{} on stage {}", pass_kind_name(pass.kind), pass.stage);
+  if (longest != micro_batch.spans.end()) {
+    told.sequence = static_cast<std::int64_t>(longest->sequence.index());
+    told.sequence_tokens = program.plan().sequence_tokens.at(longest->sequence.index());
+  }
+  return told;
+}
+
+Duration waiting_of(const CriticalPass& link) {
+  return link.time[Activity::cp_comm];
+}
+
+std::size_t busiest_worker(const Timeline& timeline) {
+  std::size_t busiest = 0;
+  for (std::size_t w = 1; w < timeline.ranks.size(); ++w) {
+    if (timeline.busy(w) > timeline.busy(busiest)) busiest = w;
+  }
+  return busiest;
+}
+
+}  // namespace
+
+Explanation explanation_of(const Program& program, const Timeline& timeline, const Machine& machine) {
+  const Pipeline& pipeline = program.pipeline();
+  const CriticalPath path = critical_path(program, timeline, machine);
+  Explanation told{
+      .plan = program.plan().policy,
+      .step = program.plan().step,
+      .step_time = timeline.step_time,
+      .excess = {},
+      .mean = timeline.mean(),
+      .busy = busy_times(timeline),
+      .busiest_rank = static_cast<std::int64_t>(pipeline.rank_of(WorkerId(busiest_worker(timeline))).index()),
+      .path = path.time(),
+      .ending = path.ending,
+      .path_passes = std::ssize(path.passes),
+      .longest = {},
+      .slow_hop = {},
+      .busiest_link = {},
+      .changes = {}};
+  std::vector<CriticalPass> longest = path.passes;
+  std::stable_sort(longest.begin(), longest.end(),
+                   [](const CriticalPass& a, const CriticalPass& b) { return a.end - a.begin > b.end - b.begin; });
+  for (std::size_t i = 0; i < std::min(most_passes, longest.size()); ++i) {
+    told.longest.push_back(explained(longest[i], program));
+  }
+  const auto waits_longest =
+      std::max_element(path.passes.begin(), path.passes.end(),
+                       [](const CriticalPass& a, const CriticalPass& b) { return waiting_of(a) < waiting_of(b); });
+  if (waits_longest != path.passes.end() && waiting_of(*waits_longest) > Duration{}) {
+    told.slow_hop = slowest_hop(program, waits_longest->pass, machine);
+  }
+  const TimeWindow step{Instant{}, Instant::at(timeline.step_time)};
+  if (!timeline.link_bytes.empty()) {
+    for (const LinkLoad& load : link_loads(program, timeline, machine, step, 1, 1)) {
+      told.busiest_link = load.name;
+      told.busiest_link_share = load.shares.front();
+    }
+  }
+  return told;
+}
+
+}  // namespace hdpsim

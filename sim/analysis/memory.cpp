@@ -1,0 +1,185 @@
+#include "sim/analysis/memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/model/work.h"
+#include "sim/plan/expert_waves.h"
+
+namespace hdpsim {
+
+namespace {
+
+/// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
+/// five for two in attention, and what is computed again comes on top (it is in the work model).
+double forward_share(const MicroBatch& micro_batch, const WorkModel& work, double linear_again, bool attends_again) {
+  const double linear = 1 / (3 + linear_again);
+  const double attention = attends_again ? 2.0 / 9 : 2.0 / 7;
+  const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
+  const double forward =
+      linear * work.compute_seconds(0, micro_batch.tokens()) + attention * work.compute_seconds(micro_batch.area(), 0);
+  return all > 0 ? forward / all : 0;
+}
+
+}  // namespace
+
+PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
+    : pipeline_(pipeline),
+      plan_(pipeline.plan()),
+      channels_(setting.channels),
+      linear_again_(linear_share_again(setting.model, setting.rules.activations.recompute)),
+      attends_again_(setting.rules.activations.recompute.has(LayerModule::attention)) {
+  if (channels_.per_connection) {
+    use_.connections = *channels_.per_connection * channels_.connections->most_connections();
+  }
+  peaks_.resize(plan_.schedule.size());
+  for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
+    add_stage(stage, setting);
+    for (std::size_t rank = 0; rank < peaks_.size(); ++rank) add_worker(pipeline.worker(HdpRank(rank), stage));
+  }
+}
+
+void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
+  const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
+  const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
+  stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
+  const DeviceMemory& device = stages_.back().device;
+  const std::int64_t ep = setting.mesh.ep;
+  const bool has_groups = setting.model.moe && ep > 1;
+  const auto groups = has_groups ? expert_tokens(plan_, setting.mesh.tp, ep) : std::vector<ExpertTokens>{};
+  for (std::size_t i = 0; i < plan_.micro_batches.size(); ++i) {
+    const MicroBatch& micro_batch = plan_.micro_batches[i];
+    const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
+    const std::int64_t tokens = micro_batch.tokens_per_rank();
+    const double resident = resident_share(micro_batch, own.layers);
+    const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
+    const Bytes all = device.kept(tokens, 0, of_experts);
+    const Bytes kept = all.scaled(resident);
+    const Bytes host =
+        micro_batch.token_wise ? device.kept_token_wise(tokens, micro_batch.offload).scaled(1 - resident) : all - kept;
+    stages_.back().loads.push_back(
+        {device.peak({.tokens = tokens, .ring = ring, .resident = resident, .expert_tokens = of_experts}), kept, host});
+  }
+}
+
+void PlanMemory::add_worker(WorkerId worker) {
+  const HdpRank rank = pipeline_.rank_of(worker);
+  const std::int64_t stage = pipeline_.stage_of(worker);
+  const Stage& at = stages_[static_cast<std::size_t>(stage)];
+  const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(stage));
+  Bytes kept;  // in flight, times `chunks`
+  Bytes host;
+  add_moment(rank, stage, std::nullopt, at.device.states());
+  for (const PassId pass : pipeline_.orders()[worker.index()]) {
+    const MicroBatchId id = pipeline_.micro_batch_id(pass);
+    const PassKind kind = pipeline_.pass(pass).kind;
+    const Load& load = at.loads[id.index()];
+    if (keeps_activations(kind)) {
+      kept += load.kept;
+      host += load.host;
+      use_.host = std::max(use_.host, host / chunks);
+    }
+    // The peak counts the micro-batch's own activations on all chunks of the device.
+    if (goes_backward(kind)) add_moment(rank, stage, id, at.device.beside(load.peak, kept / chunks - load.kept));
+    if (releases_activations(kind)) {
+      kept = kept - load.kept;
+      host = host - load.host;
+    }
+  }
+}
+
+void PlanMemory::add_moment(HdpRank rank, std::int64_t stage, std::optional<MicroBatchId> id, MemoryParts parts) {
+  parts[MemoryPart::reserve] += channels_of(rank);
+  const Bytes total = parts.total();
+  peaks_[rank.index()] = std::max(peaks_[rank.index()], total);
+  if (total <= use_.device) return;
+  fullest_ = id;
+  use_.device = total;
+  use_.parts = parts;
+  use_.rank = rank;
+  use_.stage = stage;
+}
+
+std::vector<HdpRank> PlanMemory::fullest(std::size_t count) const {
+  std::vector<HdpRank> ranks;
+  for (std::size_t rank = 0; rank < peaks_.size(); ++rank) ranks.emplace_back(rank);
+  count = std::min(count, ranks.size());
+  std::partial_sort(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(count), ranks.end(),
+      [&](HdpRank a, HdpRank b) { return std::pair(peaks_[b.index()], a) < std::pair(peaks_[a.index()], b); });
+  ranks.resize(count);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+void PlanMemory::place(const Timeline& timeline, const WorkModel& work) {
+  if (fullest_) use_.at = turn(*fullest_, timeline, work);
+}
+
+RankMemory PlanMemory::over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const {
+  const Bytes states = stages_.front().device.states().total() + channels_of(rank);
+  RankMemory memory{rank, {{Duration{}, states, Bytes{}}}};
+  if (stages_.size() == 1) {
+    sample_turns(memory, timeline, work);
+  } else {
+    sample_flights(memory, timeline);
+  }
+  memory.samples.push_back({timeline.step_time, states, Bytes{}});
+  return memory;
+}
+
+void PlanMemory::sample_turns(RankMemory& memory, const Timeline& timeline, const WorkModel& work) const {
+  const Bytes states = memory.samples.front().device;
+  const Bytes channels = channels_of(memory.rank);
+  const auto sample = [&](Duration at, Bytes device, Bytes host) {
+    memory.samples.push_back({std::max(at, memory.samples.back().at), device, host});
+  };
+  for (const MicroBatchId id : plan_.schedule[memory.rank.index()]) {
+    const Load& load = stages_.front().loads[id.index()];
+    sample(timeline.micro_batches[id.index()].begin.since_start(), states, Bytes{});
+    sample(turn(id, timeline, work), load.peak.total() + channels, load.host);
+    sample(timeline.micro_batches[id.index()].end.since_start(), states, Bytes{});
+  }
+}
+
+void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) const {
+  struct Change {
+    Instant at;
+    bool begins;
+    MicroBatchId id;
+    auto operator<=>(const Change&) const = default;  // what ends gives way to what begins at the same time
+  };
+  std::vector<Change> changes;
+  for (const PassId pass : pipeline_.orders()[pipeline_.worker(memory.rank, 0).index()]) {
+    const MicroBatchId id = pipeline_.micro_batch_id(pass);
+    const PassKind kind = pipeline_.pass(pass).kind;
+    if (keeps_activations(kind)) changes.push_back({timeline.interval(pass).begin, true, id});
+    if (releases_activations(kind)) changes.push_back({timeline.interval(pass).end, false, id});
+  }
+  std::sort(changes.begin(), changes.end());
+  const Stage& first = stages_.front();
+  const std::int64_t chunks = std::ssize(pipeline_.chunk_map().held(0));
+  const Bytes channels = channels_of(memory.rank);
+  Bytes kept;  // times `chunks`, as what follows
+  Bytes host;
+  for (const Change& change : changes) {
+    const Load& load = first.loads[change.id.index()];
+    kept = change.begins ? kept + load.kept : kept - load.kept;
+    host = change.begins ? host + load.host : host - load.host;
+    const Bytes device = first.device.beside(first.device.states(), kept / chunks).total() + channels;
+    memory.samples.push_back({change.at.since_start(), device, host / chunks});
+  }
+}
+
+Bytes PlanMemory::channels_of(HdpRank rank) const {
+  if (!channels_.per_connection) return {};
+  return *channels_.per_connection * channels_.connections->connections(rank);
+}
+
+Duration PlanMemory::turn(MicroBatchId id, const Timeline& timeline, const WorkModel& work) const {
+  const MicroBatchInterval& interval = timeline.micro_batches[id.index()];
+  const double share = forward_share(plan_.micro_batches[id.index()], work, linear_again_, attends_again_);
+  return interval.begin.since_start() + (interval.end - interval.begin).scaled(share);
+}
+
+}  // namespace hdpsim

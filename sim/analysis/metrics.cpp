@@ -1,0 +1,134 @@
+#include "sim/analysis/metrics.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "sim/base/check.h"
+#include "sim/model/work.h"
+#include "sim/plan/work_model.h"
+
+namespace hdpsim {
+namespace {
+
+std::vector<double> step_seconds(const RunResult& result) {
+  std::vector<double> seconds;
+  seconds.reserve(result.steps.size());
+  for (const StepResult& step : result.steps) seconds.push_back(seconds_of(step.time));
+  return seconds;
+}
+
+Breakdown mean_breakdown(const RunResult& result) {
+  BreakdownMean mean;
+  for (const StepResult& step : result.steps) mean.add(step.mean);
+  return mean.mean();
+}
+
+Duration mean_over_steps(const RunResult& result, Duration BusyTimes::*figure) {
+  Int128 sum = 0;
+  for (const StepResult& step : result.steps) sum += (step.busy.*figure).picoseconds();
+  return Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<std::int64_t>(result.steps.size())));
+}
+
+std::array<double, evidence_kinds> evidence_shares(const RunResult& result, double rank_seconds) {
+  std::array<double, evidence_kinds> shares{};
+  double covered = 0;
+  for (std::size_t kind = 0; kind < evidence_kinds; ++kind) {
+    if (static_cast<Evidence>(kind) == Evidence::formula) continue;
+    for (const StepResult& step : result.steps) shares[kind] += step.evidence[kind].seconds();
+    shares[kind] /= rank_seconds;
+    covered += shares[kind];
+  }
+  shares[static_cast<std::size_t>(Evidence::formula)] = std::max(0.0, 1 - covered);
+  return shares;
+}
+
+// The fullest device of any step, and the most that a host held in any.
+MemoryUse most_memory(const RunResult& result) {
+  const auto less = [](const StepResult& a, const StepResult& b) { return a.memory.device < b.memory.device; };
+  MemoryUse most = std::max_element(result.steps.begin(), result.steps.end(), less)->memory;
+  for (const StepResult& step : result.steps) {
+    most.host = std::max(most.host, step.memory.host);
+    most.connections = std::max(most.connections, step.memory.connections);
+  }
+  return most;
+}
+
+void add_totals(const RunResult& result, RunMetrics& metrics) {
+  metrics.memory = most_memory(result);
+  for (const StepResult& step : result.steps) {
+    metrics.connections.peers = std::max(metrics.connections.peers, step.connections.peers);
+    metrics.connections.groups = std::max(metrics.connections.groups, step.connections.groups);
+    metrics.events += step.events;
+    metrics.phases += step.phases;
+  }
+}
+
+}  // namespace
+
+Flops model_flops(const Transformer& model, const Batch& batch) {
+  double area = 0;
+  for (const Sequence& sequence : batch.sequences) area += causal_pairs(sequence.tokens);
+  const Flops layer =
+      attention_flops(model, area, Direction::forward) + attention_flops(model, area, Direction::backward);
+  return layer * static_cast<double>(model.layers) + training_linear_flops(model, batch.tokens());
+}
+
+RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
+  HDPSIM_CHECK(!result.steps.empty(), "a run of '{}' without a step", info.plan);
+  RunMetrics metrics;
+  metrics.steps = static_cast<std::int64_t>(result.steps.size());
+  metrics.breakdown = mean_breakdown(result);
+  const std::vector<double> seconds = step_seconds(result);
+  metrics.step_time_s = percentiles_of(seconds);
+  metrics.step_time_s.mean = seconds_of(metrics.breakdown.total());  // as the breakdown rounds it
+
+  const double total_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  double tokens = 0;
+  double flops = 0;
+  for (const StepResult& step : result.steps) {
+    tokens += static_cast<double>(step.tokens);
+    flops += step.model_flops;
+  }
+  const auto gpus = static_cast<double>(info.gpus);
+  metrics.tokens_per_s = tokens / total_s;
+  metrics.tokens_per_s_per_gpu = metrics.tokens_per_s / gpus;
+  metrics.mfu = flops / (info.peak.per_second() * gpus * total_s);
+  metrics.busy = {mean_over_steps(result, &BusyTimes::min), mean_over_steps(result, &BusyTimes::mean),
+                  mean_over_steps(result, &BusyTimes::max), mean_over_steps(result, &BusyTimes::deviation)};
+  metrics.evidence = evidence_shares(result, total_s * static_cast<double>(result.ranks.size()));
+  add_totals(result, metrics);
+  metrics.fits = metrics.memory.device <= info.device_memory && metrics.memory.host <= info.host_memory;
+  if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
+  return metrics;
+}
+
+Speedup speedup_over(const std::string& name, const RunResult& baseline, const RunResult& result) {
+  HDPSIM_CHECK(baseline.steps.size() == result.steps.size(), "{} steps against {} of '{}'", result.steps.size(),
+               baseline.steps.size(), name);
+  const std::vector<double> theirs = step_seconds(baseline);
+  const std::vector<double> ours = step_seconds(result);
+  std::vector<double> ratios(ours.size());
+  std::transform(theirs.begin(), theirs.end(), ours.begin(), ratios.begin(), std::divides<>{});
+  const double mean =
+      std::accumulate(theirs.begin(), theirs.end(), 0.0) / std::accumulate(ours.begin(), ours.end(), 0.0);
+  return {name, mean, percentile(ratios, 0.05), percentile(ratios, 0.95)};
+}
+
+void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus) {
+  std::map<std::size_t, const RunResult*> baselines;
+  for (Run& run : runs) {
+    run.metrics = metrics_of(run.info, run.result);
+    if (run.info.plan == versus) baselines[run.info.point] = &run.result;
+  }
+  for (Run& run : runs) {
+    const RunResult* baseline = versus ? baselines.at(run.info.point) : nullptr;
+    if (baseline != nullptr) run.metrics.speedup = speedup_over(*versus, *baseline, run.result);
+    if (!run.info.uncertainty) continue;
+    const double peak = run.info.peak.per_second() * static_cast<double>(run.info.gpus);
+    run.metrics.uncertainty = uncertainty_of(*run.info.uncertainty, run.result, baseline, run.info.gpus, peak);
+  }
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,175 @@
+#include "sim/analysis/uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/check.h"
+#include "sim/base/random.h"
+
+namespace hdpsim {
+namespace {
+
+using Factors = std::array<double, cost_families>;
+
+double seconds_of(const StepResult& step) {
+  return static_cast<double>(step.time.picoseconds()) / 1e12;
+}
+
+double factor_of(const Factors& elasticities, const Factors& factors) {
+  double factor = 1;
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    factor += elasticities[family] * (factors[family] - 1);
+  }
+  return std::max(0.0, factor);
+}
+
+// Of the mean of the steps' times, relative.
+double deviation_of_batches(const RunResult& result) {
+  const auto count = static_cast<double>(result.steps.size());
+  double sum = 0;
+  double squares = 0;
+  for (const StepResult& step : result.steps) {
+    sum += seconds_of(step);
+    squares += seconds_of(step) * seconds_of(step);
+  }
+  const double mean = sum / count;
+  return std::sqrt(std::max(0.0, squares / count - mean * mean) / count) / mean;
+}
+
+constexpr char batches[] = "batches";
+
+std::vector<VarianceShare> shares_of(const UncertaintyModel& model, const RunResult& result,
+                                     const Factors& elasticities) {
+  std::vector<VarianceShare> shares{{batches, 0, deviation_of_batches(result)}};
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    const double deviation = std::abs(elasticities[family]) * model.errors[family].deviation();
+    if (deviation > 0) {
+      shares.push_back({std::string(cost_family_name(static_cast<CostFamily>(family))), 0, deviation});
+    }
+  }
+  double variance = 0;
+  for (const VarianceShare& each : shares) variance += each.deviation * each.deviation;
+  for (VarianceShare& each : shares) each.share = variance > 0 ? each.deviation * each.deviation / variance : 0;
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const VarianceShare& a, const VarianceShare& b) { return a.share > b.share; });
+  return shares;
+}
+
+// A share of the step below which it does not matter that an error is unknown.
+constexpr double little = 0.01;
+
+// The one that takes most first.
+std::vector<CostFamily> unknown_families(const UncertaintyModel& model, const Factors& elasticities) {
+  std::vector<CostFamily> unknown;
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    const bool matters = std::abs(elasticities[family]) >= little;
+    if (matters && !model.errors[family].known()) unknown.push_back(static_cast<CostFamily>(family));
+  }
+  std::stable_sort(unknown.begin(), unknown.end(), [&](CostFamily a, CostFamily b) {
+    return elasticities[static_cast<std::size_t>(a)] > elasticities[static_cast<std::size_t>(b)];
+  });
+  return unknown;
+}
+
+// An error that nobody knows comes before the largest of those that are known.
+std::string advice_of(const UncertaintyModel& model, const std::vector<CostFamily>& unknown,
+                      const VarianceShare& largest) {
+  if (!unknown.empty()) return model.advice[static_cast<std::size_t>(unknown.front())];
+  if (largest.deviation == 0) return {};
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    if (largest.source == cost_family_name(static_cast<CostFamily>(family))) return model.advice[family];
+  }
+  return "simulate more steps (data.steps)";
+}
+
+}  // namespace
+
+double percentile(std::vector<double> values, double p) {
+  HDPSIM_CHECK(!values.empty() && p >= 0 && p <= 1, "percentile {} of {} values", p, values.size());
+  std::sort(values.begin(), values.end());
+  const double place = p * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+Percentiles percentiles_of(const std::vector<double>& values) {
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return {mean, percentile(values, 0.05), percentile(values, 0.5), percentile(values, 0.95)};
+}
+
+Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number) {
+  Sample sample;
+  RandomStream families(model.seed, "uncertainty of families", static_cast<std::uint64_t>(number));
+  for (std::size_t family = 0; family < cost_families; ++family) {
+    const double fit = families.uniform();
+    const double quantile = families.uniform();
+    sample.factors[family] = model.errors[family].factor(fit, quantile, families.normal());
+  }
+  RandomStream steps_drawn(model.seed, "uncertainty of batches", static_cast<std::uint64_t>(number));
+  sample.steps.reserve(steps);
+  for (std::size_t i = 0; i < steps; ++i) sample.steps.push_back(steps_drawn.below(steps));
+  return sample;
+}
+
+std::array<double, cost_families> elasticities(const RunResult& result) {
+  Factors sums{};
+  double seconds = 0;
+  for (const StepResult& step : result.steps) {
+    if (step.slopes.empty()) continue;
+    for (std::size_t family = 0; family < cost_families; ++family) sums[family] += step.slopes.at(family).seconds();
+    seconds += seconds_of(step);
+  }
+  for (double& sum : sums) sum = seconds > 0 ? sum / seconds : 0;
+  return sums;
+}
+
+SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
+                       const Sample& sample) {
+  double seconds = 0;
+  double tokens = 0;
+  for (const std::size_t step : sample.steps) {
+    seconds += seconds_of(result.steps[step]);
+    tokens += static_cast<double>(result.steps[step].tokens);
+  }
+  seconds *= factor_of(elasticities, sample.factors);
+  return {seconds / static_cast<double>(sample.steps.size()), tokens / seconds};
+}
+
+Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& result, const RunResult* baseline,
+                           std::int64_t gpus, double flops_per_s) {
+  HDPSIM_CHECK(baseline == nullptr || baseline->steps.size() == result.steps.size(), "{} steps against {}",
+               result.steps.size(), baseline->steps.size());
+  const Factors ours = elasticities(result);
+  const Factors theirs = baseline == nullptr ? Factors{} : elasticities(*baseline);
+  std::vector<double> times;
+  std::vector<double> rates;
+  std::vector<double> utilisations;
+  std::vector<double> ratios;
+  for (std::int64_t number = 0; number < model.samples; ++number) {
+    const Sample sample = draw_sample(model, result.steps.size(), number);
+    const SampledRun run = sampled_run(result, ours, sample);
+    times.push_back(run.step_time_s);
+    rates.push_back(run.tokens_per_s);
+    double flops = 0;
+    for (const std::size_t step : sample.steps) flops += result.steps[step].model_flops;
+    utilisations.push_back(flops / (flops_per_s * run.step_time_s * static_cast<double>(sample.steps.size())));
+    if (baseline != nullptr) ratios.push_back(sampled_run(*baseline, theirs, sample).step_time_s / run.step_time_s);
+  }
+  Uncertainty uncertainty;
+  uncertainty.samples = model.samples;
+  uncertainty.step_time_s = percentiles_of(times);
+  uncertainty.tokens_per_s = percentiles_of(rates);
+  for (double& rate : rates) rate /= static_cast<double>(gpus);
+  uncertainty.tokens_per_s_per_gpu = percentiles_of(rates);
+  uncertainty.mfu = percentiles_of(utilisations);
+  if (baseline != nullptr) uncertainty.speedup = percentiles_of(ratios);
+  uncertainty.shares = shares_of(model, result, ours);
+  const std::vector<CostFamily> unknown = unknown_families(model, ours);
+  for (const CostFamily family : unknown) uncertainty.unknown.emplace_back(cost_family_name(family));
+  uncertainty.advice = advice_of(model, unknown, uncertainty.shares.front());
+  return uncertainty;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,108 @@
+#include "sim/analysis/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/analysis/metrics.h"
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double median(const std::vector<double>& values) {
+  return values.empty() ? 0 : percentile(values, 0.5);
+}
+
+std::int64_t sign(double value) {
+  return (value > 0 ? 1 : 0) - (value < 0 ? 1 : 0);
+}
+
+/// What is known of one set while its rows come.
+struct Collected {
+  std::int64_t rows = 0;
+  std::int64_t fitted = 0;
+  std::vector<double> errors;
+  std::vector<RankedPair> ranked;
+  std::map<std::string, std::int64_t> reasons;
+
+  void add(const ValidationRow& row) {
+    ++rows;
+    if (!row.predicted) {
+      ++reasons[row.not_predicted];
+      return;
+    }
+    if (row.fitted) {
+      ++fitted;
+      return;
+    }
+    errors.push_back(row.error());
+    if (!row.job.empty()) ranked.push_back({row.job + " " + row.quantity, row.published, *row.predicted});
+  }
+
+  [[nodiscard]] ValidationSummary summary(const std::string& set) const {
+    std::vector<double> sizes;
+    sizes.reserve(errors.size());
+    for (const double error : errors) sizes.push_back(std::abs(error));
+    ValidationSummary result;
+    result.set = set;
+    result.rows = rows;
+    result.predicted = std::ssize(errors);
+    result.fitted = fitted;
+    result.median_abs_error = median(sizes);
+    result.worst_abs_error = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    result.mean_abs_error = mean(sizes);
+    result.median_error = median(errors);
+    result.ranking = kendall_tau(ranked);
+    for (const auto& [reason, count] : reasons) result.not_predicted.push_back(fmt::format("{} x {}", count, reason));
+    return result;
+  }
+};
+
+}  // namespace
+
+double ValidationRow::error() const {
+  HDPSIM_CHECK(predicted.has_value() && published > 0, "{} {} has no error", set, case_name);
+  return *predicted / published - 1;
+}
+
+std::optional<double> kendall_tau(const std::vector<RankedPair>& values) {
+  std::map<std::string, std::vector<const RankedPair*>> groups;
+  for (const RankedPair& value : values) groups[value.group].push_back(&value);
+  std::int64_t pairs = 0;
+  std::int64_t balance = 0;
+  for (const auto& [group, members] : groups) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        ++pairs;
+        balance +=
+            sign(members[i]->published - members[j]->published) * sign(members[i]->predicted - members[j]->predicted);
+      }
+    }
+  }
+  if (pairs == 0) return std::nullopt;
+  return static_cast<double>(balance) / static_cast<double>(pairs);
+}
+
+std::vector<ValidationSummary> summarize(const std::vector<ValidationRow>& rows) {
+  std::vector<std::pair<std::string, Collected>> sets;
+  for (const ValidationRow& row : rows) {
+    auto set = std::find_if(sets.begin(), sets.end(), [&](const auto& known) { return known.first == row.set; });
+    if (set == sets.end()) set = sets.insert(set, {row.set, {}});
+    set->second.add(row);
+  }
+  std::vector<ValidationSummary> summaries;
+  summaries.reserve(sets.size());
+  for (const auto& [set, collected] : sets) summaries.push_back(collected.summary(set));
+  return summaries;
+}
+
+}  // namespace hdpsim

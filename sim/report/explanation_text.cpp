@@ -1,0 +1,194 @@
+#include "sim/report/explanation_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/base/quantity_text.h"
+#include "sim/report/table.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double worth_telling = 0.005;  // of the step
+
+double ratio(Duration of, Duration to) {
+  return of.seconds() / to.seconds();
+}
+
+// ---- For people
+
+std::string signed_duration(Duration time) {
+  return time < Duration{} ? fmt::format("-{}", duration_text(Duration{} - time))
+                           : fmt::format("+{}", duration_text(time));
+}
+
+std::string ranks_text(const ExplainedPass& pass) {
+  const std::string ranks =
+      pass.ranks == 1 ? fmt::format("rank {} alone", pass.first_rank) : fmt::format("{} ranks", pass.ranks);
+  if (pass.last_is_outside) return fmt::format("{}, in a wave for which rank {} comes last", ranks, pass.last_rank);
+  return pass.ranks == 1 ? ranks : fmt::format("{}, of which rank {} comes last", ranks, pass.last_rank);
+}
+
+// "sequence 41 (2Mi tokens) and 3 more"
+std::string spans_text(const ExplainedPass& pass) {
+  if (pass.spans == 0) return "padding";
+  const std::string others = pass.spans > 1 ? fmt::format(" and {} more", pass.spans - 1) : "";
+  return fmt::format("sequence {} ({} tokens){}", pass.sequence, count_text(pass.sequence_tokens), others);
+}
+
+std::string pass_text(const ExplainedPass& pass) {
+  const std::string kind = pass.kind.empty() ? "" : fmt::format(", {}", pass.kind);
+  const std::string ranks = ranks_text(pass);
+  const std::string waits =
+      pass.waiting > Duration{} ? fmt::format("; {} of it waiting", duration_text(pass.waiting)) : "";
+  return fmt::format("micro-batch {}{} on {}: {}{}", pass.micro_batch, kind, ranks, spans_text(pass), waits);
+}
+
+std::string change_text(const WhatIf& change, Duration step) {
+  return fmt::format("    {:<46}{:>10}{:>8.1f} %\n", change.change + (change.is_bound ? " (a bound)" : ""),
+                     duration_text(change.step_time), 100 * (ratio(change.step_time, step) - 1));
+}
+
+std::string text_of(const Explanation& plan) {
+  const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
+  std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
+  if (!plan.excess.empty()) {
+    text += fmt::format("  It does not fit: {}. What follows is of a step that cannot run.\n", plan.excess);
+  }
+  text += fmt::format("  The time of a mean rank: {}.\n", largest_shares(plan.mean));
+  text += fmt::format("  Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.\n",
+                      share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank);
+  text += fmt::format("  What decides: {} {} that wait for each other, {}; then the end of the step, {}.\n",
+                      plan.path_passes,
+                      plan.longest.empty() || plan.longest.front().kind.empty() ? "micro-batches" : "passes",
+                      duration_text(plan.path.total()), duration_text(plan.ending));
+  text += fmt::format("  Their time: {}.\n", largest_shares(plan.path));
+  if (!plan.longest.empty()) text += "  The longest of them:\n";
+  for (const ExplainedPass& pass : plan.longest) {
+    text += fmt::format("    {:>9}  {}\n", duration_text(pass.time), pass_text(pass));
+  }
+  if (plan.slow_hop) {
+    text += fmt::format("  The ring that waits longest is held back between ranks {} and {}: {}, {:.3g} GB/s.\n",
+                        plan.slow_hop->from.index(), plan.slow_hop->to.index(), plan.slow_hop->link,
+                        plan.slow_hop->rate.gigabytes_per_second());
+  }
+  if (!plan.busiest_link.empty()) {
+    text += fmt::format("  The busiest link is {}, {:.0f} % of its rate over the step.\n", plan.busiest_link,
+                        100 * plan.busiest_link_share);
+  }
+  text += plan.changes.empty() ? "  Nothing that was tried would make it faster.\n"
+                               : "  What would help, the plan being the same:\n";
+  for (const WhatIf& change : plan.changes) text += change_text(change, plan.step_time);
+  return text;
+}
+
+// By activity, the largest differences first: "cp_comm -151 s, attention -88 s".
+std::string differences(const Breakdown& from, const Breakdown& to, Duration step) {
+  std::vector<std::pair<Duration, Activity>> parts;
+  for (const Activity activity : all_activities) {
+    const Duration change = to[activity] - from[activity];
+    if (std::abs(ratio(change, step)) >= worth_telling) parts.emplace_back(change, activity);
+  }
+  const auto size = [](Duration time) { return std::abs(time.seconds()); };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const auto& a, const auto& b) { return size(a.first) > size(b.first); });
+  std::vector<std::string> texts;
+  texts.reserve(parts.size());
+  for (const auto& [change, activity] : parts) {
+    texts.push_back(fmt::format("{} {}", activity_name(activity), signed_duration(change)));
+  }
+  return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string comparison_text(const std::vector<Explanation>& plans) {
+  std::string text;
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    const Explanation& first = plans.front();
+    const Explanation& other = plans[i];
+    const std::string unfit = !first.excess.empty() ? first.plan : other.excess.empty() ? "" : other.plan;
+    if (!unfit.empty()) text += fmt::format("{} does not fit, so that this compares with what cannot run: ", unfit);
+    text += fmt::format("{} against {}: {} ({:.2f}x as fast). Of a mean rank: {}.\n", other.plan, first.plan,
+                        signed_duration(other.step_time - first.step_time), ratio(first.step_time, other.step_time),
+                        differences(first.mean, other.mean, first.step_time));
+  }
+  return text;
+}
+
+// ---- For programs
+
+Json seconds_json(const Breakdown& breakdown) {
+  Json json = Json::object();
+  for (const Activity activity : all_activities) {
+    json[std::string(activity_name(activity))] = seconds_of(breakdown[activity]);
+  }
+  return json;
+}
+
+Json pass_json(const ExplainedPass& pass) {
+  return {{"micro_batch", pass.micro_batch},
+          {"pass", pass.kind},
+          {"ranks", pass.ranks},
+          {"last_rank", pass.last_rank},
+          {"spans", pass.spans},
+          {"tokens", pass.tokens},
+          {"sequence", pass.sequence},
+          {"sequence_tokens", pass.sequence_tokens},
+          {"time_s", seconds_of(pass.time)},
+          {"waiting_s", seconds_of(pass.waiting)}};
+}
+
+Json plan_json(const Explanation& plan) {
+  Json longest = Json::array();
+  for (const ExplainedPass& pass : plan.longest) longest.push_back(pass_json(pass));
+  Json changes = Json::array();
+  for (const WhatIf& change : plan.changes) {
+    changes.push_back(
+        {{"change", change.change}, {"step_time_s", seconds_of(change.step_time)}, {"bound", change.is_bound}});
+  }
+  Json hop;
+  if (plan.slow_hop) {
+    hop = {{"from", plan.slow_hop->from.index()},
+           {"to", plan.slow_hop->to.index()},
+           {"link", plan.slow_hop->link},
+           {"gb_per_s", plan.slow_hop->rate.gigabytes_per_second()}};
+  }
+  return {
+      {"plan", plan.plan},
+      {"step", plan.step},
+      {"step_time_s", seconds_of(plan.step_time)},
+      {"fits", plan.excess.empty()},
+      {"breakdown_s", seconds_json(plan.mean)},
+      {"rank_busy_s",
+       {{"min", seconds_of(plan.busy.min)}, {"mean", seconds_of(plan.busy.mean)}, {"max", seconds_of(plan.busy.max)}}},
+      {"busiest_rank", plan.busiest_rank},
+      {"critical_path",
+       {{"passes", plan.path_passes},
+        {"breakdown_s", seconds_json(plan.path)},
+        {"ending_s", seconds_of(plan.ending)},
+        {"longest", longest}}},
+      {"slowest_hop", hop},
+      {"busiest_link", {{"name", plan.busiest_link}, {"utilisation", plan.busiest_link_share}}},
+      {"what_if", changes}};
+}
+
+}  // namespace
+
+std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format) {
+  if (format == Format::json) {
+    Json json = {{"schema", "hdpsim.explanation/1"}, {"title", title}, {"plans", Json::array()}};
+    for (const Explanation& plan : plans) json["plans"].push_back(plan_json(plan));
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string text = title + "\n";
+  for (const Explanation& plan : plans) text += fmt::format("\n{}", text_of(plan));
+  return text + (plans.size() > 1 ? "\n" : "") + comparison_text(plans);
+}
+
+}  // namespace hdpsim

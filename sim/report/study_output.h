@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/analysis/metrics.h"
+#include "sim/base/output_folder.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// Writes study.yaml (the resolved study, which gives the same results again), runs.csv, steps.csv, ranks.csv,
+/// links.csv, memory.csv, timing.csv and, last, result.json. All but timing.csv have the same bytes for the same study.
+/// MachineError if one cannot be written.
+void write_results(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version);
+
+/// Their names, and that of the page of write_report().
+[[nodiscard]] std::vector<std::string> result_file_names();
+
+}  // namespace hdpsim

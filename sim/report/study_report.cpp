@@ -1,0 +1,152 @@
+#include "sim/report/study_report.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <memory>
+#include <optional>
+
+#include "sim/report/page/report_page.h"
+#include "sim/report/trace_events.h"
+#include "sim/run/step.h"
+#include "sim/study/point_memory.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t page_step = 0;
+// Of all ranks together; a record takes 56 bytes. The simulation keeps them before ranks are chosen.
+constexpr std::int64_t most_records = 10'000'000;
+
+std::string file_name(const Run& run) {
+  std::string name = fmt::format("timelines/point-{}-", run.info.point);
+  for (const char c : run.info.plan) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
+    if (plain || name.back() != '_') name += plain ? c : '_';
+  }
+  while (name.back() == '_') name.pop_back();
+  return name + ".json.gz";
+}
+
+/// Simulates one step of a run again and shows it to whoever wants to see it.
+class StepViewer {
+ public:
+  StepViewer(const StudyPoint& point, std::size_t plan) : point_(point), plan_(plan), world_(point.make_world()) {}
+
+  template <class See>
+  void view(std::int64_t step, bool instructions, const See& see) {
+    const Plan plan = make_plan(point_, plan_, step, point_.batches->step(step));
+    const LoweringOptions lowering = lowering_of(point_.spec);
+    const Program program(plan, lowering);
+    world_->machine().record_instructions = instructions && can_record(program);
+    see(program, simulate_plan(point_, program, *world_), world_->machine());
+  }
+
+ private:
+  [[nodiscard]] bool can_record(const Program& program) const {
+    return point_.spec.grain == Grain::exact && instructions_of(program) <= most_records;
+  }
+
+  const StudyPoint& point_;
+  std::size_t plan_;
+  std::unique_ptr<World> world_;
+};
+
+std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Pipeline& pipeline, const Timeline& timeline,
+                                         const std::vector<HdpRank>& ranks) {
+  const ConnectionTable connections = connections_of(pipeline.plan(), point.spec.connections.communicators);
+  const PlanMemory memory = memory_of(pipeline, point.spec, connections);
+  std::vector<RankMemory> shown;
+  shown.reserve(ranks.size());
+  for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));
+  return shown;
+}
+
+void write_timeline(const std::filesystem::path& path, const StudyPoint& point, std::size_t plan,
+                    const PerfettoOptions& wanted, const StudyReportOptions& options) {
+  StepViewer(point, plan)
+      .view(wanted.step, true, [&](const Program& program, const Timeline& timeline, const Machine& machine) {
+        if (point.spec.grain == Grain::exact && timeline.instructions.empty()) {
+          options.note(
+              fmt::format("{}: more than {} instructions, so it shows micro-batches", path.string(), most_records));
+        }
+        const std::vector<RankMemory> memory = memory_over_time(point, program.pipeline(), timeline, wanted.ranks);
+        const Bytes device = point.spec.cluster.least_device_memory();
+        write_trace_events(path, {{"", program, timeline, &machine, memory, device}},
+                           {.ranks = wanted.ranks, .from = wanted.from, .to = wanted.to});
+      });
+}
+
+std::optional<Description> lengths_of(const StudyPoint& point) {
+  LengthTally tally;
+  for (std::int64_t step = 0; step < point.spec.steps; ++step) {
+    for (const Sequence& sequence : point.batches->step(step).sequences) tally.add(sequence.tokens);
+  }
+  if (tally.total().count == 0) return std::nullopt;
+  return describe(tally);
+}
+
+/// Makes the parts of a report one after another, until it is told to stop.
+class ReportMaker {
+ public:
+  ReportMaker(const Study& study, const std::vector<Run>& runs, const StudyReportOptions& options)
+      : study_(study), runs_(runs), options_(options) {}
+
+  bool write_timelines(OutputFolder& folder) {
+    if (!study_.output.perfetto) return true;
+    (void)folder.folder("timelines");
+    return for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
+      timelines_.push_back(file_name(run));
+      write_timeline(folder.file(timelines_.back()), point, plan, *study_.output.perfetto, options_);
+    });
+  }
+
+  std::optional<std::string> page(std::string_view version) {
+    ReportData data{std::string(version), study_.resolved, runs_, {}, {}, timelines_};
+    for (const StudyPoint& point : study_.points) {
+      if (options_.stop()) return std::nullopt;
+      data.lengths.push_back(lengths_of(point));
+    }
+    const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run&) {
+      StepViewer(point, plan).view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine&) {
+        data.steps.emplace_back(shown_step(program, timeline));
+      });
+    });
+    if (!finished) return std::nullopt;
+    return report_page(data);
+  }
+
+ private:
+  template <class Do>
+  bool for_each_run(const Do& act) {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (options_.stop()) return false;
+      act(study_.points[i / study_.plans.size()], i % study_.plans.size(), runs_[i]);
+    }
+    return true;
+  }
+
+  const Study& study_;
+  const std::vector<Run>& runs_;
+  const StudyReportOptions& options_;
+  std::vector<std::string> timelines_;
+};
+
+}  // namespace
+
+bool write_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version,
+                  const StudyReportOptions& options) {
+  ReportMaker maker(study, runs, options);
+  if (!maker.write_timelines(folder)) return false;
+  if (!study.output.html) return true;
+  const auto page = maker.page(version);
+  if (page) folder.write("report.html", *page);
+  return page.has_value();
+}
+
+std::optional<std::string> study_page(const Study& study, const std::vector<Run>& runs, std::string_view version,
+                                      const StudyReportOptions& options) {
+  return ReportMaker(study, runs, options).page(version);
+}
+
+}  // namespace hdpsim
