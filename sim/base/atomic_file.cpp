@@ -24,11 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".part";
-constexpr std::size_t longest_stem = 200;  // of the 255 bytes that a name may have
+constexpr std::size_t longest_stem = 200;  // a name may have 255 bytes
 constexpr int most_attempts = 10'000;
 
-// What a process has created in the file system is the process's: a signal handler finds it nowhere else. More files
-// than this are never unfinished at a time; those beyond would be left by a signal.
+// The temporary files of the whole process are kept in a global, the only place where a signal handler can find them.
+// There are never more unfinished files than slots; a signal would leave those beyond.
 std::array<std::atomic<const char*>, 256> unfinished;
 static_assert(std::atomic<const char*>::is_always_lock_free, "a signal handler may touch nothing else");
 
@@ -39,7 +39,7 @@ void remember(const char* name) noexcept {
   }
 }
 
-// False if a signal handler has the name: it stays where it is then.
+// False if a signal handler has taken the name, which then stays in its slot.
 bool forget(const char* name) noexcept {
   for (auto& slot : unfinished) {
     const char* same = name;
@@ -48,7 +48,8 @@ bool forget(const char* name) noexcept {
   return false;
 }
 
-// Of links only those that the system makes for the streams of a process: /dev/stdout, /dev/fd/3.
+// The only links that are followed are those that the system makes for the streams of a process: /dev/stdout,
+// /dev/fd/3.
 bool is_written_in_place(const fs::path& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return false;
@@ -64,8 +65,8 @@ std::string temporary_name(const fs::path& path, int number) {
   return (path.parent_path() / fmt::format(".{}.{}-{}{}", stem, getpid(), number, ending)).string();
 }
 
-/// A new file under a temporary name, which is `name`'s then: its descriptor, -1 with the reason in errno. The name is
-/// remembered before the file is there: a signal that comes in between finds all that is to be removed.
+/// Opens a new file under a temporary name, which it stores in `name`. Returns its descriptor, or -1 with the reason in
+/// errno. The name is recorded before the file exists, so that a signal in between finds everything to be removed.
 int open_new(const fs::path& path, const char*& name) {
   for (int number = 0; number < most_attempts; ++number) {
     name = strdup(temporary_name(path, number).c_str());
@@ -121,7 +122,7 @@ void AtomicFile::commit(Durability durability) {
   const bool forced = durability == Durability::power && temporary_ != nullptr;
   require(std::fflush(file_) == 0);
   if (forced) require(fsync(fileno(file_)) == 0);
-  require(std::fclose(std::exchange(file_, nullptr)) == 0);  // a disk beyond a network may refuse as late as here
+  require(std::fclose(std::exchange(file_, nullptr)) == 0);  // a network disk may refuse as late as here
   if (temporary_ == nullptr) return;
   require(std::rename(temporary_, path_.c_str()) == 0);
   if (forget(temporary_)) std::free(const_cast<char*>(temporary_));
@@ -129,7 +130,7 @@ void AtomicFile::commit(Durability durability) {
   if (!forced) return;
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   const int entry = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (entry < 0) return;  // the name may be lost with the power; the file under its old name is not
+  if (entry < 0) return;  // a loss of power may lose the name, but not the file under its old name
   static_cast<void>(fsync(entry));
   close(entry);
 }

@@ -7,15 +7,15 @@
 
 namespace hdpsim {
 
-/// What a file outlives once it has its name. All of them outlive the end of the process. The same command gives the
-/// same results again, so these need no more, and a study that keeps ten thousand runs does not wait for the disk as
-/// often; a checkpoint is hours of work, and outlives a loss of power.
+/// What a committed file outlives. Every file outlives the end of the process. Results need no more: the same command
+/// makes them again, and a study that keeps ten thousand runs need not wait for the disk as often. A checkpoint is
+/// hours of work and also outlives a loss of power.
 enum class Durability { process, power };
 
 /// A file that appears under its name only when it is complete: until commit() it has a temporary name in the same
-/// folder, and is removed if commit() is never reached. The temporary file is always a new one, so no link is written
-/// through; a link that has the name is replaced, not followed. What is no regular file (a pipe, a device, and what
-/// /dev/stdout stands for) is written to as it is. Every refusal of the machine, a full disk too, is a MachineError.
+/// folder, and it is removed if commit() is never reached. The temporary file is always a new one, so no link is
+/// written through; a link that has the name is replaced, not followed. What is not a regular file (a pipe, a device,
+/// the target of /dev/stdout) is written in place. Every refusal of the machine, also a full disk, is a MachineError.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -26,9 +26,9 @@ class AtomicFile {
   void write(std::string_view bytes);
   void seek(std::int64_t offset);
   void commit(Durability durability = Durability::process);
-  /// For a library that writes by itself, before anything is written here; it stays this object's.
+  /// The descriptor for a library that writes by itself, before anything is written here. This object keeps owning it.
   [[nodiscard]] int descriptor() const { return fileno(file_); }
-  /// MachineError, with the reason in errno unless another is given.
+  /// Throws a MachineError, with the reason in errno unless another one is given.
   [[noreturn]] void refuse(std::string_view reason = {}) const;
 
  private:
@@ -42,14 +42,14 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-/// A whole file at once.
+/// Writes a whole file at once.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// Removes the temporary files of all threads: for a process that a signal ends. Safe in a signal handler; whoever goes
-/// on afterwards cannot finish these files.
+/// Removes the temporary files of all threads when a signal ends the process. Safe in a signal handler; a process that
+/// continues afterwards cannot finish these files.
 void remove_unfinished_files() noexcept;
 
-/// Whether a name is one that an AtomicFile gives, of a process that runs on this machine no longer.
+/// Whether the name is one that an AtomicFile of a process gave, and that process no longer runs on this machine.
 [[nodiscard]] bool is_left_over(const std::filesystem::path& name);
 
 }  // namespace hdpsim

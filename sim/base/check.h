@@ -26,7 +26,7 @@ namespace detail {
 
 }  // namespace hdpsim
 
-/// Always on, in release builds too. The format arguments print the values that broke the invariant.
+/// A check that stays on in release builds too. The format arguments print the values that broke the invariant.
 #define HDPSIM_CHECK(condition, ...)                                                              \
   do {                                                                                            \
     if (!(condition)) [[unlikely]]                                                                \

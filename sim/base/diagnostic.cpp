@@ -13,13 +13,14 @@
 namespace hdpsim {
 namespace {
 
-// What a person reads; the rest is counted. Beyond what is kept, a file is wrong as a whole.
+// A person reads at most this many; the rest is counted. A file with more than most_kept problems is wrong as a whole.
 constexpr std::size_t most_told = 100;
 constexpr std::size_t most_kept = 10'000;
 constexpr std::size_t longest_text = 2000;
-constexpr std::size_t longest_word = 200;  // that could be meant for another
+constexpr std::size_t longest_word = 200;  // longer words have no suggestion
 
-/// The lines of a text, asked for from front to back: a large text is searched once, whatever number of problems it has.
+/// The lines of a text, asked for from front to back, so that a large text is searched once, however many problems it
+/// has.
 class SourceLines {
  public:
   explicit SourceLines(std::string_view text) : rest_(text) { find_line(); }
@@ -40,13 +41,13 @@ class SourceLines {
     line_ = line_.substr(0, line_.find('\r'));
   }
 
-  std::string_view rest_;  // from the line on
+  std::string_view rest_;  // text from the current line on
   std::string_view line_;
   std::size_t end_ = 0;
   int number_ = 1;
 };
 
-// Positions count bytes; the second and later bytes of a UTF-8 character take no place on the screen.
+// Positions count bytes; the second and later bytes of a UTF-8 character take no column on the screen.
 bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
@@ -69,7 +70,7 @@ std::string heading(const Diagnostic& d) {
   return fmt::format("{}:{}:{}: error: {}\n", file, d.position.line, d.position.column, message);
 }
 
-// A terminal line: longer source lines are cut around the caret.
+// Width of a terminal line: longer source lines are cut around the caret.
 constexpr std::size_t widest_source = 110;
 
 std::string excerpt(const Diagnostic& d, std::string_view line) {
@@ -80,7 +81,7 @@ std::string excerpt(const Diagnostic& d, std::string_view line) {
     line = from < line.size() ? line.substr(from, to - from) : std::string_view{};
     column -= from;
   }
-  const std::string before = printable(line.substr(0, column));  // bytes that are no characters take a place each
+  const std::string before = printable(line.substr(0, column));  // invalid bytes take a column each
   column -= std::min(column, line.size()) - before.size();
   column -= static_cast<std::size_t>(std::count_if(before.begin(), before.end(), continues_character));
   const std::string number = fmt::format("{:5}", d.position.line);
@@ -115,7 +116,7 @@ void Diagnostics::add(Diagnostic problem) {
   if (entries_.size() >= most_kept) return;
   for (std::string* text : {&problem.message, &problem.help}) {
     if (text->size() <= longest_text) continue;
-    text->resize(longest_text + 1);  // shown() sees that there was more
+    text->resize(longest_text + 1);  // one byte more tells shown() that the text is longer
     text->shrink_to_fit();
   }
   entries_.push_back(std::move(problem));
@@ -187,7 +188,7 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
   for (const std::string& candidate : candidates) {
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
-    // A distance is at least the difference of lengths, and takes the product of both to find.
+    // The distance is at least the difference of the lengths, and costs the product of both to compute.
     if (longer > longest_word || longer - shorter > allowed) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance <= allowed && distance < best_distance) {

@@ -20,14 +20,15 @@ struct Diagnostic {
   Position position;
   std::string message;
   std::string help;          ///< The suggestion under the caret; may be empty.
-  bool unsupported = false;  ///< Nothing is wrong with it; this program cannot do it yet.
+  bool unsupported = false;  ///< The input is right, but this program cannot do it yet.
 };
 
 /// Collects every problem of the user's input so that they are told in one go.
 class Diagnostics {
  public:
   void error(Position position, std::string message, std::string help = {});
-  /// What is right and cannot be done yet. As much of a refusal as an error; only `hdpsim validate` goes on without.
+  /// Reports input that is right but cannot be done yet. It is refused like an error; only `hdpsim validate` continues
+  /// without it.
   void unsupported(Position position, std::string message, std::string help = {});
   void add(Diagnostic problem);
   void append(const Diagnostics& other);
@@ -35,9 +36,10 @@ class Diagnostics {
   void add_source(const std::string& file, std::string text);
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
-  /// Sorted by file, line and column; problems at one place keep the order in which they were found.
+  /// The problems by file, line and column; problems at one place keep the order in which they were found.
   [[nodiscard]] std::vector<Diagnostic> sorted() const;
-  /// `file:line:column: error: message`, the source line, a caret and the suggestion; one block a problem.
+  /// The text for people: `file:line:column: error: message`, the source line, a caret and the suggestion; one block
+  /// per problem.
   [[nodiscard]] std::string text() const;
   /// Throws InputError if anything was collected.
   void throw_if_any() const;

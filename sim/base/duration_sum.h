@@ -6,23 +6,24 @@
 
 namespace hdpsim {
 
-/// An exact sum of durations that a Duration cannot hold: the ranks of a large cluster work its 106 days in minutes.
+/// An exact sum of durations that a Duration cannot hold: the ranks of a large cluster together work for its limit of
+/// 106 days within minutes.
 class DurationSum {
  public:
   constexpr DurationSum() = default;
   [[nodiscard]] static constexpr DurationSum picoseconds(Int128 count) { return DurationSum(count); }
 
   [[nodiscard]] constexpr Int128 picoseconds() const { return ps_; }
-  /// The nearest double.
+  /// The sum in seconds, rounded to the nearest double.
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
 
   constexpr DurationSum& operator+=(Duration duration) { return add(duration, 1); }
-  /// The same duration `times` times.
+  /// Adds the same duration `times` times.
   constexpr DurationSum& add(Duration duration, std::int64_t times) {
     ps_ += Int128{duration.picoseconds()} * times;
     return *this;
   }
-  /// The sum where a Duration holds it; QuantityOverflow where it does not.
+  /// The sum as a Duration. QuantityOverflow where a Duration cannot hold it.
   [[nodiscard]] constexpr Duration duration() const {
     if (ps_ > INT64_MAX || ps_ < INT64_MIN) detail::time_overflows();
     return Duration::picoseconds(static_cast<std::int64_t>(ps_));

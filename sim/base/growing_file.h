@@ -8,25 +8,25 @@
 
 namespace hdpsim {
 
-/// Opens a file that grows under its name, cut after its first `keep` bytes. A link is not followed, and while one
-/// process writes the file a second one is refused, where the file system knows locks. MachineError.
+/// Opens a file that grows under its name, cut after its first `keep` bytes. A link is not followed. While one process
+/// writes the file a second one is refused, where the file system supports locks. MachineError if it cannot be opened.
 [[nodiscard]] std::FILE* open_growing(const std::filesystem::path& path, std::uintmax_t keep);
 
-/// A text file that grows line by line under a temporary name and gets its own name when it is complete. What was
-/// appended survives the end of the process.
+/// A text file that grows line by line under a temporary name and gets its own name when it is complete. Appended lines
+/// survive the end of the process.
 class GrowingFile {
  public:
-  /// `keep` bytes of what is there under the temporary name stay; the rest is cut off.
+  /// Keeps the first `keep` bytes of the file that has the temporary name; the rest is cut off.
   GrowingFile(std::filesystem::path path, std::uintmax_t keep);
 
-  /// MachineError if it cannot be written.
+  /// Appends a text. MachineError if it cannot be written.
   void append(std::string_view text);
   void finish();
 
   [[nodiscard]] static std::filesystem::path temporary(const std::filesystem::path& path);
-  /// The file that is there: while something is missing the one that grows.
+  /// The file that exists: the growing one as long as it is incomplete.
   [[nodiscard]] static std::filesystem::path present(const std::filesystem::path& path);
-  /// What is complete goes on under the name of what is not. MachineError if it cannot be renamed.
+  /// Gives a complete file its temporary name back, so that it can grow again. MachineError if it cannot be renamed.
   static void reopen(const std::filesystem::path& path);
 
  private:

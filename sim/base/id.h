@@ -20,8 +20,8 @@ class Id {
   std::uint32_t value_ = 0;
 };
 
-using HdpRank = Id<struct HdpRankTag>;          ///< One model replica slice: tp x pp devices.
-using DeviceId = Id<struct DeviceTag>;          ///< One GPU (or CPU that stands for one).
+using HdpRank = Id<struct HdpRankTag>;          ///< One slice of a model replica: tp x pp devices.
+using DeviceId = Id<struct DeviceTag>;          ///< One GPU (or CPU that stands in for one).
 using NodeId = Id<struct NodeTag>;              ///< One host with its devices.
 using LinkId = Id<struct LinkTag>;              ///< One direction of one network link.
 using SequenceId = Id<struct SequenceTag>;      ///< One sequence of the batch.

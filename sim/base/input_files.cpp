@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// Readers stand in many layers, and none of them decides by it.
+// A global because readers are in many layers, and none of them behaves differently because of it.
 thread_local InputFiles* told = nullptr;
 
 }  // namespace

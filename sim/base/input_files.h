@@ -9,9 +9,9 @@
 
 namespace hdpsim {
 
-/// The user's files that this thread has read since the object was made: nothing that a command writes may take the
-/// place of one. Files are told apart by device and inode, so that other names and links of a file are the same file.
-/// Of two objects that live at the same time the younger one is told.
+/// The user's files that this thread has read since the object was made: no output of a command may replace one of
+/// them. Files are told apart by device and inode, so that other names and links of a file are the same file. If two
+/// objects live at the same time, reads are recorded in the younger one.
 class InputFiles {
  public:
   InputFiles();
@@ -19,10 +19,10 @@ class InputFiles {
   InputFiles(const InputFiles&) = delete;
   InputFiles& operator=(const InputFiles&) = delete;
 
-  /// By whoever opens a file of the user. Only regular files count.
+  /// Records a file of the user; whoever opens one calls this. Only regular files count.
   static void record(const std::filesystem::path& path);
 
-  /// InputError if the output would take the place of an input.
+  /// Throws an InputError if the output would replace an input.
   void require_none_at(const std::filesystem::path& output) const;
   [[nodiscard]] bool holds(const std::filesystem::path& path) const { return name_of(path) != nullptr; }
 

@@ -36,7 +36,7 @@ std::string this_host() {
   return host.data();
 }
 
-// A list that somebody else has written can name no file but results, and none outside of its folder.
+// A list that somebody else has written may only name results, and none outside its folder.
 bool is_result_name(const std::string& name) {
   const fs::path path(name);
   const auto parts = std::distance(path.begin(), path.end());
@@ -84,7 +84,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 void prepare_folder(const fs::path& path) {
   create(path);
-  // A name of its own for each process: several, on several hosts, may look at one folder at the same time.
+  // Each process has a probe of its own, because several on several hosts may check one folder at the same time.
   const fs::path probe = path / fmt::format(".hdpsim-{}-{}", this_host(), getpid());
   write_file(probe, "");
   std::error_code ignored;
@@ -121,7 +121,7 @@ void OutputFolder::lock() {
   const fs::path path = path_ / list_name;
   list_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (list_ < 0) refuse_path(path, errno == ELOOP ? "it is a link" : std::strerror(errno));
-  // A file system without locks is written to as it is.
+  // A file system without locks is used without one.
   if (flock(list_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   std::string who = "another process";
   for (const std::string& line : lines_of(read_all(list_))) {
@@ -137,7 +137,8 @@ void OutputFolder::add_line(const std::string& line) {
   refuse_path(path_ / list_name, errno == 0 ? "the file system refused" : std::strerror(errno));
 }
 
-// In its place, as the lock is on this very file; cut to its length last, so that nothing is lost on the way.
+// Rewritten in place because the lock is on this very file, and cut to its length last so that no entry is lost on the
+// way.
 OutputFolder::~OutputFolder() {
   if (list_ < 0) return;
   written_.insert(earlier_.begin(), earlier_.end());
@@ -201,7 +202,9 @@ void OutputFolder::remove_earlier() {
     if (path.parent_path() != path_) folders.insert(path.parent_path());
     it = earlier_.erase(it);
   }
-  for (const fs::path& folder : folders) static_cast<void>(rmdir(folder.c_str()));  // unless something is left in it
+  for (const fs::path& folder : folders)
+    static_cast<void>(rmdir(folder.c_str()));  // fails for a folder that still has
+                                               // files
 }
 
 std::string OutputFolder::removed_text() const {

@@ -17,39 +17,40 @@ void prepare_folder(const std::filesystem::path& path);
 
 /// What a folder is opened for.
 struct OutputUse {
-  /// Results of one kind belong together, and a new run replaces all that an earlier one has left: those of a study
-  /// ("study"), or what is laid beside them ("comparison").
+  /// The kind of results: "study" for those of a study, "comparison" for what is written beside them. A new run
+  /// replaces everything that an earlier run of the same kind has left.
   std::string kind;
-  std::string writer;              ///< What a second process is told of this one: its command line.
+  std::string writer;              ///< The command line of this process, shown to a second process that is refused.
   std::vector<std::string> names;  ///< Files that will be written, as far as they are known.
 };
 
-/// A folder of results. One process at a time writes there: the kernel holds a lock on its file .hdpsim, where the file
-/// system knows locks, until the process ends, however it ends. The same file lists what this program has written, so
-/// that a later run can remove what it does not write itself, and nothing else. Safe from several threads.
+/// A folder of results. One process at a time writes there: until it ends, in whatever way, the kernel holds a lock on
+/// the folder's file .hdpsim, where the file system supports locks. The same file lists what this program has written,
+/// so that a later run can remove those files that it does not write itself, and no others. Safe from several threads.
 class OutputFolder {
  public:
-  /// Creates the folder, and removes what a process that was killed has left unfinished. InputError, and nothing done,
-  /// if one of the names is a file that was read; MachineError if the folder cannot be written or another process
-  /// writes there. `inputs`, which may be null, lives as long as this.
+  /// Creates the folder, and removes unfinished files of processes that were killed. If one of the names is a file that
+  /// was read, throws an InputError and does nothing; MachineError if the folder cannot be written or another process
+  /// writes there. `inputs`, which may be null, must outlive this object.
   OutputFolder(std::filesystem::path path, OutputUse use, const InputFiles* inputs);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
-  /// Leaves the list in order.
+  /// Writes the list of files in its final form.
   ~OutputFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// The path of a file of this run, which stays when earlier ones are removed. InputError if it was read.
+  /// The path of a file of this run, which stays when earlier ones are removed. InputError if the file was read.
   std::filesystem::path file(const std::string& name);
   void write(const std::string& name, std::string_view text);
-  /// A folder in it, which must be no link. MachineError otherwise.
+  /// A folder inside this one, which must not be a link. MachineError otherwise.
   std::filesystem::path folder(const std::string& name);
 
-  /// What earlier runs have left in one of its folders stays, for a run that goes on from it.
+  /// Keeps what earlier runs have left in one of its folders, for a run that continues from it.
   void keep(const std::string& folder);
-  /// Removes what earlier runs have left of this kind and this one has not written so far, but no file that was read.
+  /// Removes the files of this kind that earlier runs have left and this one has not written so far, except files that
+  /// were read.
   void remove_earlier();
-  /// What was removed and not written again, as a line for people; empty if there is none.
+  /// The files that were removed and not written again, as a line for people; empty if there are none.
   [[nodiscard]] std::string removed_text() const;
 
  private:

@@ -7,13 +7,13 @@
 namespace hdpsim {
 namespace {
 
-/// A character of UTF-8 at the start of a text; no bytes where there is none.
+/// A UTF-8 character at the start of a text; zero bytes if there is none.
 struct Character {
   std::uint32_t code = 0;
   std::size_t bytes = 0;
 };
 
-// The shortest form alone, and no halves of surrogate pairs: RFC 3629.
+// Accepts the shortest form only, and no surrogate halves: RFC 3629.
 Character first_of(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};

@@ -120,7 +120,7 @@ std::string with_three_digits(double value, std::string_view unit) {
   return fmt::format("{:.{}f} {}", value, decimals, unit);
 }
 
-// In the largest of some units that leaves at least 1, by the names that the readers know.
+// Writes the value in the largest unit that leaves at least 1, among the names that the readers know.
 std::string with_unit(double value, std::span<const Unit> units, std::initializer_list<std::string_view> names) {
   const Unit* chosen = nullptr;
   for (const std::string_view name : names) {
@@ -147,7 +147,7 @@ Parsed<std::int64_t> parse_count(std::string_view text) {
   for (const Unit& unit : count_units) {
     const double scaled = parts->number * unit.scale;
     const double whole_number = std::round(scaled);
-    // 1.005k is 1004.9999999999999: decimals and the product round by half a unit in the last place each.
+    // 1.005k is 1004.9999999999999: decimals and the product each round by half a unit in the last place.
     const bool is_whole = std::abs(scaled - whole_number) <= std::min(4e-16 * std::abs(scaled), 0.1);
     if (unit.name == parts->unit && is_whole && std::abs(scaled) < int64_limit) {
       return {static_cast<std::int64_t>(whole_number), {}, {}};

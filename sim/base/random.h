@@ -6,10 +6,10 @@
 
 namespace hdpsim {
 
-/// A stream of random numbers that belongs to one consumer. The name and the index are part of the seed, so that a new
-/// consumer never changes the numbers of another one, and step k can be drawn without drawing the steps before it.
-/// xoshiro256** (Blackman and Vigna, 2018) seeded through splitmix64; the distributions are our own because those of
-/// the standard library differ between platforms.
+/// A stream of random numbers that belongs to one consumer. Its name and index are part of the seed, so that a new
+/// consumer never changes the numbers of another one, and step k can be drawn without the steps before it. xoshiro256**
+/// (Blackman and Vigna, 2018) seeded through splitmix64. The distributions are our own because those of the standard
+/// library differ between platforms.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view consumer, std::uint64_t index = 0);

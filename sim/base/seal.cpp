@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-// What takes the place of the brace at the end of an object.
+// The text that replaces the closing brace of an object.
 std::string ending(std::uint64_t checksum) {
   return fmt::format(R"(,"checksum":"{:016x}"}})", checksum);
 }
@@ -46,7 +46,7 @@ std::string text_of_kept(const std::filesystem::path& path) {
 }
 
 std::vector<std::string_view> complete_lines(std::string_view text) {
-  constexpr std::size_t most = 1'000'000;  // no journal has as many; a file of line ends alone would fill the memory
+  constexpr std::size_t most = 1'000'000;  // no journal has as many; a file of bare line ends would fill the memory
   std::vector<std::string_view> lines;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos && lines.size() < most; end = text.find('\n')) {
     lines.push_back(text.substr(0, end));

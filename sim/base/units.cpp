@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-// Rounded to the nearest; beyond 64 bits `overflows` throws. What is no number is a bug.
+// The value rounded to the nearest integer; `overflows` throws beyond 64 bits. NaN is a bug.
 std::int64_t rounded(double value, void (*overflows)()) {
   HDPSIM_CHECK(!std::isnan(value), "a quantity of {}", value);
   constexpr double most = 9.2e18;

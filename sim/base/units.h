@@ -6,11 +6,11 @@
 
 namespace hdpsim {
 
-__extension__ typedef __int128 Int128;  // exact products of two 64-bit quantities
+__extension__ typedef __int128 Int128;  // holds exact products of two 64-bit quantities
 
-/// A time, an amount or a rate that 64 bits do not hold. Quantities that are each within their limits may make one
-/// together, so it is no broken invariant: whoever knows the input that was computed with tells it as a problem of that
-/// input (as simulate_step() does).
+/// A time, an amount or a rate that does not fit 64 bits. Quantities that are each within their limits may together
+/// make one, so it is not a broken invariant: the caller that knows the input reports it as a problem of that input (as
+/// simulate_step() does).
 class QuantityOverflow : public std::overflow_error {
  public:
   using std::overflow_error::overflow_error;
@@ -21,7 +21,7 @@ namespace detail {
 [[noreturn]] void amount_overflows();
 [[noreturn]] void rate_overflows();
 
-/// a + b, a - b and a * b; where 64 bits do not hold the result, `overflows` throws.
+/// a + b, a - b and a * b; `overflows` throws where 64 bits do not hold the result.
 template <void (*overflows)()>
 constexpr std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
@@ -45,12 +45,13 @@ constexpr std::int64_t product(std::int64_t a, std::int64_t b) {
 }
 }  // namespace detail
 
-/// A length of time in integer picoseconds: +-106 days. Arithmetic never wraps: QuantityOverflow beyond that.
+/// A length of time in integer picoseconds, up to +-106 days. Arithmetic never wraps: it throws a QuantityOverflow
+/// beyond that.
 class Duration {
  public:
   constexpr Duration() = default;
   [[nodiscard]] static constexpr Duration picoseconds(std::int64_t count) { return Duration(count); }
-  /// Rounded to the nearest picosecond. For the border of a cost formula. No number is a bug (checked).
+  /// The duration rounded to the nearest picosecond, for the border of a cost formula. NaN is a bug (checked).
   [[nodiscard]] static Duration seconds(double seconds);
   [[nodiscard]] static constexpr Duration max() { return Duration(INT64_MAX); }
 
@@ -70,7 +71,7 @@ class Duration {
   friend constexpr Duration operator*(std::int64_t n, Duration a) { return a * n; }
   constexpr Duration& operator+=(Duration b) { return *this = *this + b; }
   constexpr Duration& operator-=(Duration b) { return *this = *this - b; }
-  /// Rounded to the nearest picosecond.
+  /// The product rounded to the nearest picosecond.
   [[nodiscard]] Duration scaled(double factor) const;
 
  private:
@@ -117,7 +118,7 @@ class Bytes {
   friend constexpr Bytes operator*(std::int64_t n, Bytes a) { return a * n; }
   friend constexpr Bytes operator/(Bytes a, std::int64_t n) { return Bytes(a.count_ / n); }
   constexpr Bytes& operator+=(Bytes b) { return *this = *this + b; }
-  /// Rounded to the nearest byte.
+  /// The product rounded to the nearest byte.
   [[nodiscard]] Bytes scaled(double factor) const;
 
  private:
@@ -140,7 +141,7 @@ class Bandwidth {
     return Bandwidth(detail::product<detail::rate_overflows>(a.rate_, n));
   }
   friend constexpr Bandwidth operator/(Bandwidth a, std::int64_t n) { return Bandwidth(a.rate_ / n); }
-  /// Rounded to the nearest byte per second.
+  /// The product rounded to the nearest byte per second.
   [[nodiscard]] Bandwidth scaled(double factor) const;
 
  private:
@@ -152,7 +153,7 @@ class Bandwidth {
 /// QuantityOverflow if it is longer than Duration can hold.
 [[nodiscard]] Duration operator/(Bytes bytes, Bandwidth bandwidth);
 
-/// Work in floating-point operations (a multiply-add counts as two). A double: totals pass 2^63.
+/// Work in floating-point operations (a multiply-add counts as two). It is a double because totals exceed 2^63.
 class Flops {
  public:
   constexpr Flops() = default;
@@ -180,7 +181,7 @@ class FlopRate {
   double per_second_ = 0;
 };
 
-/// Rounded to the nearest picosecond. Requires a positive rate (checked).
+/// Time for the work, rounded to the nearest picosecond. Requires a positive rate (checked).
 [[nodiscard]] Duration operator/(Flops work, FlopRate rate);
 
 inline namespace literals {
