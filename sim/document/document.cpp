@@ -24,7 +24,7 @@ std::optional<std::size_t> list_index(std::string_view text) {
   return index;
 }
 
-// yaml-cpp leaves these plain, and then reads them back as something else.
+// yaml-cpp writes these without quotes and then reads them back as something else.
 bool must_be_quoted(std::string_view text) {
   return text.find('\r') != std::string_view::npos || text.starts_with("...") || text.starts_with("---");
 }
@@ -62,7 +62,7 @@ void emit(YAML::Emitter& out, const Value& value) {
   }
 }
 
-// The child of a map or list that one step of a dotted path names; created in a map, appended at the end of a list.
+// The child of a map or list that one step of a dotted path names; a new one is created in a map or appended to a list.
 Value* child_at(Value& parent, std::string_view step) {
   if (parent.is_null()) parent.kind = Value::Kind::map;
   if (parent.is_map()) {
@@ -77,7 +77,7 @@ Value* child_at(Value& parent, std::string_view step) {
 
 constexpr std::size_t chunk = 1 << 16;
 
-// What was appended.
+// Appends a part of the file to `text` and returns that part.
 std::string_view append_chunk(std::ifstream& file, std::string& text) {
   const std::size_t size = text.size();
   text.resize(size + chunk);
@@ -170,7 +170,7 @@ Value parse_document(const std::string& file, const std::string& text, Diagnosti
   } catch (const DocumentBuilder::GivenUp&) {
     return {};
   } catch (const YAML::Exception& error) {
-    // What yaml-cpp calls a bad file is one nested beyond its own limit, which lies above ours.
+    // yaml-cpp reports "bad file" for one nested beyond its own limit, which lies above ours.
     const bool too_deep = error.msg == YAML::ErrorMsg::BAD_FILE;
     diagnostics.error({file, error.mark.line + 1, error.mark.column + 1}, too_deep ? "nested too deeply" : error.msg,
                       too_deep ? limits_text() : "");

@@ -21,15 +21,15 @@ struct Value {
   Position position;
   std::string text;            ///< The scalar as written, without quotes.
   bool quoted = false;         ///< A quoted scalar is a string whatever it looks like.
-  bool one_line = false;       ///< Written on one line, as [a, b] or {a: b}; not read.
-  std::vector<Value> items;    ///< Of a sequence.
-  std::vector<Entry> entries;  ///< Of a map, in the order of the file.
+  bool one_line = false;       ///< Written on one line, as [a, b] or {a: b}; parsing leaves it false.
+  std::vector<Value> items;    ///< Items of a sequence.
+  std::vector<Entry> entries;  ///< Entries of a map, in the order of the file.
 
   [[nodiscard]] bool is_map() const { return kind == Kind::map; }
   [[nodiscard]] bool is_sequence() const { return kind == Kind::sequence; }
   [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
   [[nodiscard]] bool is_null() const { return kind == Kind::null; }
-  /// The value of a key of a map; nullptr when absent or not a map.
+  /// The value of a key of a map; nullptr if the key is absent or this is not a map.
   [[nodiscard]] const Value* find(std::string_view key) const;
   [[nodiscard]] Value* find(std::string_view key);
 
@@ -46,21 +46,21 @@ struct Value::Entry {
   Value value;
 };
 
-/// "a map", "a list", "a value", "nothing": for messages.
+/// "a map", "a list", "a value" or "nothing", for messages.
 [[nodiscard]] std::string_view kind_name(Value::Kind kind);
 
-/// Parses YAML, of which JSON is a part. Syntax errors, duplicate keys, anything but strings as keys, over 2 MB, over 64
-/// levels and over 400,000 values (alias bombs) are reported, and the result is then whatever could be read.
-/// The text is kept in the diagnostics for caret lines. `file` is the name that positions carry.
+/// Parses YAML, of which JSON is a subset. Reported are syntax errors, duplicate keys, keys other than strings, more
+/// than 2 MB, 64 levels or 400,000 values (alias bombs); the result is then whatever could be read. The diagnostics
+/// keep the text for caret lines. `file` is the name that positions carry.
 [[nodiscard]] Value parse_document(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
-/// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.
+/// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws a MachineError.
 [[nodiscard]] Value load_document(const std::string& path, Diagnostics& diagnostics);
 
-/// Whether there is a file of that name. False for a folder, and for a name that none can have.
+/// Whether a file of that name exists. False for a folder, and for a name that no file can have.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// The whole text of a file; for one that is missing or above 1 GB a problem is reported and nothing returned; throws
+/// The whole text of a file. Empty, with a problem reported, if the file is missing or above 1 GB; throws a
 /// MachineError if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path, Diagnostics& diagnostics);
 

@@ -11,12 +11,12 @@
 
 namespace hdpsim {
 
-/// A file that is being read. InputError if there is none of this name, MachineError if it cannot be read.
+/// A file that is being read. InputError if no file has this name, MachineError if it cannot be read.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
 
-  /// As much as there is, up to the size of `buffer`; less means the end of the file.
+  /// Reads up to the size of `buffer` and returns the number of bytes; fewer mean the end of the file.
   std::size_t read(std::span<unsigned char> buffer);
   void seek(std::int64_t offset);
   [[nodiscard]] std::int64_t size();
@@ -39,12 +39,12 @@ class LineReader {
 
   /// Reads the next line; false at the end of the file. InputError for a line above longest_line (limits.h).
   bool next();
-  /// The same without lines that are empty but for blanks or, unless it is '\0', begin with `comment` behind them.
-  /// InputError above most_empty_lines of these.
+  /// The same, but skips lines that are blank and, unless `comment` is '\0', lines whose first other character is
+  /// `comment`. InputError above most_empty_lines of these.
   bool next_filled(char comment);
   /// The current line, until next() is called again.
   [[nodiscard]] std::string_view text() const { return line_; }
-  /// Its number, from 1 to what an int holds.
+  /// The number of the current line, from 1 to what an int holds.
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const std::string& file_name() const { return file_.name(); }
 
@@ -53,13 +53,13 @@ class LineReader {
 
   InputFile file_;
   std::string buffer_;
-  std::size_t at_ = 0;  // first byte of buffer_ that no line has had
+  std::size_t at_ = 0;  // first byte of buffer_ that belongs to no line yet
   std::string_view line_;
   int number_ = 0;
-  int empty_ = 0;  // of those that next_filled() has left out
+  int empty_ = 0;  // lines that next_filled() has skipped
 };
 
-/// The number of `bytes` in order of rising significance; at most 8 of them.
+/// The little-endian number in `bytes`, of which there are at most 8.
 [[nodiscard]] std::uint64_t little_endian(std::span<const unsigned char> bytes);
 
 }  // namespace hdpsim

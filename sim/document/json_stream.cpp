@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// How far a parser has read, and where it stops if it has found nothing until then.
+/// How far a parser has read, and where it stops if it has found no value until then.
 struct Reading {
   const char* reached;
   const char* most;
@@ -30,7 +30,7 @@ struct Reading {
 /// Thrown through the parser by a value that does not end.
 struct TooLong {};
 
-/// Tells how far a parser has read.
+/// Text that records how far a parser has read.
 class TrackedText {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -91,7 +91,7 @@ class DocumentBuilder {
     reading_.found_something(end_);
   }
 
-  /// False if the text is no JSON, or was refused.
+  /// Parses the text. False if it is not JSON, or was refused.
   [[nodiscard]] bool parse() {
     try {
       return Json::sax_parse(TrackedText(begin_, &reading_), TrackedText(end_, &reading_), this);
@@ -141,12 +141,12 @@ class DocumentBuilder {
  private:
   struct Nested {
     Value value;
-    std::string key;  // of the entry that is read
+    std::string key;  // key of the entry that is being read
     Position key_position;
-    std::set<std::string> keys;  // so far
+    std::set<std::string> keys;  // keys so far
   };
 
-  // A value begins: false, and reported, if it is one too many.
+  // Opens a value. False, with a problem reported, if it is one too many.
   bool open(const Position& position) {
     reading_.found_something(end_);
     const bool is_item = nested_.size() == 2 && nested_[1].value.is_sequence();
@@ -197,7 +197,7 @@ class DocumentBuilder {
     return open(value.position) && close(std::move(value));
   }
 
-  // As it is written. The parser has read one character beyond it, unless the text ends there.
+  // Takes a number as it is written. The parser has read one character beyond it, unless the text ends there.
   bool number() {
     const char* end = is_of_number(reading_.reached[-1]) ? reading_.reached : reading_.reached - 1;
     const char* start = end;
@@ -205,7 +205,7 @@ class DocumentBuilder {
     return scalar(start, std::string(start, end));
   }
 
-  // From behind the closing quote to the quote that no backslash escapes.
+  // Searches backwards from the closing quote for the quote that no backslash escapes.
   const char* start_of_string() const {
     const char* at = reading_.reached - 2;
     const auto is_escaped = [&] {
@@ -252,7 +252,7 @@ std::optional<Value> parse_json(const std::string& file, const std::string& text
 Value load_outline(const std::string& path, Diagnostics& diagnostics) {
   const auto text = read_text_file(path, diagnostics);
   if (!text) return {};
-  // What stands on the outermost level before the first long list says what the file is, if it has a schema.
+  // Ends the reading early: the outermost level before the first long list says what the file is, if it has a schema.
   struct Enough {
     Value so_far;
   };

@@ -12,7 +12,7 @@ namespace hdpsim {
 
 struct KeyText;
 
-/// What may stand behind a key, as far as people and the JSON schema are told: its reader may refuse more.
+/// The values that a key may have, as far as people and the JSON schema are told: its reader may refuse more.
 struct KeyShape {
   enum class Kind : std::uint8_t {
     anything,
@@ -20,9 +20,9 @@ struct KeyShape {
     flag,       ///< true or false
     number,     ///< 0.75
     count,      ///< a whole number, also as 256Ki or 100M
-    time,       ///< with its unit, as all quantities
-    bytes,      ///< 64 MiB
-    bandwidth,  ///< 50 GB/s
+    time,       ///< a quantity with its unit, as the next two
+    bytes,      ///< an amount: `64 MiB`
+    bandwidth,  ///< a rate: `50 GB/s`
     text,
     word,        ///< one of `words`
     list,        ///< of values like the only one of `parts`
@@ -32,8 +32,8 @@ struct KeyShape {
   };
 
   Kind kind = Kind::anything;
-  std::string limits;          ///< "from 1 to 65536", of a number or a quantity; empty: as the unit says.
-  std::optional<Range> range;  ///< The same as numbers, of a count or a number.
+  std::string limits;          ///< "from 1 to 65536", for a number or a quantity; empty: as the unit says.
+  std::optional<Range> range;  ///< The same limits as numbers, for a count or a number.
   std::string unit;            ///< What a count counts: "tokens".
   std::vector<std::string> words;
   std::vector<KeyShape> parts;
@@ -42,7 +42,7 @@ struct KeyShape {
   bool single = false;     ///< A map has exactly one of its keys.
   std::string definition;  ///< The schema has it once, under this name; one with a dot is another schema's file.
 
-  /// "true or false", "`fp32` or `bf16`", "`auto`, or tokens from 1 to 1Gi": for people, in Markdown.
+  /// The shape for people, in Markdown: "true or false", "`fp32` or `bf16`", "`auto`, or tokens from 1 to 1Gi".
   [[nodiscard]] std::string text() const;
 };
 
@@ -56,15 +56,15 @@ struct KeyShape {
 /// The same, which the schema defines once under a name.
 [[nodiscard]] KeyShape defined(std::string name, KeyShape shape);
 
-/// What the declaration of a key says beside its name, its values and its sentence.
+/// What the declaration of a key says besides its name, its values and its sentence.
 struct KeyNotes {
   std::string_view unit = {};    ///< What a count counts.
-  bool required = false;         ///< A map without the key is refused.
-  std::string_view otherwise{};  ///< In words, what holds where the key is left out and no value would say the same.
-  /// Whether a study that leaves the key out gets the default written into it when it is resolved; null: never.
+  bool required = false;         ///< Whether a map without the key is refused.
+  std::string_view otherwise{};  ///< What holds where the key is left out, in words, if no value says the same.
+  /// Whether resolving a study writes the default into it where the key is left out; null: never.
   bool (*written)(const Value& study) = nullptr;
-  std::string_view see{};        ///< The section of the files' README that says more, as its anchor.
-  std::string_view mechanism{};  ///< The name by which `--without` turns off what the key asks for, by
+  std::string_view see{};        ///< The section of the README beside the files that says more, as its anchor.
+  std::string_view mechanism{};  ///< The name by which `--without` turns off what the key asks for, by setting
   std::string_view off{};        ///< this value.
 };
 
@@ -73,8 +73,8 @@ struct KeyNotes {
 struct KeyText {
   std::string name;
   KeyShape shape;
-  std::string fallback;  ///< The value that holds where the key is left out, as a file would say it; may be empty.
-  std::string sentence;  ///< What the key means, in Markdown; empty: another way to write a key that has one.
+  std::string fallback;  ///< The default, as a file would write it; may be empty.
+  std::string sentence;  ///< What the key means, in Markdown; empty for another way to write a key that has a sentence.
   KeyNotes notes;
 };
 

@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = KeyShape::Kind;
 
-// Whole numbers as such, so that no tool shows 1.0.
+// Whole numbers are written as integers, so that no tool shows 1.0.
 Json number_of(double value) {
   if (std::fabs(value) < 1e15 && value == std::floor(value)) return static_cast<std::int64_t>(value);
   return value;
@@ -32,7 +32,7 @@ Json count_schema() {
           {"anyOf", {{{"type", "integer"}}, std::move(texts)}}};
 }
 
-// As a tool that completes keys shows it: plain numbers and flags as themselves.
+// The default in the form that an editor shows: plain numbers and flags as themselves.
 Json default_of(const KeyText& key) {
   const bool is_plain = key.fallback.find_first_not_of("0123456789.") == std::string::npos;
   const bool is_text = key.shape.kind == Kind::word || key.shape.kind == Kind::text;

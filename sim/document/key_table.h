@@ -24,7 +24,7 @@ auto at(Members... members) {
   };
 }
 
-/// Which keys of a map could not be read; what they stand for has kept its default.
+/// The keys of a map that could not be read; what they fill in has kept its default.
 class KeyReading {
  public:
   void add_wrong(std::string_view key) { wrong_.emplace_back(key); }
@@ -36,8 +36,8 @@ class KeyReading {
   std::vector<std::string> wrong_;
 };
 
-/// The keys of one map of a file, each declared once with what it fills in of a T. A key that a file leaves out keeps
-/// what a T is made with: there are no other defaults.
+/// The keys of one map of a file, each declared once with the member of T that it fills in. A key that a file leaves
+/// out keeps the value of a default-constructed T: there are no other defaults.
 template <class T>
 class KeyTable {
  public:
@@ -58,7 +58,7 @@ class KeyTable {
     add({std::move(name), shape_of(KeyShape::Kind::flag), fallback, std::move(sentence), notes}, read);
   }
 
-  /// A whole number; the member may be of any arithmetic type that holds the range, or an optional one.
+  /// Declares a whole number; the member may have any arithmetic type that holds the range, or an optional one.
   template <class Member>
   void count(std::string name, const Range& range, Member member, std::string sentence, KeyNotes notes = {}) {
     KeyShape shape = count_shape(range, std::string(notes.unit));
@@ -91,7 +91,7 @@ class KeyTable {
     add_range<Quantity>(std::move(name), range, member, std::move(shape), std::move(sentence), notes);
   }
 
-  /// One of some words, each of which stands for a value of the member. `what` names a choice for messages.
+  /// Declares one of several words, each of which stands for a value of the member. `what` names a choice for messages.
   template <class Member>
   void word(std::string name, std::string what, std::vector<std::pair<std::string, Stored<Member>>> choices,
             Member member, std::string sentence, KeyNotes notes = {}) {
@@ -131,7 +131,7 @@ class KeyTable {
     reads_.push_back(std::move(read));
   }
 
-  /// Fills in what the map says. Every problem is reported, also keys that are in no declaration.
+  /// Fills in what the map says. Every problem is reported, also keys that are not declared.
   KeyReading read(const Value& value, T& target, Diagnostics& diagnostics) const {
     MapReader map(value, what_, diagnostics);
     KeyReading reading;

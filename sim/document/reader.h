@@ -13,8 +13,8 @@
 
 namespace hdpsim {
 
-/// The value as T, or a reported problem and nothing. Defined for std::int64_t (`256Ki`), double, bool (true, false),
-/// std::string, Duration, Bytes, Bandwidth and FlopRate (each with its unit).
+/// The value as T; empty, with a problem reported, if it is none. Defined for std::int64_t (`256Ki`), double, bool
+/// (true, false), std::string, Duration, Bytes, Bandwidth and FlopRate (each with its unit).
 template <class T>
 [[nodiscard]] std::optional<T> read(const Value& value, Diagnostics& diagnostics);
 
@@ -32,8 +32,8 @@ using RangeOf = std::conditional_t<std::is_arithmetic_v<T>, Range, Between<T>>;
 template <class T>
 [[nodiscard]] std::string range_text(const Between<T>& range);
 
-/// The same for a number (std::int64_t, double) or a quantity that must lie in a range. Outside is reported in the words
-/// "`what` is 2 s, it must be from 0 s to 1 s", with the value as it is written.
+/// The same for a number (std::int64_t, double) or a quantity that must lie in a range. A value outside is reported as
+/// "`what` is 2 s, it must be from 0 s to 1 s", with the value as the file writes it.
 template <class T>
 [[nodiscard]] std::optional<T> read_in(const Value& value, std::string_view what, RangeOf<T> range,
                                        Diagnostics& diagnostics, const std::string& help = {});
@@ -42,13 +42,13 @@ template <class T>
 /// then reports the keys that nobody asked for, with a suggestion.
 class MapReader {
  public:
-  /// `what` names the thing for messages: "a node", "the study". A value that is no map is reported; all keys are then
-  /// absent and required ones are not reported again.
+  /// `what` names the map for messages: "a node", "the study". A value that is not a map is reported; all keys then
+  /// count as absent, and required ones are not reported again.
   MapReader(const Value& value, std::string what, Diagnostics& diagnostics);
 
-  /// The value of an optional key; nullptr when absent or null.
+  /// The value of an optional key; nullptr if it is absent or null.
   const Value* find(std::string_view key);
-  /// The value of a required key; absent is reported.
+  /// The value of a required key; a missing one is reported.
   const Value* require(std::string_view key);
 
   template <class T>
@@ -65,7 +65,7 @@ class MapReader {
     const Value* value = require(key);
     return value == nullptr ? std::nullopt : read<T>(*value, diagnostics_);
   }
-  /// What must lie in a range, as read_in() says.
+  /// The value of a key whose value must lie in a range, as for read_in().
   template <class T>
   std::optional<T> optional_in(std::string_view key, RangeOf<T> range) {
     const Value* value = find(key);
@@ -97,7 +97,7 @@ class MapReader {
   std::vector<std::string> known_;
 };
 
-/// One of a fixed set of words; anything else is reported with a suggestion. `words[i]` stands for the i-th choice.
+/// Reads one of a fixed set of words and returns its index in `words`; anything else is reported with a suggestion.
 [[nodiscard]] std::optional<std::size_t> read_choice(const Value& value, std::string_view what,
                                                      const std::vector<std::string>& words, Diagnostics& diagnostics);
 

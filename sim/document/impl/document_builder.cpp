@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-// Of a limit on values: a long text takes the room of many.
+// Memory of a text in values: a long text takes the room of many.
 std::size_t room_of(const std::string& text) {
   constexpr std::size_t bytes_a_value = 128;
   return 1 + text.size() / bytes_a_value;
@@ -18,7 +18,7 @@ std::size_t room_of(const std::string& text) {
 }  // namespace
 
 void DocumentBuilder::OnDocumentStart(const YAML::Mark& mark) {
-  // At what begins no value the parser stands still, and finds empty documents there for ever.
+  // The parser stands still at a character that no value can begin with, and finds empty documents there for ever.
   if (documents_ > 0 && mark.pos == document_start_) {
     diagnostics_.error(position_of(mark), "nothing can begin here", "is a comma too many?");
     throw GivenUp();

@@ -13,16 +13,16 @@
 
 namespace hdpsim {
 
-/// Builds a document from what the YAML parser meets, and counts while it does: a hostile file is given up before it
-/// fills the memory, and so is one that the parser itself never gets to the end of.
+/// Builds a document from the events of the YAML parser, and counts while it does: a hostile file is refused before it
+/// fills the memory, and so is one that keeps the parser itself running for ever.
 class DocumentBuilder final : public YAML::EventHandler {
  public:
-  /// Thrown through the parser when a limit is passed, which has been reported then.
+  /// Thrown through the parser when a limit is passed, which has been reported by then.
   struct GivenUp {};
 
   DocumentBuilder(std::string file, Diagnostics& diagnostics) : file_(std::move(file)), diagnostics_(diagnostics) {}
 
-  /// The first document. Those behind it are reported if there is anything in them.
+  /// The first document. Further documents are reported if they have any content.
   [[nodiscard]] Value take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override;
@@ -39,14 +39,14 @@ class DocumentBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  /// A map or list whose end has not come yet.
+  /// A map or list whose end has not been parsed yet.
   struct Open {
     Value value;
     YAML::anchor_t anchor = 0;
     std::size_t room_before = 0;
-    // Of a map: the key whose value comes next, if there is one.
+    // Whether a key of this map waits for its value.
     bool has_key = false;
-    bool key_counts = true;  ///< False for one that was reported: its value is dropped.
+    bool key_counts = true;  ///< False for a key that was reported: its value is dropped.
     std::string key;
     Position key_position;
     std::set<std::string> keys;
@@ -57,20 +57,20 @@ class DocumentBuilder final : public YAML::EventHandler {
   };
 
   [[nodiscard]] Position position_of(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
-  /// So much more is held in memory; past the limit, GivenUp. In values of a few bytes.
+  /// Adds to the memory in use, in units of a small value; throws GivenUp past the limit.
   void count(const Position& position, std::size_t room);
-  /// Keeps a copy for the aliases of an anchor: it counts too.
+  /// Keeps a copy for the aliases of an anchor, which counts as memory too.
   void keep(YAML::anchor_t anchor, const Value& value, std::size_t room);
   void open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor);
   void close();
-  /// A finished value takes its place: as an item, as a key, as the value of one, or as the document.
+  /// Puts a finished value in its place: as an item, a key, the value of a key, or the document.
   void place(Value value);
   void take_key(Open& map, Value key);
 
   std::string file_;
   Diagnostics& diagnostics_;
   std::size_t documents_ = 0;
-  int document_start_ = 0;  ///< Of the last one: characters before it.
+  int document_start_ = 0;  ///< Characters before the latest document.
   bool told_second_ = false;
   std::size_t room_ = 0;
   std::size_t kept_room_ = 0;
