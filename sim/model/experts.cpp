@@ -22,7 +22,8 @@ std::int64_t inner_products(const Transformer& model) {
   return model.gated_mlp ? 2 : 1;
 }
 
-/// Adds up the work of a part. Backward of a product: the gradients of its input, then of its weight.
+/// Adds up the work of a part. The backward of a product is two products: the gradient of its input, then of its
+/// weight.
 class Part {
  public:
   explicit Part(Direction direction) { part_.direction = direction; }
@@ -35,7 +36,7 @@ class Part {
 
   void kernels(std::int64_t bytes, std::int64_t count) { part_.add({Bytes(bytes), count}); }
 
-  // An MLP of inner width `width` on so many rows, its activation apart.
+  // Adds an MLP of inner width `width` on `rows` rows, without its activation.
   void mlp(const Transformer& model, std::int64_t rows, std::int64_t width) {
     const Gemm inner{rows, inner_products(model) * width, model.hidden};
     const Gemm down{rows, model.hidden, width};
@@ -54,7 +55,7 @@ class Part {
   LinearPart part_;
 };
 
-// Copies of each expert when the group has so many of them in all.
+// Copies that each expert gets when the group has `copies` in all.
 std::vector<std::int64_t> rows_by_expert(const MixtureOfExperts& moe, const ExpertLayout& layout, std::int64_t copies) {
   const auto experts = static_cast<double>(moe.experts);
   std::vector<std::int64_t> rows;
@@ -62,7 +63,7 @@ std::vector<std::int64_t> rows_by_expert(const MixtureOfExperts& moe, const Expe
   for (std::int64_t e = 0; e < moe.experts; ++e) {
     double share = layout.shares.empty() ? 1 / experts : layout.shares[static_cast<std::size_t>(e)];
     if (layout.capacity_factor) share = std::min(share, *layout.capacity_factor / experts);
-    // Rounding of the product must not make a row of nothing.
+    // Rounding of the product must not add a row for a zero share.
     rows.push_back(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(copies) - 1e-6)));
   }
   return rows;
@@ -87,7 +88,7 @@ std::vector<double> zipf_shares(const MixtureOfExperts& moe, double s, std::uint
   std::vector<double> shares;
   shares.reserve(experts);
   for (std::size_t rank = 1; rank <= experts; ++rank) shares.push_back(std::pow(static_cast<double>(rank), -s));
-  // Most popular first: what the first ones may not have is spread over those behind them.
+  // Most popular first: the excess of the first ones is spread over those behind them.
   const double most = 1 / static_cast<double>(moe.experts_per_token);
   double left = 1;
   double weights = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -126,7 +127,7 @@ ExpertRows expert_rows(const MixtureOfExperts& moe, const ExpertLayout& layout, 
   found.slowest.assign(first, first + static_cast<std::ptrdiff_t>(per_device));
   found.even.assign(per_device, divided(kept, moe.experts));
   const std::int64_t copies = tokens.most * moe.experts_per_token;
-  // Of the dropped ones every device drops its part.
+  // Dropped copies are spread over the devices in proportion to their copies.
   found.sent = tokens.all == 0 ? 0 : std::min(copies, divided(kept * tokens.most, tokens.all));
   return found;
 }
@@ -188,7 +189,7 @@ Transformer with_dense_layers(const Transformer& model) {
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
   Part part(direction);
   part.product({tokens, model.moe->experts, model.hidden});
-  // Logits in, probabilities out; backward: both gradients.
+  // Forward reads logits and writes probabilities; backward reads and writes their gradients.
   part.kernels(2 * tokens * model.moe->experts * fp32, 1);
   return part.take();
 }

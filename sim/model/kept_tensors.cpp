@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t mask_byte = 1;
 
-/// Writes down what a layer keeps in the order in which forward makes it.
+/// Lists the tensors that a layer keeps, in the order in which forward makes them.
 class KeptList {
  public:
   KeptList(const Transformer& model, const ActivationRules& rules) : model_(model), rules_(rules) {}
@@ -65,7 +65,7 @@ class KeptList {
     weight("weights of the MLP", (read_by_activation() + 1) * model_.hidden * model_.ffn_hidden);
   }
 
-  // What lies between queries, keys and values and the output.
+  // Adds the tensors between queries, keys and values and the output.
   void core() {
     if (rules_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
     scores("softmax of the scores", model_.element_bytes);
@@ -98,7 +98,7 @@ class KeptList {
   }
 
   void cut(std::string_view name, std::int64_t bytes_per_token) { list_.push_back({name, bytes_per_token, 0, true}); }
-  // The cast of a weight, or of its part of it.
+  // Adds the cast of a weight, or of the device's part of it.
   void weight(std::string_view name, std::int64_t elements) {
     if (rules_.autocast) list_.push_back({.name = name, .bytes = elements * model_.element_bytes});
   }

@@ -11,11 +11,11 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
-constexpr std::int64_t layers_in_full = 2;  // of what ZeRO-2 and ZeRO-3 shard
+constexpr std::int64_t layers_in_full = 2;  // parts sharded by ZeRO-2 and ZeRO-3
 constexpr Bytes cuda_context(426 * 1024 * 1024);
 constexpr Bytes communicator(688 * 1024 * 1024);
 
-// What of a layer is computed again.
+// The tensors of a layer that backward recomputes.
 std::vector<KeptTensor> computed_again(const Transformer& model, ActivationRules rules) {
   const std::vector<KeptTensor> kept = kept_tensors(model, rules);
   rules.recompute = Recompute::none;
@@ -63,7 +63,8 @@ DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
 
 namespace {
 
-/// Parameters of one device: of what the pool shares, and of whole experts, which fewer devices share.
+/// Parameters of one device: those that the whole data-parallel group shares, and whole experts, which fewer devices
+/// share.
 struct Held {
   std::int64_t common = 0;
   std::int64_t experts = 0;
@@ -75,7 +76,7 @@ struct Held {
   }
 };
 
-// Of so many layers, of which `with_experts` have experts, and other parameters.
+// Parameters of `shape.layers` layers, some of which have experts, and of `others`.
 Held held_by(const Transformer& model, const DeviceShape& shape, std::int64_t ep, std::int64_t others) {
   const std::int64_t in_groups = ep == 1 ? 0 : expert_layer_parameter_count(model);
   const std::int64_t dense = (shape.layers - shape.expert_layers) * layer_parameter_count(with_dense_layers(model));
@@ -89,7 +90,7 @@ Held held_in_full(const Transformer& model, DeviceShape shape, std::int64_t ep) 
   return held_by(model, shape, ep, 0);
 }
 
-// A layer's weights, experts of one shape counted once.
+// Weights of one layer, with experts of one shape counted once.
 std::int64_t distinct_weights(const Transformer& model, std::int64_t tp, std::int64_t ep) {
   const std::int64_t expert = expert_parameter_count(model);
   const std::int64_t others = layer_parameter_count(model) - expert_layer_parameter_count(model);
@@ -126,14 +127,15 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const auto held_from = [&](std::int64_t sharded_from) {
     return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
-  // Under autocast parameters are the fp32 weights that Adam would have beside elements, and have gradients alike.
+  // Under autocast the parameters are the fp32 weights that Adam would otherwise keep besides the elements, and the
+  // gradients are fp32 as well.
   const bool autocast = rules.activations.autocast;
   states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
   states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : rules.gradient_bytes));
   states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * (autocast ? 2 : 3) * fp32);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
-  // Transformer Engine makes once a shape (get_dummy_wgrad): together a layer's weights as elements. In fp32 they are
-  // those that FSDP's flat gradient is put together from.
+  // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
+  // they are the gradients that FSDP's flat gradient is assembled from.
   states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
   states_[MemoryPart::reserve] = rules.reserve.value_or(reserve_of(shape, ep));
 }
@@ -158,7 +160,8 @@ MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
   return with_gaps(fullest);
 }
 
-// All activations are there, and the weight gradient is being computed: the input gradient is ready and being summed.
+// The weight gradient of the head is being computed: all activations are present, and the input gradient is ready and
+// being summed.
 MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   MemoryParts parts = states_;
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
@@ -167,7 +170,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   const Bytes logits(load.tokens * words * (rules_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
   const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
   const bool cut = rules_.activations.sequence_parallel;
-  const Bytes norm = hidden(load.tokens, cut) * 2;                             // what the last norm read and wrote
+  const Bytes norm = hidden(load.tokens, cut) * 2;                             // read and written by the last norm
   const Bytes cast = rules_.activations.autocast ? weight_gradient : Bytes{};  // of the weight, kept since forward
   parts[MemoryPart::head] = logits + weight_gradient + cast + norm;
   parts[MemoryPart::workspace] += hidden(load.tokens, false);
@@ -177,7 +180,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// What all moments of the last layer's backward have in common: all activations, what is computed again, and the
+// The part that all moments of the last layer's backward share: all activations, the recomputed tensors, and the
 // gradient of the residual.
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
@@ -193,7 +196,7 @@ Bytes DeviceMemory::of_layer(const std::vector<KeptTensor>& tensors, const Memor
   return kept_bytes(tensors, load.tokens, shape_.tp, load.pairs, load.expert_tokens);
 }
 
-// At the MLP's activation: the gradients of what it wrote and of what it read, where what it wrote is gone already.
+// The moment of the MLP's activation: the gradients of its output and of its input, when its output is already freed.
 MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
   const std::int64_t read = model_.gated_mlp ? 2 : 1;
@@ -201,8 +204,8 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// At the MLP's last product: the gradient of its output, gathered, and that of its input. With experts the gradient of
-// every copy of a token, and where they have travelled, of those that were sent too.
+// The moment of the MLP's last product: the gathered gradient of its output, and the gradient of its input. With
+// experts the gradients of every copy of a token, and of those that the all-to-all sent, too.
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
   parts[MemoryPart::workspace] += inner(load);
@@ -220,8 +223,8 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// At attention's backward, when the layer's MLP is gone: gradients of the output, of q, k and v and an fp32 sum of q's
-// (FlashAttention), and in a ring two buffers each of keys and values and of their gradients.
+// The moment of attention's backward, when the tensors of the MLP are freed: gradients of the output, of q, k and v and
+// an fp32 sum of q's (FlashAttention), and in a ring two buffers each of keys and values and of their gradients.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_attention_);
   if (shape_.layers == 0) return parts;
@@ -234,7 +237,8 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// Behind the first layer, with nothing left of this micro-batch: the table's gradient before it is summed.
+// The moment behind the first layer, when all activations of this micro-batch are freed: the gradient of the embedding
+// table before it is summed.
 MemoryParts DeviceMemory::embedding_moment() const {
   MemoryParts parts = states_;
   if (!shape_.embedding) return parts;
@@ -260,7 +264,7 @@ Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
   return Bytes((cut ? divided(tokens, shape_.tp) : tokens) * model_.hidden * model_.element_bytes);
 }
 
-// One of the MLP's inner tensors; of the experts', all copies together.
+// One inner tensor of the MLP, or of all copies of the experts together.
 Bytes DeviceMemory::inner(const MemoryLoad& load) const {
   if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * model_.element_bytes);
   const std::int64_t width = model_.moe->experts_per_token * model_.moe->expert_hidden;

@@ -16,26 +16,28 @@ namespace hdpsim {
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
-  parameters,   ///< As elements; under autocast in fp32.
-  gradients,    ///< Accumulated over micro-batches, in fp32 where the rules do not say otherwise.
-  optimizer,    ///< Adam: fp32 weights, momentum and variance; under autocast the last two.
-  activations,  ///< What layers keep for backward, of all micro-batches in flight; under autocast casts of weights too.
-  head,         ///< Logits, the input of the head, and its weight gradient.
-  workspace,    ///< Gradients on their way through a layer, recomputed activations, weight gradients before their sum.
+  parameters,     ///< In elements; under autocast in fp32.
+  gradients,      ///< Accumulated over micro-batches, in fp32 unless the rules say otherwise.
+  optimizer,      ///< Adam: fp32 weights, momentum and variance; under autocast the last two.
+  activations,    ///< Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts
+                  ///< of weights.
+  head,           ///< Logits, the input of the head, and its weight gradient.
+  workspace,      ///< Temporary gradients in a layer, recomputed activations, weight gradients before they are summed.
   communication,  ///< Gathered hidden states, both buffers of a ring.
   fragmentation,  ///< Gaps of the allocator.
-  reserve,        ///< Outside of the allocator: the CUDA context, communicators, channels.
+  reserve,        ///< Memory outside the allocator: the CUDA context, communicators, channels.
 };
 inline constexpr std::size_t memory_parts = 9;
 [[nodiscard]] std::string_view memory_part_name(MemoryPart part);
 
-/// Bytes by what they are used for.
+/// Bytes by their use.
 class MemoryParts {
  public:
   [[nodiscard]] Bytes operator[](MemoryPart part) const { return bytes_[static_cast<std::size_t>(part)]; }
   Bytes& operator[](MemoryPart part) { return bytes_[static_cast<std::size_t>(part)]; }
   [[nodiscard]] Bytes total() const;
-  /// What the framework's allocator has handed out (torch.cuda.max_memory_allocated): without gaps and reserve.
+  /// The memory that the framework's allocator has handed out (torch.cuda.max_memory_allocated), without gaps and
+  /// reserve.
   [[nodiscard]] Bytes allocated() const;
   friend bool operator==(const MemoryParts&, const MemoryParts&) = default;
 
@@ -43,35 +45,37 @@ class MemoryParts {
   std::array<Bytes, memory_parts> bytes_{};
 };
 
-/// What a training framework does with memory. The defaults are those of Megatron-LM with Transformer Engine.
+/// How a training framework uses memory. The defaults are those of Megatron-LM with Transformer Engine.
 struct MemoryRules {
   ActivationRules activations{};
-  /// 0: nothing is sharded over the pool; 1: the optimizer; 2: gradients too; 3: parameters too (Rajbhandari et al.
-  /// 2020). What is sharded beyond the optimizer exists in full for two layers: the one at work and its neighbour.
+  /// ZeRO stage over the data-parallel group. 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
+  /// too (Rajbhandari et al. 2020). Sharded gradients and parameters exist in full for two layers: the one that
+  /// computes and its neighbour.
   std::int64_t zero = 1;
-  std::int64_t gradient_bytes = 4;  ///< Of an element that is accumulated.
-  /// The cross-entropy turns the logits into their gradient in place; otherwise it has an fp32 copy.
+  std::int64_t gradient_bytes = 4;  ///< Bytes of an element of the accumulated gradients.
+  /// The cross-entropy turns the logits into their gradient in place; otherwise it makes an fp32 copy.
   bool fused_loss = true;
-  /// Gaps, as a share of what is allocated. 4.7 % is the median of reserved over allocated memory of the 15 Llama runs
-  /// that SimuMax v1.2 publishes (docs/b200/b200_release_v1.2_summary.json; 2.8 to 9.3 %).
+  /// Gaps of the allocator, as a share of the allocated memory. 4.7 % is the median of reserved over allocated memory
+  /// of the 15 Llama runs that SimuMax v1.2 publishes (docs/b200/b200_release_v1.2_summary.json; 2.8 to 9.3 %).
   double fragmentation = 0.047;
-  /// Outside of the allocator; by default default_reserve().
+  /// Memory outside the allocator; default_reserve() if empty.
   std::optional<Bytes> reserve{};
 };
 
-/// The CUDA context and one communicator each of the tensor-parallel group, the pipeline and the pool, where they have
-/// more than one rank: 426 MiB (PyTorch 2.10, CUDA 13: unslothai/unsloth-zoo pull request 1053) and 688 MiB each (A100,
-/// NVLink: NVIDIA/nccl#964). Communicators that do all-to-all take several times as much (nccl#1685).
+/// The CUDA context and one communicator each for the tensor-parallel group, the pipeline and the data-parallel group
+/// (`pool` ranks), where these have more than one rank: 426 MiB (PyTorch 2.10, CUDA 13: unslothai/unsloth-zoo pull
+/// request 1053) and 688 MiB each (A100, NVLink: NVIDIA/nccl#964). Communicators for all-to-all take several times as
+/// much (nccl#1685).
 [[nodiscard]] Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool);
 
-/// What one device has of a model: its part of `layers` layers, and of the embedding and the head if its pipeline stage
-/// has them.
+/// The part of a model on one device: its share of `layers` layers, and of the embedding and the head if its pipeline
+/// stage has them.
 struct DeviceShape {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
-  std::int64_t pool = 1;  ///< Ranks over which ZeRO shards: those of HDP, or dp x cp.
+  std::int64_t pool = 1;  ///< Ranks over which ZeRO shards (the data-parallel group): those of HDP, or dp x cp.
   std::int64_t layers = 0;
-  std::int64_t expert_layers = 0;  ///< Of these.
+  std::int64_t expert_layers = 0;  ///< Layers among these that have experts.
   bool embedding = true;
   bool head = true;
 };
@@ -82,11 +86,11 @@ struct DeviceShape {
 
 /// A micro-batch in its backward, as one device sees it.
 struct MemoryLoad {
-  std::int64_t tokens = 0;  ///< Of the HDP rank.
-  std::int64_t ring = 1;    ///< Ranks of the group.
-  double resident = 1;      ///< Share of its activations that is not in host memory.
-  std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; read without flash attention only.
-  /// Of its expert group for each of the group's devices; without, as many as the rank has for each of its own.
+  std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
+  std::int64_t ring = 1;    ///< Ranks of the ring.
+  double resident = 1;      ///< Share of its activations that stays on the device and is not in host memory.
+  std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; only read without flash attention.
+  /// Tokens of its expert group per device of the group; if empty, the tokens of the rank per device of the rank.
   std::optional<std::int64_t> expert_tokens = {};
 };
 
@@ -95,17 +99,17 @@ class DeviceMemory {
  public:
   DeviceMemory(const Transformer& model, const DeviceShape& shape, const MemoryRules& rules);
 
-  /// Between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
+  /// The memory between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
   [[nodiscard]] MemoryParts states() const { return with_gaps(states_); }
-  /// Activations that a micro-batch keeps in all layers of the device, wherever they are.
+  /// Activations that a micro-batch keeps in all layers of the device, both on the device and in host memory.
   [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0,
                            std::optional<std::int64_t> expert_tokens = {}) const;
-  /// The token_wise_bytes() of the same layers. A model with experts has none (checked).
+  /// The token_wise_bytes() of the same layers. Not supported for a model with experts (checked).
   [[nodiscard]] Bytes kept_token_wise(std::int64_t tokens, double share) const;
-  /// The fullest moment of a micro-batch's backward: the head's, that of one of the operations of the last layer, or
-  /// the embedding's. O(1).
+  /// The memory at the fullest moment of a micro-batch's backward: in the head, in one of the operations of the last
+  /// layer, or in the embedding. O(1).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
-  /// The same moment with activations of other micro-batches beside it: they come on top of every moment alike.
+  /// The same moment with the activations `others` of other micro-batches in flight, which add to every moment alike.
   [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others) const;
 
  private:
@@ -117,22 +121,23 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const;
   [[nodiscard]] Bytes of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
-  /// Of an element of what is shared, gathered and summed, and of the residual stream.
+  /// Bytes of an element of what is sharded, gathered and summed, and of the residual stream.
   [[nodiscard]] std::int64_t parameter_bytes() const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
 
-  const Transformer model_;  ///< As its layers are that have experts, if any has.
+  const Transformer model_;  ///< The model, as its layers with experts are, if any has.
   DeviceShape shape_;
   MemoryRules rules_;
   std::vector<KeptTensor> kept_;
-  std::vector<KeptTensor> kept_by_mlp_;  ///< Of these, or its experts: gone when attention's backward begins.
-  /// What is there again at the MLP's backward, and at attention's, which is computed again behind it; before it where
-  /// the MLP's input needs it.
+  std::vector<KeptTensor> kept_by_mlp_;  ///< The tensors among these that the MLP or the experts keep: freed before
+                                         ///< attention's backward begins.
+  /// Recomputed tensors present at the MLP's backward and at attention's. Attention is recomputed after the MLP's
+  /// backward, or before it where the recomputed MLP input needs it.
   std::vector<KeptTensor> again_at_mlp_;
   std::vector<KeptTensor> again_at_attention_;
-  std::vector<KeptTensor> dense_kept_;  ///< Of the other layers.
+  std::vector<KeptTensor> dense_kept_;  ///< The same as kept_ for layers with a dense MLP.
   MemoryParts states_;
 };
 

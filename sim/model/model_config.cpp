@@ -12,26 +12,26 @@
 namespace hdpsim {
 namespace {
 
-// Some hundred times what is trained, and still so that the elements of one tensor of the longest micro-batch and the
-// parameters of one layer fit 64 bits.
+// Some hundred times the largest trained models, and still such that the elements of one tensor of the longest
+// micro-batch and the parameters of one layer fit 64 bits.
 constexpr Range layer_range{1, 10'000};
 constexpr Range hidden_range{1, 1e6};
-constexpr Range head_range{1, 1e5};   // their number and their size
-constexpr Range width_range{1, 1e7};  // of what an MLP or all experts of a token have inside, and of all heads
+constexpr Range head_range{1, 1e5};   // number and size of heads
+constexpr Range width_range{1, 1e7};  // inner width of an MLP or of all experts of a token, and width of all heads
 constexpr Range vocabulary_range{1, 1e7};
 constexpr Range position_range{1, limits::most_tokens_of_sequence};
 constexpr Range expert_range{1, 1e5};
-constexpr Range chosen_range{1, 1000};  // experts of a token
+constexpr Range chosen_range{1, 1000};  // experts per token
 constexpr double most_parameters = 1e15;
 
-/// How a family spells its experts. Its dense layers are told one by one or by a rule.
+/// The keys with which a family describes its experts. Its dense layers are listed one by one or given by a rule.
 struct ExpertKeys {
   std::string_view experts;
-  std::string_view hidden;         ///< Inner width; empty: that of the MLP.
+  std::string_view hidden;         ///< Inner width of an expert; empty: that of the MLP.
   std::string_view shared;         ///< Experts that every token takes; empty: see shared_hidden.
-  std::string_view shared_hidden;  ///< Inner width of all of these.
-  std::string_view leading_dense;  ///< So many layers at the front are dense.
-  std::string_view period;         ///< Of layers with experts.
+  std::string_view shared_hidden;  ///< Inner width of all shared experts.
+  std::string_view leading_dense;  ///< Number of dense layers at the front.
+  std::string_view period;         ///< Period of layers with experts.
   std::int64_t phase;              ///< Layer i has experts if i + phase is a multiple of the period.
 };
 
@@ -42,18 +42,18 @@ constexpr ExpertKeys qwen3_experts{"num_experts", "moe_intermediate_size", "", "
 constexpr ExpertKeys deepseek_experts{
     "n_routed_experts", "moe_intermediate_size", "n_shared_experts", "", "first_k_dense_replace", "moe_layer_freq", 0};
 
-/// How a family of configurations spells what we ask for, and what its models have in common.
+/// The keys of a family of configurations, and the properties that all of its models share.
 struct Family {
   std::string_view architecture;
   std::string_view hidden;
   std::string_view layers;
   std::string_view heads;
-  std::string_view kv_heads;  ///< Empty: as many as query heads.
+  std::string_view kv_heads;  ///< Empty: the family has as many as query heads.
   std::string_view ffn;
   std::string_view positions;  ///< Empty: no learned positions.
   bool gated_mlp;
   bool biases;
-  bool tied;  ///< When the file does not say.
+  bool tied;  ///< Default for tied embeddings when the file does not say.
   const ExpertKeys* experts = nullptr;
   bool qkv_biases = false;
   bool qk_norm = false;
@@ -158,7 +158,7 @@ class ConfigReader {
     return map_.optional_in<std::int64_t>(key, range).value_or(fallback);
   }
 
-  // 0 or more.
+  // A whole number that may be 0.
   std::int64_t whole(std::string_view key, Range range) {
     return map_.optional_in<std::int64_t>(key, {0, range.most}).value_or(0);
   }
@@ -240,7 +240,7 @@ class ConfigReader {
     }
   }
 
-  // What no key says alone.
+  // Checks what no key alone can exceed.
   void check_widths() {
     const auto check = [&](std::string_view key, std::string_view what, std::int64_t width) {
       if (static_cast<double>(width) <= width_range.most) return;

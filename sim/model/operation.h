@@ -20,8 +20,8 @@ struct Gemm {
   friend auto operator<=>(const Gemm&, const Gemm&) = default;
 };
 
-/// What one document contributes to one attention launch: `queries` rows against `keys` columns. `count` equal blocks
-/// are stated once. A causal block has queries == keys and area q (q + 1) / 2.
+/// The part of one document in one attention launch: `queries` rows against `keys` columns. `count` equal blocks are
+/// stated once. A causal block has queries == keys and area q (q + 1) / 2.
 struct AttentionBlock {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
@@ -39,8 +39,8 @@ struct Attention {
   Direction direction = Direction::forward;
 };
 
-/// Kernels that a device's memory bounds, by the names under which profiles have them: they do not all move bytes at
-/// one speed. One that a profile has not, and another norm or activation than it has, goes as fast as those like it.
+/// Memory-bound kernels, by the names under which profiles have them: they do not all reach the same bandwidth. A
+/// kernel that the profile lacks, such as another norm or activation, takes the bandwidth of the kernels like it.
 enum class MemoryKernel : std::uint8_t {
   other,
   rms_norm_forward,
@@ -55,7 +55,7 @@ enum class MemoryKernel : std::uint8_t {
 };
 [[nodiscard]] std::string_view memory_kernel_name(MemoryKernel kernel);
 
-/// Kernels of one kind that are bound by device memory: bytes read and written, all told.
+/// Memory-bound kernels of one kind, with all bytes that they read and write.
 struct MemoryBound {
   Bytes traffic;
   std::int64_t kernels = 1;  ///< Launches that share the traffic.

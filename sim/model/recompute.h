@@ -9,22 +9,22 @@
 
 namespace hdpsim {
 
-/// A module of a layer: forward work whose results are kept for backward, or computed again there.
+/// A module of a layer: forward work whose results are either kept for backward or recomputed there.
 enum class LayerModule : std::uint8_t {
-  norm,        ///< Both norms: from the residual stream, the inputs of the QKV product and of the MLP.
-  qkv,         ///< Queries, keys and values, rotated.
-  attention,   ///< The attention core: what lies between queries, keys and values and its output.
-  projection,  ///< Of attention's output, and the residual behind it: the input of the MLP's norm.
-  mlp,         ///< The dense MLP as a whole: all between its input and its output.
-  activation,  ///< Of the MLP or of the experts alone: its output, from its input.
-  experts,     ///< What layers with experts have in place of the MLP as a whole, router and shared experts included.
+  norm,        ///< Both norms: they make the inputs of the QKV product and of the MLP from the residual stream.
+  qkv,         ///< Queries, keys and values, with rope applied.
+  attention,   ///< The attention core: everything between queries, keys and values and its output.
+  projection,  ///< The projection of attention's output, and the residual behind it: the input of the MLP's norm.
+  mlp,         ///< The dense MLP as a whole: everything between its input and its output.
+  activation,  ///< The activation of the MLP or of the experts alone: its output, from its input.
+  experts,     ///< The MLP of layers with experts as a whole, router and shared experts included.
 };
 inline constexpr std::size_t layer_modules = 7;
-/// In the order of the enumeration.
+/// Names of the modules, in the order of the enumeration.
 inline constexpr std::array<std::string_view, layer_modules> layer_module_names = {
     "norm", "qkv", "attention", "projection", "mlp", "activation", "experts"};
 
-/// Which activations of a layer the backward pass computes again: those of a set of modules, as Megatron-LM has it
+/// The activations of a layer that backward recomputes: those of a set of modules, as in Megatron-LM
 /// (`--recompute-modules`), or all of them.
 class Recompute {
  public:
@@ -53,10 +53,10 @@ inline constexpr Recompute Recompute::full{LayerModule::norm,       LayerModule:
                                            LayerModule::projection, LayerModule::mlp, LayerModule::activation,
                                            LayerModule::experts};
 
-/// Sets that have names.
+/// Names of sets of modules.
 inline constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 inline constexpr std::array<Recompute, 3> named_recomputes = {Recompute::none, Recompute::selective, Recompute::full};
-/// A name, or the modules: `full`, `[norm, activation]`.
+/// The name of a set, or its modules: `full`, `[norm, activation]`.
 [[nodiscard]] std::string recompute_text(Recompute recompute);
 
 }  // namespace hdpsim

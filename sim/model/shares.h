@@ -7,7 +7,8 @@
 
 namespace hdpsim {
 
-/// What a device has of `count` that are cut over `by` of them, the last of which may have less. `by` > 0 (checked).
+/// The part of one device when `count` is divided over `by` devices, the last of which may have less. Requires `by` > 0
+/// (checked).
 [[nodiscard]] inline std::int64_t divided(std::int64_t count, std::int64_t by) {
   HDPSIM_CHECK(by > 0, "division by {}", by);
   return (count + by - 1) / by;

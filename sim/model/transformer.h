@@ -7,13 +7,15 @@
 
 namespace hdpsim {
 
-/// The MLP of layers whose tokens each go through a few of many (Shazeer et al. 2017; Fedus et al. 2022).
+/// The MLP of layers whose tokens each go through a few of many experts (Shazeer et al. 2017; Fedus et al. 2022).
 struct MixtureOfExperts {
   std::int64_t experts = 0;
-  std::int64_t experts_per_token = 0;      ///< Top-k: every token takes as many different experts.
+  std::int64_t experts_per_token = 0;      ///< Top-k: every token takes this many different experts.
   std::int64_t expert_hidden = 0;          ///< Inner width of one expert.
-  std::int64_t shared_hidden = 0;          ///< Inner width of all experts together that every token takes; 0: none.
-  bool shared_gate = false;                ///< A weight a column of the hidden state scales the shared experts' output.
+  std::int64_t shared_hidden = 0;          ///< Inner width of all shared experts together, which every token takes; 0:
+                                           ///< none.
+  bool shared_gate = false;                ///< A gate with one weight per column of the hidden state scales the shared
+                                           ///< experts' output.
   std::vector<std::int64_t> dense_layers;  ///< Layers that have a dense MLP instead, ascending.
 };
 
@@ -34,7 +36,7 @@ struct Transformer {
   std::int64_t learned_positions = 0;  ///< Rows of a learned position embedding; 0 for rotary or ALiBi positions.
   bool qkv_biases = false;             ///< The QKV projection alone has biases (Qwen2).
   bool qk_norm = false;                ///< A norm of each head of queries and keys (Qwen3).
-  /// Of activations, and of parameters where they are multiplied: bf16 2, fp32 4. What the kernels take.
+  /// Bytes of an element of activations, and of parameters as the products read them: bf16 2, fp32 4.
   std::int64_t element_bytes = 2;
 };
 

@@ -16,12 +16,13 @@ namespace {
 constexpr std::int64_t fp32 = 4;
 constexpr std::int64_t fp8_by_rows_and_columns = 2;
 
-/// What one device of a tensor-parallel group holds of a layer. Key and value heads fewer than devices are replicated.
+/// The part of a layer on one device of a tensor-parallel group. Key and value heads are replicated if they are fewer
+/// than devices.
 struct Shard {
   std::int64_t query_width;  ///< Columns of Q, and rows of the output projection.
   std::int64_t kv_width;     ///< Columns of K and of V together.
   std::int64_t ffn;
-  std::int64_t tokens;  ///< One device's share of them.
+  std::int64_t tokens;  ///< Tokens of one device.
 };
 
 Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
@@ -29,7 +30,7 @@ Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
           divided(model.ffn_hidden, tp), divided(tokens, tp)};
 }
 
-/// Where a product has its input from, which is what tells whether fp8 needs a cast of it.
+/// The source of a product's input, which decides whether fp8 needs a cast of it.
 enum class InputOf { norm, other, head };
 
 std::int64_t mlp_matrices(const Transformer& model) {
@@ -40,8 +41,7 @@ std::int64_t attention_weights(const Transformer& model) {
   return model.hidden * (query_width(model) + 2 * kv_width(model)) + query_width(model) * model.hidden;
 }
 
-/// Weights of the MLP; of a mixture of experts with its router, `experts` of the experts and those that all tokens
-/// take.
+/// Weights of the MLP; for a mixture of experts those of its router, of `experts` experts and of the shared experts.
 std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
   if (!model.moe) return mlp_matrices(model) * model.hidden * model.ffn_hidden;
   const MixtureOfExperts& moe = *model.moe;
@@ -61,13 +61,13 @@ std::int64_t norm_parameters(const Transformer& model) {
   return model.biases ? 2 * model.hidden : model.hidden;
 }
 
-/// What some families have beside the projections of attention.
+/// Parameters of attention besides its projections, in some families.
 std::int64_t attention_extras(const Transformer& model) {
   const std::int64_t biases = model.qkv_biases ? (model.heads + 2 * model.kv_heads) * model.head_dim : 0;
   return biases + (model.qk_norm ? 2 * model.head_dim : 0);
 }
 
-/// Adds up the dense work of a stretch, part by part.
+/// Adds up consecutive dense work, part by part.
 class Stretch {
  public:
   Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const DenseRules& rules)
@@ -125,14 +125,14 @@ class Stretch {
   void loss(std::int64_t logits) {
     if (!rules_.fp32_loss) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);
     cast_fp32(logits);
-    // Read by maximum and sum; read and written by difference, exponential and quotient, or by the multiplication.
+    // Maximum and sum read; difference, exponential and quotient, or the multiplication in backward, read and write.
     const std::int64_t passes = is_forward_ ? 2 + 3 * 2 : 2;
     work_.add({Bytes(passes * fp32 * logits), is_forward_ ? 5 : 1});
   }
 
   // A device owns 1 / tp of the looked-up rows and writes zeros for the others, which a reduce-scatter then sums.
-  // Backward adds the rows' gradients to fp32 sums: gradient in, sums in and out. Where a kernel of its own adds
-  // gradients to sums, the table's is dense: zeros to which rows are added.
+  // Backward reads the rows' gradients and adds them to fp32 sums, which are read and written. Where a separate kernel
+  // accumulates gradients, the table's gradient is dense: zeros to which rows are added.
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
     if (is_forward_) {
@@ -147,25 +147,26 @@ class Stretch {
   /// Bytes of an element of the residual stream.
   [[nodiscard]] std::int64_t stream() const { return rules_.autocast ? fp32 : model_.element_bytes; }
 
-  // What norms take from the stream and leave of its gradient is cast.
+  // Norms cast what they read from the residual stream and the gradient that they write for it.
   void norm() {
     norm(hidden_elements_);
     if (rules_.autocast) cast_fp32(hidden_elements_);
   }
 
-  // In and out; backward: gradient and input in, gradient out.
+  // Forward reads the input and writes the output; backward reads gradient and input and writes a gradient.
   void norm(std::int64_t elements) {
     if (is_forward_) return kernel(MemoryKernel::rms_norm_forward, 2 * elements);
     kernel(MemoryKernel::rms_norm_backward, 3 * elements);
   }
 
-  // The residual: a branch's output and the stream in, the stream out; or the sum of its gradient and the norm's.
+  // The residual reads a branch's output and the stream and writes the stream; backward sums the stream's gradient and
+  // the norm's.
   void add() {
     const std::int64_t bytes = is_forward_ ? stream() + model_.element_bytes + stream() : 3 * stream();
     work_.add({Bytes(hidden_elements_ * bytes), 1, MemoryKernel::add});
   }
 
-  // The products of a branch want the stream's gradient as an element.
+  // The products of a branch read the stream's gradient as elements.
   void branch_gradient() {
     if (rules_.autocast && !is_forward_) cast_fp32(hidden_elements_);
   }
@@ -199,7 +200,7 @@ class Stretch {
     return {tokens_, inner_products() * shard_.ffn, model_.hidden};
   }
 
-  /// Backward: the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
+  /// In backward: the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
   void product(const Gemm& forward, InputOf input) {
     const bool fp8 = rules_.fp8 && input != InputOf::head;
     if (fp8 && !(is_forward_ && input == InputOf::norm)) cast(forward.m * (is_forward_ ? forward.k : forward.n));
@@ -212,33 +213,34 @@ class Stretch {
     if (rules_.flat_gradients) flatten(forward.k * forward.n);
   }
 
-  /// A weight's gradient in, its sum over micro-batches in and out.
+  /// Reads a weight's gradient, and reads and writes its sum over micro-batches.
   void add_up(std::int64_t elements) {
     if (rules_.added_bytes > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * rules_.added_bytes))});
   }
 
-  /// Copied as it leaves the product or, under autocast, the cast to fp32; divided as ranks sum it.
+  /// The copy of a gradient from the product or, under autocast, the cast to fp32; and its division before ranks sum
+  /// it.
   void flatten(std::int64_t elements) { work_.add({Bytes(elements * 2 * (stream() + model_.element_bytes)), 2}); }
 
   /// The gradient of a bias is the sum of the output's gradient over all tokens, which is read once more for it. In fp8
   /// the cast of that gradient adds it up (Transformer Engine, cast_transpose_dbias).
   void sum_bias_gradient(std::int64_t elements) { kernel(MemoryKernel::other, elements); }
 
-  /// Backward finds the weight as it was cast in forward; of its gradient there are two casts.
+  /// Backward reads the cast that forward made of the weight; its gradient is cast twice.
   void cast_weight(std::int64_t elements) {
     cast_fp32(elements);
     if (!is_forward_) cast_fp32(elements);
   }
 
-  /// Between fp32 and an element, either way.
+  /// A cast between fp32 and an element, in either direction.
   void cast_fp32(std::int64_t elements) { work_.add({Bytes(elements * (fp32 + model_.element_bytes))}); }
 
-  /// The input of a product, or the gradient of its output: read as an element and written in fp8 twice, by rows for
-  /// one product and by columns for another, since fp8 products want both sides along k (Transformer Engine,
-  /// cast_transpose). What a norm makes it writes so itself, in the bytes of an element.
+  /// The cast of a product's input, or of its output's gradient: read as elements and written in fp8 twice, by rows for
+  /// one product and by columns for another, since fp8 products need both sides along k (Transformer Engine,
+  /// cast_transpose). A norm writes its output in fp8 directly, twice, which is the bytes of an element.
   void cast(std::int64_t elements) { work_.add({Bytes(elements * (model_.element_bytes + fp8_by_rows_and_columns))}); }
 
-  /// Elements read and written.
+  /// A kernel that reads and writes this many elements in all.
   void kernel(MemoryKernel kind, std::int64_t elements) {
     work_.add({Bytes(elements * model_.element_bytes), 1, kind});
   }
@@ -247,7 +249,7 @@ class Stretch {
   std::int64_t tokens_;
   DenseRules rules_;
   Shard shard_;
-  std::int64_t hidden_elements_;  // of norms and residuals
+  std::int64_t hidden_elements_;  // elements that norms and residuals process
   std::int64_t vocabulary_;
   bool is_forward_;
   LinearPart work_;
@@ -386,7 +388,7 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
 
 namespace {
 
-// Every second product of a backward part, as Stretch::product() puts them.
+// Takes every second product of a backward part, in the order of Stretch::product().
 LinearPart half_of(const LinearPart& backward, Gradients gradients) {
   const bool scatters = backward.parts == std::vector{DensePart::embedding};
   const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
