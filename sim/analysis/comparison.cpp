@@ -53,8 +53,8 @@ std::string family_name(std::size_t family) {
                      direction_suffixes[family / opcode_count]);
 }
 
-// Of a whole micro-batch, what the blocks of forward do, those of backward do in reverse order, so that the later half
-// of the blocks is backward.
+// Backward runs the blocks of a whole micro-batch's forward in reverse, so that the later half of the blocks is
+// backward.
 bool is_forward(const InstructionRecord& record, std::uint32_t last_block) {
   return record.kind == PassKind::whole ? 2 * record.block <= last_block : record.kind == PassKind::forward;
 }
@@ -85,7 +85,7 @@ struct Interval {
   Instant end;
 };
 
-// Sorted, and joined where they touch.
+// Sorts the intervals, and joins those that touch.
 void unite(std::vector<Interval>& intervals) {
   std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
   std::size_t united = 0;
@@ -105,7 +105,7 @@ double total_seconds(const std::vector<Interval>& intervals) {
   return total.seconds();
 }
 
-// Both united.
+// Length of the intersection of two lists of united intervals.
 double common_seconds(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   Duration common;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -152,7 +152,7 @@ std::span<const InstructionRecord> records_of(std::size_t worker, const std::vec
 
 // ---- What differs between two timelines
 
-/// Instructions of one kind of difference: how many, and the first.
+/// Differences of one kind between instructions: their number, and the first.
 struct Difference {
   std::int64_t count = 0;
   std::string first;
@@ -289,7 +289,7 @@ StepComparison::StepComparison(std::string file, TimelineFile predicted)
   for_each_family(instructions_, [&](const auto&, std::size_t family) { ++family_instructions_.at(family); });
 }
 
-// The instructions are sorted by id.
+// Requires instructions sorted by id.
 StepComparison::Summary StepComparison::summary(const TimelineFile& file) const {
   const Timeline& timeline = file.timeline;
   Summary summary;

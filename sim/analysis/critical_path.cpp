@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-/// What a pass could not begin before: the latest end of the passes before it on any of its workers.
+/// The latest end of the earlier passes on any of a pass's workers, before which the pass could not begin.
 struct Predecessor {
   bool known = false;
   PassId pass;
@@ -19,7 +19,7 @@ bool later(const Predecessor& a, const Predecessor& b) {
   return a.known && (!b.known || a.end > b.end);
 }
 
-// What goes from layer to layer together waits for the last of all its ranks.
+// Micro-batches of one wave continue from layer to layer together: they wait for the last of all their ranks.
 void join_waves(const Pipeline& pipeline, std::vector<Predecessor>& latest) {
   for (std::size_t p = 0; p < latest.size(); ++p) {
     if (pipeline.wave_size(PassId(p)) == 1) continue;
@@ -92,7 +92,7 @@ class PathWalk {
     return last;
   }
 
-  // All workers were there before the pass began, so that only a message can have been missing.
+  // True if all workers were ready before the pass began, so that only a message can have been missing.
   [[nodiscard]] bool waited_for_message(PassId pass) const {
     const Predecessor& known = latest_[pass.index()];
     return pipeline_.source(pass) && (!known.known || timeline_.interval(pass).begin > known.end);
@@ -116,7 +116,8 @@ class PathWalk {
     if (waited_for_message(pass)) {
       link.message = interval.begin - std::min(interval.begin, timeline_.interval(*pipeline_.source(pass)).end);
     } else if (known.known) {
-      // In the exact grain a pass begins with the first of its workers; nothing holds it back once the last is there.
+      // In the exact fidelity a pass begins with the first of its workers; nothing holds it back once the last one is
+      // ready.
       link.begin = std::clamp(known.end, interval.begin, interval.end);
     }
     link.time = time_of(link);

@@ -12,41 +12,42 @@
 
 namespace hdpsim {
 
-/// One link of the chain of passes that the end of a step hangs on.
+/// One link of the chain of passes that determines the end of a step.
 struct CriticalPass {
   PassId pass;
-  WorkerId last_to_come;  ///< Its earlier work, or the message to it, is what the pass waited for.
-  Instant begin;          ///< Since when nothing held it back any more.
+  WorkerId last_to_come;  ///< The pass waited for the earlier work of this worker, or for the message to it.
+  Instant begin;          ///< Since when the pass had everything it needed.
   Instant end;
-  Duration message;  ///< Before `begin`: on the way from another stage.
-  /// Of end - begin: the kernels of the slowest device of the group; what is left is waiting for messages of the ring
-  /// (cp_comm) or, without a ring, for copies (offload_stall); in a wave of several, for each other (group_wait).
+  Duration message;  ///< Time before `begin` in which the message from another stage was on its way.
+  /// Breakdown of end - begin: the kernels of the slowest device of the group. The rest is waiting for messages of the
+  /// ring (cp_comm) or, without a ring, for copies (offload_stall); in a wave of several groups also for each other
+  /// (group_wait).
   Breakdown time;
 };
 
-/// Why a step takes as long as it does: passes, each of which waited for the one before it, from the start of the step
-/// to the end of the last pass; then what all workers do at the end of the step.
+/// Why a step takes as long as it does: a chain of passes, each of which waited for the one before it, from the start
+/// of the step to the end of the last pass; then the work of all workers at the end of the step.
 struct CriticalPath {
   std::vector<CriticalPass> passes;  ///< In the order of time.
-  Duration ending;                   ///< Gradients, optimizer, fixed cost.
+  Duration ending;                   ///< Reduction of gradients, optimizer, fixed cost.
 
-  /// Of all passes, and of the messages between them (bubble).
+  /// Breakdown of all passes and of the messages between them (bubble).
   [[nodiscard]] Breakdown time() const;
 };
 
-/// The path of a simulated step. A group begins when its last worker is there, and a wave of groups (expert_waves.h)
-/// goes on when that of all is; that worker's pass before, or the message that it needed of another stage, is the link
-/// before. O(passes of all workers + work of the path's passes).
+/// The path of a simulated step. A group begins when its last worker is ready, and a wave of groups (expert_waves.h)
+/// continues when the last worker of all is; the previous link is that worker's earlier pass, or the message from
+/// another stage that it needed. O(passes of all workers + work of the path's passes).
 [[nodiscard]] CriticalPath critical_path(const Program& program, const Timeline& timeline, const Machine& machine);
 
-/// The hop of a ring over which a message takes longest when it is alone, and the link that holds it back.
+/// The hop of a ring over which a message takes longest when it is alone, and the link that limits it.
 struct SlowHop {
   HdpRank from;
   HdpRank to;
   std::string link;
-  Bandwidth rate;  ///< Of a message alone, per tensor-parallel shard.
+  Bandwidth rate;  ///< Rate of a message alone, per tensor-parallel shard.
 };
-/// Nothing without a ring, or if no link ever binds its messages. The first of several equal ones.
+/// The slowest hop; the first of several equal ones. Empty without a ring, or if no link ever limits its messages.
 [[nodiscard]] std::optional<SlowHop> slowest_hop(const Program& program, PassId pass, const Machine& machine);
 
 }  // namespace hdpsim

@@ -10,27 +10,27 @@
 
 namespace hdpsim {
 
-/// The same plan in a world that differs in one thing.
+/// The same plan simulated with one change.
 struct WhatIf {
   std::string change;  ///< "attention twice as fast".
   Duration step_time;
-  bool is_bound = false;  ///< Not simulated: no plan can do better by this.
+  bool is_bound = false;  ///< A bound that was not simulated: no plan can gain more from this change.
 };
 
 /// A pass of the critical path in words.
 struct ExplainedPass {
   std::int64_t micro_batch = 0;
-  std::string kind;  ///< Of a pipeline: "forward on stage 2".
+  std::string kind;  ///< "forward on stage 2" in a pipeline.
   std::int64_t ranks = 0;
-  std::int64_t first_rank = 0;   ///< Of the ring.
-  std::int64_t last_rank = 0;    ///< That came last.
-  bool last_is_outside = false;  ///< Of another group of the same wave.
+  std::int64_t first_rank = 0;   ///< The first rank of the ring.
+  std::int64_t last_rank = 0;    ///< The rank that was ready last.
+  bool last_is_outside = false;  ///< Whether last_rank belongs to another group of the same wave.
   std::int64_t spans = 0;
   std::int64_t tokens = 0;
-  std::int64_t sequence = 0;         ///< Of the longest span.
-  std::int64_t sequence_tokens = 0;  ///< Of that sequence in all.
-  Duration time;                     ///< On the path.
-  Duration waiting;                  ///< Of it: for messages or copies.
+  std::int64_t sequence = 0;         ///< The sequence of the longest span.
+  std::int64_t sequence_tokens = 0;  ///< Length of that whole sequence.
+  Duration time;                     ///< Time on the path.
+  Duration waiting;                  ///< The part of `time` spent waiting for messages or copies.
 };
 
 /// Why a step of a plan takes as long as it does.
@@ -39,20 +39,20 @@ struct Explanation {
   std::int64_t step = 0;
   Duration step_time;
   std::string excess;  ///< memory_excess() of its run: a step of a plan that does not fit cannot run.
-  Breakdown mean;      ///< Over ranks.
+  Breakdown mean;      ///< Mean over ranks.
   BusyTimes busy;
   std::int64_t busiest_rank = 0;
-  Breakdown path;  ///< Where the time of the critical path goes, without the end of the step.
+  Breakdown path;  ///< The time of the critical path, without the end of the step.
   Duration ending;
   std::int64_t path_passes = 0;
-  std::vector<ExplainedPass> longest;  ///< Of the path, the longest first.
-  std::optional<SlowHop> slow_hop;     ///< Of the ring on the path that waits longest.
-  std::string busiest_link;            ///< Of all; empty if there is none.
-  double busiest_link_share = 0;       ///< Of its rate, over the step.
-  std::vector<WhatIf> changes;         ///< What helps most first; without those that do not help.
+  std::vector<ExplainedPass> longest;  ///< Passes of the path, the longest first.
+  std::optional<SlowHop> slow_hop;     ///< The slowest hop of the ring on the path that waits longest.
+  std::string busiest_link;            ///< Name of the link that is busiest of all; empty if there is none.
+  double busiest_link_share = 0;       ///< Its load relative to its rate, over the step.
+  std::vector<WhatIf> changes;         ///< Changes that help, the most helpful first.
 };
 
-/// What the critical path says, without what if.
+/// The explanation from the critical path alone, without changes.
 [[nodiscard]] Explanation explanation_of(const Program& program, const Timeline& timeline, const Machine& machine);
 
 }  // namespace hdpsim

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int parts = 100;
 constexpr int attempts_per_part = 1000;
-// In mean times between failures. A restart begins e^3 = 20 times then until one is through, and a job whose restarts
-// take much longer would draw failures without end and never get to work.
+// The longest restart, in mean times between failures. A restart of this length begins e^3 = 20 times until one
+// succeeds; a job with much longer restarts would draw failures for ever and never run a step.
 constexpr double longest_restart = 3;
 
 struct Spent {
@@ -27,7 +27,7 @@ class FailingJob {
   FailingJob(const FailureModel& model, double mtbf_s, double interval_s)
       : model_(model), mtbf_s_(mtbf_s), interval_s_(interval_s), failures_(model.seed, "node failures") {}
 
-  // Of so many attempts at an interval, each of which ends with its checkpoint or with a failure.
+  // Runs `attempts` intervals, each of which ends with its checkpoint or with a failure.
   Spent run(int attempts) {
     Spent spent;
     for (int i = 0; i < attempts; ++i) {
@@ -44,7 +44,7 @@ class FailingJob {
   }
 
  private:
-  // An exponential distribution has no memory: whatever begins anew draws anew.
+  // An exponential distribution has no memory, so that each new attempt draws anew.
   double time_to_failure() { return -mtbf_s_ * std::log1p(-failures_.uniform()); }
 
   // A restart that fails begins again.

@@ -8,7 +8,7 @@ namespace hdpsim {
 /// Kendall's rank correlation of two rankings of the same things: 1 if they order every pair alike, -1 if none. Tau-b
 /// (Kendall, Biometrika 33, 1945), which takes ties into account: (C - D) / sqrt((n0 - n1) (n0 - n2)) for C pairs that
 /// both order alike, D pairs that they order differently, n0 pairs in all, n1 and n2 of them tied in the one and in the
-/// other. Nothing where one of them ties all. The vectors are equally long (checked). O(n^2): for plans, not for ranks.
+/// other. Empty if one of them ties all. The vectors are equally long (checked). O(n^2): for plans, not for ranks.
 [[nodiscard]] std::optional<double> kendall_tau(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace hdpsim

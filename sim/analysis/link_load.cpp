@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// What one shard of a rank sends to the next one of the ring in a micro-batch.
+// Bytes that one shard of a rank sends to the next rank of the ring in a micro-batch.
 Bytes sent_by_shard(const MicroBatchProgram& program) {
   Bytes sum;
   for (const Block& block : program.blocks) {
@@ -38,7 +38,7 @@ std::vector<LinkId> busiest(const Timeline& timeline, const NetworkModel& networ
   return links;
 }
 
-/// Sums rates that last for an interval each, in constant time an interval.
+/// Sums rates that each last for an interval, in constant time per interval.
 class RateProfile {
  public:
   RateProfile(TimeWindow window, std::size_t stretches)
@@ -52,7 +52,7 @@ class RateProfile {
     raise(end, -rate);
   }
 
-  /// The mean rate of every stretch.
+  /// The mean rate of every part of the window.
   [[nodiscard]] std::vector<double> means() const {
     std::vector<double> means(partial_.size() - 1);
     double level = 0;
@@ -64,7 +64,7 @@ class RateProfile {
   }
 
  private:
-  // The rate is higher by `by` from `at` on: for a part of one stretch, and for all after it.
+  // Raises the rate by `by` from `at` on: for a part of one interval, and for all after it.
   void raise(Instant at, double by) {
     const double last = static_cast<double>(partial_.size() - 1);
     const double place = std::clamp((at.since_start().seconds() - from_) / length_, 0.0, last);
@@ -108,7 +108,7 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
   for (std::size_t i = 0; i < links.size(); ++i) {
     LinkLoad& load = loads.emplace_back(LinkLoad{machine.network->link_name(links[i]), profiles[i].means()});
     const auto full = static_cast<double>(machine.network->link_rate(links[i]).bytes_per_second());
-    for (double& share : load.shares) share = std::max(0.0, share / full);  // what rounding leaves below nothing
+    for (double& share : load.shares) share = std::max(0.0, share / full);  // rounding may leave a value below zero
   }
   return loads;
 }

@@ -9,25 +9,25 @@
 
 namespace hdpsim {
 
-/// What a link carried in a run: `bytes` and `utilisation` are those of the rings of the main job.
+/// The traffic of a link in a run: `bytes` and `utilisation` count the rings of the main job.
 struct LinkUse {
   std::string name;
-  Bandwidth rate;                ///< That software gets out of it.
-  Bytes bytes;                   ///< Of all steps.
-  double utilisation = 0;        ///< Of the rate, over the whole time.
-  Bytes other_bytes = {};        ///< Of all that other jobs sent.
-  double other_utilisation = 0;  ///< The same of theirs.
+  Bandwidth rate;                ///< The rate that software reaches on it.
+  Bytes bytes;                   ///< Sum over all steps.
+  double utilisation = 0;        ///< Mean share of the rate over the whole time.
+  Bytes other_bytes = {};        ///< Sent by all other jobs.
+  double other_utilisation = 0;  ///< The same for the other jobs.
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-/// What links carried, by LinkId.
+/// Bytes that links carried, by LinkId.
 struct LinkBytes {
   std::vector<Bytes> main;
-  std::vector<Bytes> others;  ///< Or nothing.
+  std::vector<Bytes> others;  ///< May be empty.
 };
 
-/// The links that were used most of their time by all jobs together, at most `most` of them, busiest first; of equal
-/// ones the lower id. Links over which the main job sent nothing are left out. O(links).
+/// The links that all jobs together used most, at most `most` of them, busiest first; among equal ones the lower id.
+/// Links over which the main job sent nothing are left out. O(links).
 [[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const NetworkModel& network,
                                                  std::size_t most);
 

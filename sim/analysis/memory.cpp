@@ -10,8 +10,8 @@ namespace hdpsim {
 
 namespace {
 
-/// Share of a micro-batch's time that is its forward: backward is two products for every one of forward in linear work,
-/// five for two in attention, and what is computed again comes on top (it is in the work model).
+/// The share of a micro-batch's time that is its forward: backward has two products for every one of forward in linear
+/// work and five for two in attention, plus recomputation (it is in the work model).
 double forward_share(const MicroBatch& micro_batch, const WorkModel& work, double linear_again, bool attends_again) {
   const double linear = 1 / (3 + linear_again);
   const double attention = attends_again ? 2.0 / 9 : 2.0 / 7;
@@ -147,7 +147,7 @@ void PlanMemory::sample_flights(RankMemory& memory, const Timeline& timeline) co
     Instant at;
     bool begins;
     MicroBatchId id;
-    auto operator<=>(const Change&) const = default;  // what ends gives way to what begins at the same time
+    auto operator<=>(const Change&) const = default;  // at equal times ends sort before begins
   };
   std::vector<Change> changes;
   for (const PassId pass : pipeline_.orders()[pipeline_.worker(memory.rank, 0).index()]) {

@@ -18,18 +18,19 @@ namespace hdpsim {
 struct MemoryUse {
   Bytes device;
   Bytes host;
-  /// Of `device` on the device with most of it: channels to others. Nothing if it is not known what they hold.
+  /// The channels to other devices, on the device with most of them; a part of `device`. Empty if their size is not
+  /// known.
   std::optional<Bytes> connections{};
-  MemoryParts parts{};     ///< Of `device`: sums to it.
-  HdpRank rank{};          ///< Whose device it is; the first of several.
-  std::int64_t stage = 0;  ///< Of the pipeline.
-  Duration at{};           ///< Since the start of the step.
+  MemoryParts parts{};     ///< The parts of `device`; they sum to it.
+  HdpRank rank{};          ///< The rank of the device; the first of several.
+  std::int64_t stage = 0;  ///< The stage of the pipeline.
+  Duration at{};           ///< Time since the start of the step.
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
-/// Channels of rings: those of this step's own connections; in a real job those of earlier steps stay too.
+/// Channels of rings. Those of this step's own connections count; in a real job those of earlier steps stay too.
 struct ChannelMemory {
-  const ConnectionTable* connections = nullptr;  ///< Of the plan; not null if `per_connection` is known.
+  const ConnectionTable* connections = nullptr;  ///< Connections of the plan; not null if `per_connection` is known.
   std::optional<Bytes> per_connection{};
 };
 
@@ -41,7 +42,7 @@ struct MemorySetting {
   ChannelMemory channels{};
 };
 
-/// One device's memory at one moment, its host's share beside it. Between two samples it changes evenly.
+/// Memory of one device, and of its share of the host, at one moment. It changes evenly between two samples.
 struct MemorySample {
   Duration at;  ///< Since the start of the step.
   Bytes device;
@@ -49,27 +50,28 @@ struct MemorySample {
   friend bool operator==(const MemorySample&, const MemorySample&) = default;
 };
 
-/// The devices of one HDP rank through a step: they are alike.
+/// Memory of the devices of one HDP rank through a step; they are alike.
 struct RankMemory {
   HdpRank rank;
   std::vector<MemorySample> samples;
   friend bool operator==(const RankMemory&, const RankMemory&) = default;
 };
 
-/// The memory of all devices while the ranks of a plan run their micro-batches: what stays, the activations of the
-/// micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
-/// backward at work needs beside them (DeviceMemory). What is in flight is counted along the order in which each stage
-/// runs its passes (Pipeline).
+/// The memory of all devices while the ranks of a plan run their micro-batches: the constant part, the activations of
+/// the micro-batches in flight, of which resident_share() is on the device and the rest in host memory, and what the
+/// current backward needs besides them (DeviceMemory). The micro-batches in flight are counted along the order in which
+/// each stage runs its passes (Pipeline).
 class PlanMemory {
  public:
   /// O(stages x sum of the groups' sizes). The pipeline and its plan must outlive the object.
   PlanMemory(const Pipeline& pipeline, const MemorySetting& setting);
 
-  /// The fullest device of all.
+  /// The memory of the fullest device.
   [[nodiscard]] const MemoryUse& use() const { return use_; }
   /// The `count` fullest ranks, by number. O(ranks).
   [[nodiscard]] std::vector<HdpRank> fullest(std::size_t count) const;
-  /// Sets when the fullest device is fullest, by the micro-batch's interval. `work` is that of the same recomputation.
+  /// Sets the time at which the fullest device is fullest, from the micro-batch's interval. `work` is the work model
+  /// with the same recomputation.
   void place(const Timeline& timeline, const WorkModel& work);
   /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
   /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
@@ -80,11 +82,11 @@ class PlanMemory {
   [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
 
  private:
-  /// A micro-batch on a device of one stage.
+  /// The memory of a micro-batch on a device of one stage.
   struct Load {
-    MemoryParts peak;  ///< With nothing else in flight.
-    Bytes kept;        ///< Of its activations, on the device.
-    Bytes host;        ///< The rest of them.
+    MemoryParts peak;  ///< Memory at its peak with nothing else in flight.
+    Bytes kept;        ///< Its activations on the device.
+    Bytes host;        ///< Its activations in host memory.
   };
   struct Stage {
     DeviceMemory device;
@@ -101,7 +103,7 @@ class PlanMemory {
   const Pipeline& pipeline_;
   const Plan& plan_;
   ChannelMemory channels_;
-  double linear_again_;  ///< Share of forward's products that backward does again.
+  double linear_again_;  ///< Share of forward's products that backward recomputes.
   bool attends_again_;
   std::vector<Stage> stages_;
   std::vector<Bytes> peaks_;  ///< By rank.

@@ -44,7 +44,7 @@ std::array<double, evidence_kinds> evidence_shares(const RunResult& result, doub
   return shares;
 }
 
-// The fullest device of any step, and the most that a host held in any.
+// The fullest device of any step, and the largest host memory of any step.
 MemoryUse most_memory(const RunResult& result) {
   const auto less = [](const StepResult& a, const StepResult& b) { return a.memory.device < b.memory.device; };
   MemoryUse most = std::max_element(result.steps.begin(), result.steps.end(), less)->memory;
@@ -82,7 +82,7 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   metrics.breakdown = mean_breakdown(result);
   const std::vector<double> seconds = step_seconds(result);
   metrics.step_time_s = percentiles_of(seconds);
-  metrics.step_time_s.mean = seconds_of(metrics.breakdown.total());  // as the breakdown rounds it
+  metrics.step_time_s.mean = seconds_of(metrics.breakdown.total());  // rounded as the breakdown rounds it
 
   const double total_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   double tokens = 0;

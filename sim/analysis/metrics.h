@@ -15,12 +15,11 @@
 
 namespace hdpsim {
 
-/// Floating-point operations that the step needs, whoever computes them: attention over the exact causal area of every
-/// sequence, forward and backward in all layers, and the linear work of every token. What a plan computes twice or
-/// throws away does not count.
+/// Floating-point operations that the step needs: attention over the exact causal area of every sequence, forward and
+/// backward in all layers, and the linear work of every token. Work that a plan repeats or throws away does not count.
 [[nodiscard]] Flops model_flops(const Transformer& model, const Batch& batch);
 
-/// What stands still during a run: who ran what on which cluster.
+/// The facts of a run that do not change during it: who ran what on which cluster.
 struct RunInfo {
   /// One value of the sweep, by its path in the study.
   struct Coordinate {
@@ -28,26 +27,26 @@ struct RunInfo {
     Value value;
   };
   std::size_t point = 0;                ///< Index of the point in the sweep.
-  std::vector<Coordinate> coordinates;  ///< Of the point; empty without a sweep.
+  std::vector<Coordinate> coordinates;  ///< Coordinates of the point; empty without a sweep.
   std::string plan;
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
-  std::string profile;  ///< Its name and label.
-  /// What ran beside it all the time.
+  std::string profile;  ///< Name and label of the profile.
+  /// A job that ran at the same time throughout.
   struct Neighbour {
     std::string name;
-    std::string what;  ///< In a few words.
+    std::string what;  ///< The job in a few words.
     std::int64_t gpus = 0;
   };
   std::vector<Neighbour> background;
   std::int64_t gpus = 0;
-  std::int64_t stages = 1;                  ///< Of every rank's pipeline.
-  FlopRate peak;                            ///< Of one device.
-  Bytes device_memory;                      ///< Of one device.
-  Bytes host_memory;                        ///< One device's share.
+  std::int64_t stages = 1;                  ///< Stages of every rank's pipeline.
+  FlopRate peak;                            ///< Peak rate of one device.
+  Bytes device_memory;                      ///< Memory of one device.
+  Bytes host_memory;                        ///< One device's share of the host memory.
   std::int64_t capacity = 0;                ///< Tokens that a rank holds per micro-batch.
-  std::optional<TraceUse> trace{};          ///< Nothing if lengths are drawn.
-  std::vector<std::string> not_modelled{};  ///< Keys that the profile would need.
-  std::int64_t nodes = 1;                   ///< That fail, if any do:
+  std::optional<TraceUse> trace{};          ///< Empty if lengths are drawn.
+  std::vector<std::string> not_modelled{};  ///< Keys that the profile would need for what is not modelled.
+  std::int64_t nodes = 1;                   ///< Nodes that can fail.
   std::optional<FailureModel> failures{};
   std::optional<UncertaintyModel> uncertainty{};
 };
@@ -55,7 +54,7 @@ struct RunInfo {
 struct Speedup {
   std::string versus;
   double mean = 1;  ///< Ratio of the mean step times.
-  double p5 = 1;    ///< Of the ratios step by step: both plans see the same batches.
+  double p5 = 1;    ///< Percentile of the ratios step by step: both plans see the same batches.
   double p95 = 1;
 };
 
@@ -65,37 +64,39 @@ struct RunMetrics {
   Percentiles step_time_s;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
-  double mfu = 0;  ///< model_flops over what the devices could do at their peak in the same time.
+  double mfu = 0;  ///< Model FLOPs utilization: model_flops over what the devices could do at their peak in the same
+                   ///< time.
   std::optional<Speedup> speedup;
   Breakdown breakdown;        ///< Mean over ranks and steps; sums to the mean step time.
-  BusyTimes busy;             ///< Mean over steps of the figures of each step.
-  ConnectionUse connections;  ///< The most of any step.
-  MemoryUse memory;           ///< Of the step with the fullest device; of host and channels the most of any step.
+  BusyTimes busy;             ///< Mean over steps of each step's figures.
+  ConnectionUse connections;  ///< The maximum over the steps.
+  MemoryUse memory;           ///< Of the step with the fullest device; for host and channels the maximum over the
+                              ///< steps.
   bool fits = true;
   std::array<double, evidence_kinds>
-      evidence{};  ///< Shares of the rank seconds. What no kernel estimate covers is formula.
+      evidence{};  ///< Shares of the rank seconds. Time that no kernel estimate covers counts as formula.
   std::uint64_t events = 0;
   PhaseTimes phases;
-  std::optional<Goodput> goodput;          ///< At the mean step time; nothing if nodes do not fail.
-  std::optional<Uncertainty> uncertainty;  ///< Nothing if it was not asked for.
+  std::optional<Goodput> goodput;          ///< At the mean step time; empty if nodes do not fail.
+  std::optional<Uncertainty> uncertainty;  ///< Empty if it was not asked for.
 };
 
 [[nodiscard]] RunMetrics metrics_of(const RunInfo& info, const RunResult& result);
-/// Both runs have the same steps (checked).
+/// The speedup of `result` over `baseline`. Both runs have the same steps (checked).
 [[nodiscard]] Speedup speedup_over(const std::string& name, const RunResult& baseline, const RunResult& result);
 
-/// One run of a study, ready to be written.
+/// One run of a study with its metrics, ready to be written.
 struct Run {
   RunInfo info;
   RunResult result;
   RunMetrics metrics;
 };
 
-/// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if that is
-/// given.
+/// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if `versus`
+/// is given.
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus);
 
-/// Seconds as the nearest double, so that the shortest decimal that reads back as it shows whole picoseconds.
+/// Seconds as the nearest double, whose shortest decimal shows whole picoseconds.
 [[nodiscard]] inline double seconds_of(Duration duration) {
   return static_cast<double>(duration.picoseconds()) / 1e12;
 }

@@ -29,7 +29,7 @@ Kind named(const std::string& name, std::string_view (*name_of)(Kind)) {
   throw std::invalid_argument(fmt::format("there is no '{}'", name));
 }
 
-// A count, or the number of a thing. The library would take 1e76 for one.
+// A count, or the index of a thing. The library would accept 1e76 as one.
 std::uint32_t number_of(const json& value) {
   constexpr std::uint64_t most = 1'000'000'000;
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
@@ -51,9 +51,9 @@ Instant instant_of(const json& value) {
 }
 
 constexpr std::size_t most_ranks = 1'000'000;
-constexpr std::size_t longest_record = 1'000'000;  // bytes: one that is parsed takes many times its room in memory
+constexpr std::size_t longest_record = 1'000'000;  // bytes; a parsed line takes many times its size in memory
 
-/// Gives the next line of a file; false, and an empty line, behind the last one.
+/// Gives the next line of a file; false, and an empty line, after the last one.
 using NextLine = std::function<bool(std::string_view& line)>;
 
 NextLine lines_of(const std::string& text) {
@@ -74,20 +74,20 @@ NextLine lines_of(LineReader& reader) {
   };
 }
 
-/// What is wrong with one value of a line: a member of an object by its name, or of a list by its number.
+/// The problem of one value of a line: a member of an object by its name, or of a list by its number.
 class Misfit : public std::invalid_argument {
  public:
   Misfit(const std::string& message, std::string key) : std::invalid_argument(message), key_(std::move(key)) {}
   Misfit(const std::string& message, std::size_t item) : std::invalid_argument(message), item_(item) {}
 
-  /// Of the value in its line, counted from 1.
+  /// The column of the value in its line, counted from 1.
   [[nodiscard]] int column(std::string_view line) const {
     const std::size_t at = key_.empty() ? item_at(line) : line.find(fmt::format("\"{}\"", key_));
     return at == std::string_view::npos ? 1 : static_cast<int>(at) + 1;
   }
 
  private:
-  // The items before it are numbers and names, without commas.
+  // Works because the items before it are numbers and names, without commas.
   [[nodiscard]] std::size_t item_at(std::string_view line) const {
     std::size_t at = line.find('[');
     for (std::size_t item = 0; item < item_ && at != std::string_view::npos; ++item) at = line.find(',', at + 1);
@@ -98,24 +98,24 @@ class Misfit : public std::invalid_argument {
   std::size_t item_ = 0;
 };
 
-/// `read` of a member; what it does not like is told at its place.
+/// Calls `read` on a member; a problem that it throws is reported at the member's place.
 template <class Place, class Read>
 auto member(const json& value, const Place& place, const Read& read) {
   try {
     return read(value.at(place));
-  } catch (const std::exception& error) {  // of the JSON library, or of a value that cannot be
+  } catch (const std::exception& error) {  // the library's, or one about a value that is impossible
     throw Misfit(error.what(), place);
   }
 }
 
 constexpr std::size_t most_problems = 100;
 
-/// The lines of a file, one JSON value each, and what is wrong with them.
+/// The lines of a file, one JSON value each, and their problems.
 class Lines {
  public:
   Lines(const std::string& file, NextLine next) : file_(file), next_(std::move(next)) {}
 
-  /// The next `count` lines: read(value, number).
+  /// Calls read(value, number) for the next `count` lines.
   template <class Read>
   void each(std::size_t count, const Read& read) {
     for (std::size_t i = 0; i < count && problems_ < most_problems; ++i) {
@@ -130,9 +130,9 @@ class Lines {
     ++line_;
     if (problems_ == 0 && next_(text_)) problem(1, "there are more lines than the first one says");
   }
-  /// At the line that was read last.
+  /// Reports a problem at the line that was read last.
   void problem(int column, const std::string& reason) {
-    // Of the file only the lines that are told are kept, each where it stands.
+    // Only the lines with problems are kept of the file, each at its line number.
     if (problems_ < most_problems && shown_lines_ < line_ && text_.size() <= longest_record) {
       shown_.append(static_cast<std::size_t>(line_ - shown_lines_ - 1), '\n').append(text_).push_back('\n');
       shown_lines_ = line_;
@@ -161,14 +161,14 @@ class Lines {
       problem(static_cast<int>(std::max<std::size_t>(1, error.byte)), error.what());
     } catch (const Misfit& error) {
       problem(error.column(text_), error.what());
-    } catch (const std::exception& error) {  // of the JSON library, or of a line that cannot be
+    } catch (const std::exception& error) {  // the library's, or one about a line that is impossible
       problem(1, error.what());
     }
   }
 
   const std::string& file_;
   NextLine next_;
-  std::string_view text_;  // of the line that was read last
+  std::string_view text_;  // the line that was read last
   int line_ = 0;
   std::string shown_;
   int shown_lines_ = 0;
@@ -213,7 +213,7 @@ InstructionRecord record_of(const json& value) {
   return record;
 }
 
-/// What the first line of a timeline says.
+/// The contents of a timeline's first line.
 struct Header {
   TimelineTitle title;
   Duration step_time;
@@ -238,7 +238,7 @@ void require_below(std::size_t number, std::size_t count, const char* what, cons
   throw Misfit(fmt::format("there is no {} {}: the first line says that there are {}", what, number, count), place);
 }
 
-// Numbers of the file have fewer digits than picoseconds where they are large.
+// Large numbers of the file have fewer digits than picoseconds.
 void require_sum(const Breakdown& breakdown, Duration step_time) {
   const double difference = breakdown.total().seconds() - step_time.seconds();
   if (std::abs(difference) <= 1e-9 + 1e-9 * step_time.seconds()) return;
@@ -259,7 +259,7 @@ Breakdown rank_of(const json& line, const Header& header, std::size_t number) {
   return breakdown;
 }
 
-// One that no rank has run begins when the step ends, and ends when it begins.
+// A micro-batch that no rank has run begins when the step ends, and ends when it begins.
 MicroBatchInterval micro_batch_of(const json& line, const Header& header, std::size_t number) {
   require_number(line, "micro_batch", number);
   const MicroBatchInterval interval{member(line, std::string("begin_s"), instant_of),
@@ -279,7 +279,7 @@ InstructionRecord instruction_of(const json& line, const Header& header) {
   return record;
 }
 
-// `lines[i]` is that of records[i].
+// `lines[i]` is the line number of records[i].
 void require_once(const std::vector<InstructionRecord>& records, const std::vector<int>& lines, Lines& told) {
   std::vector<std::size_t> order(records.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -14,22 +14,23 @@ namespace hdpsim {
 /// The schema of timeline files.
 inline constexpr char timeline_schema[] = "hdpsim.timeline/1";
 
-/// What a timeline file says of its timeline.
+/// The title of a timeline file.
 struct TimelineTitle {
   std::string source;  ///< "predicted" or "measured".
-  std::string plan;    ///< The policy.
+  std::string plan;    ///< The policy that planned the step.
   std::int64_t step = 0;
-  /// Of a prediction: the share of a core that kernels have on average, if ranks have to share cores. All together they
-  /// then take 1 / core_share of what they take on cores of their own.
+  /// In a prediction: the mean share of a core that kernels have if ranks have to share cores. All together they then
+  /// take 1 / core_share of their time on cores of their own.
   double core_share = 1;
-  std::int64_t stages = 1;  ///< Of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages + stage.
-  /// Of a measurement: the step time that is predicted with kernels as fast as they were beside this run, if they were
+  std::int64_t stages = 1;  ///< Stages of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages +
+                            ///< stage.
+  /// In a measurement: the step time predicted with kernels at the speed measured alongside this run, if they were
   /// timed then.
   std::optional<Duration> at_pace = {};
   friend bool operator==(const TimelineTitle&, const TimelineTitle&) = default;
 };
 
-/// Which instruction of a step a record is of: no other record of its timeline has the same.
+/// Identifies the instruction of a record: no other record of its timeline has the same id.
 [[nodiscard]] inline auto instruction_id(const InstructionRecord& record) {
   return std::tuple(record.rank, record.micro_batch, record.chunk, record.kind, record.block, record.iteration,
                     record.instruction);
@@ -51,22 +52,23 @@ struct TimelineTitle {
 [[nodiscard]] std::string timeline_text(const TimelineTitle& title, const Timeline& timeline,
                                         const std::vector<Breakdown>& processor = {});
 
-/// A time in seconds as it stands in the file: "1.000000000001", without zeros at its end.
+/// A time in seconds as the file writes it: "1.000000000001", without trailing zeros.
 [[nodiscard]] std::string exact_seconds(Duration time);
 
 struct TimelineFile {
   TimelineTitle title;
   Timeline timeline;  ///< Without evidence, link bytes and events, which the file does not hold.
-  /// By worker: what it measured less the time in which its thread had no core. Empty if the file does not say.
+  /// The measured breakdown of each worker without the time in which its thread had no core. Empty if the file does not
+  /// say.
   std::vector<Breakdown> processor;
 };
 
-/// Reads the first line of a timeline alone. InputError if it is none.
+/// Reads only the first line of a timeline. InputError if it is not one.
 [[nodiscard]] TimelineTitle read_timeline_title(const std::string& file, const std::string& line);
 
-/// Reads what timeline_text() has written. InputError with the lines that are wrong, or contradict each other: times
+/// Reads what timeline_text() has written. InputError with the lines that are wrong or contradict each other: times
 /// that run backwards or out of the step, parts that do not sum to it, ranks and micro-batches that the first line does
-/// not know, an instruction that stands there twice. `file` is the name that it carries.
+/// not count, an instruction that occurs twice. `file` is the name that messages carry.
 [[nodiscard]] TimelineFile read_timeline(const std::string& file, const std::string& text);
 /// The same from a file, line by line. MachineError if it cannot be read.
 [[nodiscard]] TimelineFile load_timeline(const std::filesystem::path& path);

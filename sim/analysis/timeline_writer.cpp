@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using Output = std::back_insert_iterator<std::string>;
 
-// Names are users' text: what is no UTF-8 in them becomes U+FFFD.
+// Names are users' text: invalid UTF-8 in them becomes U+FFFD.
 std::string json_string(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }

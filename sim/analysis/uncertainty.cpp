@@ -24,7 +24,7 @@ double factor_of(const Factors& elasticities, const Factors& factors) {
   return std::max(0.0, factor);
 }
 
-// Of the mean of the steps' times, relative.
+// The relative standard error of the mean of the steps' times.
 double deviation_of_batches(const RunResult& result) {
   const auto count = static_cast<double>(result.steps.size());
   double sum = 0;
@@ -56,10 +56,10 @@ std::vector<VarianceShare> shares_of(const UncertaintyModel& model, const RunRes
   return shares;
 }
 
-// A share of the step below which it does not matter that an error is unknown.
+// The share of the step below which an unknown error does not matter.
 constexpr double little = 0.01;
 
-// The one that takes most first.
+// The families whose errors are unknown, the one that takes most first.
 std::vector<CostFamily> unknown_families(const UncertaintyModel& model, const Factors& elasticities) {
   std::vector<CostFamily> unknown;
   for (std::size_t family = 0; family < cost_families; ++family) {
@@ -72,7 +72,7 @@ std::vector<CostFamily> unknown_families(const UncertaintyModel& model, const Fa
   return unknown;
 }
 
-// An error that nobody knows comes before the largest of those that are known.
+// An unknown error comes before the largest of the known ones.
 std::string advice_of(const UncertaintyModel& model, const std::vector<CostFamily>& unknown,
                       const VarianceShare& largest) {
   if (!unknown.empty()) return model.advice[static_cast<std::size_t>(unknown.front())];

@@ -18,53 +18,54 @@ struct Percentiles {
   double p95 = 0;
 };
 
-/// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: place p (n
-/// - 1) of the sorted values. Requires at least one value (checked).
+/// The value below which a share `p` (0 to 1) of the values lies, interpolated linearly between neighbours: position p
+/// (n - 1) of the sorted values. Requires at least one value (checked).
 [[nodiscard]] double percentile(std::vector<double> values, double p);
 [[nodiscard]] Percentiles percentiles_of(const std::vector<double>& values);
 
-/// What a run is resampled with.
+/// How a run is resampled.
 struct UncertaintyModel {
   std::int64_t samples = 200;
   std::uint64_t seed = 1;
   FamilyErrors errors;
-  std::array<std::string, cost_families> advice;  ///< What to measure to know a family better.
+  std::array<std::string, cost_families> advice;  ///< What to measure to know a family better, by CostFamily.
 };
 
-/// How a sample differs from the run as it was simulated. All runs of a study see the same samples, so that what two
-/// plans have in common cancels out of their ratio.
+/// The deviations of one sample from the simulated run. All runs of a study see the same samples, so that errors that
+/// two plans share cancel out of their ratio.
 struct Sample {
-  std::array<double, cost_families> factors{};  ///< Measured over predicted time; shared by all operations of a family.
-  std::vector<std::size_t> steps;               ///< Drawn with replacement from the run's (Efron's bootstrap).
+  std::array<double, cost_families> factors{};  ///< Measured over predicted time; all operations of a family share one
+                                                ///< factor.
+  std::vector<std::size_t> steps;               ///< Steps drawn with replacement from the run's (Efron's bootstrap).
 };
 [[nodiscard]] Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number);
 
-/// How much of a headline figure's variance one source makes, to first order.
+/// The share of a headline figure's variance that one source causes, to first order.
 struct VarianceShare {
-  std::string source;  ///< A family, or "batches": other sequences, and noise of other steps.
+  std::string source;  ///< A family, or "batches": the draw of sequences, and noise between steps.
   double share = 0;
-  double deviation = 0;  ///< Of the mean step time, relative, if this were the only source.
+  double deviation = 0;  ///< Relative deviation of the mean step time if this were the only source.
 };
 
 /// Intervals of a run's headline figures: percentiles over the samples.
 struct Uncertainty {
   std::int64_t samples = 0;
-  Percentiles step_time_s;  ///< Of the mean over the steps.
+  Percentiles step_time_s;  ///< Percentiles of the mean over the steps.
   Percentiles tokens_per_s;
   Percentiles tokens_per_s_per_gpu;
   Percentiles mfu;
   std::optional<Percentiles> speedup;
-  std::vector<VarianceShare> shares;  ///< Largest first.
-  std::vector<std::string> unknown;   ///< Families that take time and whose errors nobody knows: counted as exact.
+  std::vector<VarianceShare> shares;  ///< Largest share first.
+  std::vector<std::string> unknown;   ///< Families that take time and whose errors are not known: counted as exact.
   std::string advice;                 ///< What would narrow the interval most; empty if nothing would.
 };
 
 /// Relative change of the step time per relative change of each family's costs: a mean over the steps where it is
-/// known, weighted by their times. Zero where it never is.
+/// known, weighted by their times. Zero if no step knows it.
 [[nodiscard]] std::array<double, cost_families> elasticities(const RunResult& result);
 
-/// The mean step time of a run in one sample, in seconds: to first order in the families,
-/// T = mean of the drawn steps' times x (1 + sum over families of elasticity x (factor - 1)). Also its tokens a second.
+/// The mean step time of a run in one sample, in seconds, and its tokens per second. To first order in the families, T
+/// = mean of the drawn steps' times x (1 + sum over families of elasticity x (factor - 1)).
 struct SampledRun {
   double step_time_s = 0;
   double tokens_per_s = 0;
@@ -72,8 +73,8 @@ struct SampledRun {
 [[nodiscard]] SampledRun sampled_run(const RunResult& result, const std::array<double, cost_families>& elasticities,
                                      const Sample& sample);
 
-/// `flops_per_s` of all devices at their peak. `baseline` is the run that speed-ups are stated against, with the same
-/// steps (checked), or null. O(samples x steps).
+/// Intervals of a run's figures. `flops_per_s` is the peak of all devices together. `baseline` is the run that
+/// speed-ups are stated against, with the same steps (checked), or null. O(samples x steps).
 [[nodiscard]] Uncertainty uncertainty_of(const UncertaintyModel& model, const RunResult& result,
                                          const RunResult* baseline, std::int64_t gpus, double flops_per_s);
 

@@ -26,7 +26,7 @@ std::int64_t sign(double value) {
   return (value > 0 ? 1 : 0) - (value < 0 ? 1 : 0);
 }
 
-/// What is known of one set while its rows come.
+/// What is collected of one set while its rows come.
 struct Collected {
   std::int64_t rows = 0;
   std::int64_t fitted = 0;
