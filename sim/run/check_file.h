@@ -12,19 +12,20 @@ namespace hdpsim {
 /// Every kind of file that the user can hand in.
 enum class FileKind { study, plan, cluster, model, profile, lengths, validation };
 
-/// "study", "plan", ...: in the order of FileKind.
+/// The names of the kinds in the order of FileKind: "study", "plan", ...
 [[nodiscard]] const std::vector<std::string>& file_kind_names();
 
-/// By the extension, by `schema`, or by the keys that only one kind has. Nothing if none of these tells.
+/// The kind of a file by its extension, by `schema`, or by keys that only one kind has. Empty if none of these decides.
 [[nodiscard]] std::optional<FileKind> kind_of_file(const std::string& path, const Value& document);
 
-/// What is in a file.
+/// The contents of a file that was checked.
 struct CheckedFile {
   std::string summary;             ///< One line.
-  std::vector<std::string> notes;  ///< Of a cluster: how it was read, as far as that is not plain.
+  std::vector<std::string> notes;  ///< For a cluster: how it was read, as far as that is not obvious.
 };
 
-/// Reads a file as a user's command would. InputError with every problem. Without `kind` the file tells what it is.
+/// Reads a file as a user's command would. InputError with every problem. Without `kind` the file itself decides what
+/// it is.
 [[nodiscard]] CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog);
 
 }  // namespace hdpsim

@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr double least_gain = 0.001;  // of the step: below that a change does not help
+constexpr double least_gain = 0.001;  // share of the step; a change that gains less does not help
 
 FamilyFactors twice_as_fast(std::initializer_list<CostFamily> families) {
   FamilyFactors factors;
@@ -49,7 +49,7 @@ void heal_devices(ClusterSpec& cluster) {
   for (NodeKind& kind : cluster.kinds) kind.speed = std::max(kind.speed, 1.0);
 }
 
-/// Simulates one plan in worlds that differ.
+/// Simulates one plan in several worlds.
 class WhatIfs {
  public:
   WhatIfs(const StudyPoint& point, const Program& program, Explanation& told)

@@ -14,8 +14,8 @@
 
 namespace hdpsim {
 
-/// Numbered work on several threads whose results are taken in the order of their numbers, one at a time, so that
-/// whoever takes them need not know how many threads there are.
+/// Numbered work on several threads whose results are taken in the order of their numbers, one at a time, so that the
+/// taker need not know how many threads there are.
 struct OrderedWork {
   std::int64_t first = 0;
   std::int64_t end = 0;  ///< One past the last number.
@@ -23,10 +23,10 @@ struct OrderedWork {
   std::function<bool()> stop = [] { return false; };  ///< Asked before every piece of work, from any thread.
 };
 
-/// `make_worker()` makes what one thread works with: a callable that turns a number into a result. `take(number,
-/// result)` gets all results in ascending order. Threads run at most eight pieces each ahead of what was taken, so that
-/// memory does not grow with the work. False if it was stopped: a beginning of the results has been taken, and nothing
-/// that follows a gap. The first exception of a thread is thrown on.
+/// `make_worker()` makes the callable with which one thread turns a number into a result. `take(number, result)` gets
+/// all results in ascending order. Threads run at most eight pieces each ahead of what was taken, so that memory does
+/// not grow with the work. Returns false if it was stopped: the results up to some number have then been taken, without
+/// a gap. The first exception of a thread is thrown on.
 template <class MakeWorker, class Take>
 class OrderedRun {
  public:
@@ -92,7 +92,7 @@ class OrderedRun {
   const MakeWorker& make_worker_;
   const Take& take_;
   std::int64_t threads_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::int64_t next_;
   std::int64_t taken_;

@@ -20,8 +20,8 @@ struct Turn {
   std::int64_t run = 0;
 };
 
-/// What is run, in which order: all plans of a step one after another, then all of them again, so that whatever slows
-/// the machine for a while hits all plans alike.
+/// The order of runs: all plans of a step one after another, then all of them again for the next run, so that whatever
+/// slows the machine for a while hits all plans alike.
 struct Turns {
   std::size_t plans = 1;
   std::int64_t first_step = 0;
@@ -42,7 +42,7 @@ class PlannedStep {
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Program& program() const { return program_; }
-  /// How long it took to draw the batch, to plan and to check.
+  /// The time to draw the batch, to plan and to check.
   [[nodiscard]] Duration planning() const { return planning_; }
 
  private:
@@ -51,20 +51,21 @@ class PlannedStep {
   Duration planning_;
 };
 
-/// Plans on a thread of its own: while one turn runs, the next is planned. All ranks of a process share one, and all
-/// processes plan for themselves, for the same study gives the same plans.
+/// Plans on a thread of its own: while one turn runs, the next one is planned. All ranks of a process share one object,
+/// and every process plans for itself, because the same study gives the same plans.
 class PlanAhead {
  public:
   using Planner = std::function<Plan(const Turn&)>;
-  /// Begins with the first turn. `lowering` outlives the object.
+  /// Begins with the first turn. `lowering` must outlive the object.
   PlanAhead(const Turns& turns, Planner planner, const LoweringOptions& lowering);
   /// Waits for the plan that is under way.
   ~PlanAhead();
   PlanAhead(const PlanAhead&) = delete;
   PlanAhead& operator=(const PlanAhead&) = delete;
 
-  /// Waits until the turn is planned, and lets the next one be. Ranks ask for the same turn or for the one after it,
-  /// which they do only when all have asked for this one (checked). Rethrows what the planner has thrown.
+  /// Waits until the turn is planned, and starts planning the next one. Ranks ask for the same turn or for the one
+  /// after it, and for the latter only when all have asked for this one (checked). Rethrows what the planner has
+  /// thrown.
   [[nodiscard]] std::shared_ptr<const PlannedStep> step(std::int64_t turn);
 
  private:
@@ -80,11 +81,11 @@ class PlanAhead {
   const LoweringOptions& lowering_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::int64_t asked_for_ = -1;  ///< The last turn that a rank wanted; the one after it may be planned.
+  std::int64_t asked_for_ = -1;  ///< The last turn that a rank asked for; the one after it may be planned.
   bool ended_ = false;
   std::int64_t first_kept_ = 0;  ///< The turn of the first of ...
   std::deque<Result> kept_;      ///< ... the last two turns that were planned.
-  std::thread thread_;           ///< Last: it uses what stands above.
+  std::thread thread_;           ///< Last, because it uses the members above.
 };
 
 }  // namespace hdpsim

@@ -6,7 +6,7 @@
 namespace hdpsim {
 namespace {
 
-// How often those that wait for a step ask whether to stop.
+// How often threads that wait for a step ask whether to stop.
 constexpr auto stop_interval = std::chrono::milliseconds(100);
 
 void add_bytes(const std::vector<Bytes>& more, std::vector<Bytes>& sum) {
@@ -23,7 +23,7 @@ class RunQueue::RunInProgress {
 
   [[nodiscard]] std::int64_t left() const { return left_; }
 
-  /// True when it was the last one. Sums are exact, so that the order of the steps does not matter.
+  /// Adds a step; true if it was the last one. Sums are exact, so that the order of the steps does not matter.
   bool add(SimulatedStep& step, const Coverage& coverage, const PointSpec& spec, const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
@@ -48,7 +48,7 @@ class RunQueue::RunInProgress {
  private:
   static constexpr std::size_t reported_links = 64;
 
-  // Only here all steps are known: how long one waits depends on those before it.
+  // Computed at the end, because how long a step waits depends on those before it.
   void wait_for_data(const LoadingSpec& loading) {
     std::vector<LoadedStep> steps;
     steps.reserve(result_.steps.size());
@@ -61,7 +61,7 @@ class RunQueue::RunInProgress {
     }
   }
 
-  // Of the first step among several that are as full, in whatever order they come.
+  // Keeps the first step among several that are equally full, in whatever order they come.
   void keep_fullest(SimulatedStep& step) {
     const std::pair candidate(step.result.memory.device, -step.result.step);
     if (fullest_ && candidate < *fullest_) return;
@@ -73,7 +73,7 @@ class RunQueue::RunInProgress {
   std::vector<BreakdownMean> ranks_;
   LinkBytes links_;
   Duration time_;
-  std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // its device, and minus its number
+  std::optional<std::pair<Bytes, std::int64_t>> fullest_;  // device memory, and minus the number of the step
   RunResult result_;
   Coverage coverage_;
 };
@@ -131,7 +131,7 @@ std::optional<StepTask> RunQueue::next_step() {
   return std::nullopt;
 }
 
-// True if there was one.
+// Opens the next run; true if there was one.
 bool RunQueue::open_next() {
   std::optional<std::size_t> run = pop(kept_);
   if (!run) run = pop(waiting_);
@@ -141,7 +141,7 @@ bool RunQueue::open_next() {
   return true;
 }
 
-// Leaves out runs that were finished while they waited, as by a process that was given up too early.
+// Skips runs that were finished while they waited, as by a process that was given up too early.
 std::optional<std::size_t> RunQueue::pop(std::deque<std::size_t>& runs) {
   while (!runs.empty()) {
     const std::size_t run = runs.front();

@@ -19,7 +19,7 @@
 
 namespace hdpsim {
 
-/// One step of a run; runs are counted as Study says.
+/// One step of a run; runs are numbered as Study says.
 struct StepTask {
   std::size_t run = 0;
   std::int64_t step = 0;
@@ -32,50 +32,51 @@ struct FinishedRun {
   Coverage coverage{};  ///< What its steps asked of the profile.
 };
 
-/// The runs of a study that are to be simulated, for all who simulate them at the same time. Threads of this process
-/// take steps, so that many of them can work on one run; other processes take whole runs. A run may be simulated twice,
-/// as when a process that was given up comes back: the first result counts, and all results are the same. Every
-/// function may be called from any thread.
+/// The runs of a study that are to be simulated, shared by everyone who simulates them at the same time. Threads of
+/// this process take steps, so that many of them can work on one run; other processes take whole runs. A run may be
+/// simulated twice, as when a process that was given up comes back: the first result counts, and all results are the
+/// same. Every function may be called from any thread.
 class RunQueue {
  public:
-  /// Gets the number of steps that have been simulated and, if a run is finished with them, this run, which it may move
-  /// away. Called by one thread at a time.
+  /// Gets the number of steps that have been simulated and, if they finish a run, that run, which it may move from.
+  /// Called by one thread at a time.
   using Tell = std::function<void(std::int64_t steps, FinishedRun* finished)>;
-  /// `stop` is asked before every step. Everything given here outlives the queue.
+  /// `stop` is asked before every step. All arguments must outlive the queue.
   RunQueue(const Study& study, std::function<bool()> stop, Tell tell);
   ~RunQueue();
 
-  /// A run that is to be simulated. One that has been put before is not put again.
+  /// Adds a run to be simulated. A run that has been added before is not added again.
   void put(std::size_t run);
-  /// No more runs will be put.
+  /// Says that no more runs will be put.
   void close();
-  /// Nothing more is begun.
+  /// Begins no more work.
   void end();
-  /// The same after an error, which rethrow() throws if it is the first one.
+  /// The same after an error; rethrow() throws the first one.
   void fail(std::exception_ptr error);
   void rethrow() const;
 
-  /// The step that a thread of this process simulates next. Waits for one; nothing if the queue is over.
+  /// The next step for a thread of this process to simulate. Waits for one; empty if the queue is over.
   [[nodiscard]] std::optional<StepTask> next_step();
-  /// A step that next_step() has given is simulated. `network` is that of its world.
+  /// Adds the result of a step that next_step() gave. `network` is that of the thread's world.
   void add(const StepTask& task, SimulatedStep step, const Coverage& coverage, const NetworkModel& network);
 
-  /// A whole run for another process; nothing if there is none at the moment.
+  /// A whole run for another process; empty if there is none at the moment.
   [[nodiscard]] std::optional<std::size_t> next_run();
-  /// A run that next_run() has given is simulated.
+  /// Adds the result of a run that next_run() gave.
   void finish(FinishedRun finished);
-  /// The process that had the run is lost: whoever comes next takes it.
+  /// Returns the run of a lost process: whoever comes next takes it.
   void give_back(std::size_t run);
-  /// The process that had the run could not simulate it: threads of this one will, and meet the error themselves.
+  /// Returns a run that another process could not simulate: threads of this process will, and report the error
+  /// themselves.
   void keep(std::size_t run);
 
-  /// Those that were put and are not finished.
+  /// The runs that were put and are not finished.
   [[nodiscard]] std::vector<std::size_t> unfinished() const;
-  /// Runs that nobody has taken.
+  /// The number of runs that nobody has taken.
   [[nodiscard]] std::size_t waiting() const;
-  /// Nothing is left to do, or nothing more is to be begun.
+  /// Whether nothing is left to do, or no more work is to begin.
   [[nodiscard]] bool is_over() const;
-  /// All runs that were put are finished.
+  /// Whether all runs that were put are finished.
   [[nodiscard]] bool is_complete() const;
 
  private:
@@ -91,13 +92,13 @@ class RunQueue {
   const Study& study_;
   const std::function<bool()> stop_;
   const Tell tell_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<State> states_;
   std::deque<std::size_t> waiting_;
-  std::deque<std::size_t> kept_;                                // for threads of this process only
-  std::map<std::size_t, std::unique_ptr<RunInProgress>> open_;  // those that threads of this process simulate
-  StepTask next_;                                               // of the run that was opened last
+  std::deque<std::size_t> kept_;                                // runs for threads of this process only
+  std::map<std::size_t, std::unique_ptr<RunInProgress>> open_;  // runs that threads of this process simulate
+  StepTask next_;                                               // in the run that was opened last
   std::size_t unfinished_ = 0;
   bool closed_ = false;
   bool ended_ = false;

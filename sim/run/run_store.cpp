@@ -49,7 +49,7 @@ Breakdown breakdown_of(const Json& json) {
   return breakdown;
 }
 
-// Pairs of whole seconds and the picoseconds left: JSON has no numbers of 128 bits.
+// Pairs of whole seconds and remaining picoseconds, because JSON has no numbers of 128 bits.
 Json evidence_json(const EvidenceSums& sums) {
   Json json = Json::array();
   for (const DurationSum& sum : sums) {
@@ -179,12 +179,12 @@ LinkUse link_of(const Json& json) {
           json.at("other_utilisation")};
 }
 
-// A run says itself what it depends on.
+// The owner is empty because a run itself says what it depends on.
 Seal run_seal() {
   return Seal("");
 }
 
-// Nothing if the text was changed since it was made.
+// The object of a text; empty if the text was changed since it was made.
 std::optional<std::string> object_of(std::string_view text) {
   if (!text.ends_with('\n')) return std::nullopt;
   return run_seal().opened(text.substr(0, text.size() - 1));

@@ -12,22 +12,22 @@
 
 namespace hdpsim {
 
-/// Everything that a run of a study depends on; `version` is that of the program.
+/// The text of everything that a run of a study depends on; `version` is that of the program.
 [[nodiscard]] std::string run_identity(const Study& study, std::size_t run, std::string_view version);
 
-/// A finished run as text, sealed (sim/base/seal.h); times are kept in whole picoseconds and come back exactly.
+/// A finished run as sealed text (sim/base/seal.h); times are kept in whole picoseconds and come back exactly.
 [[nodiscard]] std::string run_text(std::string_view identity, const RunResult& result);
-/// Nothing if it is no text of such a run, or a damaged one.
+/// The result in a text; empty if the text belongs to another run or is damaged.
 [[nodiscard]] std::optional<RunResult> run_of_text(std::string_view identity, std::string_view text);
 
-/// Finished runs as files, so that a study that was interrupted goes on where it stopped. A run is known by everything
+/// Finished runs as files, so that an interrupted study continues where it stopped. A run is identified by everything
 /// that it depends on.
 class RunStore {
  public:
-  /// The folder must exist. Runs that are saved go on the list of `output`, whose folder it stands in, if that is given.
+  /// The folder must exist. If `output` is given, the folder lies in its folder, and saved runs are listed there.
   explicit RunStore(std::filesystem::path folder, OutputFolder* output = nullptr)
       : folder_(std::move(folder)), output_(output) {}
-  /// One that saves nothing.
+  /// A store that saves nothing.
   [[nodiscard]] static RunStore reader(std::filesystem::path folder) {
     RunStore store(std::move(folder));
     store.saves_ = false;
@@ -36,10 +36,10 @@ class RunStore {
 
   /// The file of a run that depends on `identity`.
   [[nodiscard]] std::filesystem::path file_of(std::string_view identity) const;
-  /// Nothing if there is no such file, or one that is damaged or of another run, which is told: the run is then
-  /// simulated again.
+  /// The saved result of a run. Empty if there is no such file, or if the file is damaged or of another run, which is
+  /// reported to `tell`: the run is then simulated again.
   [[nodiscard]] std::optional<RunResult> load(std::string_view identity, const TellDamage& tell) const;
-  /// MachineError if it cannot be written.
+  /// Saves a run. MachineError if it cannot be written.
   void save(std::string_view identity, const RunResult& result) const;
 
  private:

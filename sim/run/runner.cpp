@@ -53,7 +53,7 @@ class Runner {
     queue_.put(run);
   }
 
-  // The queue calls this by one thread at a time.
+  // The queue calls this from one thread at a time.
   void tell(std::int64_t steps, FinishedRun* finished) {
     std::optional<RunInfo> info;
     if (finished != nullptr) {

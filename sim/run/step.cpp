@@ -20,7 +20,7 @@
 namespace hdpsim {
 namespace {
 
-/// Processor seconds of this thread since it was made or since the last lap: what others do on the machine shows
+/// Processor seconds of this thread since construction or the last lap; other processes on the machine affect it
 /// little.
 class Stopwatch {
  public:
@@ -39,8 +39,8 @@ class Stopwatch {
   std::int64_t start_ = nanoseconds();
 };
 
-// What `work` computes of a step. Times that no clock holds come from the quantities of the point together: a problem
-// of the study, told at the one that is farthest from what is usual.
+// What `work` computes of a step. Times beyond the range of the clock come from several quantities of the point
+// together: an error of the study, reported at the quantity that is farthest from usual.
 template <class Work>
 auto of_step(const StudyPoint& point, std::int64_t step, Work work) {
   try {
@@ -96,7 +96,7 @@ std::int64_t largest_share(const Plan& plan) {
   return largest;
 }
 
-// What loading the step's batch takes, and what its loaders hold in host memory all the time.
+// Adds the time of loading the step's batch, and the host memory that its loaders hold all the time.
 void add_loading(const Plan& plan, const PointSpec& spec, SimulatedStep& step) {
   const LoadingJob job{.ranks = spec.mesh.hdp,
                        .devices_per_rank = spec.mesh.tp * spec.mesh.pp,
@@ -111,8 +111,8 @@ void add_loading(const Plan& plan, const PointSpec& spec, SimulatedStep& step) {
   }
 }
 
-// By how much the step changes with each family's costs, the plan being the same: the difference quotient over one
-// standard deviation either way. Two simulations a family.
+// The change of the step with each family's costs, under the same plan: the difference quotient over one standard
+// deviation either way. Two simulations per family.
 std::vector<Duration> slopes_of(const StudyPoint& point, const Program& program) {
   const PointSpec& spec = point.spec;
   const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, spec.model.head_dim);
@@ -130,7 +130,7 @@ std::vector<Duration> slopes_of(const StudyPoint& point, const Program& program)
   return slopes;
 }
 
-// What runs beside a step of the main job: each job from its own step of the same number on.
+// The other jobs during a step of the main job: each from its own step of the same number on.
 Background background_of(const StudyPoint& point, std::int64_t step, World& world) {
   Background background;
   for (std::size_t i = 0; i < point.neighbours.size(); ++i) {

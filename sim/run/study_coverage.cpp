@@ -16,7 +16,7 @@ bool is_measured(const DeviceProfile& profile) {
   return profile.provenance.label == ProfileLabel::measured;
 }
 
-/// What a profile lacks of the traffic of one point.
+/// What a profile lacks for the traffic of one point.
 class TrafficGaps {
  public:
   TrafficGaps(const PointSpec& spec, const DeviceProfile& profile) : spec_(spec), profile_(profile) {}
@@ -40,7 +40,7 @@ class TrafficGaps {
     }
   }
 
-  // The message of a ring step when ranks are full.
+  // Checks the message of a ring step of full ranks.
   void add_ring(std::set<std::string>& lines, LinkKind link, const char* where) const {
     const auto& fits = profile_.fits.messages;
     const auto fit = std::find_if(fits.begin(), fits.end(), [&](const MessageFit& f) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double bytes_per_gb = 1e9;
 
-// What this program cannot do yet, told once each; empty if everything can be done. What else is wrong with such a case
-// is not looked at: what it says of pipelines, for instance, may be in words that only pipelines bring.
+// The features of a case that this program lacks, each told once; empty if there are none. Other problems of such a
+// case are ignored: what it says of pipelines, for instance, may use words that only the missing feature brings.
 std::string reason_not_to_run(const InputError& error) {
   std::vector<std::string> reasons;
   for (const Diagnostic& problem : error.diagnostics().sorted()) {
@@ -27,7 +27,8 @@ std::string reason_not_to_run(const InputError& error) {
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
-// The points of one more case behind those of the others: worlds are numbered anew, as no two cases need share one.
+// Appends the points of one more case to those of the others. Worlds are numbered anew, because no two cases need share
+// one.
 void join(Study& all, Study&& one) {
   if (all.points.empty()) {
     all = std::move(one);

@@ -11,21 +11,22 @@
 
 namespace hdpsim {
 
-/// A set whose studies have been read: what can be run as one study, a point a case, and what cannot yet, and why.
+/// A set whose studies have been read: the cases that can be run, as one study with a point per case, and the reasons
+/// why the others cannot yet.
 struct ValidationStudy {
   ValidationSet set;
   Study study;
-  std::vector<std::optional<std::size_t>> points;  ///< Of the study, a case each; nothing: it cannot be run.
-  std::vector<std::string> reasons;                ///< Why not, a case each; empty if it can.
+  std::vector<std::optional<std::size_t>> points;  ///< The point of the study for each case; empty if it cannot be run.
+  std::vector<std::string> reasons;                ///< Why a case cannot be run; empty if it can.
 };
 
-/// InputError with every problem of the file and of every case of it, but for those that this program cannot simulate
-/// yet: these are kept with their reason. `without`: see apply_without(), in every case.
+/// Reads a set. InputError with every problem of the file and of all its cases, except for cases that this program
+/// cannot simulate yet: these are kept with their reason. `without` is applied to every case: see apply_without().
 [[nodiscard]] ValidationStudy load_validation(const std::string& path, Catalog& catalog,
                                               const std::vector<std::string>& without = {});
 
-/// Simulates every case that can be, on as many threads as wanted, and lays the published figures beside. Nothing if it
-/// was stopped.
+/// Simulates every case that can be run, on as many threads as wanted, and pairs the results with the published
+/// figures. Empty if it was stopped.
 [[nodiscard]] std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation,
                                                                  const RunnerOptions& options);
 

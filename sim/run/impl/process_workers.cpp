@@ -14,10 +14,10 @@ namespace {
 
 using Kind = StudyLetter::Kind;
 
-// How often process 0 looks whether a process has fallen silent or the threads beside it have finished.
+// How often process 0 checks whether a process has fallen silent or the local threads have finished.
 constexpr auto look_around = std::chrono::milliseconds(20);
 
-/// What process 0 knows of another one.
+/// What process 0 knows of another process.
 struct Member {
   std::size_t jobs = 0;            // 0: it has not said hello yet
   std::vector<std::size_t> hands;  // runs that it is to simulate
@@ -49,7 +49,7 @@ class ProcessWorkers final : public RunWorkers {
  private:
   [[nodiscard]] Member& member(int process) { return members_.at(static_cast<std::size_t>(process)); }
 
-  // One run a thread and, as long as there are plenty, one more, so that nobody waits for the mail.
+  // One run per thread and, as long as there are plenty, one more, so that no thread waits for the mail.
   void hand_out(RunQueue& queue) {
     std::size_t threads = 0;
     for (const Member& one : members_) threads += one.jobs;
@@ -68,7 +68,7 @@ class ProcessWorkers final : public RunWorkers {
   void read(const Letter& letter, RunQueue& queue) {
     std::optional<StudyLetter> text = study_letter(letter.text);
     if (!text) throw MachineError(fmt::format("process {} has sent a damaged letter", letter.from));
-    if (text->study != number_) return;  // of a study that is over
+    if (text->study != number_) return;  // a letter of a study that is over
     Member& one = member(letter.from);
     if (text->kind == Kind::hello) return greet(letter.from, *text);
     std::erase(one.hands, text->run.run);

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = StudyLetter::Kind;
 
-// How often a process looks whether it is told to stop, or process 0 has fallen silent.
+// How often a process checks whether it is to stop or process 0 has fallen silent.
 constexpr auto look_around = std::chrono::milliseconds(20);
 
 class Server {
@@ -37,7 +37,7 @@ class Server {
   }
 
  private:
-  // The threads end before they are waited for, whatever happens.
+  // Makes the threads end before they are joined, whatever happens.
   struct Ended {
     RunQueue& queue;
     ~Ended() { queue.end(); }
@@ -51,7 +51,7 @@ class Server {
     return text->kind == Kind::over;
   }
 
-  // A run has thrown here. Process 0 simulates what is left itself: it meets the same error, or has more memory.
+  // A run has thrown here. Process 0 simulates the remaining ones itself: it meets the same error, or has more memory.
   void give_up() {
     for (const std::size_t run : queue_.unfinished()) {
       if (given_up_.insert(run).second) answer(Kind::failed, {.run = run});

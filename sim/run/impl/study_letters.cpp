@@ -44,7 +44,7 @@ class Words {
   bool is_fine_ = true;
 };
 
-// What follows the number of the run where it is done. False if it is damaged.
+// Reads what follows the number of the run in `done`. False if it is damaged.
 bool read_done(Words& words, std::string_view text, FinishedRun& run) {
   std::vector<std::int64_t> numbers;
   while (!words.at_end()) numbers.push_back(words.number<std::int64_t>());

@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-/// The world of the point at which a thread works: made when the point needs another one than the point before.
+/// The world of the point at which a thread works; made anew when the point needs another one than the point before.
 class ThreadWorld {
  public:
   World& at(const StudyPoint& point) {
