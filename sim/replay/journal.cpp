@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More steps than this are not simulated one by one to take the places of damaged ones: all that follow are, too.
+// At most this many damaged steps are simulated one by one to be replaced; beyond that all steps from the first damaged
+// one on are simulated again.
 constexpr std::size_t most_mended = 1000;
 
 // A line of steps.sums.
@@ -35,7 +36,7 @@ void remove_left(const fs::path& path) {
   if (error) refuse(path, error.message());
 }
 
-/// Reads those lines of a file that have their end, byte by byte as they are.
+/// Reads the lines of a file that have a line end, byte by byte.
 class CompleteLines {
  public:
   explicit CompleteLines(const fs::path& path) : path_(path) {
@@ -49,9 +50,9 @@ class CompleteLines {
     ++line_;
     return true;
   }
-  /// Bytes that were read.
+  /// The number of bytes read so far.
   [[nodiscard]] std::uintmax_t read() const { return read_; }
-  /// The line that was read last, or the one behind all of them.
+  /// A problem at the line that was read last, or `behind` lines after it.
   [[nodiscard]] Diagnostic problem(std::string message, int behind = 0) const {
     return {{path_.string(), line_ + behind, 1}, std::move(message), {}};
   }
@@ -63,7 +64,7 @@ class CompleteLines {
   int line_ = 0;
 };
 
-/// The checksums of rows, which stand behind the first line of a file.
+/// The checksums of rows, which follow the first line of a file.
 class Sums {
  public:
   explicit Sums(const fs::path& path) {
@@ -90,13 +91,13 @@ class Sums {
   std::ifstream file_;
   std::int64_t begin_ = 0;
   std::int64_t rows_ = 0;
-  std::int64_t held_ = -1;  // the row whose checksum was read last
+  std::int64_t held_ = -1;  // row whose checksum was read last
   std::string text_ = std::string(sum_bytes, ' ');
 };
 
 }  // namespace
 
-/// Goes through the rows that are kept, whatever has happened to them.
+/// Goes through the rows of a folder, whatever has happened to them.
 class Journal::Scan {
  public:
   struct Step {
@@ -114,7 +115,7 @@ class Journal::Scan {
     if (lines_.next(line) && line + '\n' != StepTable::header()) damage("this is not the title of the steps");
   }
 
-  /// The next step that is whole.
+  /// The next whole step.
   std::optional<Step> next() {
     Step step;
     std::string line;
@@ -134,12 +135,12 @@ class Journal::Scan {
     return std::nullopt;
   }
 
-  /// Where the last step that next() has given ends.
+  /// Where the last step from next() ends.
   [[nodiscard]] std::uintmax_t end() const { return end_; }
   [[nodiscard]] bool damaged() const { return damaged_; }
 
  private:
-  // Rows say which step they are of: those behind a damaged one are found.
+  // Rows contain the number of their step, so that those behind a damaged one are found.
   std::optional<std::int64_t> place_of(const std::string& line) {
     const std::uint64_t sum = journal_.seal_.fingerprint(line);
     if (sums_.is_of(next_, sum)) return next_;
@@ -176,11 +177,11 @@ class Journal::Scan {
   const TellDamage& tell_;
   CompleteLines lines_;
   Sums sums_;
-  std::int64_t next_ = 0;  // row
+  std::int64_t next_ = 0;  // number of the next row
   std::int64_t without_sums_ = 0;
   std::uintmax_t end_ = 0;
   bool damaged_ = false;
-  bool told_ = false;  // since the last row that was whole
+  bool told_ = false;  // whether a problem was reported since the last whole row
 };
 
 Journal::Journal(fs::path folder, const std::string& identity, const std::vector<std::string>& plans)
@@ -253,7 +254,7 @@ void Journal::mend(const std::map<std::int64_t, std::vector<StepRow>>& steps) {
 }
 
 void Journal::begin() {
-  // `identity` is what versions without checksums left.
+  // Versions without checksums left a file `identity`.
   for (const fs::path& path : {rows_path_, sums_path_, folder_ / "identity"}) {
     remove_left(GrowingFile::temporary(path));
     remove_left(path);

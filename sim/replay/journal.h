@@ -14,49 +14,50 @@
 
 namespace hdpsim {
 
-/// The steps of a replay in a folder: steps.csv, and beside it steps.sums, whose first line says what the steps depend
-/// on, and whose others are the checksums of the rows. While steps are missing the files are named steps.csv.part and
-/// steps.sums.part. A process that is killed leaves whole steps and at most a piece of one, which is cut off.
+/// The steps of a replay in a folder: steps.csv, and beside it steps.sums, whose first line identifies what the steps
+/// depend on and whose other lines are the checksums of the rows. While steps are missing the files are named
+/// steps.csv.part and steps.sums.part. A process that is killed leaves whole steps and at most a piece of one, which is
+/// cut off.
 class Journal {
  public:
   using Take = std::function<void(const std::vector<StepRow>&)>;
 
-  /// What a folder holds.
+  /// The steps in a folder.
   struct Kept {
-    std::int64_t steps = 0;             ///< One more than the last step that is whole, if any is.
-    std::vector<std::int64_t> missing;  ///< Of these, those that are not.
+    std::int64_t steps = 0;             ///< One more than the last whole step, if there is any.
+    std::vector<std::int64_t> missing;  ///< Steps before that which are not whole.
     bool damaged = false;               ///< More is wrong than that the end was cut off.
   };
 
-  /// `identity` says what the steps depend on, `plans` are the names that stand in the rows.
+  /// `identity` says what the steps depend on; `plans` are the names in the rows.
   Journal(std::filesystem::path folder, const std::string& identity, const std::vector<std::string>& plans);
 
-  /// Looks at what is there, and changes nothing. InputError if the folder holds no replay, or another one.
+  /// Inspects the folder and changes nothing. InputError if it holds no replay, or another one.
   [[nodiscard]] Kept look(const TellDamage& tell) const;
-  /// Puts steps in the places of those that are missing: what is there is then as it was before it was damaged, up to
-  /// the first step that is still missing.
+  /// Writes steps in the places of missing ones: the folder is then as before it was damaged, up to the first step that
+  /// is still missing.
   void mend(const std::map<std::int64_t, std::vector<StepRow>>& steps);
 
-  /// Begins anew; what another replay left in the folder is removed.
+  /// Begins anew; removes what another replay left in the folder.
   void begin();
-  /// Goes on with what is in the folder, from its first step on: `take` gets the whole steps that are there, one after
-  /// the other. See look().
+  /// Continues with what is in the folder, from its first step on: `take` gets its whole steps, one after the other.
+  /// See look().
   void resume(const Take& take);
 
-  /// All plans of the next step.
+  /// Appends the rows of all plans of the next step.
   void append(const std::vector<StepRow>& rows);
-  /// After the last step: gives the files their names.
+  /// Gives the files their names, after the last step.
   void finish();
 
  private:
   class Scan;
-  /// What is written of rows.
+  /// The rows and their checksums as text.
   struct Texts {
     std::string rows;
     std::string sums;
   };
   [[nodiscard]] Texts texts_of(const std::vector<StepRow>& rows) const;
-  /// Opens both files behind their first `steps` steps, which end at `bytes` in steps.csv.
+  /// Opens both files for appending after their first `steps` steps, which end at `bytes` in steps.csv.
   void open(std::int64_t steps, std::uintmax_t bytes);
   void write_headers();
 
@@ -64,7 +65,7 @@ class Journal {
   std::filesystem::path rows_path_;
   std::filesystem::path sums_path_;
   Seal seal_;
-  std::string header_;  ///< Of the checksums.
+  std::string header_;  ///< The first line of the checksums.
   StepTable table_;
   std::size_t plans_;
   std::optional<GrowingFile> rows_;

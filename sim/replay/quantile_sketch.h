@@ -6,16 +6,16 @@
 namespace hdpsim {
 
 /// Quantiles of any number of positive values in bounded memory: values are counted in buckets, 512 of equal width to
-/// each power of two, as HdrHistogram does (hdrhistogram.org). A quantile is within 0.1 % of the value at its place;
-/// least and largest value are exact. The order of the values does not matter.
+/// each power of two, as HdrHistogram does (hdrhistogram.org). A quantile is within 0.1 % of the exact value; the least
+/// and the largest value are exact. The order of the values does not matter.
 class QuantileSketch {
  public:
-  /// Requires a finite value > 0 (checked).
+  /// Adds a finite value > 0 (checked).
   void add(double value);
 
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// The value below which a share `p` (0 to 1) of the values lies: that at place ceil(p n) of the sorted values, the
-  /// first at least. Requires at least one value (checked).
+  /// The value below which a share `p` (0 to 1) of the values lies: the one at place ceil(p n) of the sorted values, at
+  /// least the first. Requires at least one value (checked).
   [[nodiscard]] double quantile(double p) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t usual_windows = 50;
 constexpr std::int64_t least_window = 10;
 
-// The steps do not depend on how many there are, so that a replay may be made longer.
+// The number of steps is removed, so that a replay may be made longer.
 std::string without_steps(const std::string& identity) {
   Diagnostics none;
   Value values = parse_document("identity", identity, none);
@@ -48,7 +48,7 @@ ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t s
           .host_gb = (cluster.least_host_memory() / cluster.devices_per_node).gigabytes()};
 }
 
-/// A replay under way: takes steps in their order, wherever they come from.
+/// A replay under way: takes steps in their order, whether simulated or kept.
 class Replay {
  public:
   Replay(const Study& study, const StudyPoint& point, const ReplayRun& run)
@@ -76,7 +76,7 @@ class Replay {
   }
 
  private:
-  // False if it was stopped before what is damaged was simulated again.
+  // False if it was stopped before the damaged steps were simulated again.
   bool open_files() {
     if (run_.folder.empty()) return true;
     journal_.emplace(run_.folder, identity_of(study_, point_, run_.version), names_);
@@ -128,7 +128,7 @@ class Replay {
     return run_in_order({first * plans, run_.steps * plans, run_.jobs, run_.stop}, make_worker, take_row);
   }
 
-  // All plans of a step, then those of the next one.
+  // Work is numbered by step, then by plan.
   [[nodiscard]] StepRow simulated(std::int64_t number, World& world) const {
     const auto plans = static_cast<std::int64_t>(names_.size());
     const std::int64_t step = number / plans;

@@ -13,10 +13,10 @@
 
 namespace hdpsim {
 
-/// How far a replay is.
+/// The progress of a replay.
 struct ReplayProgress {
-  std::int64_t first = 0;  ///< Steps that were there before.
-  std::int64_t done = 0;   ///< With those.
+  std::int64_t first = 0;  ///< Steps that the folder already held.
+  std::int64_t done = 0;   ///< Steps that are done, including those.
   std::int64_t steps = 0;
 };
 
@@ -24,33 +24,33 @@ struct ReplayProgress {
 struct ReplayRun {
   std::int64_t steps = 0;
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
-  std::filesystem::path folder{};                     ///< Where Journal and windows.csv grow; empty: nowhere.
-  bool resume = false;                                ///< Go on with the steps in the folder.
-  TellDamage damaged = [](const Diagnostic&) {};      ///< Of those that are damaged and simulated again.
+  std::filesystem::path folder{};                     ///< Folder of Journal and windows.csv; empty: none is written.
+  bool resume = false;                                ///< Continue after the steps in the folder.
+  TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged steps, which are simulated again.
   std::string version{};                              ///< Steps of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const ReplayProgress&)> report = [](const ReplayProgress&) {};
-  std::function<void(const StepRow&)> row = [](const StepRow&) {};         ///< Gets those of steps.csv, ...
-  std::function<void(const WindowRow&)> window = [](const WindowRow&) {};  ///< ... and those of windows.csv.
+  std::function<void(const StepRow&)> row = [](const StepRow&) {};         ///< Gets the rows of steps.csv, ...
+  std::function<void(const WindowRow&)> window = [](const WindowRow&) {};  ///< ... and the rows of windows.csv.
 };
 
-/// What a replay came to.
+/// The result of a replay.
 struct ReplayResult {
   std::string study;
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
   std::string profile;
   std::vector<std::string> plans;
   ReplaySummary summary;
-  std::vector<std::vector<StepCause>> worst;  ///< Of each plan, slowest first.
-  std::optional<TraceUse> trace{};            ///< Nothing if lengths are drawn.
+  std::vector<std::vector<StepCause>> worst;  ///< Slowest steps of each plan, slowest first.
+  std::optional<TraceUse> trace{};            ///< Empty if lengths are drawn.
 };
 
-/// Of the plans, in the order of the study: what tables call them.
+/// Names of the plans for tables, in the order of the study.
 [[nodiscard]] std::vector<std::string> plan_names(const Study& study);
 
 /// Runs `run.steps` steps of one point of a study with all of its plans. Step times are in the order of the steps;
-/// results do not depend on the number of threads, nor on how often the replay was interrupted. Memory does not grow
-/// with the number of steps. Nothing if it was stopped: what was finished is in the folder. InputError as
+/// results depend neither on the number of threads nor on how often the replay was interrupted. Memory does not grow
+/// with the number of steps. Empty if it was stopped: finished steps are in the folder. InputError as for
 /// Journal::look(), MachineError if a file cannot be written.
 [[nodiscard]] std::optional<ReplayResult> replay(const Study& study, const StudyPoint& point, const ReplayRun& run);
 

@@ -11,7 +11,7 @@
 namespace hdpsim {
 namespace {
 
-// In quotes, so that nothing in it means anything to YAML.
+// Quotes a text, so that YAML does not interpret it.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result.append(c == '\'' ? 2 : 1, c);
@@ -35,7 +35,7 @@ void keep_only(std::vector<Item>& items, const std::vector<std::size_t>& kept) {
   items = std::move(result);
 }
 
-// In the order of the study.
+// Keeps the order of the study.
 void choose_plans(Study& study, const std::vector<std::string>& names) {
   if (names.empty()) return;
   std::set<std::size_t> chosen;

@@ -18,7 +18,7 @@ svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: #555; }
 .mean { fill: none; stroke-width: 1.5; } .band { opacity: 0.2; stroke: none; } .axis { stroke: #ccc; }
 )";
 
-// Told apart by people who see colours differently too (Paul Tol's bright scheme).
+// Colours that people with colour blindness can tell apart (Paul Tol's bright scheme).
 constexpr std::array<std::string_view, 7> colours = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
                                                      "#66ccee", "#aa3377", "#bbbbbb"};
 

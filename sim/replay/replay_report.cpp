@@ -65,7 +65,7 @@ std::string plans_table(const ReplayResult& result) {
   return text;
 }
 
-// A sentence in lines of a terminal's width, the first of which is indented by two, the others by four.
+// Wraps a sentence to the width of a terminal, its first line indented by two, the others by four.
 std::string wrapped(std::string_view sentence) {
   constexpr std::size_t width = 118;
   std::string text;

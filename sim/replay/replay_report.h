@@ -10,23 +10,23 @@
 
 namespace hdpsim {
 
-/// For a person at a terminal: a row a plan, how lengths drift, where plans lose their lead, and why the slowest steps
-/// are slow.
+/// The result for a person at a terminal: a row per plan, how lengths drift, where plans lose their lead, and why the
+/// slowest steps are slow.
 [[nodiscard]] std::string replay_table(const ReplayResult& result);
 
-/// Schema `hdpsim.replay/1`: `study` is the resolved study, `version` that of the program. Times in seconds, lengths in
-/// tokens, memory in GB.
+/// The result as JSON, schema `hdpsim.replay/1`: `study` is the resolved study, `version` that of the program. Times in
+/// seconds, lengths in tokens, memory in GB.
 [[nodiscard]] std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version);
 
 /// The same as one HTML page that opens without a network: step times and lengths over the steps as charts.
 [[nodiscard]] std::string replay_page(const ReplayResult& result);
 
-/// Writes what `hdpsim replay --out` writes of a result: study.yaml, replay.html and replay.json. MachineError if a file
-/// cannot be written.
+/// Writes the files of `hdpsim replay --out` that summarize a result: study.yaml, replay.html and replay.json.
+/// MachineError if a file cannot be written.
 void write_replay(OutputFolder& folder, const ReplayResult& result, const Study& study, std::string_view version);
-/// Their names ...
+/// Names of the files of write_replay() ...
 [[nodiscard]] std::vector<std::string> replay_file_names();
-/// ... and those of the files that replay() lets grow in its folder, also while they are not complete.
+/// ... and of those that grow in its folder during replay(), also while they are incomplete.
 [[nodiscard]] std::vector<std::string> replay_journal_names();
 
 }  // namespace hdpsim

@@ -21,7 +21,7 @@ double ratio(Int128 of, Int128 to) {
   return static_cast<double>(of) / static_cast<double>(to);
 }
 
-// Slowest first; of steps that are as slow, the earlier ones.
+// Slowest first; among equally slow steps the earlier ones.
 bool is_worse(const StepRow& a, const StepRow& b) {
   return a.time_s != b.time_s ? a.time_s > b.time_s : a.step < b.step;
 }
@@ -35,7 +35,7 @@ bool fits(const StepRow& row, const ReplayRules& rules) {
   return row.device_gb <= rules.device_gb && row.host_gb <= rules.host_gb;
 }
 
-// Of those that fit, if any does.
+// The fastest plan among those that fit, if any does.
 std::size_t fastest_of(const std::vector<StepRow>& rows, const ReplayRules& rules) {
   const auto faster = [&](const StepRow& a, const StepRow& b) {
     return std::pair(!fits(a, rules), a.time_s) < std::pair(!fits(b, rules), b.time_s);
@@ -126,7 +126,7 @@ void ReplayFold::keep(const std::vector<StepRow>& rows) {
   window_.push_back(std::move(kept));
 }
 
-// A window that ends with this step and is below the threshold begins a stretch or makes one longer.
+// A window that ends with this step and is below the threshold begins a stretch or extends one.
 void ReplayFold::look_at_window(std::size_t plan) {
   if (plan == rules_.baseline || steps_ < rules_.window) return;
   PlanState& state = plans_[plan];

@@ -15,13 +15,13 @@ namespace hdpsim {
 namespace {
 
 constexpr std::size_t most_sequences = 3;
-constexpr double share_of_a_cause = 0.1;  // of the chain; below it a sequence is one among many
+constexpr double share_of_a_cause = 0.1;  // share of the chain; below it a sequence is one among many
 
 double pairs_of(const Span& span) {
   return causal_pairs(span.begin + span.tokens) - causal_pairs(span.begin);
 }
 
-/// What a sequence does on the chain.
+/// A sequence's part in the chain.
 struct OnChain {
   double seconds = 0;
   std::int64_t group = 1;
@@ -42,7 +42,7 @@ std::map<std::size_t, OnChain> sequences_on(const std::vector<ChainLink>& chain,
   return found;
 }
 
-// A pass and the message before it, if it came from another stage.
+// A link is a pass and the message before it, if that came from another stage.
 std::vector<ChainLink> chain_of(const Program& program, const Timeline& timeline, const Machine& machine) {
   std::vector<ChainLink> chain;
   for (const CriticalPass& pass : critical_path(program, timeline, machine).passes) {
@@ -52,7 +52,7 @@ std::vector<ChainLink> chain_of(const Program& program, const Timeline& timeline
 }
 
 std::int64_t micro_batches_of(const std::vector<ChainLink>& chain) {
-  std::set<MicroBatchId> distinct;  // one may have several passes
+  std::set<MicroBatchId> distinct;  // a micro-batch may have several passes
   for (const ChainLink& link : chain) distinct.insert(link.micro_batch);
   return std::ssize(distinct);
 }

@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// All numbers of a row in the order of the file, behind its step and plan: the one place that knows this order.
+// Visits all numbers of a row after its step and plan, in the order of the file: only this function knows the order.
 template <class Row, class Visit>
 void visit_numbers(Row& row, const Visit& visit) {
   visit(row.batch.sequences);

@@ -14,20 +14,20 @@
 
 namespace hdpsim {
 
-/// What the lengths of a batch come to.
+/// Summary of the lengths of a batch.
 struct BatchFigures {
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;
   std::int64_t longest = 0;
-  double weighted_length = 0;  ///< Sum of s^2 over sum of s: how long the sequence of a token is, on average.
+  double weighted_length = 0;  ///< Sum of s^2 over sum of s: the mean length of a token's sequence.
 
   [[nodiscard]] double squares() const { return weighted_length * static_cast<double>(tokens); }
   friend bool operator==(const BatchFigures&, const BatchFigures&) = default;
 };
 [[nodiscard]] BatchFigures figures_of(const Batch& batch);
 
-/// One plan in one step of a replay: all that the replay keeps of it. Times in seconds, memory in GB (1e9), each the
-/// number that stands in the file, so that a row that is read again is the row that was written.
+/// All that a replay keeps of one plan in one step. Times in seconds, memory in GB (1e9). Each is the number as the
+/// file states it, so that reading a row back gives the same row.
 struct StepRow {
   std::int64_t step = 0;
   std::size_t plan = 0;  ///< Index into the plans of the study.
@@ -35,7 +35,7 @@ struct StepRow {
   std::int64_t micro_batches = 0;
   double time_s = 0;
   std::array<double, activity_count> breakdown_s{};  ///< Mean over ranks, by Activity.
-  double busy_min_s = 0;                             ///< Of a rank, without waiting for others.
+  double busy_min_s = 0;                             ///< Busy time of a rank, without waiting for others.
   double busy_mean_s = 0;
   double busy_max_s = 0;
   double device_gb = 0;  ///< At the fullest moment of the fullest device.
@@ -45,7 +45,7 @@ struct StepRow {
 };
 [[nodiscard]] StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t plan);
 
-/// Rows of a CSV file and back. `plans` are the names that stand in the rows.
+/// Writes and reads rows of a CSV file. `plans` are the names in the rows.
 class StepTable {
  public:
   explicit StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {}
@@ -54,9 +54,9 @@ class StepTable {
   void write(const StepRow& row, TableSink& sink) const;
 
   [[nodiscard]] static std::string header() { return csv_text(write_header); }
-  /// With its line end; numbers are the shortest that read back as themselves.
+  /// The row with its line end; numbers are the shortest that read back exactly.
   [[nodiscard]] std::string line(const StepRow& row) const;
-  /// Nothing if the line, without its end, is not that of this step and plan.
+  /// The row of a line without its line end. Empty if the line does not belong to this step and plan.
   [[nodiscard]] std::optional<StepRow> parse(std::string_view line, std::int64_t step, std::size_t plan) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace hdpsim {
 
-/// windows.csv, row by row. Times are seconds, lengths tokens.
+/// Writes windows.csv, row by row. Times are seconds, lengths tokens.
 void write_window_header(TableSink& sink);
 void write_window(const WindowRow& row, const std::string& plan, TableSink& sink);
 
