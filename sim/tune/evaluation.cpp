@@ -11,7 +11,7 @@
 namespace hdpsim {
 namespace {
 
-// "activations": what fills most of a device.
+// Name of the part that fills most of a device: "activations".
 std::string_view largest_part(const MemoryParts& parts) {
   std::size_t largest = 0;
   for (std::size_t i = 1; i < memory_parts; ++i) {
@@ -20,7 +20,8 @@ std::string_view largest_part(const MemoryParts& parts) {
   return memory_part_name(static_cast<MemoryPart>(largest));
 }
 
-// What stays on the fullest stage's devices whatever the micro-batches are; nothing to plan if that is too much.
+// Why the constant memory of the fullest stage's devices does not fit, whatever the micro-batches are; there is then
+// nothing to plan.
 std::string states_problem(const PointSpec& spec) {
   const ChunkMap chunks(*make_schedule(spec.pipeline, spec.mesh.pp));
   const DeviceShape shape{.tp = spec.mesh.tp, .pool = spec.mesh.hdp};
@@ -34,7 +35,7 @@ std::string states_problem(const PointSpec& spec) {
   return fmt::format("does not fit: {} of {} on a device before the first token", bytes_text(most), bytes_text(memory));
 }
 
-// The first problem stands for all: a candidate is one of many.
+// A candidate is one of many, so that its first problem suffices.
 std::string first_problem(const InputError& error) {
   const std::vector<Diagnostic> problems = error.diagnostics().sorted();
   return problems.empty() ? error.what() : problems.front().message;
@@ -77,7 +78,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     evaluation.peak = mean_peak(point.spec);
     evaluation.problem = states_problem(point.spec);
     if (!evaluation.problem.empty()) return evaluation;
-    // The closed form knows no neighbours.
+    // The closed form does not model other jobs.
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
     const auto world = point.make_world();
     for (const std::int64_t step : evaluation.steps) {

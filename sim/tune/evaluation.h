@@ -12,11 +12,11 @@
 
 namespace hdpsim {
 
-/// What a search needs to know of a simulated step.
+/// The figures of a simulated step that a search needs.
 struct EvaluatedStep {
   Duration time;
-  Bytes device;            ///< Of the fullest one.
-  double model_flops = 0;  ///< Useful work of the batch.
+  Bytes device;            ///< Memory of the fullest device.
+  double model_flops = 0;  ///< Useful FLOPs of the batch.
 };
 
 /// Steps of one candidate that are to be simulated, or have been.
@@ -24,21 +24,22 @@ struct Evaluation {
   std::size_t candidate = 0;
   bool closed_form = false;
   std::vector<std::int64_t> steps;
-  std::vector<EvaluatedStep> results{};  ///< Of these steps.
-  std::string problem{};                 ///< Why it cannot run; then there are no results.
+  std::vector<EvaluatedStep> results{};  ///< One per step.
+  std::string problem{};                 ///< Why the candidate cannot run; there are then no results.
   std::int64_t gpus = 0;
   std::int64_t capacity = 0;
-  FlopRate peak{};  ///< Of one device.
+  FlopRate peak{};  ///< Peak rate of one device.
 };
 
-/// Simulates candidates; for several threads at once.
+/// Simulates candidates; several threads may use it at once.
 class Evaluator {
  public:
   Evaluator(const std::vector<Candidate>& candidates, Catalog& catalog) : candidates_(candidates), catalog_(catalog) {}
 
-  /// The candidate as a study. InputError with all that is wrong with it.
+  /// The candidate as a study. InputError with all its problems.
   [[nodiscard]] Study study_of(std::size_t candidate);
-  /// What its steps depend on, files that it names included; why it cannot run, if it cannot.
+  /// Text of everything that the candidate's steps depend on, including the files that it names; if it cannot run, the
+  /// reason.
   [[nodiscard]] std::string identity_of(std::size_t candidate);
   [[nodiscard]] Evaluation evaluate(Evaluation evaluation);
 
@@ -48,7 +49,7 @@ class Evaluator {
   std::mutex reading_;  // guards catalog_
 };
 
-/// Why the memory of a step is too small, or nothing if it is not.
+/// Why the memory of a step is too small; empty if it suffices.
 [[nodiscard]] std::string memory_problem(const MemoryUse& memory, const PointSpec& spec);
 
 }  // namespace hdpsim

@@ -25,7 +25,7 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A header says itself what the lines depend on.
+// The owner is empty because a header itself says what the lines depend on.
 Seal header_seal() {
   return Seal("");
 }
@@ -34,7 +34,7 @@ std::string header_of(std::string_view identity) {
   return header_seal().closed(text_of({{"schema", "hdpsim.search/2"}, {"identity", identity}}));
 }
 
-// Times are whole picoseconds, floating-point numbers the shortest that read back as themselves.
+// Times are whole picoseconds, floating-point numbers the shortest that read back exactly.
 Json json_of(const Evaluation& evaluation) {
   Json results = Json::array();
   for (const EvaluatedStep& step : evaluation.results) {

@@ -19,30 +19,31 @@ namespace hdpsim {
 /// has `identity`, which says what they depend on. All lines are sealed, the evaluations for that identity. Until the
 /// search is finished the file is named search.jsonl.part.
 ///
-/// What a search simulates next depends on what it has learnt and on nothing else, and it takes results in one order
-/// whatever the number of its threads: given evaluations from here it goes on to the same bytes. A process that is
-/// killed leaves whole lines and at most a piece of one, which is cut off. Lines that are damaged are left out: what
-/// they held is simulated again, and stands in its place when the search is finished.
+/// What a search simulates next depends only on its results so far, and it takes results in one order whatever the
+/// number of its threads: given evaluations from here it continues to the same bytes. A process that is killed leaves
+/// whole lines and at most a piece of one, which is cut off. Damaged lines are left out: their evaluations are
+/// simulated again, and stand in their place when the search is finished.
 class SearchJournal {
  public:
-  /// Begins anew; what another search left in the folder is removed.
+  /// Begins anew; removes what another search left in the folder.
   [[nodiscard]] static SearchJournal begin(const std::filesystem::path& folder, std::string_view identity);
-  /// Goes on with what is in the folder. InputError if it holds no search, or another one; nothing is then changed.
+  /// Continues with what is in the folder. InputError if it holds no search, or another one; nothing is then changed.
   [[nodiscard]] static SearchJournal resume(const std::filesystem::path& folder, std::string_view identity,
                                             const TellDamage& tell);
 
-  /// What the same steps of the same candidate came to, if that was kept. May be called by several threads.
+  /// The kept evaluation of the same steps of the same candidate; null if there is none. May be called by several
+  /// threads.
   [[nodiscard]] const Evaluation* kept(const Evaluation& asked) const;
-  /// Takes the next evaluation of the search, whether it was kept or not.
+  /// Takes the next evaluation of the search, whether it was kept or simulated.
   void add(const Evaluation& evaluation);
-  /// After the last one: gives the file its name.
+  /// Gives the file its name, after the last evaluation.
   void finish();
 
  private:
   using Key = std::tuple<std::size_t, bool, std::vector<std::int64_t>>;  // candidate, closed form, steps
   struct Kept {
     Evaluation evaluation;
-    std::size_t place;  ///< Among the evaluations of the file.
+    std::size_t place;  ///< Index among the evaluations of the file.
   };
   [[nodiscard]] static Key key_of(const Evaluation& evaluation);
 
@@ -50,10 +51,10 @@ class SearchJournal {
 
   std::filesystem::path path_;
   Seal seal_;
-  std::string text_;  ///< What the file is when the search has ended: its header, and the evaluations so far.
+  std::string text_;  ///< The contents of the finished file so far: its header and the evaluations.
   std::map<Key, Kept> kept_;
   std::size_t added_ = 0;
-  bool in_order_ = true;  ///< The file begins as the text does.
+  bool in_order_ = true;  ///< Whether the file begins with this text.
   GrowingFile file_;
 };
 

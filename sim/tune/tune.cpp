@@ -25,7 +25,8 @@ namespace hdpsim {
 namespace {
 
 constexpr double slack = 0.1;
-// Simulated between two looks at the bound; a fixed number, so that results do not depend on the number of threads.
+// Candidates simulated between two checks of the bound; a fixed number, so that results do not depend on the number of
+// threads.
 constexpr std::size_t chunk = 4;
 constexpr double memory_levels = 20;
 
@@ -46,8 +47,8 @@ std::int64_t median_step(const StudyPoint& point) {
 /// What the search knows of a candidate.
 struct Contender {
   TunedCandidate told;
-  std::vector<double> times_s{};  ///< Of the first steps of the order, in the grain of the study.
-  double flops = 0;               ///< Useful work of these steps.
+  std::vector<double> times_s{};  ///< Times of the first steps of the order, in the study's fidelity.
+  double flops = 0;               ///< Useful FLOPs of these steps.
   FlopRate peak{};
 
   [[nodiscard]] double sum_s(std::size_t steps) const {
@@ -81,7 +82,7 @@ class Search {
 
   std::optional<TuneResult> run() {
     if (!bound_all()) return std::nullopt;
-    do {  // again if those that were best turn out not to fit
+    do {  // repeated if the best ones turn out not to fit
       require_any();
       if (!branch_and_bound() || !halve()) return std::nullopt;
     } while (running_.empty());
@@ -93,20 +94,20 @@ class Search {
  private:
   [[nodiscard]] std::size_t keep() const { return static_cast<std::size_t>(study_.tune.keep); }
 
-  // What candidates are compared by: seconds, or GPU-seconds.
+  // The figure to minimize: seconds, or GPU-seconds.
   [[nodiscard]] double score(const Contender& contender, double seconds) const {
     return study_.tune.objective == TuneObjective::cost ? seconds * static_cast<double>(contender.told.gpus) : seconds;
   }
   [[nodiscard]] double bound(std::size_t candidate) const {
     return score(contenders_[candidate], contenders_[candidate].told.bound_s);
   }
-  /// Over the first steps of the order.
+  /// The score over the first steps of the order.
   [[nodiscard]] double full(std::size_t candidate, std::size_t steps) const {
     return score(contenders_[candidate], contenders_[candidate].sum_s(steps));
   }
 
-  // What the evaluations depend on: the study, and the files behind every value of the space. Candidates that hold all
-  // of these values between them tell.
+  // What the evaluations depend on: the study, and the files behind every value of the space. Found from candidates
+  // that together contain all of these values.
   [[nodiscard]] std::string identity(const Value& root) {
     std::string text = fmt::format("hdpsim: {}\n{}", run_.version, to_yaml(root));
     std::set<std::string> seen;
@@ -136,7 +137,7 @@ class Search {
     return run_in_order({0, std::ssize(evaluations), run_.jobs, run_.stop}, make_worker, take_result);
   }
 
-  // Each candidate in closed form, and a few rounds of the best.
+  // Every candidate in closed form, and a few rounds of the best.
   [[nodiscard]] std::int64_t most_evaluations() const { return std::ssize(space_) + 16 * study_.tune.keep; }
 
   void take(const Evaluation& evaluation) {
@@ -205,14 +206,14 @@ class Search {
     return evaluate(std::move(evaluations), stage, static_cast<std::int64_t>(left));
   }
 
-  // Those of `candidates` that can still run, the best on the first steps first.
+  // Those of `candidates` that can still run, best first by the first steps.
   [[nodiscard]] std::vector<std::size_t> ranked(std::vector<std::size_t> candidates, std::size_t steps) const {
     std::erase_if(candidates, [&](std::size_t i) { return contenders_[i].told.fate == Fate::infeasible; });
     sort_by(candidates, [&](std::size_t i) { return full(i, steps); });
     return candidates;
   }
 
-  // No bound beyond this one can belong to one of the best.
+  // A candidate whose bound exceeds this cannot be one of the best.
   [[nodiscard]] double limit() const {
     if (running_.size() < keep()) return std::numeric_limits<double>::infinity();
     return (1 + slack) * full(running_[keep() - 1], 1);
@@ -262,7 +263,7 @@ class Search {
     return found;
   }
 
-  // A bound that is on the front is simulated, which may take it off again and let others in.
+  // Simulates candidates that are on the front by their bound, which may remove them and admit others.
   bool simulate_front() {
     while (true) {
       estimate();
@@ -273,7 +274,7 @@ class Search {
     }
   }
 
-  // Everything in terms of the winner: on the steps that both were simulated on, or on the probe step.
+  // States times relative to the winner, on the steps that both were simulated on, or on the probe step.
   void estimate() {
     const Contender& winner = contenders_[running_.front()];
     const double winner_s = winner.sum_s(winner.times_s.size()) / static_cast<double>(winner.times_s.size());
@@ -332,9 +333,9 @@ class Search {
   const std::vector<Candidate> space_;
   Evaluator evaluator_;
   const std::int64_t steps_;
-  std::vector<std::int64_t> order_;  // of steps: the probe first
+  std::vector<std::int64_t> order_;  // order of steps: the probe first
   std::vector<Contender> contenders_;
-  std::vector<std::size_t> running_;  // the best first
+  std::vector<std::size_t> running_;  // best first
   std::optional<SearchJournal> journal_;
   std::int64_t done_ = 0;
   TuneResult result_;

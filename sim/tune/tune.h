@@ -14,55 +14,55 @@
 
 namespace hdpsim {
 
-/// How far a tuning is.
+/// The progress of a tuning.
 struct TuneProgress {
   std::string stage;
   std::int64_t candidates = 0;
-  std::int64_t left = 0;   ///< Of them, still in the running.
-  std::int64_t steps = 0;  ///< Simulated so far, in any grain.
+  std::int64_t left = 0;   ///< Candidates that are still in the running.
+  std::int64_t steps = 0;  ///< Simulated so far, in any fidelity.
   std::int64_t done = 0;
-  std::int64_t most = 0;  ///< What `done` can become.
+  std::int64_t most = 0;  ///< The most that `done` can become.
 };
 
 struct TuneRun {
   std::size_t jobs = 1;                               ///< Threads; results do not depend on their number.
-  std::filesystem::path folder{};                     ///< Where search.jsonl grows; empty: nowhere.
-  bool resume = false;                                ///< Go on with the evaluations in the folder.
-  TellDamage damaged = [](const Diagnostic&) {};      ///< Of those that are damaged and simulated again.
+  std::filesystem::path folder{};                     ///< Folder of search.jsonl; empty: none is written.
+  bool resume = false;                                ///< Continue with the evaluations in the folder.
+  TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged evaluations, which are simulated again.
   std::string version{};                              ///< Evaluations of another version are refused.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every simulation, from any thread.
   std::function<void(const TuneProgress&)> report = [](const TuneProgress&) {};  ///< Called by one thread at a time.
 };
 
-/// What a tuning learnt of a candidate.
+/// What a tuning learnt about a candidate.
 struct TunedCandidate {
   std::size_t number = 0;  ///< Index into the space.
   std::string text;        ///< Its choices.
   enum class Fate {
     finished,    ///< Simulated over all steps.
-    slower,      ///< Left behind on the steps that it was simulated on.
-    bounded,     ///< Its closed form, which nothing can undercut, is already slower.
-    infeasible,  ///< Cannot run; `reason` says why.
+    slower,      ///< Dropped for its time on the steps that it was simulated on.
+    bounded,     ///< Its closed form, a lower bound, is already too slow.
+    infeasible,  ///< Cannot run, for `reason`.
   };
   Fate fate = Fate::infeasible;
   std::string reason;
   std::int64_t gpus = 0;
   std::int64_t capacity = 0;
-  std::int64_t steps = 0;  ///< Simulated in the grain of the study.
-  double bound_s = 0;      ///< Its closed form on the probe step.
-  /// Mean step time. Of one that was not simulated over all steps: the winner's, times how much longer it takes on the
-  /// steps that both were simulated on; of one that was bounded, on the probe step by its bound.
+  std::int64_t steps = 0;  ///< Steps simulated in the study's fidelity.
+  double bound_s = 0;      ///< Closed-form time of the probe step.
+  /// Mean step time. For a candidate that was not simulated over all steps it is the winner's time, multiplied by its
+  /// ratio on the steps that both were simulated on; for a bounded one by the ratio of its bound on the probe step.
   double time_s = 0;
-  double ratio = 1;     ///< Of that to the winner's ...
+  double ratio = 1;     ///< Its time relative to the winner's ...
   double ratio_p5 = 1;  ///< ... step by step, over those steps.
   double ratio_p95 = 1;
   double mfu = 0;
-  double device_gb = 0;  ///< The fullest device of those steps.
+  double device_gb = 0;  ///< Memory of the fullest device in those steps.
   double gpu_hours_per_gigatoken = 0;
   bool on_front = false;
 };
 
-/// What a search came to.
+/// The result of a search.
 struct TuneResult {
   std::string study;
   std::string setting;
@@ -70,35 +70,35 @@ struct TuneResult {
   std::int64_t steps = 0;
   std::int64_t probe = 0;                  ///< The step on which all candidates were compared.
   std::vector<TunedCandidate> candidates;  ///< Best first, those that cannot run at the end.
-  std::int64_t closed_form_steps = 0;      ///< Simulated.
-  std::int64_t full_steps = 0;             ///< Simulated in the grain of the study.
+  std::int64_t closed_form_steps = 0;      ///< Steps simulated in closed form.
+  std::int64_t full_steps = 0;             ///< Steps simulated in the study's fidelity.
   std::int64_t feasible = 0;
   double device_memory_gb = 0;
   Value winner;  ///< A complete study with the best candidate as its only plan.
 };
 
-/// What candidates of a study are made of: the study as it was written, with the overrides and with all paths absolute.
-/// The study is one that was read without a problem.
+/// The study from which candidates are made: as written, with the overrides, and with all paths absolute. Requires a
+/// study that was read without a problem.
 [[nodiscard]] Value tuning_root(Value written, const std::vector<std::string>& overrides);
 
-/// Looks for the best candidate. Three stages, each on what the one before has left:
+/// Searches for the best candidate in three stages, each on what the one before has left:
 ///
-/// 1. Candidates that cannot run are named: the study's own checks, and memory.
-/// 2. All others run the probe step, that with the median work of attention, in closed form. Nobody shares a link
-///    there, so that it is a lower bound of the full simulation; in ascending order of these bounds the full
-///    simulation follows, until a bound is `slack` above the time of the `keep`-th best (branch and bound: Lawler and
-///    Wood, "Branch-and-bound methods: a survey", Operations Research 14, 1966). `slack` allows for candidates that
-///    are better on other steps than on the probe.
+/// 1. Candidates that cannot run are excluded: by the study's own checks, and by memory.
+/// 2. All others run the probe step, the one with the median work of attention, in closed form. No traffic shares a
+///    link there, so that it is a lower bound of the full simulation. The full simulation follows in ascending order of
+///    these bounds, until a bound is `slack` above the time of the `keep`-th best (branch and bound: Lawler and Wood,
+///    "Branch-and-bound methods: a survey", Operations Research 14, 1966). `slack` allows for candidates that are
+///    better on other steps than on the probe.
 /// 3. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
-///    round the better half stays, `keep` at least. All candidates see the same batches, so that few steps tell.
+///    round the better half stays, at least `keep`. All candidates see the same batches, so that few steps suffice.
 ///
-/// The front holds what no other candidate beats in step time, memory and GPUs together, memory being counted in
-/// twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Its members that
+/// The front holds the candidates that no other one beats in step time, memory and GPUs together, with memory counted
+/// in twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Members that
 /// are too slow for stage 3 are simulated on the probe step.
 ///
-/// `root` is that of tuning_root(). Nothing if it was stopped: what was evaluated is in the
-/// folder, and results do not depend on how often that happened. InputError if nothing can run, or as
-/// SearchJournal::resume(); MachineError if a file cannot be written.
+/// `root` comes from tuning_root(). Empty if it was stopped: finished evaluations are in the folder, and results do not
+/// depend on how often that happened. InputError if no candidate can run, or as for SearchJournal::resume();
+/// MachineError if a file cannot be written.
 [[nodiscard]] std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog,
                                              const TuneRun& run);
 

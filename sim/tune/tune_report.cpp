@@ -34,7 +34,7 @@ std::string_view name_of(Fate fate) {
   return "";
 }
 
-// Of the table of candidates.
+// Columns of the table of candidates.
 constexpr std::array columns = {"rank",
                                 "choices",
                                 "fate",
@@ -53,7 +53,7 @@ constexpr std::array columns = {"rank",
                                 "cost_per_gigatoken",
                                 "on_front"};
 
-// All columns but the rank. Of a candidate that cannot run there are no figures.
+// Writes all columns but the rank. A candidate that cannot run has no figures.
 void write_candidate(const TunedCandidate& candidate, const std::optional<Price>& price, TableSink& sink) {
   sink.text(candidate.text);
   sink.text(name_of(candidate.fate));
@@ -76,7 +76,7 @@ std::string steps_text(const TuneResult& result, const TunedCandidate& candidate
   return candidate.steps == result.steps ? "all" : fmt::format("{}", candidate.steps);
 }
 
-// A bound is what the time is at least.
+// The time of a bounded candidate is at least its bound.
 std::string ratio_text(const TunedCandidate& candidate) {
   if (candidate.steps == 0) return fmt::format(">= {:.2f}x", candidate.ratio);
   if (candidate.steps == 1) return fmt::format("{:.2f}x", candidate.ratio);
@@ -127,7 +127,7 @@ std::string table_of_those(const TuneResult& result, const std::optional<Price>&
 }
 
 std::string infeasible_text(const TuneResult& result) {
-  std::map<std::string, std::pair<std::int64_t, std::string>> reasons;  // how often, and an example
+  std::map<std::string, std::pair<std::int64_t, std::string>> reasons;  // count, and an example
   for (const TunedCandidate& candidate : result.candidates) {
     if (candidate.fate != Fate::infeasible) continue;
     auto& [count, example] = reasons.try_emplace(candidate.reason, 0, candidate.text).first->second;

@@ -24,7 +24,7 @@ using Choice = std::vector<RunInfo::Coordinate>;
 
 struct Dimension {
   std::vector<Choice> choices;
-  bool of_pipelines = false;  ///< Means nothing without one.
+  bool of_pipelines = false;  ///< Has no effect without a pipeline.
 };
 
 Dimension dimension_of(const std::string& path, const std::vector<std::string>& values) {
@@ -66,7 +66,7 @@ Dimension schedules() {
   return dimension;
 }
 
-// The text of a value of the mesh, which has all of its defaults.
+// The text of a value of the resolved mesh, which has all defaults.
 std::string mesh_text(const Study& study, std::string_view key) {
   return study.resolved.find("mesh")->find(key)->text;
 }
@@ -87,7 +87,7 @@ Value modules(std::initializer_list<LayerModule> chosen) {
   return list;
 }
 
-// Beside the study's own, what is cheap to compute again, and all.
+// The study's own recomputation, the one that is cheap, and full.
 Dimension recomputations(const Study& study) {
   Dimension dimension;
   const Value& own = *study.resolved.find("mesh")->find("recompute");
@@ -189,7 +189,7 @@ class Odometer {
   std::vector<std::size_t> digits_;
 };
 
-// What all candidates share: the study without what belongs to a comparison of its own plans and mesh.
+// What all candidates share: the study without its own comparison of plans and meshes.
 Value common_study(const Value& root) {
   Value study = root;
   std::erase_if(study.entries, [](const Value::Entry& entry) {
@@ -201,7 +201,7 @@ Value common_study(const Value& root) {
   return study;
 }
 
-// "tp 2" of mesh.tp, "hdp-balance {offload: auto}" of plans.
+// "tp 2" for mesh.tp, "hdp-balance {offload: auto}" for plans.
 std::string text_of(const RunInfo::Coordinate& choice) {
   if (choice.path != "plans") {
     const std::size_t dot = choice.path.rfind('.');
@@ -213,13 +213,13 @@ std::string text_of(const RunInfo::Coordinate& choice) {
   return options == "{}" ? plan.entries.front().key : fmt::format("{} {}", plan.entries.front().key, options);
 }
 
-/// Puts candidates together.
+/// Makes candidates from choices.
 class CandidateMaker {
  public:
   CandidateMaker(const std::vector<Dimension>& dimensions, const Value& root)
       : dimensions_(dimensions), common_(common_study(root)) {}
 
-  // Nothing for one that differs from another only in what means nothing.
+  // Empty for a candidate that differs from another only in values without effect.
   std::optional<Candidate> make(const Odometer& odometer) const {
     Candidate candidate{{}, {}, common_};
     for (std::size_t place = 0; place < dimensions_.size(); ++place) {

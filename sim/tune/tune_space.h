@@ -9,15 +9,16 @@ namespace hdpsim {
 
 /// One combination of a tuning's space.
 struct Candidate {
-  std::vector<RunInfo::Coordinate> choices;  ///< The value of every path that the space has more than one of.
+  std::vector<RunInfo::Coordinate> choices;  ///< The value of every dimension with more than one value.
   std::string text;                          ///< "tp 2, pp 4, schedule zb-h1, capacity auto, hdp-balance".
-  Value study;                               ///< Complete, with one plan.
+  Value study;                               ///< A complete study with one plan.
 };
 
-/// No space has more candidates than this.
+/// The most candidates of a space.
 inline constexpr std::size_t most_candidates = 20'000;
 
-/// What a tuning chooses from: the dimensions of `study.tune`, and for each of these that is not among them
+/// All candidates of a tuning. The dimensions are those of `study.tune`, and each of these that is not among them:
+///
 ///   mesh.tp           degrees within a node that cut the model's heads and MLP evenly
 ///   mesh.pp           powers of two up to 16 with a layer for each stage, which divide the GPUs
 ///   mesh.schedule     (with mesh.virtual_stages) those that say so of themselves (ScheduleEntry::tuned_with)
