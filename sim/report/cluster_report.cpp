@@ -101,7 +101,7 @@ std::string tiers_text(const ClusterSpec& c) {
   return text;
 }
 
-// A division: 2 TB are 2000, not 2000.0000000000002.
+// Divides instead of multiplying: 2 TB are 2000, not 2000.0000000000002.
 double gigabytes(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second()) / 1e9;
 }

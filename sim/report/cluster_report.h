@@ -10,11 +10,11 @@
 
 namespace hdpsim {
 
-/// Links that are called the same but for their numbers: `node # nic # out`.
+/// Links whose names differ only in numbers: `node # nic # out`.
 struct LinkGroup {
   std::string name;
   std::int64_t count = 0;
-  Bandwidth least;  ///< Of those that are up.
+  Bandwidth least;  ///< Rates of the links that are up.
   Bandwidth most;
   std::int64_t down = 0;
 };
@@ -23,7 +23,7 @@ struct LinkGroup {
 struct ClusterReport {
   ClusterSpec cluster;
   std::vector<LinkGroup> links;  ///< In the order of their first ids. O(links) to make.
-  /// B/s of all gpus together when each sends to the one half the cluster away; nothing for a single gpu and beyond
+  /// B/s of all gpus together when each sends to the one half the cluster away; empty for a single gpu and beyond
   /// `most_bisected` gpus.
   std::optional<double> bisection;
   static constexpr std::int64_t most_bisected = 131072;

@@ -19,12 +19,12 @@ std::string_view redop(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ? "sum" : "none";
 }
 
-// Who alone has the data of a broadcast; nobody otherwise.
+// The rank whose data a broadcast sends; -1 for other collectives.
 int root(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast ? 0 : -1;
 }
 
-// Elements as nccl-tests counts them: of one rank where the size is that of all.
+// Elements as nccl-tests counts them: those of one rank if the size is that of all ranks.
 std::int64_t count_of(CollectiveKind kind, std::int64_t bytes, std::int64_t ranks) {
   const bool is_of_all = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
                          kind == CollectiveKind::all_to_all;
@@ -78,7 +78,7 @@ class Columns {
   bool measured_;
 };
 
-// The last row of each algorithm: the largest, where links matter most.
+// The last row of each algorithm is the largest, where links matter most.
 std::string bottleneck_lines(const CommReport& report) {
   std::map<std::string_view, const Bottleneck*> of_algorithm;
   for (const CommRow& row : report.rows) of_algorithm[algorithm_name(row.collective.algorithm)] = &row.bottleneck;
@@ -92,7 +92,7 @@ std::string bottleneck_lines(const CommReport& report) {
   return text;
 }
 
-// Three significant digits and a unit.
+// A time with three significant digits and a unit.
 std::string time_text(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);

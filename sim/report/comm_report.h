@@ -18,7 +18,7 @@ struct CommRow {
   double seconds = 0;  ///< Beside the other traffic, if there is any.
   std::optional<double> measured_s;
   Bottleneck bottleneck = {};
-  std::optional<double> alone_s = {};  ///< Where there is other traffic: without it.
+  std::optional<double> alone_s = {};  ///< Without the other traffic, if there is any.
 };
 
 struct CommReport {
@@ -30,8 +30,8 @@ struct CommReport {
 };
 
 /// The columns of nccl-tests (out of place, floats), then algorithm and protocol and, if there is any, the measured
-/// time with the error of the simulated one; then the links that hold each algorithm back and the average bus
-/// bandwidth. Beside other traffic the time without it; what a row rests on where that is not NCCL's model everywhere.
+/// time with the error of the simulated one; then the links that limit each algorithm and the average bus bandwidth.
+/// With other traffic also the time without it; and the basis of each row unless all rest on NCCL's model.
 [[nodiscard]] std::string comm_table(const CommReport& report);
 /// The JSON that nccl-tests writes, with `simulated: true` and for each size the bottleneck links.
 [[nodiscard]] std::string comm_json(const CommReport& report, std::string_view version);

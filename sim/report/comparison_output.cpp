@@ -41,7 +41,7 @@ std::size_t widest_name(const std::vector<Comparison>& plans) {
   return width;
 }
 
-// Nothing where kernels were not timed beside the runs.
+// Empty if kernels were not timed during the runs.
 std::string pace_line(const Comparison& plan) {
   if (!plan.at_pace_s) return "";
   return fmt::format("  {} at the pace of its kernels beside the runs: {} (the prediction {:+.1f}%), error {}\n",
@@ -131,7 +131,7 @@ Json pair_json(const Pair& pair) {
   return {{"predicted", pair.predicted}, {"measured", pair.measured}};
 }
 
-// A map that begins with `json`.
+// Adds the fields of a plan to `json`.
 Json plan_json(const Comparison& plan, Json json) {
   json["plan"] = plan.plan;
   json["steps"] = plan.steps;

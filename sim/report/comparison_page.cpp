@@ -27,7 +27,7 @@ std::string percent_text(const std::optional<double>& share) {
   return share ? fmt::format("{:+.1f} %", 100 * *share) : "&ndash;";
 }
 
-// Predicted above measured; `longest` seconds fill the width.
+// Draws the predicted bar above the measured one; `longest` seconds fill the width.
 std::string bars(const Pair& pair, double longest) {
   const auto width = [&](double seconds) { return longest > 0 ? bar_width * std::max(0.0, seconds) / longest : 0.0; };
   return fmt::format(
@@ -36,7 +36,7 @@ std::string bars(const Pair& pair, double longest) {
       bar_width, time_text(pair.predicted), time_text(pair.measured), width(pair.predicted), width(pair.measured));
 }
 
-/// A row of a table: its name and what was predicted and measured.
+/// A row of a table: its name and its predicted and measured figures.
 struct Row {
   std::string name;
   Pair seconds;

@@ -14,7 +14,7 @@
 namespace hdpsim {
 namespace {
 
-/// Puts one table together, field by field.
+/// Builds one table, field by field.
 class Table {
  public:
   explicit Table(TableSink& sink) : sink_(sink) {}
@@ -63,7 +63,7 @@ class Table {
   TableSink& sink_;
 };
 
-/// The text of a table.
+/// A sink that makes the text of a table.
 class CsvText final : public TableSink {
  public:
   void text(std::string_view text) override { add(csv_field(text)); }
@@ -138,7 +138,7 @@ bool any_has(const std::vector<Run>& runs, bool (*has)(const RunMetrics&)) {
   return std::any_of(runs.begin(), runs.end(), [&](const Run& run) { return has(run.metrics); });
 }
 
-// Columns of what only some studies ask for: empty for runs without it.
+// Columns of figures that only some studies ask for: empty for runs without them.
 class AskedFor {
  public:
   explicit AskedFor(const std::vector<Run>& runs)

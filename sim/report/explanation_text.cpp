@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double worth_telling = 0.005;  // of the step
+constexpr double worth_telling = 0.005;  // share of the step
 
 double ratio(Duration of, Duration to) {
   return of.seconds() / to.seconds();
@@ -89,7 +89,7 @@ std::string text_of(const Explanation& plan) {
   return text;
 }
 
-// By activity, the largest differences first: "cp_comm -151 s, attention -88 s".
+// The largest differences by activity first: "cp_comm -151 s, attention -88 s".
 std::string differences(const Breakdown& from, const Breakdown& to, Duration step) {
   std::vector<std::pair<Duration, Activity>> parts;
   for (const Activity activity : all_activities) {

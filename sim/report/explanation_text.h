@@ -8,8 +8,8 @@
 
 namespace hdpsim {
 
-/// For people (table) or as JSON, schema `hdpsim.explanation/1`: each plan, then what the others do better or worse
-/// than the first. `title` says which point of which study.
+/// The explanations for people (table) or as JSON, schema `hdpsim.explanation/1`: each plan, then the differences of
+/// the others to the first. `title` names the point and the study.
 [[nodiscard]] std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format);
 
 }  // namespace hdpsim

@@ -11,10 +11,10 @@
 
 namespace hdpsim {
 
-/// What results are printed as: for people, for spreadsheets, for programs.
+/// Formats of printed results: for people, for spreadsheets, for programs.
 enum class Format { table, csv, json };
 
-/// The result of a study; `resolved` and `version` are for JSON.
+/// The result of a study; `resolved` and `version` are only for JSON.
 [[nodiscard]] std::string formatted(const std::vector<Run>& runs, const Value& resolved, std::string_view version,
                                     Format format);
 [[nodiscard]] std::string formatted(const Description& description, Format format);

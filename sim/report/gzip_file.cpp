@@ -24,7 +24,7 @@ std::string reason_of(gzFile file) {
 
 GzipFile::GzipFile(std::filesystem::path path) : target_(std::move(path)) {
   errno = 0;
-  const int own = dup(target_.descriptor());  // zlib closes what it writes to
+  const int own = dup(target_.descriptor());  // zlib closes its descriptor
   if (own < 0) target_.refuse();
   file_ = gzdopen(own, "wb6");
   if (file_ == nullptr) {

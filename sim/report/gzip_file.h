@@ -9,9 +9,9 @@ struct gzFile_s;
 
 namespace hdpsim {
 
-/// A gzip-compressed file that is written piece by piece and put in its place as a whole: what was there stays until
-/// finish(). The same pieces give the same bytes. MachineError if the file cannot be written; nothing is left behind
-/// by a file that was not finished.
+/// A gzip-compressed file that is written piece by piece and gets its name as a whole: an earlier file stays until
+/// finish(). The same pieces give the same bytes. MachineError if the file cannot be written; an unfinished file leaves
+/// nothing behind.
 class GzipFile {
  public:
   explicit GzipFile(std::filesystem::path path);

@@ -26,12 +26,12 @@ Json evidence_json(const std::array<double, evidence_kinds>& shares) {
   return json;
 }
 
-// null where it is not known.
+// Null if it is not known.
 Json connection_memory_json(const MemoryUse& memory) {
   return memory.connections ? Json(memory.connections->gigabytes()) : Json();
 }
 
-// By use; and on which rank and when in its step the fullest device is fullest.
+// Memory by use; and on which rank and when in its step the fullest device is fullest.
 Json parts_json(const MemoryParts& parts) {
   Json json = Json::object();
   for (std::size_t i = 0; i < memory_parts; ++i) {

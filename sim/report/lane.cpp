@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-/// When workers ran passes, by their instructions.
+/// Intervals in which workers ran passes, from their instructions.
 class OwnIntervals {
  public:
   OwnIntervals(const Pipeline& pipeline, const Timeline& timeline, const std::vector<WorkerId>& workers)
@@ -16,7 +16,7 @@ class OwnIntervals {
     for (const InstructionRecord& record : timeline.instructions) add(record);
   }
 
-  /// Nothing if no instruction is known.
+  /// Null if no instruction of the pass is known.
   [[nodiscard]] const MicroBatchInterval* find(WorkerId worker, PassId pass) const {
     const auto found = intervals_.find(key(worker, pass));
     return found == intervals_.end() ? nullptr : &found->second;

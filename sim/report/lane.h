@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// What one worker did in one step, pass by pass, in the order of execution.
+/// The passes that one worker ran in one step, in the order of execution.
 struct Lane {
   struct Piece {
     PassId pass;
@@ -17,20 +17,20 @@ struct Lane {
     Instant end;
   };
   WorkerId worker;
-  std::vector<Piece> pieces;  ///< One after another: none begins before the one before it has ended.
+  std::vector<Piece> pieces;  ///< None begins before the one before it has ended.
 };
 
-/// The lanes of some workers. Where the timeline knows instructions, a piece lasts from the worker's first to its last;
-/// otherwise from the first of its group that began to the last that ended, cut where the piece before it ends.
-/// O(passes of the workers + instructions).
+/// The lanes of some workers. If the timeline has instructions, a piece lasts from the worker's first instruction to
+/// its last; otherwise from the first begin to the last end in its group, cut where the piece before it ends. O(passes
+/// of the workers + instructions).
 [[nodiscard]] std::vector<Lane> lanes_of(const Pipeline& pipeline, const Timeline& timeline,
                                          const std::vector<WorkerId>& workers);
 
 /// The workers of some ranks: rank by rank, stage by stage.
 [[nodiscard]] std::vector<WorkerId> workers_of(const Pipeline& pipeline, const std::vector<HdpRank>& ranks);
 
-/// At most `count` ranks that stand for all: by the time that they were busy in the step, on all stages together, the
-/// least, the most, and evenly between. Ties by rank; in ascending order of that time.
+/// At most `count` representative ranks by their busy time in the step, over all stages together: the least busy, the
+/// busiest, and evenly between them. Ties by rank; in ascending order of that time.
 [[nodiscard]] std::vector<HdpRank> typical_ranks(const Pipeline& pipeline, const Timeline& timeline, std::size_t count);
 
 }  // namespace hdpsim

@@ -5,11 +5,11 @@
 
 namespace hdpsim {
 
-/// A text as it may stand in XML and HTML, between tags and between double quotes.
+/// A text escaped for XML and HTML, between tags and between double quotes.
 [[nodiscard]] std::string escaped_markup(std::string_view text);
 
-/// An HTML page of tables up to its heading, which is its title: both are escaped here. `style` is CSS that the page
-/// needs beside what all have.
+/// The beginning of an HTML page of tables up to its heading, which is its title: both are escaped here. `style` is CSS
+/// that the page needs besides the common one.
 [[nodiscard]] std::string page_beginning(std::string_view title, std::string_view style);
 
 }  // namespace hdpsim

@@ -12,7 +12,7 @@ namespace hdpsim {
 namespace {
 
 // SimGrid's zones with full routing keep a table of all pairs of their hosts: 2 MiB for this many messages. Many small
-// zones cost it more, as it looks names up zone by zone.
+// zones cost it more, because it looks names up zone by zone.
 constexpr std::size_t messages_per_zone = 256;
 
 std::string sender(const SimgridTraffic& traffic, std::size_t message) {
@@ -82,7 +82,7 @@ SimgridTraffic simgrid_traffic(const ClusterLinks& links, std::span<const Messag
   HDPSIM_CHECK(messages.size() == arrivals_s.size(), "{} messages and {} arrivals", messages.size(), arrivals_s.size());
   SimgridTraffic traffic;
   constexpr FairShare::Link unused = UINT32_MAX;
-  std::vector<FairShare::Link> place(links.count(), unused);  // of the links in use
+  std::vector<FairShare::Link> place(links.count(), unused);  // index of each link in use
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Route route = links.route(messages[i].from, messages[i].to);
     SimgridTraffic::Message& message = traffic.messages.emplace_back();

@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t shown_links = 8;
 constexpr std::size_t stretches = 1000;
 
-// Between two samples memory changes evenly, but counters know steps alone: so many.
+// Counter steps between two memory samples: memory changes evenly, but counters only know steps.
 constexpr std::size_t memory_steps = 8;
 
-/// What happened, in the order in which it is found.
+/// Collects events in the order in which they are found.
 class EventCollector {
  public:
   EventCollector(const TracedStep& step, const TraceSelection& selection, std::uint32_t first_process)
@@ -56,14 +56,14 @@ class EventCollector {
     if (pipeline_.stages() > 1) add_stage_arrows();
   }
 
-  // From each pass to the one on another stage that needs what it computes.
+  // Adds arrows from each pass to the pass on another stage that needs its result.
   void add_stage_arrows() {
     for (const auto& [key, piece] : passes_) {
       const auto target = pipeline_.target(key.first);
       const auto received = target ? passes_.find({*target, key.second}) : passes_.end();
       if (received == passes_.end() || received->second.begin < piece.end) continue;
       const auto thread = [&](PassId pass) { return micro_batch_thread(pipeline_.pass(pass).stage); };
-      // Viewers tie an arrow to what encloses its begin: the last of the pass that sends.
+      // Viewers attach an arrow to the event that encloses its begin: the end of the sending pass.
       const Instant begin = piece.begin + (piece.end - piece.begin).scaled(0.999);
       if (!in_window(begin) || !in_window(received->second.begin)) continue;
       shown_.events.push_back({'s', begin, {}, key.second, thread(key.first), arrows_});
@@ -98,7 +98,7 @@ class EventCollector {
     }
   }
 
-  // An exchange is known by its place in the program; all ranks of the group run it.
+  // A send/recv is identified by its place in the program; all ranks of the group run it.
   using Exchange = std::tuple<PassId, std::uint32_t, std::uint32_t, std::uint32_t>;
   using ExchangeAndRank = std::pair<Exchange, HdpRank>;
 
@@ -121,7 +121,7 @@ class EventCollector {
     }
   }
 
-  // Viewers tie the ends of an arrow to the events around them: both must lie within.
+  // Viewers attach the ends of an arrow to the events around them: both must lie within.
   void add_arrow(const InstructionRecord& sender, const InstructionRecord& receiver) {
     const Instant posted = std::max(sender.begin, receiver.begin);
     if (posted >= receiver.end || sender.begin >= sender.end) return;
@@ -175,7 +175,7 @@ class EventCollector {
   const std::vector<HdpRank>& ranks_;
   TimeWindow window_;
   std::size_t most_;
-  std::vector<const InstructionRecord*> kept_;                      // those that are shown
+  std::vector<const InstructionRecord*> kept_;                      // shown instructions
   std::map<std::pair<PassId, std::uint32_t>, Lane::Piece> passes_;  // by pass and process
   std::size_t arrows_ = 0;
   StepEvents shown_;

@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// Threads of a process: stage by stage the micro-batches, then the streams.
+/// Threads of a process: for each stage the micro-batches, then the streams.
 constexpr std::uint32_t threads_of_stage = 1 + stream_count;
 constexpr std::uint32_t micro_batch_thread(std::int64_t stage) {
   return 1 + static_cast<std::uint32_t>(stage) * threads_of_stage;
@@ -24,25 +24,26 @@ constexpr bool shows_micro_batches(std::uint32_t thread) {
 
 /// One event of a trace before it is text.
 struct TraceEvent {
-  char phase = 'X';  ///< As in the file.
+  char phase = 'X';  ///< The letter of the format.
   Instant at;
   Duration lasts{};
   std::uint32_t process = 0;
   std::uint32_t thread = 0;
-  std::size_t source = 0;  ///< X: which record or pass. s, f: the number of the arrow. C: which load or sample.
+  std::size_t source = 0;  ///< X: index of the record or pass. s, f: number of the arrow. C: index of the load or
+                           ///< sample.
 };
 
-/// In the order of time. At one time viewers want what lasts no time first, for it ended before the next began; then
-/// what encloses before what is enclosed; then what is tied to all that has begun.
+/// Orders events by time. At one time viewers want events of zero duration first, because they ended before the next
+/// began; then enclosing events before enclosed ones; then arrows, which attach to events that have begun.
 [[nodiscard]] bool in_order(const TraceEvent& a, const TraceEvent& b);
 
-/// What a trace shows of one step, and what its events speak of.
+/// The events that a trace shows of one step, and the data that they refer to.
 struct StepEvents {
-  std::uint32_t first_process = 0;  ///< Of rank 0; the process of the links follows that of the last rank.
+  std::uint32_t first_process = 0;  ///< Process of rank 0; the process of the links follows that of the last rank.
   std::uint32_t links_process = 0;
-  std::uint32_t every = 1;  ///< Turn of a loop that is shown.
+  std::uint32_t every = 1;  ///< Every how many turns of a loop are shown.
   std::vector<TraceEvent> events;
-  std::map<PassId, MicroBatchProgram> programs;  ///< Of the instructions that are shown.
+  std::map<PassId, MicroBatchProgram> programs;  ///< Programs of the shown instructions.
   std::vector<MemorySample> samples;
   std::vector<LinkLoad> loads;
 
@@ -51,7 +52,7 @@ struct StepEvents {
   }
 };
 
-/// The events of a step in no order: O(shown instructions + samples).
+/// The events of a step, unordered: O(shown instructions + samples).
 [[nodiscard]] StepEvents events_of(const TracedStep& step, const TraceSelection& selection,
                                    std::uint32_t first_process);
 

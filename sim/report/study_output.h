@@ -15,7 +15,7 @@ namespace hdpsim {
 /// MachineError if one cannot be written.
 void write_results(OutputFolder& folder, const Study& study, const std::vector<Run>& runs, std::string_view version);
 
-/// Their names, and that of the page of write_report().
+/// Names of these files, and of the page of write_report().
 [[nodiscard]] std::vector<std::string> result_file_names();
 
 }  // namespace hdpsim

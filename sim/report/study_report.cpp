@@ -15,7 +15,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t page_step = 0;
-// Of all ranks together; a record takes 56 bytes. The simulation keeps them before ranks are chosen.
+// Most records of all ranks together, at 56 bytes each. The simulation keeps them before ranks are chosen.
 constexpr std::int64_t most_records = 10'000'000;
 
 std::string file_name(const Run& run) {
@@ -28,7 +28,7 @@ std::string file_name(const Run& run) {
   return name + ".json.gz";
 }
 
-/// Simulates one step of a run again and shows it to whoever wants to see it.
+/// Simulates one step of a run again and shows it to its viewers.
 class StepViewer {
  public:
   StepViewer(const StudyPoint& point, std::size_t plan) : point_(point), plan_(plan), world_(point.make_world()) {}
@@ -86,7 +86,7 @@ std::optional<Description> lengths_of(const StudyPoint& point) {
   return describe(tally);
 }
 
-/// Makes the parts of a report one after another, until it is told to stop.
+/// Makes the parts of a report one after another, until it is stopped.
 class ReportMaker {
  public:
   ReportMaker(const Study& study, const std::vector<Run>& runs, const StudyReportOptions& options)

@@ -14,16 +14,17 @@ namespace hdpsim {
 
 struct StudyReportOptions {
   std::function<bool()> stop = [] { return false; };                  ///< Asked before every step.
-  std::function<void(const std::string&)> note = [](const auto&) {};  ///< Gets what the user should know.
+  std::function<void(const std::string&)> note = [](const auto&) {};  ///< Gets notes for the user.
 };
 
-/// Writes what Study::output asks for: report.html and timelines/*.json.gz, one a run. A step of each run is simulated
-/// once more for it, since runs keep no plans and no timelines; all bytes are the same for the same study. Nothing
-/// asked for: nothing done. False if it was stopped, with files missing. MachineError if a file cannot be written.
+/// Writes the files that Study::output asks for: report.html and timelines/*.json.gz, one per run. A step of each run
+/// is simulated once more for them, because runs keep neither plans nor timelines; the same study gives the same bytes.
+/// Does nothing if nothing is asked for. False if it was stopped, with files missing. MachineError if a file cannot be
+/// written.
 [[nodiscard]] bool write_report(OutputFolder& folder, const Study& study, const std::vector<Run>& runs,
                                 std::string_view version, const StudyReportOptions& options = {});
 
-/// The text of report.html, whether the study asks for it or not. Nothing if it was stopped.
+/// The text of report.html, whether the study asks for it or not. Empty if it was stopped.
 [[nodiscard]] std::optional<std::string> study_page(const Study& study, const std::vector<Run>& runs,
                                                     std::string_view version, const StudyReportOptions& options = {});
 

@@ -18,8 +18,8 @@ namespace {
 constexpr double share_worth_naming = 0.02;
 constexpr std::size_t most_shares = 4;
 constexpr std::size_t most_memory_parts = 4;
-constexpr double much_waiting = 0.25;    // of the time
-constexpr double few_micro_batches = 4;  // of a rank and step: with fewer there is little to balance
+constexpr double much_waiting = 0.25;    // share of the time
+constexpr double few_micro_batches = 4;  // per rank and step: with fewer there is little to balance
 
 struct Column {
   std::string title;
@@ -83,7 +83,7 @@ std::string percents(double least, double most) {
   return low == high ? low + "%" : fmt::format("{}-{}%", low, high);
 }
 
-// "interpolated 62-91%, formula 9-38%": the least and the most over the runs.
+// The least and the most over the runs: "interpolated 62-91%, formula 9-38%".
 std::string evidence_line(const std::vector<Run>& runs) {
   std::vector<std::string> parts;
   for (std::size_t kind = 0; kind < evidence_kinds; ++kind) {
@@ -158,7 +158,7 @@ std::size_t runs_of(const std::vector<Run>& runs, const std::string& plan) {
   return static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), is_of_plan));
 }
 
-// Runs that do not fit, a line a plan and reason: how many, what fills the fullest device, and what would help.
+// Runs that do not fit, a line per plan and reason: how many, what fills the fullest device, and what would help.
 std::string memory_lines(const std::vector<Run>& runs) {
   std::string text;
   for (const Misfits& misfits : misfits_of(runs)) {
@@ -177,7 +177,7 @@ std::string memory_lines(const std::vector<Run>& runs) {
   return text;
 }
 
-// What speed-ups are over: a plan that nobody has tuned, or that cannot even run.
+// States the baseline of the speed-ups: a plan that was not tuned, or cannot even run.
 std::string baseline_line(const std::vector<Run>& runs) {
   const std::optional<Speedup>& speedup = runs.front().metrics.speedup;
   const std::string baseline = speedup ? speedup->versus : "";
@@ -193,7 +193,7 @@ std::string baseline_line(const std::vector<Run>& runs) {
                      count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
 }
 
-// Each once, however many runs it is true of.
+// Each note once, however many runs it is true of.
 std::string trace_lines(const std::vector<Run>& runs) {
   std::vector<std::string> lines;
   for (const Run& run : runs) {
@@ -205,7 +205,7 @@ std::string trace_lines(const std::vector<Run>& runs) {
   return lines.empty() ? "" : fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
-// Micro-batches of a rank's capacity that a step has for each rank.
+// Micro-batches per rank and step if each is filled to the rank's capacity.
 double micro_batches_a_rank(const Run& run) {
   double tokens = 0;
   for (const StepResult& step : run.result.steps) tokens += static_cast<double>(step.tokens);
@@ -220,7 +220,7 @@ bool is_starved(const Run& run) {
   return run.metrics.fits && run.info.capacity > 0 && waits && micro_batches_a_rank(run) < few_micro_batches;
 }
 
-// Said of all runs together whose ranks wait for each other because they have next to nothing to deal out.
+// One line for all runs whose ranks wait for each other because they have too few micro-batches to balance.
 std::string starved_line(const std::vector<Run>& runs) {
   std::set<std::string> plans;
   double fewest = few_micro_batches;
@@ -256,7 +256,7 @@ std::string goodput_lines(const std::vector<Run>& runs) {
   return text;
 }
 
-// "attention_backward 61%, batches 30%": of the variance.
+// The largest shares of the variance: "attention_backward 61%, batches 30%".
 std::string variance_text(const Uncertainty& uncertainty) {
   std::vector<std::string> parts;
   for (const VarianceShare& each : uncertainty.shares) {

@@ -8,7 +8,7 @@
 
 namespace hdpsim {
 
-/// The result for a person at a terminal: a block a point, a row a plan, and below what the prices rest on.
+/// The result for a person at a terminal: a block per point, a row per plan, and below the evidence of the prices.
 [[nodiscard]] std::string result_table(std::string_view study_name, const std::vector<Run>& runs);
 
 /// By how much a run exceeds the memory: "88.8 GB of 80.0 GB on a device". Empty if it fits.

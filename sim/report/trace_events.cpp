@@ -16,19 +16,19 @@ namespace {
 
 using nlohmann::json;
 
-// Names are users' text: what is no UTF-8 in them becomes U+FFFD.
+// Names are users' text: invalid UTF-8 in them becomes U+FFFD.
 std::string json_string(std::string_view text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Microseconds, to the picosecond.
+// The time in microseconds, with all digits down to a picosecond.
 std::string microseconds(Duration time) {
   constexpr std::int64_t picoseconds_a_microsecond = 1'000'000;
   const std::int64_t ps = time.picoseconds();
   return fmt::format("{}.{:06}", ps / picoseconds_a_microsecond, ps % picoseconds_a_microsecond);
 }
 
-/// The lines of a list, each in its place in the file.
+/// Writes the lines of a list, each in its place in the file.
 class EventFile {
  public:
   explicit EventFile(const std::filesystem::path& path) : file_(path) {}
@@ -60,7 +60,7 @@ class EventFile {
   bool is_first_ = true;
 };
 
-/// Puts the events of one step into words.
+/// Writes the events of one step as JSON.
 class StepWriter {
  public:
   StepWriter(const TracedStep& step, const TraceSelection& selection, std::uint32_t first_process)
@@ -73,7 +73,7 @@ class StepWriter {
   [[nodiscard]] std::uint32_t next_process() const { return shown_.links_process + 1; }
   [[nodiscard]] const std::vector<TraceEvent>& events() const { return shown_.events; }
 
-  /// What the file says of the step.
+  /// The summary of the step in the file.
   [[nodiscard]] json summary() const {
     json shown = json::array();
     for (const HdpRank rank : ranks_) shown.push_back(rank.index());
@@ -171,7 +171,7 @@ class StepWriter {
              micro_batch.tokens_per_rank(), micro_batch.offload, place_of_pass(id));
   }
 
-  // Before the tokens: "forward of 3: 8Ki on 2 ranks".
+  // The begin of a pass's name, before its tokens: "forward of 3: 8Ki on 2 ranks".
   [[nodiscard]] std::string name_of_pass(PassId id) const {
     if (pipeline_.stages() == 1) return {};
     return fmt::format("{} of {}: ", pass_kind_name(pipeline_.pass(id).kind), pipeline_.micro_batch_id(id).index());
@@ -255,7 +255,7 @@ void write_trace_events(const std::filesystem::path& path, const std::vector<Tra
                         const TraceSelection& selection) {
   std::vector<StepWriter> all;
   all.reserve(steps.size());
-  std::uint32_t process = 1;  // 0 is the idle process of operating systems, which viewers treat as such
+  std::uint32_t process = 1;  // 0 is the idle process of operating systems, and viewers treat it as such
   json summaries = json::array();
   for (const TracedStep& step : steps) {
     all.emplace_back(step, selection, process);

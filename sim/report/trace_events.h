@@ -15,17 +15,18 @@
 
 namespace hdpsim {
 
-/// One step, simulated or measured, as it is to be shown.
+/// One step to show, simulated or measured.
 struct TracedStep {
-  std::string title;  ///< Stands before the names of its processes: "predicted", or nothing.
+  std::string title;  ///< Prefix of the names of its processes: "predicted"; may be empty.
   const Program& program;
   const Timeline& timeline;
-  const Machine* machine = nullptr;     ///< On which it was simulated. Without it no devices are named, no links shown.
-  std::vector<RankMemory> memory = {};  ///< Of shown ranks; others are left out.
-  Bytes device_memory = {};             ///< What a device has.
+  const Machine* machine = nullptr;     ///< The machine of the simulation. If null, no devices are named and no links
+                                        ///< shown.
+  std::vector<RankMemory> memory = {};  ///< Memory of shown ranks; others are left out.
+  Bytes device_memory = {};             ///< Memory capacity of a device.
 };
 
-/// Which part of it.
+/// The part of a step to show.
 struct TraceSelection {
   std::vector<HdpRank> ranks;
   Duration from{};
@@ -37,21 +38,21 @@ struct TraceSelection {
 /// Writes steps in the Trace Event Format (JSON object form, gzip-compressed), which ui.perfetto.dev and
 /// chrome://tracing open: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 ///
-/// A process is an HDP rank (pid; processes of the second step follow those of the first), its threads are its
-/// micro-batches and its streams, in a pipeline those of every stage. Where the timeline knows instructions, each is an
-/// event ("X"), and an arrow ("s", "f") leads from the exchange of every rank to that of the next one in the ring, at
-/// the time when both have posted it; otherwise micro-batches are all there is, in a pipeline their passes, with an
-/// arrow from each to that on the next stage which needs it. A rank whose memory is known counts ("C") it, in steps
-/// where it changes evenly. The process "links" counts how much of its rate each of the busiest links is used, as
-/// link_loads(). `otherData` says what was left out, and what the time of every shown rank and stage went to. Events
+/// A process is an HDP rank (pid; processes of the second step follow those of the first); its threads are its
+/// micro-batches and its streams, in a pipeline those of every stage. If the timeline has instructions, each is an
+/// event ("X"), and an arrow ("s", "f") leads from the send/recv of every rank to that of the next one in the ring, at
+/// the time when both have posted it. Otherwise there are only micro-batches or, in a pipeline, their passes, with an
+/// arrow from each to the pass on the next stage that needs it. The memory of a rank, if known, is a counter ("C"), in
+/// steps where it changes evenly. The process "links" has a counter for the used share of each of the busiest links,
+/// from link_loads(). `otherData` says what was left out, and where the time of every shown rank and stage went. Events
 /// are in the order of time.
 ///
-/// Written piece by piece; memory is that of the shown events. The same input gives the same bytes. MachineError if the
-/// file cannot be written.
+/// The file is written piece by piece; memory is that of the shown events. The same input gives the same bytes.
+/// MachineError if the file cannot be written.
 void write_trace_events(const std::filesystem::path& path, const std::vector<TracedStep>& steps,
                         const TraceSelection& selection);
 
-/// How many records Timeline::instructions of a program has: O(passes x instructions of a loop body).
+/// The number of records in Timeline::instructions for a program: O(passes x instructions of a loop body).
 [[nodiscard]] std::int64_t instructions_of(const Program& program);
 
 }  // namespace hdpsim

@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// As in a study.
+// The word of a study.
 std::string_view name_of(Overlong fate) {
   switch (fate) {
     case Overlong::split:

@@ -8,11 +8,11 @@
 
 namespace hdpsim {
 
-/// What a reader must know of how a trace was used, a sentence each without a full stop: that it was read more than once,
-/// and that documents are longer than the context. Empty if there is nothing of the kind.
+/// Notes on how a trace was used, a sentence each without a full stop: that it was read more than once, and that
+/// documents are longer than the context. Empty if neither holds.
 [[nodiscard]] std::vector<std::string> trace_notes(const TraceUse& use);
 
-/// All figures of it, for programs.
+/// All figures of a trace's use, for programs.
 [[nodiscard]] nlohmann::ordered_json trace_json(const TraceUse& use);
 
 }  // namespace hdpsim

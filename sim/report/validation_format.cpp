@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Four significant digits: what publications state.
+// Four significant digits, as many as publications state.
 std::string figure(double value) {
   return fmt::format("{:.4g}", value);
 }

@@ -30,7 +30,7 @@ std::string percent(double share) {
 
 using Rows = std::vector<const ValidationRow*>;
 
-/// The rows that have one key in common, by their first occurrence.
+/// Groups rows by a key, in the order of their first occurrence.
 template <class KeyOf>
 std::vector<std::pair<std::string, Rows>> grouped(const Rows& rows, const KeyOf& key_of) {
   std::vector<std::pair<std::string, Rows>> groups;
@@ -60,7 +60,7 @@ std::string errors_table(const std::vector<ValidationSummary>& sets) {
   return text + "</table>\n";
 }
 
-/// Both axes are the same, from the least to the most of both figures, logarithmic.
+/// A chart whose logarithmic axes are the same, from the least to the greatest of both figures.
 class Scatter {
  public:
   explicit Scatter(const Rows& rows) : rows_(rows) {
@@ -101,7 +101,7 @@ class Scatter {
   [[nodiscard]] double x(double value) const { return margin + place(value); }
   [[nodiscard]] double y(double value) const { return side - place(value); }
 
-  // Where predicted is so many times what is published, within the axes.
+  // The line on which predicted is `times` times published, within the axes.
   [[nodiscard]] std::string line(std::string_view kind, double times) const {
     const double from = std::max(least_, least_ / times);
     const double to = std::min(most_, most_ / times);

@@ -7,9 +7,9 @@
 
 namespace hdpsim {
 
-/// Predicted against published: one HTML file that opens without a network and has no script. The errors of every set,
-/// then for each set and quantity a chart of one over the other, both axes logarithmic and a diagonal where they are
-/// equal, and all of its rows. The same rows give the same bytes.
+/// Predicted against published figures: one HTML file that opens without a network and has no script. It has the errors
+/// of every set, then for each set and quantity a chart of one over the other, both axes logarithmic with a diagonal
+/// where they are equal, and all of its rows. The same rows give the same bytes.
 [[nodiscard]] std::string validation_page(const std::vector<ValidationRow>& rows);
 
 }  // namespace hdpsim

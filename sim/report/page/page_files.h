@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// The files beside this one, as they were when the program was built (embed.cmake).
+/// The files in this folder, as they were when the program was built (embed.cmake).
 namespace hdpsim::page_files {
 
 extern const std::string_view report_html;

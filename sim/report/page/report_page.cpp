@@ -24,9 +24,9 @@ constexpr std::size_t fewest_cells_a_run = 64;
 constexpr std::size_t histogram_bins = 40;
 constexpr std::size_t most_links = 16;
 constexpr std::size_t most_memory_ranks = 4;
-constexpr std::size_t most_memory_samples = 600;  // of a rank
+constexpr std::size_t most_memory_samples = 600;  // samples per rank
 
-// As many digits as a chart shows: the exact numbers are in the files beside the page.
+// Rounded to the digits that a chart shows: the exact numbers are in the files beside the page.
 double rounded(double value) {
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
@@ -49,7 +49,7 @@ Json names_of_evidence() {
   return names;
 }
 
-// ---- Of a point
+// ---- Data of a point
 
 Json lengths_json(const Description& lengths) {
   Json percentiles = Json::array();
@@ -90,7 +90,7 @@ Json points_json(const ReportData& data) {
   return points;
 }
 
-// ---- Of a run
+// ---- Data of a run
 
 Json seconds_json(const Breakdown& breakdown) {
   Json seconds = Json::array();
@@ -100,7 +100,7 @@ Json seconds_json(const Breakdown& breakdown) {
   return seconds;
 }
 
-// The mean over the ranks of each stage; nothing without a pipeline.
+// The mean over the ranks of each stage; null without a pipeline.
 Json stage_breakdowns_json(const Run& run) {
   Json stages = Json::array();
   const auto count = static_cast<std::size_t>(run.info.stages);
@@ -134,7 +134,7 @@ Json histogram_json(const BusyHistogram& histogram) {
   return {{"least", histogram.least}, {"most", histogram.most}, {"counts", histogram.counts}};
 }
 
-// What kind of pass it is only a pipeline has to say.
+// Only a piece of a pipeline names the kind of its pass.
 Json piece_json(const ShownStep::Piece& piece) {
   Json json = {rounded_seconds(piece.begin), rounded_seconds(piece.end), piece.ranks, piece.tokens,
                rounded(piece.offload)};
@@ -172,7 +172,7 @@ Json percentiles_json(const Percentiles& values) {
   return {{"p5", values.p5}, {"p50", values.p50}, {"p95", values.p95}};
 }
 
-// Around the mean of the run as it was simulated; nothing if the study does not ask for intervals.
+// Intervals around the mean of the simulated run; null if the study does not ask for them.
 Json uncertainty_json(const std::optional<Uncertainty>& uncertainty) {
   if (!uncertainty) return nullptr;
   Json variance = Json::array();
@@ -208,7 +208,7 @@ Json samples_json(const RankMemory& memory) {
   return samples;
 }
 
-// The fullest ranks first.
+// Sorts the fullest ranks first.
 Json memory_ranks_json(const StepMemory& memory) {
   std::vector<const RankMemory*> order;
   for (const RankMemory& rank : memory.ranks) order.push_back(&rank);
@@ -297,7 +297,7 @@ Json page_json(const ReportData& data) {
 
 // ---- The page
 
-// In a script element nothing but "</script" and "<!--" means anything to HTML; without "<" there is neither.
+// HTML interprets only "</script" and "<!--" in a script element; without "<" neither occurs.
 std::string script_safe(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
@@ -312,7 +312,7 @@ std::string script_safe(const Json& json) {
   return safe;
 }
 
-/// Copies a template; each `{{name}}` of it becomes the part of that name.
+/// Copies a template and replaces each `{{name}}` by the part of that name.
 std::string filled(std::string_view text, const std::vector<std::pair<std::string_view, std::string_view>>& parts) {
   std::string page;
   for (std::size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{")) {
