@@ -9,7 +9,7 @@ std::int64_t signed_of(NodeId node) {
   return static_cast<std::int64_t>(node.index());
 }
 
-/// The least of what the nodes `first` to `last` have: `own` in nodes of no kind, `member` in those of one.
+/// The least value among the nodes `first` to `last`: `own` for nodes of no kind, `member` for nodes of a kind.
 template <class T>
 T least(const ClusterSpec& cluster, std::int64_t first, std::int64_t last, T own, T NodeKind::*member) {
   std::int64_t covered = 0;

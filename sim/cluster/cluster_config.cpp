@@ -23,7 +23,7 @@ constexpr double most_devices = 16 * 1024 * 1024;
 constexpr double most_fan_in = 1024 * 1024;
 constexpr std::size_t most_links_down = 1024;
 
-/// Reads one cluster map. Problems go to its own list, so that the caller can tell whether there were any.
+/// Reads one cluster map. Problems go to a list of its own, so that the caller can tell whether there were any.
 class ClusterReader {
  public:
   explicit ClusterReader(const Value& value) : value_(value) {}
@@ -61,7 +61,7 @@ class ClusterReader {
   [[nodiscard]] const Diagnostics& problems() const { return problems_; }
 
  private:
-  /// What may stand instead of tiers; at most one is there.
+  /// The fabrics that may replace tiers; at most one is present.
   struct Fabrics {
     const Value* torus;
     const Value* dragonfly;
@@ -213,7 +213,7 @@ class ClusterReader {
     }
   }
 
-  // A fabric other than tiers says itself where every NIC hangs: on one switch.
+  // A fabric other than tiers attaches every NIC itself, to one switch.
   void check_ports(const Value& node) {
     if (spec_.ports_per_nic == 1) return;
     problems_.error(node.find("nics")->position,

@@ -79,12 +79,12 @@ namespace hdpsim {
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                                       Diagnostics& diagnostics);
 
-/// The same cluster written out in full, without presets, files and topologies, for the resolved study. Nothing (null)
-/// if a preset or file is missing, which is reported.
+/// The same cluster written out in full, without presets, files and topologies, for the resolved study. Null if a
+/// preset or file is missing, which is reported.
 [[nodiscard]] Value expand_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                    Diagnostics& diagnostics);
 
-/// Sorted; empty if the directory does not exist.
+/// Names of the presets, sorted; empty if the directory does not exist.
 [[nodiscard]] std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory);
 
 }  // namespace hdpsim

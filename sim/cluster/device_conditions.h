@@ -11,9 +11,9 @@
 
 namespace hdpsim {
 
-/// How unlike devices of one kind are. The time of a device's kernels is multiplied by log-normal factors of mean 1
-/// with these coefficients of variation (standard deviation over mean): one for each device, the same in all steps,
-/// and one for each device and step.
+/// The variation between devices of one kind. The time of a device's kernels is multiplied by log-normal factors of
+/// mean 1 with these coefficients of variation (standard deviation over mean): one for each device, the same in all
+/// steps, and one for each device and step.
 struct Noise {
   double device_cv = 0;
   double step_cv = 0;
@@ -21,16 +21,16 @@ struct Noise {
   [[nodiscard]] bool any() const { return device_cv > 0 || step_cv > 0; }
 };
 
-/// Devices whose kernels take longer for some steps of a run: a straggler that appears.
+/// A straggler: devices whose kernels take longer for some steps of a run.
 struct Fault {
   std::int64_t first_device = 0;
   std::int64_t last_device = 0;
   std::int64_t from_step = 0;
-  std::int64_t to_step = 0;  ///< The last one.
+  std::int64_t to_step = 0;  ///< The last step, included.
   double slowdown = 1;       ///< How many times longer; at least 1.
 };
 
-/// What devices are like in each step of a run, beside what the cluster says of them.
+/// The conditions of devices in each step of a run, besides what the cluster says of them.
 struct DeviceConditions {
   Noise noise;
   std::vector<Fault> faults;
@@ -45,18 +45,17 @@ struct DeviceConditions {
 /// reported.
 [[nodiscard]] Noise read_noise(const Value& value, Diagnostics& diagnostics);
 
-/// Reads a list of `{device: 17, from_step: 3, to_step: 9, slowdown: 1.5}`. `device` is `17` or `16-23`, `node: 2`
-/// stands for all devices of a node; without from_step the fault is there from the first step on, without to_step to
-/// the last. All problems are reported: devices that do not exist, steps beyond the run's `steps`, factors that are no
-/// slowdown.
+/// Reads a list of `{device: 17, from_step: 3, to_step: 9, slowdown: 1.5}`. `device` is `17` or `16-23`; `node: 2`
+/// stands for all devices of a node. Without from_step the fault is there from the first step on, without to_step until
+/// the last. All problems are reported: devices that do not exist, steps beyond the run's `steps`, factors below 1.
 [[nodiscard]] std::vector<Fault> read_faults(const Value& value, const ClusterSpec& cluster, std::int64_t steps,
                                              Diagnostics& diagnostics);
 
-/// By device of the cluster: how many times longer its kernels take in a step than the cluster says. The noise comes
-/// from a ladder of `noise_steps` rungs a standard deviation, so that the devices of a cluster of any size have at most
-/// a few hundred speeds and a ring is computed once a speed, not once a rank; rounding changes no factor by more than
-/// 1 / (2 noise_steps) of a standard deviation. O(devices + devices at fault); the same for the same step, whatever
-/// was asked before.
+/// By device of the cluster: how many times longer its kernels take in a step than the cluster says. The noise is
+/// quantized to `noise_steps` levels per standard deviation, so that the devices of a cluster of any size have at most
+/// a few hundred speeds and a ring is computed once per speed, not once per rank; rounding changes no factor by more
+/// than 1 / (2 noise_steps) of a standard deviation. O(devices + devices at fault); the result for a step does not
+/// depend on earlier calls.
 [[nodiscard]] std::vector<double> time_factors(const DeviceConditions& conditions, std::int64_t devices,
                                                std::int64_t step);
 inline constexpr double noise_steps = 16;

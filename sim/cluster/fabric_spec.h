@@ -10,14 +10,14 @@
 
 namespace hdpsim {
 
-/// How switches choose among equal ways.
+/// How switches choose among equal paths.
 struct Routing {
   enum class Policy {
     adaptive,  ///< Packet by packet, to the least loaded: parallel uplinks of a tier act as one wide link.
     ecmp,      ///< Flow by flow, by a hash of the two NICs: flows may meet on one uplink while others are idle.
   };
   Policy policy = Policy::adaptive;
-  std::uint64_t seed = 0;  ///< Of the hash.
+  std::uint64_t seed = 0;  ///< Seed of the hash.
 };
 
 /// Nodes on a torus, numbered along the first dimension, then the second, ... Each rail is a torus of its own. Messages
@@ -36,15 +36,15 @@ struct DragonflySpec {
   std::int64_t leaves = 1;          ///< Per group.
   std::int64_t spines = 1;          ///< Per group.
   std::int64_t nodes_per_leaf = 1;  ///< Nodes are numbered leaf by leaf, group by group.
-  std::int64_t global_links = 1;    ///< Between each two groups, spread evenly over the spines.
+  std::int64_t global_links = 1;    ///< Between every two groups, spread evenly over the spines.
   Bandwidth local;                  ///< Per link between a leaf and a spine and direction.
   Bandwidth global;                 ///< Per link between two groups and direction.
   Duration latency;                 ///< Per switch.
   Duration global_latency;          ///< Added by a link between groups.
 };
 
-/// Switches and cables one by one. A NIC hangs on one switch; a message takes a shortest way in hops, and a hash of the
-/// two NICs chooses among equal ones.
+/// Switches and cables one by one. A NIC is attached to one switch; a message takes a shortest path in hops, and a hash
+/// of the two NICs chooses among equal ones.
 struct SwitchGraphSpec {
   struct Switch {
     std::string name;
@@ -53,19 +53,19 @@ struct SwitchGraphSpec {
   struct Cable {
     std::size_t from = 0;  ///< Index into `switches`.
     std::size_t to = 0;
-    Bandwidth bandwidth;     ///< Per direction, of each of them. 0: they are missing, and messages go another way.
+    Bandwidth bandwidth;     ///< Per direction, of each cable. 0: they are missing, and messages take another path.
     std::int64_t count = 1;  ///< Parallel cables.
     [[nodiscard]] bool is_missing() const { return bandwidth == Bandwidth{}; }
   };
   std::vector<Switch> switches;
   std::vector<Cable> cables;
-  std::vector<std::size_t> attached;  ///< By node x NICs per node + NIC: its switch.
+  std::vector<std::size_t> attached;  ///< The switch of each NIC, by node x NICs per node + NIC.
 };
 
-/// What joins the nodes, where it is not tiers of switches.
+/// The fabric that joins the nodes, if it is not tiers of switches.
 using FabricSpec = std::variant<std::monostate, TorusSpec, DragonflySpec, SwitchGraphSpec>;
 
-/// Links that the longest way over a fabric may have.
+/// The most links of a path over a fabric.
 inline constexpr std::int64_t most_fabric_hops = 28;
 
 }  // namespace hdpsim

@@ -15,8 +15,8 @@ bool is_down(double share) {
   return share == 0;
 }
 
-/// Nodes that stand for all: those with a NIC that is down, the first one of each unit with an uplink that is down, and
-/// the first and the last one that are none of these.
+/// Nodes that represent all: those with a NIC that is down, the first one of each unit with an uplink that is down, and
+/// the first and the last of the others.
 std::vector<std::int64_t> witnesses(const ClusterSpec& cluster) {
   std::set<std::int64_t> nodes;
   for (const DegradedLink& link : cluster.degraded) {

@@ -16,8 +16,8 @@ struct NicPlace {
   std::int64_t rail = 0;
 };
 
-/// What is left of the links that carry less than their kind, and which planes still carry messages. All of it is said
-/// by ClusterSpec::degraded; links that nobody named are whole and cost nothing.
+/// The remaining shares of links with less than their nominal rate, and which planes still carry messages, from
+/// ClusterSpec::degraded. Links that are not named there are at full rate and cost nothing.
 class LinkShares {
  public:
   explicit LinkShares(const ClusterSpec& cluster);
@@ -31,13 +31,13 @@ class LinkShares {
     friend auto operator<=>(const Link&, const Link&) = default;
   };
 
-  /// The links that somebody named.
+  /// The links that the cluster names.
   [[nodiscard]] const std::map<Link, std::vector<double>>& named() const { return shares_; }
-  /// Share of its rate that is left, over all ports or planes: in [0, 1].
+  /// Remaining share of its rate, over all ports or planes: in [0, 1].
   [[nodiscard]] double share(const Link& link) const;
   /// True while no link and no plane of one is down.
   [[nodiscard]] bool all_up() const { return all_up_; }
-  /// One bit a plane: those on which a message gets from one NIC to another, past the uplinks between their nodes.
+  /// One bit per plane: those on which a message gets from one NIC to another, past the uplinks between their nodes.
   /// O(tiers log n) in the number n of named links.
   [[nodiscard]] std::uint32_t planes_between(const NicPlace& from, const NicPlace& to) const;
 
@@ -49,13 +49,13 @@ class LinkShares {
   bool all_up_ = true;
 };
 
-/// Two nodes that cannot talk although the cluster joins them: no rail has a plane that is up at both.
+/// Two nodes that cannot communicate although the cluster joins them: no rail has a plane that is up at both.
 struct CutOff {
   std::int64_t from = 0;
   std::int64_t to = 0;
 };
 
-/// The first such pair, if links that are down leave one. O((n + tiers)^2 x NICs of a node) for n links that are down.
+/// The first such pair, if links that are down cause one. O((n + tiers)^2 x NICs of a node) for n links that are down.
 [[nodiscard]] std::optional<CutOff> find_cut_off(const ClusterSpec& cluster);
 
 }  // namespace hdpsim

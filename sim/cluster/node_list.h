@@ -16,7 +16,7 @@ class NodeList {
  public:
   /// Every node of the cluster, however many there are.
   NodeList() = default;
-  /// At least one, ascending, each once (checked).
+  /// At least one node, ascending, each once (checked).
   explicit NodeList(std::vector<NodeId> nodes);
 
   [[nodiscard]] std::int64_t count(const ClusterSpec& cluster) const;
@@ -26,11 +26,11 @@ class NodeList {
   [[nodiscard]] NodeId node(std::size_t place) const;
 
  private:
-  std::vector<NodeId> nodes_;  // none: all
+  std::vector<NodeId> nodes_;  // empty: all nodes
 };
 
-/// Reads `17`, `32-39`, `every 2` or `every 2 from 1` (up to the last node), or a list of these. Nodes that do not
-/// exist or stand there twice are reported, and then nothing is returned.
+/// Reads `17`, `32-39`, `every 2` or `every 2 from 1` (up to the last node), or a list of these. Empty, with the
+/// problem reported, if a node does not exist or is named twice.
 [[nodiscard]] std::optional<NodeList> read_nodes(const Value& value, const ClusterSpec& cluster,
                                                  Diagnostics& diagnostics);
 

@@ -20,7 +20,7 @@ bool has_positive_axes(const Mesh& mesh, Diagnostics& diagnostics, const Positio
 
 bool fills_nodes(const Mesh& mesh, std::int64_t devices, std::string_view what, Diagnostics& diagnostics,
                  const Position& position) {
-  // In double first: three absurd axes would overflow the exact product.
+  // Multiplied as doubles first, because three absurd axes would overflow the exact product.
   const double about = static_cast<double>(mesh.hdp) * static_cast<double>(mesh.tp) * static_cast<double>(mesh.pp);
   const bool countable = about < 1e18;
   if (countable && mesh.devices() == devices) return true;

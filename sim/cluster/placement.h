@@ -13,8 +13,8 @@
 
 namespace hdpsim {
 
-/// The mesh of a study: hdp ranks of tp x pp devices each. Of a stage's devices, rank by rank and tp innermost, ep
-/// consecutive ones are an expert group: inside a rank if ep divides tp, else ep / tp ranks.
+/// The mesh of a study: hdp ranks of tp x pp devices each. Of a stage's devices, ordered rank by rank with tp
+/// innermost, ep consecutive ones form an expert group: inside a rank if ep divides tp, else ep / tp ranks.
 struct Mesh {
   std::int64_t hdp = 1;
   std::int64_t tp = 1;
@@ -23,22 +23,22 @@ struct Mesh {
   [[nodiscard]] std::int64_t devices() const { return hdp * tp * pp; }
 };
 
-/// Which device runs which part of which HDP rank. A bijection: every device of the job's nodes runs exactly one part.
-/// The tp shards of a stage share a node, or fill several.
+/// The device of each part of each HDP rank. A bijection: every device of the job's nodes runs exactly one part. The tp
+/// shards of a stage share a node, or fill several.
 class Placement {
  public:
   virtual ~Placement() = default;
   [[nodiscard]] virtual DeviceId device(HdpRank rank, std::int64_t pp_stage, std::int64_t tp_shard) const = 0;
 };
 
-/// `contiguous`: all devices of an HDP rank are neighbours: tp innermost, then pp, then hdp.
-/// `strided`: tp innermost, then hdp, then pp. More HDP ranks share a node, and stages are far apart; the order of
+/// The names of the placements. `contiguous`: all devices of an HDP rank are neighbours: tp innermost, then pp, then
+/// hdp. `strided`: tp innermost, then hdp, then pp; more HDP ranks share a node, and stages are far apart, the order of
 /// Megatron-LM (`--use-tp-pp-dp-mapping` off).
 [[nodiscard]] std::vector<std::string> placement_names();
 
-/// On `nodes` as if they were the whole cluster. Null, with every problem reported at `position`, if there is no
-/// placement of this name, the mesh does not have as many devices as the nodes, or the tp shards of a stage neither
-/// share a node nor fill several.
+/// The placement on `nodes` as if they were the whole cluster. Null, with every problem reported at `position`, if
+/// there is no placement of this name, the mesh does not have as many devices as the nodes, or the tp shards of a stage
+/// neither share a node nor fill several.
 [[nodiscard]] std::unique_ptr<Placement> make_placement(std::string_view name, const Mesh& mesh,
                                                         const ClusterSpec& cluster, Diagnostics& diagnostics,
                                                         const Position& position = {}, const NodeList& nodes = {});

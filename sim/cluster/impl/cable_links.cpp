@@ -41,7 +41,7 @@ std::optional<CableName> parse(std::string_view text, const SwitchGraphSpec& gra
   return from && to ? std::optional(CableName{*from, *to, number}) : std::nullopt;
 }
 
-// Makes the cable `number` of those at `place` one of its own. Its new place.
+// Splits cable `number` off the cables at `place`. Returns its new index.
 std::size_t split(std::vector<SwitchGraphSpec::Cable>& cables, std::size_t place, std::int64_t number) {
   SwitchGraphSpec::Cable before = cables[place];
   SwitchGraphSpec::Cable after = before;

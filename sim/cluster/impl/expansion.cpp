@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::size_t largest_topology_bytes = 2'000'000;  // one node's
+constexpr std::size_t largest_topology_bytes = 2'000'000;  // for one node
 
 // Maps are merged key by key, anything else is replaced.
 void overlay(Value& base, const Value& overrides) {
@@ -55,7 +55,7 @@ Value load_file(const Value& path, Diagnostics& diagnostics) {
   return {};
 }
 
-// `preset` or `file` with everything beside it laid over.
+// The preset or file, with all other keys laid over it.
 Value load_base(const Value& value, const std::filesystem::path& preset_directory, Diagnostics& diagnostics) {
   if (value.is_scalar()) return load_file(value, diagnostics);
   const Value* preset = value.find("preset");
@@ -82,7 +82,7 @@ std::optional<NcclTopology> load_topology(const Value& path, Diagnostics& diagno
   return xml ? read_nccl_topology(file.string(), *xml, diagnostics) : std::nullopt;
 }
 
-// More gpus than one node of the topology has, as far as that can be told here.
+// Whether the cluster has more gpus than one node of the topology, as far as that can be told here.
 bool has_several_nodes(const Value& cluster, const NcclTopology& topology) {
   const Value* gpus = cluster.find("gpus");
   if (gpus == nullptr) return true;
@@ -101,7 +101,7 @@ void add_notes(Value& cluster, const std::vector<std::string>& notes) {
   cluster.set("notes", std::move(list));
 }
 
-// Replaces `node.nccl_topology` by what it says. False if it says nothing that could be used.
+// Replaces `node.nccl_topology` by the keys that it stands for. False if it has none that can be used.
 bool import_topology(Value& cluster, Diagnostics& diagnostics) {
   Value* node = cluster.find("node");
   const Value* path = node == nullptr ? nullptr : node->find("nccl_topology");

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double most_nodes = 16 * 1024 * 1024;
 
-/// Reads switches, cables and what hangs where; then looks whether all NICs of a rail have a way to each other.
+/// Reads switches, cables and attached nodes; then checks that all NICs of a rail can reach each other.
 class GraphReader {
  public:
   GraphReader(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics)
@@ -81,7 +81,7 @@ class GraphReader {
     }
   }
 
-  // `0-3 nic 0: leaf0`, `4-7: leaf1` (all NICs).
+  // Reads entries such as `0-3 nic 0: leaf0` and `4-7: leaf1` (all NICs).
   void read_nodes(const Value& value) {
     if (!require_map(value, "nodes", "0-3 nic 0: leaf0", diagnostics_)) return;
     for (const auto& entry : value.entries) {

@@ -16,14 +16,15 @@ struct FabricExtent {
 /// `adaptive`, `ecmp` or `{policy: ecmp, seed: 7}`.
 [[nodiscard]] Routing read_routing(const Value& value, Diagnostics& diagnostics);
 
-// The fabrics of cluster_config.h. What is wrong, also with the number of nodes, is reported; the result is then of no
-// use.
+// Readers of the fabrics of cluster_config.h. Problems, also with the number of nodes, are reported; the result is then
+// unusable.
 [[nodiscard]] TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
 [[nodiscard]] DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics);
 [[nodiscard]] SwitchGraphSpec read_switch_graph(const Value& value, const FabricExtent& extent,
                                                 Diagnostics& diagnostics);
 
-/// Reports a NIC that has no way to its likes in other nodes over cables that are there, and ways that are too long.
+/// Reports NICs without a path over working cables to the NICs of their rail in other nodes, and paths that are too
+/// long.
 void check_ways(const SwitchGraphSpec& graph, const FabricExtent& extent, const Position& position,
                 Diagnostics& diagnostics);
 

@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// In cables, by switch; -1 where no cable leads.
+// Distances in cables, by switch; -1 if a switch cannot be reached.
 std::vector<std::int64_t> distances_from(const SwitchGraphSpec& graph, std::size_t start) {
   std::vector<std::vector<std::size_t>> neighbours(graph.switches.size());
   for (const SwitchGraphSpec::Cable& cable : graph.cables) {

@@ -31,13 +31,13 @@ std::optional<std::int64_t> number_of(std::string_view word) {
   return number;
 }
 
-/// A selector taken apart, before anybody knows whether there is such a link.
+/// A selector that is parsed, but not yet checked for an existing link.
 struct Words {
   DegradedLink link;
   std::string_view direction;  ///< Empty: both.
 };
 
-// Fills in `kind` and `tier`; false if words 0 and 2 go together in no way.
+// Fills in `kind` and `tier`; false if words 0 and 2 are no valid combination.
 bool name_kind(const std::vector<std::string_view>& words, const ClusterSpec& cluster, DegradedLink& link) {
   if (words[0] == "node") {
     link.kind = words[2] == "gpu" ? DegradedLink::Kind::nvlink : DegradedLink::Kind::nic;
@@ -50,8 +50,8 @@ bool name_kind(const std::vector<std::string_view>& words, const ClusterSpec& cl
   return words[2] == "rail" && tier != cluster.tiers.end();
 }
 
-// What may stand behind the first four words, but for the direction: `nvlink` (`pcie` in nodes without), `port 1` or
-// `plane 1`. The number of words.
+// Takes the words behind the first four, except for the direction: `nvlink` (`pcie` in nodes without), `port 1` or
+// `plane 1`. Returns their number.
 std::optional<std::size_t> take_rest(const std::vector<std::string_view>& words, const ClusterSpec& cluster,
                                      DegradedLink& link) {
   if (link.kind == DegradedLink::Kind::nvlink) {
@@ -80,7 +80,7 @@ std::optional<Words> take_apart(std::string_view text, const ClusterSpec& cluste
   return words.size() <= used + 1 ? std::optional(parts) : std::nullopt;
 }
 
-// Nothing if there is such a link, else what is wrong.
+// Why there is no such link; empty if there is one.
 std::string why_not(const DegradedLink& link, const ClusterSpec& cluster) {
   const std::int64_t nodes = cluster.nodes();
   std::int64_t units = nodes;

@@ -90,7 +90,7 @@ class NodeMaker {
     set("nvlink", std::move(map));
   }
 
-  // A node of the model has a switch: links between gpus come near only where all pairs have them.
+  // A node of the model has a switch: direct links between gpus are similar only if all pairs have them.
   void check_full_mesh() {
     for (const NcclGpu& gpu : topology_.gpus) {
       for (const NcclGpu& other : topology_.gpus) {
@@ -126,7 +126,7 @@ class NodeMaker {
     set_pcie(slowest_pci_link(), sharing);
   }
 
-  // One rate stands for the whole way from the CPU down.
+  // One rate represents the whole path from the CPU down.
   Bandwidth slowest_pci_link() {
     PciLink slowest = first().pci.front();
     bool all_equal = true;

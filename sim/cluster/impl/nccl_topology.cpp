@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view how_to_dump = "dump it with NCCL_TOPO_DUMP_FILE=topo.xml, in a run over several nodes";
 
-/// What a number of the file may be. The upper limits lie far above any machine, and low enough for the sums and products
-/// of all that a file can hold to fit: it has at most 2 MB.
+/// The limits of a number in the file. The upper limits lie far above any machine, and low enough for the sums and
+/// products of all that a file of 2 MB can hold to fit.
 struct Range {
   std::int64_t least;
   std::int64_t most;
@@ -27,8 +27,8 @@ constexpr Range link_counts = {0, 1'000};
 constexpr Range chip_links = {1, 1'000};
 constexpr Range megabytes_per_second = {1, 10'000'000};
 constexpr Range megabits_per_second = {0, 10'000'000};
-constexpr double most_lanes = 64;            // PCIe has links of up to 32
-constexpr std::size_t most_devices = 1'024;  // gpus, and NICs: pairs of them are compared
+constexpr double most_lanes = 64;            // PCIe links have up to 32
+constexpr std::size_t most_devices = 1'024;  // most gpus, and most NICs: pairs of them are compared
 
 /// Turns the parser's offsets into lines and columns.
 class Places {
@@ -66,7 +66,8 @@ double leading_number(std::string_view text) {
   return number;
 }
 
-// "16.0 GT/s PCIe" and "16". NCCL takes 16 lanes for none, and Gen3 for a speed that it does not know.
+// Reads texts such as "16.0 GT/s PCIe" and "16". NCCL assumes 16 lanes for none, and Gen3 for a speed that it does not
+// know.
 PciLink pci_link(std::string_view speed, double width) {
   const double transfers = leading_number(speed);
   const auto known = std::find_if(pci_generations.begin(), pci_generations.end(),
@@ -77,7 +78,7 @@ PciLink pci_link(std::string_view speed, double width) {
   return {Bandwidth::bytes_per_second(static_cast<std::int64_t>(bytes_per_second)), known != pci_generations.end()};
 }
 
-/// Walks the tree once.
+/// Reads the tree in one pass.
 class TopologyReader {
  public:
   TopologyReader(const Places& places, Diagnostics& diagnostics) : places_(places), diagnostics_(diagnostics) {}
@@ -139,7 +140,7 @@ class TopologyReader {
     links_.pop_back();
   }
 
-  // Whether one more is taken.
+  // Whether the limit allows one more device.
   bool has_room(std::size_t taken, pugi::xml_node node) {
     if (taken < most_devices) return true;
     if (!told_full_) diagnostics_.error(place(node), fmt::format("more than {} of <{}>", most_devices, node.name()));
@@ -172,7 +173,7 @@ class TopologyReader {
     topology_.gpus.push_back(std::move(gpu));
   }
 
-  // `tclass` is the PCI class of what is at the other end.
+  // `tclass` is the PCI class of the device at the other end.
   void read_nvlink(pugi::xml_node link, NcclGpu& gpu) {
     const std::string_view target_class = link.attribute("tclass").value();
     const std::int64_t count = number(link, "count", link_counts);
@@ -188,7 +189,7 @@ class TopologyReader {
     }
   }
 
-  // In Mbit/s. NCCL takes 10 Gbit/s where the driver does not tell.
+  // The rate in the file is in Mbit/s. NCCL assumes 10 Gbit/s if the driver does not tell.
   Bandwidth speed_of(pugi::xml_node net) {
     constexpr std::int64_t megabit = 125'000;
     const std::int64_t told = net.attribute("speed") ? number(net, "speed", megabits_per_second) : 0;
@@ -206,7 +207,7 @@ class TopologyReader {
     if (!nic.ports.empty()) topology_.nics.push_back(std::move(nic));
   }
 
-  // Interfaces of which NCCL does not know where they hang; it lists them below every CPU.
+  // Interfaces whose place in the PCIe tree NCCL does not know; it lists them below every CPU.
   void read_nets_of_cpu(pugi::xml_node node) {
     for (const pugi::xml_node net : node.children("net")) {
       if (!has_room(topology_.nics.size(), net)) return;
@@ -231,7 +232,7 @@ class TopologyReader {
   bool told_full_ = false;
 };
 
-// The element that everything is in, if it is NCCL's.
+// The root element, if it is NCCL's.
 pugi::xml_node system_of(const pugi::xml_document& document, const Places& places, Diagnostics& diagnostics) {
   const pugi::xml_node root = document.document_element();
   if (root.name() != std::string_view("system")) {

@@ -11,13 +11,14 @@
 
 namespace hdpsim {
 
-/// Where a device hangs: the CPU (NUMA node), then the PCIe bridges down to it, each by its number in the file.
+/// The place of a device in the PCIe tree: the CPU (NUMA node), then the PCIe bridges down to it, each by its number in
+/// the file.
 using PciPath = std::vector<std::size_t>;
 
-/// A PCIe link as the file gives it, at its line rate.
+/// A PCIe link of the file, at its line rate.
 struct PciLink {
   Bandwidth rate;
-  bool is_known = true;  ///< False if the file gives no speed: then Gen3, as NCCL takes it.
+  bool is_known = true;  ///< False if the file gives no speed: then Gen3, as NCCL assumes.
 };
 
 struct NcclGpu {
@@ -26,13 +27,13 @@ struct NcclGpu {
   std::int64_t compute_capability = 0;  ///< `sm`: 80, 90, 100
   std::string bus = {};
   std::int64_t nvlinks_to_switches = 0;
-  std::map<std::string, std::int64_t> nvlinks_to_gpus = {};  ///< By their bus id.
+  std::map<std::string, std::int64_t> nvlinks_to_gpus = {};  ///< By the GPUs' bus ids.
   std::int64_t nvlinks_to_cpus = 0;
   std::optional<Bandwidth> chip_to_chip = {};  ///< NVLink-C2C to its CPU.
   PciPath path = {};
-  std::vector<PciLink> pci = {};  ///< From the CPU down.
+  std::vector<PciLink> pci = {};  ///< Links from the CPU down.
 
-  /// Those that lead to other GPUs.
+  /// The number of NVLinks that lead to other GPUs.
   [[nodiscard]] std::int64_t nvlinks() const;
 };
 
@@ -47,8 +48,8 @@ struct NcclNic {
   [[nodiscard]] Bandwidth rate() const;
 };
 
-/// What NCCL knows of a node: the file that it writes where NCCL_TOPO_DUMP_FILE says (src/graph/xml.cc and topo.cc of
-/// NCCL).
+/// NCCL's description of a node: the file that it writes to the path in NCCL_TOPO_DUMP_FILE (src/graph/xml.cc and
+/// topo.cc of NCCL).
 struct NcclTopology {
   Position position = {};
   std::vector<NcclGpu> gpus = {};  ///< In the order of `dev`.
@@ -57,7 +58,8 @@ struct NcclTopology {
   std::int64_t hosts = 1;  ///< More than one where NVLink joins several.
 };
 
-/// Reads it. What is not XML, not NCCL's, or makes no sense is reported with its place, and the result is then empty.
+/// Reads a topology. Empty, with the problem reported at its place, if the text is not XML, not NCCL's, or
+/// contradictory.
 [[nodiscard]] std::optional<NcclTopology> read_nccl_topology(const std::string& file, const std::string& text,
                                                              Diagnostics& diagnostics);
 

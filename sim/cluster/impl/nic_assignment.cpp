@@ -39,7 +39,7 @@ class Assigner {
   }
 
  private:
-  // A node also has slower ones for storage and management; NCCL leaves them alone while there are faster ones.
+  // A node also has slower NICs for storage and management; NCCL ignores them as long as there are faster ones.
   void choose_fastest() {
     Bandwidth fastest;
     for (const NcclNic& nic : topology_.nics) fastest = std::max(fastest, nic.rate());
@@ -55,7 +55,7 @@ class Assigner {
       result_.notes.push_back(fmt::format("left out: slower NICs ({})", fmt::join(left_out, ", ")));
   }
 
-  // Each group of consecutive gpus takes the NICs that are nearest to it, of those that are left.
+  // Each group of consecutive gpus takes the nearest of the NICs that are left.
   void deal_out() {
     const auto groups = static_cast<std::size_t>(result_.count);
     const std::size_t gpus_per_group = topology_.gpus.size() / groups;

@@ -88,7 +88,7 @@ void NodeReader::read_kind(const Value::Entry& entry) {
   if (nodes != nullptr) read_kind_nodes(*nodes, spec_.kinds.size() - 1);
 }
 
-// Only the rate may differ: links that some nodes do not have at all would be another shape of node.
+// Only the rate may differ: a kind without links that other nodes have would be another shape of node.
 Bandwidth NodeReader::kind_rate(MapReader& kind, std::string_view key, Bandwidth own) {
   const Value* value = kind.find(key);
   if (value == nullptr) return own;

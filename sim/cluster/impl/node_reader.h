@@ -11,14 +11,14 @@ namespace hdpsim {
 /// Reads `node` and `node_kinds` of a cluster file into a spec.
 class NodeReader {
  public:
-  /// `gpus`: of the cluster, if that could be read.
+  /// `gpus` is the number of gpus of the cluster, if that could be read.
   NodeReader(ClusterSpec& spec, std::optional<std::int64_t> gpus, Diagnostics& diagnostics)
       : spec_(spec), gpus_(gpus), diagnostics_(diagnostics) {}
 
   void read_node(const Value& value);
-  /// After the node, of which kinds differ.
+  /// Reads the kinds, after the node from which they differ.
   void read_kinds(const Value& value);
-  /// Nothing if that could not be read.
+  /// Empty if it could not be read.
   [[nodiscard]] std::optional<std::int64_t> gpus_per_node() const { return node_gpus_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace hdpsim {
 
-/// Another placement, with the nodes of a job in the place of nodes 0, 1, 2, ...
+/// Another placement, with the nodes of a job in place of nodes 0, 1, 2, ...
 class OnNodes final : public Placement {
  public:
   OnNodes(std::unique_ptr<Placement> placement, NodeList nodes, std::int64_t devices_per_node)
