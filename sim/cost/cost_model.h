@@ -11,27 +11,27 @@
 
 namespace hdpsim {
 
-/// What a time rests on, from the firmest to the weakest ground.
+/// The evidence of a time, from the strongest to the weakest.
 enum class Evidence { measured, interpolated, extrapolated, formula };
 inline constexpr std::size_t evidence_kinds = 4;
 [[nodiscard]] std::string_view evidence_name(Evidence evidence);
 
-/// How long something takes, and how we know.
+/// The time of an operation, and its evidence.
 struct Estimate {
   Duration time;
   Evidence evidence = Evidence::formula;
 };
 
-/// How long does one operation take on one device of nominal speed? A formula, a table or a fit answers; the engine
-/// never learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is
-/// included.
+/// The time of one operation on one device of nominal speed. A formula, a table or a fit answers; the engine never
+/// learns which. Pure: same operation, same answer; no clock, no random number, no I/O. Launch overhead is included.
 class CostModel {
  public:
   virtual ~CostModel() = default;
   [[nodiscard]] virtual Estimate gemm(const Gemm& op) const = 0;
   [[nodiscard]] virtual Estimate attention(const Attention& op) const = 0;
   [[nodiscard]] virtual Estimate memory_bound(const MemoryBound& op) const = 0;
-  /// All kernels of a stretch one after another. The weakest evidence of its parts: a sum is known no better than that.
+  /// The time of all kernels of a part one after another, with the weakest evidence among them: a sum is known no
+  /// better than that.
   [[nodiscard]] Estimate linear(const LinearPart& part) const;
   /// Kernels that a host has to issue for it. No default: who wraps a model must ask it.
   [[nodiscard]] virtual std::int64_t kernels(const Attention& op) const = 0;
@@ -42,8 +42,7 @@ class CostModel {
 [[nodiscard]] std::int64_t flash_attention_kernels(const Attention& op);
 
 /// The cost model of a device: the fits of its profile where it has them, tables where it has samples, the roofline of
-/// its data sheet where it has none.
-/// The profile is copied as far as needed.
+/// its data sheet where it has neither. The parts of the profile that it needs are copied.
 [[nodiscard]] std::unique_ptr<CostModel> make_cost_model(const DeviceProfile& profile);
 
 }  // namespace hdpsim

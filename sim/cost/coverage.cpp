@@ -19,7 +19,7 @@ std::string megabytes_text(const Extent& bytes) {
   return bytes.least == bytes.most ? fmt::format("{:.4g} MB", least) : fmt::format("{:.4g} ... {:.4g} MB", least, most);
 }
 
-/// Sides of blocks that were measured under every mask that was, and how many those are.
+/// Sides of blocks that were measured under every measured mask, and their number.
 struct MeasuredBlocks {
   Extent sides;
   int masks = 0;

@@ -13,7 +13,7 @@
 
 namespace hdpsim {
 
-/// From the least to the greatest of some whole numbers.
+/// The least and the greatest of some whole numbers.
 struct Extent {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t most = 0;
@@ -22,8 +22,8 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-/// What was asked of a profile, and how much of it lies beyond what was measured: extrapolated, or of the data sheet.
-/// Sums and extents only, so that the order in which parts are added does not matter.
+/// The operations that were asked of a profile, and how many of them lie beyond what was measured: extrapolated, or
+/// from the data sheet. Sums and extents only, so that the order in which parts are added does not matter.
 class Coverage {
  public:
   void add(const Gemm& op, Evidence evidence);
@@ -31,13 +31,13 @@ class Coverage {
   void add(const MemoryBound& op, Evidence evidence);
   void add(const Coverage& other);
 
-  /// A line for every kind of operation of which some lie beyond the profile, with counts, what was asked for and what
-  /// was measured. At most one for each direction and head dimension, and one each for products and other kernels.
+  /// A line for every kind of operation that partly lies beyond the profile, with counts, the sizes asked for and the
+  /// sizes measured. At most one for each direction and head dimension, and one each for products and other kernels.
   [[nodiscard]] std::vector<std::string> warnings(const DeviceProfile& profile) const;
 
-  /// All of it as numbers, for another process.
+  /// The coverage as numbers, for another process.
   [[nodiscard]] std::vector<std::int64_t> numbers() const;
-  /// What numbers() gave; nothing if they are no such numbers.
+  /// The coverage from numbers(); empty if the numbers are invalid.
   [[nodiscard]] static std::optional<Coverage> of_numbers(std::span<const std::int64_t> numbers);
 
   friend bool operator==(const Coverage&, const Coverage&) = default;
@@ -51,7 +51,7 @@ class Coverage {
     friend bool operator==(const Asked&, const Asked&) = default;
   };
   struct AttentionAsked : Asked {
-    Extent sides;  ///< Of the blocks of launches beyond the profile.
+    Extent sides;  ///< Sides of the blocks in launches beyond the profile.
     friend bool operator==(const AttentionAsked&, const AttentionAsked&) = default;
   };
   struct GemmAsked : Asked {
@@ -77,7 +77,7 @@ class Coverage {
   MemoryBoundAsked memory_bound_;
 };
 
-/// Answers as another model does and notes what it is asked. Not for several threads at once.
+/// Answers as another model does and records what it is asked. Not for several threads at once.
 class WatchedCostModel final : public CostModel {
  public:
   explicit WatchedCostModel(const CostModel& model) : model_(model) {}
@@ -87,7 +87,7 @@ class WatchedCostModel final : public CostModel {
     return noted(op, model_.memory_bound(op));
   }
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return model_.kernels(op); }
-  /// What has been noted since the last call.
+  /// The coverage recorded since the last call.
   [[nodiscard]] Coverage take_coverage() { return std::exchange(coverage_, {}); }
 
  private:
@@ -98,7 +98,7 @@ class WatchedCostModel final : public CostModel {
   }
 
   const CostModel& model_;
-  mutable Coverage coverage_;  // what is noted changes no answer
+  mutable Coverage coverage_;  // recording changes no answer
 };
 
 }  // namespace hdpsim

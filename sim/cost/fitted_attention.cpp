@@ -40,7 +40,7 @@ double FittedAttention::area(const AttentionBlock& block) const {
   };
   const double area = in_tiles(fit_.tile_queries, fit_.tile_keys);
   if (!fit_.backward || fit_.gradient_tile_queries == 0) return area;
-  constexpr double gradients_share = 2.0 / 5;  // dK and dV, of S, dP, dQ, dK and dV
+  constexpr double gradients_share = 2.0 / 5;  // dK and dV among S, dP, dQ, dK and dV
   return std::lerp(area, in_tiles(fit_.gradient_tile_queries, fit_.gradient_tile_keys), gradients_share);
 }
 
@@ -49,7 +49,7 @@ FittedAttention::BlockCost FittedAttention::cost(const AttentionBlock& block, st
   if (block.queries <= 0 || block.keys <= 0 || block.count <= 0) return {};
   const std::int64_t queries = rounded_up(block.queries, fit_.tile_queries);
   const std::int64_t keys = rounded_up(block.keys, fit_.tile_keys);
-  // Forward a row is a tile of queries against all keys, backward a tile of keys against all queries.
+  // A row of forward is a tile of queries against all keys, a row of backward a tile of keys against all queries.
   const std::int64_t row = fit_.backward ? fit_.tile_keys * queries : fit_.tile_queries * keys;
   const std::int64_t rows_of_tiles = fit_.backward ? keys / fit_.tile_keys : queries / fit_.tile_queries;
   const auto copies = static_cast<double>(heads * block.count);

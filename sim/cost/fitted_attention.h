@@ -13,21 +13,21 @@ namespace hdpsim {
 /// One attention kernel by its fit: the sum of terms that AttentionFit states. Calibration builds its equations from
 /// this very code, term by term, so that a fit and its use cannot drift apart.
 ///
-/// Whether the longest row of tiles or the sum of all areas counts is decided by areas alone, so that a time is linear
-/// in the coefficients.
+/// Areas alone decide whether the longest row of tiles or the sum of all areas counts, so that a time is linear in the
+/// coefficients.
 class FittedAttention {
  public:
   FittedAttention(const AttentionFit& fit, std::int64_t multiprocessors);
 
-  /// What one block of a launch adds; areas and rows over all its heads.
+  /// The contribution of one block to a launch; areas and rows over all its heads.
   struct BlockCost {
-    double area = 0;           ///< Pairs, tiles counted whole.
-    double seconds = 0;        ///< Of them, the device full.
+    double area = 0;           ///< (query, key) pairs, with whole tiles.
+    double seconds = 0;        ///< Time of these pairs on a full device.
     double longest_row = 0;    ///< Pairs of the longest row of tiles x multiprocessors.
-    double row_seconds = 0;    ///< Of them.
+    double row_seconds = 0;    ///< Time of that row's pairs.
     double other_seconds = 0;  ///< Terms by row, row of tiles and document.
     double tile_rows = 0;
-    bool outside = false;  ///< A side is shorter or longer than any that was measured.
+    bool outside = false;  ///< A side is shorter or longer than the measured ones.
   };
   [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads, std::int64_t kv_heads) const;
 
@@ -35,7 +35,7 @@ class FittedAttention {
   [[nodiscard]] std::int64_t multiprocessors() const { return multiprocessors_; }
 
  private:
-  /// Pairs of one head, tiles counted whole.
+  /// Pairs of one head, with whole tiles.
   [[nodiscard]] double area(const AttentionBlock& block) const;
   [[nodiscard]] double pair_seconds(std::int64_t length) const;
 
@@ -46,14 +46,15 @@ class FittedAttention {
   std::int64_t step_;                    // that side: every length is a multiple of it
 };
 
-/// What a launch takes, and how much of it lies in blocks of sizes that were measured.
+/// The time of a launch, and how much of it lies in blocks beyond the measured sizes.
 struct FittedLaunch {
   double seconds = 0;
   double outside_area = 0;
   double area = 0;
 };
 
-/// A launch of blocks under both masks; `kernels[mask]` may be null where the launch has no block of that mask.
+/// The time of a launch of blocks under both masks; `kernels[mask]` may be null if the launch has no block with that
+/// mask.
 [[nodiscard]] FittedLaunch fitted_launch(const std::array<const FittedAttention*, 2>& kernels, const Attention& op);
 
 }  // namespace hdpsim

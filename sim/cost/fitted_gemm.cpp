@@ -12,7 +12,7 @@ namespace {
 constexpr double bf16_bytes = 2;
 constexpr double octave = 1;
 constexpr std::size_t most_neighbours = 16;
-// Squared octaves: below it two shapes count as equally near, so that no single sample decides alone.
+// In squared octaves: below it two shapes count as equally near, so that no single sample decides alone.
 constexpr double same_shape = 1e-4;
 
 double squared(double x) {

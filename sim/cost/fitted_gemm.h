@@ -10,30 +10,30 @@
 
 namespace hdpsim {
 
-/// Matrix products by their fit and the samples of their table: a law, and the samples' ratios to it interpolated.
-/// Calibration leaves samples out of the table to see how well this very code predicts them.
+/// Matrix products by their fit and the samples of their table: a law, corrected by the interpolated ratios of the
+/// samples to it. Calibration leaves samples out of the table to see how well this very code predicts them.
 class FittedGemm {
  public:
   FittedGemm(const GemmFit& fit, const GemmTable& table, std::int64_t multiprocessors);
 
   struct Cost {
     double seconds = 0;
-    bool sampled = false;  ///< Exactly a sample.
-    bool outside = false;  ///< More than an octave from all samples, or beyond the sides that were measured.
+    bool sampled = false;  ///< The shape is a sample's.
+    bool outside = false;  ///< More than an octave from all samples, or beyond the measured sides.
   };
   [[nodiscard]] Cost cost(const Gemm& op) const;
-  /// The law alone, without samples near by.
+  /// The law alone, without the samples.
   [[nodiscard]] double law_seconds(const Gemm& op) const;
 
  private:
   struct Point {
-    double m;  ///< log2 of the shape.
+    double m;  ///< log2 of the side m; n and k alike.
     double n;
     double k;
   };
   struct Sample {
     Point at;
-    double log_ratio;  ///< Of time to law.
+    double log_ratio;  ///< Logarithm of time over law.
   };
   struct Side {
     double least;
@@ -46,7 +46,7 @@ class FittedGemm {
   GemmTile tile_;
   std::int64_t multiprocessors_;
   std::vector<Sample> samples_;
-  std::map<Gemm, double> seconds_;  // of the samples
+  std::map<Gemm, double> seconds_;  // times of the samples
   Side m_{}, n_{}, k_{};
 };
 

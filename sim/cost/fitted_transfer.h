@@ -4,10 +4,10 @@
 
 namespace hdpsim {
 
-/// Seconds of one transfer of so many bytes, or of one kernel that reads and writes them.
+/// Seconds of one transfer of `bytes` bytes, or of one kernel that reads and writes them.
 [[nodiscard]] double fitted_seconds(const TransferCurve& curve, double bytes);
 [[nodiscard]] double fitted_seconds(const CopyFit& fit, double bytes);
-/// Bytes as in the size column of nccl-tests.
+/// Seconds of a message; `bytes` as in the size column of nccl-tests.
 [[nodiscard]] double fitted_seconds(const MessageFit& fit, double bytes);
 
 /// The fit of messages of one kind over one kind of link among so many ranks. Null if there is none.

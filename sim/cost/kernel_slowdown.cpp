@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view messages = "p2p";  // of the traffic that is measured beside kernels
+constexpr std::string_view messages = "p2p";  // traffic under which kernels are measured
 
 const Interference* gentlest(const std::vector<Interference>& pairs, std::string_view kernel) {
   const Interference* found = nullptr;

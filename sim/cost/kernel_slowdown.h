@@ -7,22 +7,23 @@
 
 namespace hdpsim {
 
-/// How many times longer kernels take while a message of their device is under way: the kernels that move messages hold
-/// multiprocessors and memory bandwidth.
+/// How many times longer kernels take while they overlap with a message of their device: the kernels that move messages
+/// occupy multiprocessors and memory bandwidth.
 struct KernelSlowdown {
   double attention = 1;  ///< At least 1, as the next two.
   double product = 1;
   double memory_bound = 1;
-  Evidence evidence = Evidence::formula;  ///< What the time that is lost rests on.
+  Evidence evidence = Evidence::formula;  ///< Evidence of the time that is lost.
 };
 
-/// What a kernel that takes `alone` loses beside messages that are under way for `messages` from its start on. Beside
-/// them it makes 1 / factor of its progress, so that of min(messages, factor x alone) all but that part is lost.
+/// The time that a kernel of duration `alone` loses to messages that are under way for `messages` from its start on.
+/// While it overlaps with them it makes 1 / factor of its progress, so that it loses all of min(messages, factor x
+/// alone) except that part.
 [[nodiscard]] Duration lost_beside(Duration alone, Duration messages, double factor);
 
-/// The factor that the profile states for all kernels; else, kernel by kernel, what was measured beside messages moved
-/// by the fewest thread blocks (a library takes few for a peer over the network; more slow more), where noise below 1
-/// counts as 1. Nothing if the profile has neither.
+/// The factor that the profile states for all kernels; otherwise, kernel by kernel, the slowdown that was measured
+/// under messages moved by the fewest thread blocks (a library uses few for a peer over the network; more cause a
+/// larger slowdown), where noise below 1 counts as 1. Empty if the profile has neither.
 [[nodiscard]] std::optional<KernelSlowdown> kernel_slowdown(const DeviceProfile& profile);
 
 }  // namespace hdpsim

@@ -24,8 +24,8 @@ std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, st
     // Row i of 1..n ends at key i tile_queries, a whole number of key tiles; the last one at the end of the block.
     return tile_queries * (tile_queries * (rows * (rows - 1) / 2) + rounded_up(tokens, tile_keys));
   }
-  // Row i needs ceil(i a / b) key tiles, a / b the ratio of the tile's sides in lowest terms: a more in every round of
-  // b rows. The last row ends with the block.
+  // Row i needs ceil(i a / b) key tiles, where a / b is the ratio of the tile's sides in lowest terms: a more in every
+  // round of b rows. The last row ends with the block.
   const std::int64_t common = std::gcd(tile_queries, tile_keys);
   const std::int64_t a = tile_queries / common;
   const std::int64_t b = tile_keys / common;
@@ -63,7 +63,7 @@ AttentionKernel::AttentionKernel(const AttentionCurve& curve, std::int64_t multi
 AttentionKernel::Tiles AttentionKernel::tiles(std::int64_t queries, std::int64_t keys, bool causal) const {
   const std::int64_t rounded_queries = rounded_up(queries, curve_.tile_queries);
   const std::int64_t rounded_keys = rounded_up(keys, causal ? causal_tile_keys_ : curve_.tile_keys);
-  // Forward a row is a tile of queries against all keys, backward a tile of keys against all queries.
+  // A row of forward is a tile of queries against all keys, a row of backward a tile of keys against all queries.
   const std::int64_t row =
       curve_.backward ? std::min(curve_.tile_keys, rounded_keys) * rounded_queries : curve_.tile_queries * rounded_keys;
   const std::int64_t area =

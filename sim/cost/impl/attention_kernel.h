@@ -9,19 +9,19 @@
 
 namespace hdpsim {
 
-/// (query, key) pairs that a kernel computes for a causal block of `tokens`, its tiles counted whole. O(longer
-/// side of the tile / greatest common divisor).
+/// (query, key) pairs that a kernel computes for a causal block of `tokens`, in whole tiles. O(longer side of the tile
+/// / greatest common divisor).
 [[nodiscard]] std::int64_t causal_tile_area(std::int64_t tokens, std::int64_t tile_queries, std::int64_t tile_keys);
 
 [[nodiscard]] bool one_divides_other(std::int64_t a, std::int64_t b);
 
-/// One measured kernel: how long a pair of a block lasts, by the size of the block.
+/// One measured kernel: the time per pair of a block, by the size of the block.
 ///
 /// A kernel works in tiles, so a block costs its tile-rounded area A_tile and the samples are read that way: with the
-/// exact area A and the published rate R = w A / t (w FLOPs a pair), R_tile = w A_tile / t = R A_tile / A. R varies
-/// like A / A_tile and drops to nothing for blocks of a few tokens; R_tile is smooth, which is what an interpolation
-/// needs. It is linear in log(length) between samples and constant beyond them: a block of one token costs one whole
-/// tile at the speed of the shortest sample.
+/// exact area A and the published rate R = w A / t (w FLOPs per pair), R_tile = w A_tile / t = R A_tile / A. R varies
+/// like A / A_tile and drops to zero for blocks of a few tokens; R_tile is smooth, which an interpolation needs. It is
+/// linear in log(length) between samples and constant beyond them: a block of one token costs one whole tile at the
+/// speed of the shortest sample.
 ///
 /// The length of a block is its shorter side. One side of a block is the kernel's inner loop and amortises its start,
 /// the other fills the device; published curves vary both together, so the shorter one is the pessimistic reading. It
@@ -37,7 +37,7 @@ class AttentionKernel {
   };
   [[nodiscard]] BlockCost cost(const AttentionBlock& block, std::int64_t heads) const;
 
-  /// The sample that is exactly this launch; nullptr if there is none.
+  /// The sample with exactly this launch; nullptr if there is none.
   [[nodiscard]] const AttentionSample* sample(const AttentionBlock& block, std::int64_t heads) const;
 
   [[nodiscard]] bool causal() const { return curve_.causal; }
@@ -49,16 +49,17 @@ class AttentionKernel {
  private:
   struct Tiles {
     std::int64_t area = 0;    ///< Pairs of one head of one block.
-    std::int64_t row = 0;     ///< Of them in the longest row.
+    std::int64_t row = 0;     ///< Pairs in the longest row of tiles.
     std::int64_t length = 0;  ///< Shorter side, in whole tiles.
-    std::int64_t inner = 0;   ///< Side that a row runs over.
+    std::int64_t inner = 0;   ///< The side along a row.
   };
   [[nodiscard]] Tiles tiles(std::int64_t queries, std::int64_t keys, bool causal) const;
   [[nodiscard]] double seconds_per_pair(std::int64_t length) const;
 
   AttentionCurve curve_;
   double multiprocessors_;
-  std::int64_t causal_tile_keys_;        // of a causal block, also where the kernel's own tile is not made for it
+  std::int64_t causal_tile_keys_;        // tile side for causal blocks, also if the kernel's own tile does not suit
+                                         // them
   std::int64_t step_;                    // every length is a multiple of it
   LogCurve rates_;                       // pairs a second over the whole device
   std::vector<double> seconds_by_step_;  // 1 / rates_ at the first multiples of step_

@@ -41,7 +41,7 @@ FittedCostModel::FittedCostModel(const DeviceProfile& profile)
   }
 }
 
-// That of the kernel itself, otherwise that which stands for all.
+// The fit of the kernel itself, otherwise the one for all kernels.
 const MemoryBoundFit* FittedCostModel::memory_bound_fit(MemoryKernel kind) const {
   const MemoryBoundFit* all = nullptr;
   for (const MemoryBoundFit& fit : memory_bound_) {

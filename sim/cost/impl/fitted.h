@@ -9,10 +9,10 @@
 
 namespace hdpsim {
 
-/// Uses the fits of a measured profile; what has none is left to the tables.
+/// Uses the fits of a measured profile; operations without a fit are left to the tables.
 ///
-/// Evidence: measured is a sample of exactly this operation, whose time is returned. Interpolated lies within what the
-/// fit's samples spanned, extrapolated beyond it. A launch of attention counts as what the larger part of its area is.
+/// Evidence: measured is a sample of exactly this operation, whose time is returned. Interpolated lies within the range
+/// of the fit's samples, extrapolated beyond it. A launch of attention has the evidence of the larger part of its area.
 class FittedCostModel final : public CostModel {
  public:
   explicit FittedCostModel(const DeviceProfile& profile);

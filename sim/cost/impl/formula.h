@@ -4,7 +4,7 @@
 
 namespace hdpsim {
 
-/// The roofline of a data sheet: work at peak speed or bytes at peak memory bandwidth, whichever lasts longer, plus a
+/// The roofline of a data sheet: work at peak speed or bytes at peak memory bandwidth, whichever takes longer, plus a
 /// launch. Optimistic: no kernel is faster.
 class FormulaCostModel final : public CostModel {
  public:
@@ -22,7 +22,7 @@ class FormulaCostModel final : public CostModel {
   Duration launch_;
 };
 
-/// Bytes that a product reads and writes at least: m k + k n elements of its type, and m n of bf16.
+/// The least bytes that a product reads and writes: m k + k n elements of its type, and m n of bf16.
 [[nodiscard]] double gemm_bytes(const Gemm& op);
 
 }  // namespace hdpsim

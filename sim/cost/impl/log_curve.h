@@ -8,7 +8,7 @@ namespace hdpsim {
 /// ends.
 class LogCurve {
  public:
-  /// Knots at (nearly) one size are joined to their mean.
+  /// Adds a knot. Knots at (nearly) one size are merged to their mean.
   void add(double size, double value);
   [[nodiscard]] double at(double size) const;
   [[nodiscard]] bool covers(double size) const;

@@ -6,8 +6,8 @@
 
 namespace hdpsim {
 
-/// Answers as another model does, times a factor for each family of kernels. The evidence stays: what was measured is
-/// off as far as its family is.
+/// Answers as another model does, times a factor for each family of kernels. The evidence stays: measured times are off
+/// by the same factor as their family.
 class ScaledCostModel final : public CostModel {
  public:
   ScaledCostModel(std::unique_ptr<CostModel> model, const FamilyFactors& factors)

@@ -44,9 +44,9 @@ Estimate TableCostModel::attention(const Attention& op) const {
 }
 
 TableCostModel::Match TableCostModel::match(Mask mask, const Attention& op) const {
-  // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: between tile-rounded
-  // areas masks differ least. Of several curves of one kernel that with the nearest number of heads tells best how full
-  // the device is.
+  // A wrong direction is worse than a wrong head dimension, and that is worse than a wrong mask: masks differ least
+  // after tile rounding. Among several curves of one kernel the one with the nearest number of heads tells best how
+  // full the device is.
   const bool causal = mask == Mask::causal;
   const bool backward = op.direction == Direction::backward;
   const auto apart = [](std::int64_t a, std::int64_t b) {

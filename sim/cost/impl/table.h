@@ -9,13 +9,12 @@
 
 namespace hdpsim {
 
-/// Interpolates a profile's samples; what has none falls back to the roofline of the data sheet.
+/// Interpolates a profile's samples; operations without samples fall back to the roofline of the data sheet.
 ///
-/// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length: the
-/// second is what an under-filled device takes. A mask, direction or head dimension without samples of its own takes
-/// those that are nearest, per FLOP, and counts as extrapolated. Evidence is that of the larger part of a launch's
-/// time. `measured` is only what a measured profile holds itself; figures that others published are never more than
-/// interpolated.
+/// Attention: c0 + max(sum of all rows, longest row x multiprocessors), each at the speed of its block's length; the
+/// second is the time of an under-filled device. A mask, direction or head dimension without samples of its own takes
+/// the nearest ones, per FLOP, and counts as extrapolated. The evidence is that of the larger part of a launch's time.
+/// `measured` is only what a measured profile holds itself; published figures are never more than interpolated.
 class TableCostModel final : public CostModel {
  public:
   explicit TableCostModel(const DeviceProfile& profile);
@@ -25,10 +24,10 @@ class TableCostModel final : public CostModel {
   [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return flash_attention_kernels(op); }
 
  private:
-  /// A kernel that stands for a mask, direction and head dimension.
+  /// The kernel that is used for a mask, direction and head dimension.
   struct Match {
     const AttentionKernel* kernel = nullptr;
-    double scale = 1;  ///< FLOPs a pair, relative to the kernel's own.
+    double scale = 1;  ///< FLOPs per pair, relative to the kernel's own.
     bool exact = false;
   };
   [[nodiscard]] Match match(Mask mask, const Attention& op) const;

@@ -7,15 +7,15 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t forward_bytes_per_score = (2 + 2) + (2 + 2 + 1);
-constexpr std::int64_t kernels_between = 2;  // of softmax and of dropout
+constexpr std::int64_t kernels_between = 2;  // softmax and dropout
 constexpr std::int64_t backward_bytes_per_score = (2 + 1 + 2) + (2 + 2 + 2);
 
-// The products of all heads and equal blocks as one: what is cut into tiles is the same. The short side, the head, is
-// laid along the short side of a tile, as libraries choose.
+// The products of all heads and equal blocks as one product: it is cut into the same tiles. The short side, the head,
+// lies along the short side of a tile, as libraries choose.
 struct Products {
-  Gemm scores;   // queries x keys, over the head; also the gradient of P
-  Gemm queries;  // head x queries, over the keys: the output, the gradient of Q
-  Gemm keys;     // head x keys, over the queries: the gradients of K and V
+  Gemm scores;   // queries x keys, summed over the head; also the gradient of P
+  Gemm queries;  // head x queries, summed over the keys: the output, the gradient of Q
+  Gemm keys;     // head x keys, summed over the queries: the gradients of K and V
 };
 
 Products products_of(const AttentionBlock& block, const Attention& op) {
