@@ -13,15 +13,15 @@
 
 namespace hdpsim {
 
-/// Where the figures of a profile come from: our own kernels, other people's publications, or data sheets alone.
+/// The source of a profile's figures: our own kernels, other people's publications, or data sheets alone.
 enum class ProfileLabel { measured, published, datasheet };
 
 struct Provenance {
   ProfileLabel label = ProfileLabel::datasheet;
-  std::string source;        ///< In a sentence: who measured what, or which publication.
-  std::string device;        ///< Device type, the word that clusters use: "A100-80GB".
-  std::int64_t devices = 1;  ///< How many took part.
-  std::string device_name;   ///< What driver or processor call it: "NVIDIA H200". This and what follows may be empty.
+  std::string source;        ///< A sentence: who measured what, or which publication.
+  std::string device;        ///< Device type, the name that clusters use: "A100-80GB".
+  std::int64_t devices = 1;  ///< Number of devices that took part.
+  std::string device_name;   ///< The name by driver or processor: "NVIDIA H200". This and the following may be empty.
   std::string driver;
   std::string cuda;
   std::string nccl;
@@ -35,7 +35,7 @@ struct Datasheet {
   FlopRate peak;  ///< Dense bf16 matrix products, no sparsity.
   Bandwidth memory_bandwidth;
   Bytes memory;
-  std::int64_t multiprocessors = 1;  ///< Blocks of a kernel run side by side on this many processors (cores of a CPU).
+  std::int64_t multiprocessors = 1;  ///< Processors (cores of a CPU) that run blocks of a kernel in parallel.
   std::string source;
   friend bool operator==(const Datasheet&, const Datasheet&) = default;
 };
@@ -71,13 +71,13 @@ struct AttentionCurve {
   bool causal = false;
   bool backward = false;
   std::int64_t head_dim = 0;
-  std::int64_t heads = 0;         ///< Of the samples.
-  std::int64_t kv_heads = 0;      ///< Of the samples; 0: not stated.
-  std::int64_t tile_queries = 0;  ///< What the kernel rounds a block up to.
+  std::int64_t heads = 0;         ///< Query heads of the samples.
+  std::int64_t kv_heads = 0;      ///< Key and value heads of the samples; 0: not stated.
+  std::int64_t tile_queries = 0;  ///< Tile to which the kernel rounds a block up.
   std::int64_t tile_keys = 0;
   Duration launch;  ///< Fixed part of every launch, contained in the samples.
   std::string source;
-  std::vector<AttentionSample> samples;  ///< At least one of either kind.
+  std::vector<AttentionSample> samples;  ///< At least one sample or packed sample.
   std::vector<PackedSample> packed;
   friend bool operator==(const AttentionCurve&, const AttentionCurve&) = default;
 };
@@ -86,14 +86,14 @@ struct AttentionCurve {
 /// 2022 in Triton, FlashAttention-2 where that is not the main one, and cuDNN's.
 enum class OtherAttention { triton, flash2, cudnn };
 inline constexpr std::size_t other_attentions = 3;
-/// The word of a study, as "cudnn", and the key of its curves in a profile, as "attention_cudnn".
+/// The word of a study, such as "cudnn", and the key of its curves in a profile, such as "attention_cudnn".
 [[nodiscard]] std::string_view other_attention_name(OtherAttention kernel);
 [[nodiscard]] std::string_view other_attention_key(OtherAttention kernel);
 
 /// Efficiency of a matrix product that fills the device, by its work.
 struct GemmWorkSample {
   double gflop = 0;
-  double efficiency = 0;  ///< Of GemmTable::full_rate; in (0, 1].
+  double efficiency = 0;  ///< Share of GemmTable::full_rate; in (0, 1].
   friend bool operator==(const GemmWorkSample&, const GemmWorkSample&) = default;
 };
 
@@ -109,17 +109,17 @@ struct GemmShapeSample {
 
 /// Matrix products, all of one type. At least one sample of either kind.
 struct GemmTable {
-  std::int64_t tile_m = 0;  ///< What one multiprocessor computes at a time.
+  std::int64_t tile_m = 0;  ///< Tile that one multiprocessor computes at a time.
   std::int64_t tile_n = 0;
   Duration launch;     ///< Fixed part of every launch, contained in the samples by shape.
-  FlopRate full_rate;  ///< What efficiency 1 stands for.
+  FlopRate full_rate;  ///< The rate of efficiency 1.
   std::string source;
   std::vector<GemmWorkSample> by_work;
   std::vector<GemmShapeSample> by_shape;
   friend bool operator==(const GemmTable&, const GemmTable&) = default;
 };
 
-/// Kernels bound by device memory: latency a kernel, then bytes at a bandwidth.
+/// Kernels bound by device memory: a latency per kernel, then bytes at a bandwidth.
 struct MemoryBoundRate {
   Duration latency;
   Bandwidth bandwidth;
@@ -163,10 +163,10 @@ struct LinkProfile {
 
 /// Copies between device and pinned host memory, per device.
 struct HostCopies {
-  Duration latency;  ///< Of one copy.
+  Duration latency;  ///< Latency of one copy.
   Bandwidth d2h;     ///< One direction alone.
   Bandwidth h2d;
-  Bandwidth d2h_both;  ///< While both directions run.
+  Bandwidth d2h_both;  ///< Bandwidth while both directions run.
   Bandwidth h2d_both;
   std::string source;
   friend bool operator==(const HostCopies&, const HostCopies&) = default;
@@ -178,7 +178,7 @@ struct Overhead {
   friend bool operator==(const Overhead&, const Overhead&) = default;
 };
 
-/// How many times longer kernels take while messages or collectives of their rank are under way, of whatever kernel.
+/// How many times longer any kernel takes while messages or collectives of its rank are under way.
 struct Slowdown {
   double factor = 1;  ///< At least 1.
   std::string source;
@@ -189,43 +189,44 @@ struct Overheads {
   Overhead per_step;
   Overhead per_micro_batch;
   Overhead kernel_launch;  ///< From the end of one kernel of a stream to the start of the next.
-  /// What a framework's host thread takes to issue one kernel: its time for the operation, autograd included. Kernels
-  /// that are shorter wait for it. Absent: the host is never late.
+  /// The time of a framework's host thread to issue one kernel: its time for the operation, autograd included. Shorter
+  /// kernels wait for it. Empty if the host is never late.
   std::optional<Overhead> host_issue;
   std::optional<Slowdown> compute_beside_communication;
   friend bool operator==(const Overheads&, const Overheads&) = default;
 };
 
-/// What the implementation that was profiled sends around the backward ring beside keys and values.
+/// What the profiled implementation sends around the backward ring besides keys and values.
 struct BackwardRing {
   std::int64_t dkv_bytes_per_element = 2;  ///< bf16 2, fp32 4.
   std::string source;
   friend bool operator==(const BackwardRing&, const BackwardRing&) = default;
 };
 
-/// Creation of a communicator among n ranks, during which all of them stand still: base + n x per_rank.
+/// Creation of a communicator among n ranks, during which all of them wait: base + n x per_rank.
 struct CommunicatorCost {
   Duration base;
   Duration per_rank;
   friend bool operator==(const CommunicatorCost&, const CommunicatorCost&) = default;
 };
 
-/// What it costs to talk to somebody for the first time. An absent figure is not known.
+/// The costs of first contact with a peer. Empty figures are not known.
 struct ConnectionCosts {
-  std::optional<Duration> first_contact;  ///< Until the first message between two devices of a communicator can leave.
-  std::optional<Bytes> memory_per_peer;   ///< Of a device, for the channels to one other, both ways.
+  std::optional<Duration> first_contact;  ///< Time until the first message between two devices of a communicator can
+                                          ///< leave.
+  std::optional<Bytes> memory_per_peer;   ///< Memory of a device for the channels to one peer, both ways.
   std::optional<CommunicatorCost> communicator;
   std::string source;
   friend bool operator==(const ConnectionCosts&, const ConnectionCosts&) = default;
 };
 
-/// What costs are fitted, measured and wrong together.
+/// Families of costs that are fitted, measured and wrong together.
 enum class CostFamily {
   attention_forward,
   attention_backward,
   gemm,
   memory_bound,
-  messages,  ///< Point to point.
+  messages,  ///< Send/recv.
   collectives,
   host_copies,
 };
@@ -245,20 +246,22 @@ class FamilyFactors {
   std::array<double, cost_families> factors_{};
 };
 
-/// What is known about one device type: the content of a profile file, schema hdpsim.profile/1. An absent part means
-/// that nothing is known but the data sheet.
+/// All that is known about one device type: the content of a profile file, schema hdpsim.profile/1. For an absent part
+/// only the data sheet is known.
 struct DeviceProfile {
-  std::string name;  ///< The file's name without folder and ending.
+  std::string name;  ///< The file's name without folder and extension.
   Provenance provenance;
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
-  std::optional<GemmTable> gemm_fp8;                                          ///< fp8 in; for studies that ask for it.
-  std::array<std::vector<AttentionCurve>, other_attentions> other_attention;  ///< By OtherAttention.
+  std::optional<GemmTable> gemm_fp8;                                          ///< Products with fp8 input, for studies
+                                                                              ///< that ask for them.
+  std::array<std::vector<AttentionCurve>, other_attentions> other_attention;  ///< Kernels of other libraries, by
+                                                                              ///< OtherAttention.
   bool fp8_linear = false;  ///< Layers multiply with gemm_fp8: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;
-  FamilyFactors factors;  ///< 1, unless a study asks what another profile would have said.
+  FamilyFactors factors;  ///< All 1, unless a study asks for another profile's figures.
   std::optional<MemoryBoundRate> memory_bound;
   std::optional<LinkProfile> nvlink;   ///< Between devices of one node.
   std::optional<LinkProfile> network;  ///< Between nodes.
@@ -266,8 +269,8 @@ struct DeviceProfile {
   Overheads overheads;
   std::optional<ConnectionCosts> connections;
   BackwardRing backward_ring;
-  std::int64_t element_bytes = 2;  ///< Of what the kernels take and make: bf16 2, fp32 4.
-  MeasuredSamples samples;         ///< These two only in a measured profile.
+  std::int64_t element_bytes = 2;  ///< Bytes of an element that kernels read and write: bf16 2, fp32 4.
+  MeasuredSamples samples;         ///< Only a measured profile has samples and fits.
   ProfileFits fits;
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };

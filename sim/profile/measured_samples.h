@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// How widely single measurements of a sample lay.
+/// The spread of the single measurements of a sample.
 struct Spread {
   Duration p10;
   Duration p90;
@@ -21,12 +21,12 @@ struct Spread {
 /// Copies between device and pinned host memory: alone, or while the other direction runs too.
 enum class CopyKind { d2h, h2d, d2h_of_both, h2d_of_both };
 inline constexpr std::size_t copy_kind_count = 4;
-/// The word of files: d2h, h2d, d2h_of_both, h2d_of_both.
+/// The name in files: d2h, h2d, d2h_of_both, h2d_of_both.
 [[nodiscard]] std::string_view copy_kind_name(CopyKind kind);
 
 enum class MessageKind { send_recv, all_reduce, all_gather, reduce_scatter, all_to_all };
 inline constexpr std::size_t message_kind_count = 5;
-/// The word of files, which is the enumerator's.
+/// The name in files, which is the enumerator's.
 [[nodiscard]] std::string_view message_kind_name(MessageKind kind);
 
 enum class LinkKind { nvlink, network };  ///< Within a node, or between nodes.
@@ -35,7 +35,7 @@ enum class LinkKind { nvlink, network };  ///< Within a node, or between nodes.
 /// One timed kernel that is bound by memory, by its name: rms_norm_forward, adam.
 struct MemoryBoundSample {
   std::string kernel;
-  Bytes bytes;  ///< Read and written, all told.
+  Bytes bytes;  ///< Total of bytes read and written.
   Duration time;
   std::optional<Spread> spread;
   friend bool operator==(const MemoryBoundSample&, const MemoryBoundSample&) = default;
@@ -61,7 +61,7 @@ struct MessageSample {
   friend bool operator==(const MessageSample&, const MessageSample&) = default;
 };
 
-/// How many times longer a kernel takes while something else moves.
+/// How many times longer a kernel takes while it overlaps with a transfer.
 struct Interference {
   std::string compute;    ///< gemm, attention, elementwise
   std::string traffic;    ///< d2h, h2d, both, p2p
@@ -72,7 +72,7 @@ struct Interference {
   friend bool operator==(const Interference&, const Interference&) = default;
 };
 
-/// How far two measurements of the same thing lie apart, |a - b| / mean: no fit can be better.
+/// The difference between two measurements of the same thing, |a - b| / mean: no fit can be better.
 struct NoiseFloor {
   std::string family;  ///< attention, gemm, memory_bound, copies, messages
   double mean = 0;
@@ -82,7 +82,7 @@ struct NoiseFloor {
   friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };
 
-/// Samples that only a measured profile has; those of attention and matrix products stand in their tables.
+/// Samples that only a measured profile has; those of attention and matrix products are in their tables.
 struct MeasuredSamples {
   std::vector<MemoryBoundSample> memory_bound;
   std::vector<CopySample> copies;

@@ -10,8 +10,7 @@
 
 namespace hdpsim {
 
-/// The profile that a document holds; every problem is reported, and then nothing is returned. `name` becomes the
-/// profile's.
+/// The profile in a document. Empty if there are problems, which are reported. `name` becomes the profile's.
 [[nodiscard]] std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name,
                                                         Diagnostics& diagnostics);
 

@@ -19,10 +19,10 @@ struct FitError {
   friend bool operator==(const FitError&, const FitError&) = default;
 };
 
-/// How good a fit is. Held out: every sample is predicted by a fit that has not seen it (k-fold). Of transfers, the
-/// smallest and the largest, between which a fit is valid, are not held out.
+/// The quality of a fit. Held out: every sample is predicted by a fit that has not seen it (k-fold). The smallest and
+/// the largest transfer, between which a fit is valid, are never held out.
 struct FitQuality {
-  std::int64_t samples = 0;  ///< That were held out.
+  std::int64_t samples = 0;  ///< Number of held-out samples.
   FitError in_sample;
   FitError held_out;
   /// Deciles 0, 10, ..., 100 % of the held-out predicted / measured - 1: what an interval of a prediction resamples.
@@ -30,8 +30,8 @@ struct FitQuality {
   friend bool operator==(const FitQuality&, const FitQuality&) = default;
 };
 
-/// Seconds that a (query, key) pair of one head lasts, the device full, in a block whose shorter side is `length`. (A
-/// row of tiles that a multiprocessor computes alone counts by its own length.)
+/// Seconds per (query, key) pair of one head on a full device, in a block whose shorter side is `length`. (A row of
+/// tiles that a multiprocessor computes alone counts by its own length.)
 struct PairCost {
   std::int64_t length = 0;
   double seconds = 0;
@@ -57,15 +57,15 @@ struct AttentionFit {
   std::int64_t gradient_tile_keys = 0;
   std::string form;  ///< The terms in words, for readers.
   double launch_s = 0;
-  std::vector<PairCost> pairs;  ///< By length; one: it does not depend on it.
+  std::vector<PairCost> pairs;  ///< By length; a single one holds for all lengths.
   double row_s = 0;
   double tile_row_s = 0;
   double document_s = 0;
   double wave_s = 0;
-  std::int64_t shortest = 0;  ///< Sides of the blocks that were measured.
+  std::int64_t shortest = 0;  ///< Range of the measured blocks' sides.
   std::int64_t longest = 0;
-  FitQuality quality;                ///< Launches of equal blocks.
-  std::optional<FitQuality> packed;  ///< Launches of documents of unlike lengths.
+  FitQuality quality;                ///< For launches of equal blocks.
+  std::optional<FitQuality> packed;  ///< For launches of documents of unlike lengths.
   friend bool operator==(const AttentionFit&, const AttentionFit&) = default;
 };
 
@@ -86,10 +86,10 @@ struct GemmFit {
   friend bool operator==(const GemmFit&, const GemmFit&) = default;
 };
 
-/// What a byte costs at one size of a transfer.
+/// The cost of a byte at one size of a transfer.
 struct ByteCost {
   Bytes at;
-  std::optional<Bandwidth> bandwidth;  ///< Absent: a byte costs nothing.
+  std::optional<Bandwidth> bandwidth;  ///< Empty: a byte costs nothing.
   friend bool operator==(const ByteCost&, const ByteCost&) = default;
 };
 
@@ -97,18 +97,18 @@ struct ByteCost {
 /// constant beyond them: tensors that a cache holds move faster.
 struct TransferCurve {
   Duration latency;
-  std::vector<ByteCost> costs;  ///< By size; one: it does not depend on it.
+  std::vector<ByteCost> costs;  ///< By size; a single one holds for all sizes.
   friend bool operator==(const TransferCurve&, const TransferCurve&) = default;
 };
 
-/// The name of the fit that stands for kernels that have none of their own.
+/// The name of the fit for kernels that have none of their own.
 inline constexpr std::string_view every_kernel = "all";
 
 struct MemoryBoundFit {
   std::string kernel;  ///< Its name, or every_kernel.
   std::string form;    ///< In words, for readers.
   TransferCurve curve;
-  Bytes least;  ///< Sizes that were measured.
+  Bytes least;  ///< Range of the measured sizes.
   Bytes most;
   FitQuality quality;
   friend bool operator==(const MemoryBoundFit&, const MemoryBoundFit&) = default;
@@ -131,21 +131,21 @@ struct MessageLine {
   friend bool operator==(const MessageLine&, const MessageLine&) = default;
 };
 
-/// Messages of one kind among so many ranks. Either the fastest of up to four lines, as where a library chooses among
+/// Messages of one kind among `ranks` ranks. Either the fastest of up to four lines, as where a library chooses among
 /// protocols, or a curve, as where caches and memory bound copies.
 struct MessageFit {
   LinkKind link = LinkKind::nvlink;
   MessageKind kind = MessageKind::send_recv;
   std::int64_t ranks = 2;
   std::vector<MessageLine> lines;      ///< At most four; at least one unless there is a curve.
-  std::optional<TransferCurve> curve;  ///< Holds alone where there is one.
+  std::optional<TransferCurve> curve;  ///< Replaces the lines if present.
   Bytes least;
   Bytes most;
   FitQuality quality;
   friend bool operator==(const MessageFit&, const MessageFit&) = default;
 };
 
-/// What was made of the samples of a measured profile. Fits know their range and how far off they are.
+/// The fits of the samples of a measured profile. Fits state their range and their error.
 struct ProfileFits {
   std::vector<AttentionFit> attention;  ///< At most one per (mask, direction, head dimension).
   std::optional<GemmFit> gemm;

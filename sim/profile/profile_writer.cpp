@@ -143,7 +143,7 @@ Value to_value(const Slowdown& s) {
   return MapWriter().number("factor", s.factor).text("source", s.source).done();
 }
 
-// What was not measured is absent from a measured profile.
+// A measured profile leaves out what was not measured.
 Value to_value(const Overheads& overheads, ProfileLabel label) {
   MapWriter map;
   const auto add = [&](std::string_view key, const Overhead& overhead) {

@@ -51,8 +51,8 @@ std::string exact_text(Bandwidth bandwidth) {
 }
 
 std::string exact_text(FlopRate rate) {
-  // A double over a power of ten is rounded: in the unit in which a file stated the rate, one of the quotient's
-  // neighbours reads back as it.
+  // A double divided by a power of ten is rounded: in the unit in which a file stated the rate, one of the quotient's
+  // neighbours reads back exactly.
   for (const Unit& unit : {Unit{"TFLOP/s", 1e12}, Unit{"GFLOP/s", 1e9}, Unit{"PFLOP/s", 1e15}}) {
     const double quotient = rate.per_second() / unit.scale;
     for (const double number : {quotient, std::nextafter(quotient, INFINITY), std::nextafter(quotient, -INFINITY)}) {

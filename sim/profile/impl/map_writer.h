@@ -14,7 +14,7 @@
 
 namespace hdpsim {
 
-/// A map under construction. Texts that may be empty are left out when they are.
+/// A map under construction. Optional texts are left out when empty.
 class MapWriter {
  public:
   template <class T>
@@ -38,7 +38,7 @@ class MapWriter {
   }
   [[nodiscard]] bool empty() const { return map_.entries.empty(); }
   [[nodiscard]] Value done() { return std::move(map_); }
-  /// For samples: a line each.
+  /// The map for one line; for samples.
   [[nodiscard]] Value one_line() {
     map_.one_line = true;
     return done();

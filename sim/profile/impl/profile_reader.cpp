@@ -244,7 +244,7 @@ BackwardRing ProfileReader::backward_ring(const Value& value) {
 }
 
 std::string ProfileReader::source(MapReader& map) {
-  // Our own measurements have one source, the provenance; every figure of others says where it stands.
+  // Our own measurements have one source, the provenance; every published figure names its own.
   if (label_ == ProfileLabel::measured) return map.optional<std::string>("source", "");
   return text(map, "source");
 }

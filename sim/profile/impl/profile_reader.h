@@ -24,7 +24,7 @@ class ProfileReader : FieldReader {
   AttentionSample sample(const Value& value, const AttentionCurve& curve);
   PackedSample packed(const Value& value, const AttentionCurve& curve);
   PackedDocument document(const Value& value);
-  /// `peak`: of the data sheet, for products of this type.
+  /// `peak` is the data sheet's rate for products of this type.
   GemmTable gemm(const Value& value, FlopRate peak);
   GemmWorkSample work_sample(const Value& value);
   GemmShapeSample shape_sample(const Value& value, Duration launch);
