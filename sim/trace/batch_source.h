@@ -11,7 +11,7 @@
 
 namespace hdpsim {
 
-/// What becomes of a document longer than the context: `split` into pieces of the context's length and a rest,
+/// The treatment of a document longer than the context: `split` into pieces of the context's length and a rest,
 /// `truncate` to the context, or `drop` it.
 enum class Overlong { split, truncate, drop };
 
@@ -19,13 +19,13 @@ struct BatchOptions {
   std::int64_t context = 0;          ///< The longest sequence, in tokens.
   std::int64_t tokens_per_step = 0;  ///< Tokens of one batch.
   Overlong overlong = Overlong::split;
-  std::uint64_t seed = 1;  ///< Of generated lengths; a trace has its own order.
+  std::uint64_t seed = 1;  ///< Seed of generated lengths; a trace has its own order.
 };
 
-/// How a run uses a trace: how often it is read, and what the context does to its documents.
+/// How a run uses a trace: how often it reads it, and how the context changes its documents.
 struct TraceUse {
-  std::int64_t documents = 0;     ///< Of the trace.
-  double times_read = 0;          ///< What the steps take over what the trace has: above 1 it has begun again.
+  std::int64_t documents = 0;     ///< Documents of the trace.
+  double times_read = 0;          ///< Tokens that the steps take over tokens of the trace; above 1 it has begun again.
   std::int64_t context = 0;       ///< The longest sequence, in tokens.
   std::int64_t overlong = 0;      ///< Documents that are longer than that, ...
   double overlong_documents = 0;  ///< ... as a share of all, ...
@@ -36,7 +36,7 @@ struct TraceUse {
 };
 
 /// The batches of a training run. Any step can be asked for, in any order and from any thread: step k is a pure
-/// function of what the source was made from, and costs time in proportion to its sequences.
+/// function of what the source was made from, and takes time in proportion to its sequences.
 class BatchSource {
  public:
   BatchSource() = default;
@@ -46,23 +46,23 @@ class BatchSource {
 
   /// The batch of step k >= 0.
   [[nodiscard]] virtual Batch step(std::int64_t k) const = 0;
-  /// Steps after which a trace has been used once; nothing for lengths that are drawn.
+  /// Steps after which a trace has been used once; empty for lengths that are drawn.
   [[nodiscard]] virtual std::optional<std::int64_t> lap() const { return std::nullopt; }
-  /// What steps 0 ... steps-1 take from a trace; nothing for lengths that are drawn.
+  /// How steps 0 ... steps-1 use a trace; empty for lengths that are drawn.
   [[nodiscard]] virtual std::optional<TraceUse> use(std::int64_t /*steps*/) const { return std::nullopt; }
 };
 
 using BatchSourcePtr = std::unique_ptr<const BatchSource>;
 
-/// Documents drawn from RandomStream(seed, "lengths", k) until the budget is met exactly: the last sequence is cut to
-/// fit, and what is cut off is never used, since every step draws its own documents.
+/// Draws documents from RandomStream(seed, "lengths", k) until the budget is met exactly: the last sequence is cut to
+/// fit, and its remainder is never used, since every step draws its own documents.
 [[nodiscard]] BatchSourcePtr make_batches(LengthDistributionPtr distribution, const BatchOptions& options);
 
 /// A trace without steps is cut into consecutive runs of tokens_per_step tokens (counted after `overlong` is applied);
-/// a sequence that passes the end of a step goes on in the next one, so that no token is lost or used twice, and after
-/// the last document the trace starts again. `document` is lap x documents + row.
-/// A trace with steps replays them, in ascending order of their numbers and again from the first after the last one;
-/// tokens_per_step is not applied to them. `document` is the row.
+/// a sequence that passes the end of a step continues in the next one, so that no token is lost or used twice, and
+/// after the last document the trace starts again. `document` is lap x documents + row. A trace with steps replays
+/// them, in ascending order of their numbers and again from the first after the last one; tokens_per_step is not
+/// applied to them. `document` is the row.
 [[nodiscard]] BatchSourcePtr make_batches(std::shared_ptr<const LengthTrace> trace, const BatchOptions& options);
 
 /// The sequences of steps 0 ... steps-1 with their step numbers, for a file that replays them.

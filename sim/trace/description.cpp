@@ -21,7 +21,7 @@ double share(Int128 part, Int128 whole) {
 }
 
 double deviation(const LengthTally& tally) {
-  if (tally.min() == tally.max()) return 0;  // where the difference below would be rounding alone
+  if (tally.min() == tally.max()) return 0;  // the difference below would only be rounding
   const auto count = static_cast<double>(tally.total().count);
   const double mean = static_cast<double>(tally.total().tokens) / count;
   return std::sqrt(std::max(0.0, static_cast<double>(tally.total().squares) / count - mean * mean));

@@ -10,11 +10,11 @@
 
 namespace hdpsim {
 
-/// What there is to know about the lengths of a trace before training on it. Lengths in tokens, shares from 0 to 1.
+/// Statistics of the lengths of a trace. Lengths in tokens, shares from 0 to 1.
 struct Description {
   struct Percentile {
     double percent = 0;
-    std::int64_t length = 0;  ///< Within 0.1 %.
+    std::int64_t length = 0;  ///< Exact within 0.1 %.
   };
   /// Exact shares of all sequences, of all tokens, and of the sum of squared lengths (the work of attention).
   struct Share {
@@ -37,14 +37,14 @@ struct Description {
 /// Adds all lengths of a source.
 [[nodiscard]] LengthTally tally(LengthSource& source);
 
-/// InputError if there is no length.
+/// The description of a tally. InputError if it has no length.
 [[nodiscard]] Description describe(const LengthTally& tally);
 [[nodiscard]] Description describe(LengthSource& source);
 
 [[nodiscard]] std::string text_of(const Description& description);
-/// Columns `quantity,at,value`, one row a figure.
+/// The description as CSV with the columns `quantity,at,value`, one row per figure.
 [[nodiscard]] std::string csv_of(const Description& description);
-/// Schema `hdpsim.lengths/1`.
+/// The description as JSON, schema `hdpsim.lengths/1`.
 [[nodiscard]] nlohmann::ordered_json json_of(const Description& description);
 
 }  // namespace hdpsim

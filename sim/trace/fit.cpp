@@ -20,10 +20,10 @@ using Bucket = LengthTally::Bucket;
 constexpr std::size_t threshold_count = last_threshold_log2 - first_threshold_log2 + 1;
 constexpr std::int64_t fewest_lengths = 100;
 constexpr std::int64_t fewest_in_tail = 25;
-// A tail outside of this is none: the bisection ran into the end of its range.
+// A tail outside this range is none: the bisection ran into the end of its range.
 constexpr double heaviest_alpha = 0.05;
 constexpr double lightest_alpha = 20;
-constexpr double worthwhile = 0.9;  // of the badness without a tail
+constexpr double worthwhile = 0.9;  // relative to the fit without a tail
 constexpr double widest = 0.3;      // share of the documents in a tail
 
 /// The mean and the variance of ln(length), over the buckets up to a length.
@@ -103,8 +103,8 @@ LengthFit::Body fit_lognormal(const Empirical& data) {
                           data, [&](double x) { return range.cdf(x); }, [&](double x) { return range.mean_above(x); })};
 }
 
-/// mu and sigma of a normal of which only what is below `cut` was seen, with this mean and variance: the fixed point of
-/// the moment equations of the truncated normal, which are its likelihood equations (Cohen, 1950).
+/// mu and sigma of a normal that was observed only below `cut`, with this mean and variance: the fixed point of the
+/// moment equations of the truncated normal, which are its likelihood equations (Cohen, 1950).
 std::optional<Lognormal> untruncated(const LogMoments& seen, double cut) {
   double mu = seen.mean;
   double sigma = std::sqrt(seen.variance);
@@ -112,7 +112,7 @@ std::optional<Lognormal> untruncated(const LogMoments& seen, double cut) {
     const double z = (cut - mu) / sigma;
     const double hazard = normal_density(z) / normal_cdf(z);
     const double narrowing = 1 - z * hazard - hazard * hazard;
-    if (!(narrowing > 0.05)) return std::nullopt;  // so little of the normal was seen that any would do
+    if (!(narrowing > 0.05)) return std::nullopt;  // too little of the normal was observed to determine it
     const double next_sigma = std::sqrt(seen.variance / narrowing);
     const double next_mu = seen.mean + next_sigma * hazard;
     const bool settled = std::abs(next_mu - mu) + std::abs(next_sigma - sigma) < 1e-10;
@@ -165,7 +165,7 @@ std::optional<LengthFit::Tailed> fit_with_tail_from(const Empirical& data, std::
   return LengthFit::Tailed{parameters, goodness(data, cdf, mean_above)};
 }
 
-/// Tails from 30 % of the documents down to 25 documents, four thresholds a factor of ten.
+/// Tries tails from 30 % of the documents down to 25 documents, four thresholds per factor of ten.
 std::optional<LengthFit::Tailed> fit_tailed(const LengthTally& tally, const Empirical& data) {
   std::optional<LengthFit::Tailed> best;
   const auto smallest = static_cast<double>(fewest_in_tail) / static_cast<double>(data.count);

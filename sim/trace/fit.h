@@ -10,7 +10,7 @@
 
 namespace hdpsim {
 
-/// How well a fitted distribution meets the lengths it was fitted to.
+/// How well a fitted distribution matches the lengths that it was fitted to.
 struct Goodness {
   /// Kolmogorov-Smirnov: the largest difference of the cumulative distributions over all lengths.
   double ks_distance = 0;
@@ -21,7 +21,7 @@ struct Goodness {
 /// Both families fitted to one set of lengths, on the buckets of a tally.
 struct LengthFit {
   struct Body {
-    Lognormal parameters;  ///< Maximum likelihood.
+    Lognormal parameters;  ///< Maximum-likelihood estimates.
     Goodness goodness;
   };
   struct Tailed {
@@ -32,20 +32,20 @@ struct LengthFit {
   };
 
   Body lognormal;
-  std::optional<Tailed> lognormal_pareto;  ///< Nothing if no threshold leaves a tail that can be fitted.
-  /// Whether the tail pays for its parameters: the sum of the goodness figures is a tenth smaller with it.
+  std::optional<Tailed> lognormal_pareto;  ///< Empty if no threshold leaves a tail that can be fitted.
+  /// Whether the tail justifies its parameters: it lowers the sum of the goodness figures by at least a tenth.
   bool tail_is_better = false;
 };
 
-/// InputError if there are fewer than 100 lengths or all are equal.
+/// Fits both families. InputError if there are fewer than 100 lengths or all are equal.
 [[nodiscard]] LengthFit fit(const LengthTally& tally);
 [[nodiscard]] LengthFit fit(LengthSource& source);
-/// The better one of the two.
+/// The distribution of the better family.
 [[nodiscard]] LengthDistributionPtr make_distribution(const LengthFit& fit);
 
 [[nodiscard]] std::string text_of(const LengthFit& fit);
 [[nodiscard]] std::string csv_of(const LengthFit& fit);
-/// Schema `hdpsim.length-fit/1`.
+/// The fit as JSON, schema `hdpsim.length-fit/1`.
 [[nodiscard]] nlohmann::ordered_json json_of(const LengthFit& fit);
 
 }  // namespace hdpsim

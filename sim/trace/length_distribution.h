@@ -9,11 +9,11 @@
 
 namespace hdpsim {
 
-/// No document is longer than this many tokens; a larger number in a trace is taken for damage.
+/// The most tokens of a document; a larger number in a trace counts as damage.
 inline constexpr std::int64_t longest_length = std::int64_t{1} << 40;
 
-/// How long is a document? Answers by its inverse cumulative distribution, so that one uniform number makes one length.
-/// Pure: same argument, same answer; safe to share between threads.
+/// The distribution of document lengths, as its inverse cumulative distribution, so that one uniform number makes one
+/// length. Pure: same argument, same answer; safe to share between threads.
 class LengthDistribution {
  public:
   LengthDistribution() = default;
@@ -21,7 +21,7 @@ class LengthDistribution {
   LengthDistribution& operator=(const LengthDistribution&) = delete;
   virtual ~LengthDistribution() = default;
 
-  /// The length in tokens, from 1 to longest_length, that a share `u` of the documents does not pass. `u` in [0, 1];
+  /// The length in tokens, from 1 to longest_length, that a share `u` of the documents does not exceed. `u` in [0, 1];
   /// never falls as `u` rises.
   [[nodiscard]] virtual std::int64_t quantile(double u) const = 0;
 
@@ -46,7 +46,7 @@ struct LognormalPareto {
   double alpha = 2;
   std::int64_t min = 1;
   std::int64_t max = longest_length;
-  /// Share of the documents that the tail holds; by default the share that the lognormal has above tail_from.
+  /// Share of the documents in the tail; if empty, the share that the lognormal has above tail_from.
   std::optional<double> tail_share = {};
 };
 
@@ -83,11 +83,11 @@ struct TokenShareMixture {
 // Every factory throws InputError with all problems of its parameters, by their names.
 [[nodiscard]] LengthDistributionPtr make_distribution(const Lognormal& parameters);
 [[nodiscard]] LengthDistributionPtr make_distribution(const LognormalPareto& parameters);
-/// Bins ascend and do not overlap.
+/// Requires bins that ascend and do not overlap.
 [[nodiscard]] LengthDistributionPtr make_distribution(const std::vector<LengthBin>& bins);
-/// Quantiles ascend from 0 to 1 and lengths do not fall; log-linear between the points.
+/// Requires quantiles that ascend from 0 to 1 and lengths that do not fall; log-linear between the points.
 [[nodiscard]] LengthDistributionPtr make_distribution(const std::vector<QuantilePoint>& table);
-/// A class is drawn in proportion to its token share over its mean length, so that the token shares come out.
+/// Draws a class in proportion to its token share over its mean length, which reproduces the token shares.
 [[nodiscard]] LengthDistributionPtr make_distribution(const TokenShareMixture& mixture);
 
 }  // namespace hdpsim

@@ -11,7 +11,7 @@ namespace hdpsim {
 /// One document of a trace.
 struct Length {
   std::int64_t tokens = 0;
-  std::optional<std::int64_t> step = {};  ///< The training step that the trace says it belongs to, if it says so.
+  std::optional<std::int64_t> step = {};  ///< The training step to which the trace assigns it, if it does.
 
   friend bool operator==(const Length&, const Length&) = default;
 };
@@ -24,8 +24,8 @@ class LengthSource {
   LengthSource& operator=(const LengthSource&) = delete;
   virtual ~LengthSource() = default;
 
-  /// The next length, or nothing after the last one. A file with mistakes is read to its end, so that all of them are
-  /// told at once: where the last length would be followed by nothing, InputError is thrown instead.
+  /// The next length; empty after the last one. A file with mistakes is read to its end, so that all of them are
+  /// reported at once: an InputError is then thrown after the last length.
   [[nodiscard]] virtual std::optional<Length> next() = 0;
 };
 

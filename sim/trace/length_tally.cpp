@@ -65,7 +65,7 @@ LengthTally::Sums LengthTally::above(int exponent) const {
 
 std::int64_t LengthTally::quantile(double quantile) const {
   HDPSIM_CHECK(total_.count > 0 && quantile >= 0 && quantile <= 1, "{} lengths, quantile {}", total_.count, quantile);
-  // 0.07 x 100 is a little more than 7 in binary; that must not make it place 8.
+  // 0.07 x 100 is a little more than 7 in binary, which must not give place 8.
   const double exact = quantile * static_cast<double>(total_.count);
   const auto place = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact * (1 - 1e-14))));
   if (place >= total_.count) return max_;

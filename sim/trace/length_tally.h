@@ -33,12 +33,12 @@ class LengthTally {
   [[nodiscard]] const Sums& total() const { return total_; }
   [[nodiscard]] std::int64_t min() const { return min_; }
   [[nodiscard]] std::int64_t max() const { return max_; }
-  /// Over the lengths above 2^exponent, for an exponent from 1 to 40 (checked).
+  /// Sums over the lengths above 2^exponent, for an exponent from 1 to 40 (checked).
   [[nodiscard]] Sums above(int exponent) const;
   /// The length of the document at place ceil(quantile x count) of the sorted lengths, 0 <= quantile <= 1.
   /// Requires at least one length (checked).
   [[nodiscard]] std::int64_t quantile(double quantile) const;
-  /// The buckets that are not empty, ascending.
+  /// The non-empty buckets, ascending.
   [[nodiscard]] std::vector<Bucket> buckets() const;
 
  private:
@@ -47,8 +47,8 @@ class LengthTally {
     std::int64_t count = 0;
     Int128 tokens = 0;
   };
-  std::vector<Cell> cells_;             // up to that of the longest length
-  std::array<Sums, octaves> octave_{};  // of (2^k, 2^(k+1)]; the first one also holds the length 1
+  std::vector<Cell> cells_;             // up to the cell of the longest length
+  std::array<Sums, octaves> octave_{};  // sums over (2^k, 2^(k+1)]; the first one also holds the length 1
   Sums total_;
   std::int64_t min_ = 0;
   std::int64_t max_ = 0;

@@ -8,10 +8,10 @@
 
 namespace hdpsim {
 
-/// The lengths of a whole trace, in memory: 8 bytes a document, 16 with steps.
+/// The lengths of a whole trace in memory: 8 bytes per document, 16 with steps.
 struct LengthTrace {
   std::vector<std::int64_t> tokens;
-  std::vector<std::int64_t> steps;  ///< Empty, or one a document.
+  std::vector<std::int64_t> steps;  ///< Empty, or one per document.
 };
 
 /// Reads a source to its end. InputError as the source throws it, or if only some of the lengths have a step.

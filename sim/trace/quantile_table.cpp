@@ -30,7 +30,7 @@ std::vector<double> places(int points, double last_gap) {
   return places;
 }
 
-// A point between two of its own length tells nothing.
+// A point between two of its own length is redundant.
 std::vector<QuantilePoint> thinned(const std::vector<QuantilePoint>& table) {
   std::vector<QuantilePoint> kept;
   for (std::size_t i = 0; i < table.size(); ++i) {

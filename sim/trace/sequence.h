@@ -5,10 +5,10 @@
 
 namespace hdpsim {
 
-/// A run of tokens that attends to itself and to nothing else. Its SequenceId is its index in the batch.
+/// A run of tokens that attends only to itself. Its SequenceId is its index in the batch.
 struct Sequence {
   std::int64_t tokens = 0;
-  /// Where it comes from. Pieces of one split document share this number; unique to a document within a batch.
+  /// The source document. Pieces of one split document share this number; unique to a document within a batch.
   std::int64_t document = 0;
 
   friend bool operator==(const Sequence&, const Sequence&) = default;

@@ -21,20 +21,20 @@
 
 namespace hdpsim {
 
-/// What stands for a distribution where documents are asked for.
+/// How to draw documents from a distribution.
 struct DrawOptions {
   std::uint64_t seed = 1;
   std::int64_t count = 1'000'000;
 };
 
-/// A file of documents as it is; of a file that holds a distribution, `draw.count` lengths drawn from it.
+/// The lengths of a file of documents; for a file of a distribution, `draw.count` lengths drawn from it.
 [[nodiscard]] std::unique_ptr<LengthSource> open_lengths(const std::filesystem::path& path,
                                                          const TraceOptions& options = {},
                                                          const DrawOptions& draw = {});
 
-/// Rewrites a file of lengths in another format. A distribution becomes a quantile table directly, anything else
-/// through `draw.count` draws. Returns how many lengths were written, 0 for a table made directly. As write_trace() for
-/// errors.
+/// Rewrites a file of lengths in another format. A distribution becomes a quantile table directly, and any other format
+/// through `draw.count` draws. Returns the number of lengths written, 0 for a table made directly. Errors as for
+/// write_trace().
 std::int64_t convert(const std::filesystem::path& from, const TraceOptions& options, const std::filesystem::path& to,
                      const WriteOptions& write = {}, const DrawOptions& draw = {});
 

@@ -47,7 +47,7 @@ TraceFormat format_of(const std::filesystem::path& path, const TraceOptions& opt
   return options.format ? *options.format : detect_format(path);
 }
 
-// Parameters of a file's distribution that only the factory can judge are told with the name of the file.
+// Errors of a file's distribution that only the factory detects are reported with the name of the file.
 LengthDistributionPtr make_mixture(const std::filesystem::path& path, const MixtureOptions& options) {
   const TokenShareMixture mixture{read_mixture(path), options.edges, options.lowest};
   try {
@@ -95,7 +95,7 @@ std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path
 TraceFormat detect_format(const std::filesystem::path& path) {
   const auto format = format_of_extension(path);
   if (!format) {
-    static_cast<void>(InputFile(path));  // that it is not there matters more than its name
+    static_cast<void>(InputFile(path));  // a missing file is reported before a wrong name
     throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format",
                      fmt::format("name one of the formats {}", fmt::join(trace_format_names(), ", ")));
   }

@@ -19,30 +19,30 @@ enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles,
 
 [[nodiscard]] std::string_view name_of(TraceFormat format);
 [[nodiscard]] std::optional<TraceFormat> trace_format(std::string_view name);
-/// For suggestions and help.
+/// Names of all formats, for suggestions and help.
 [[nodiscard]] std::vector<std::string> trace_format_names();
 [[nodiscard]] bool holds_distribution(TraceFormat format);
 
 struct TraceOptions {
   std::optional<TraceFormat> format = {};  ///< By default from the extension, and for .csv from its columns.
-  /// Of CSV, or field of JSON lines; several are added up: `input_length+output_length`. By default `length`, `tokens`,
-  /// the only column, or those of a published trace (traces/README.md).
+  /// The column of a CSV, or the field of JSON lines; several are added up: `input_length+output_length`. By default
+  /// `length`, `tokens`, the only column, or those of a published trace (traces/README.md).
   std::string column = {};
   std::string step_column = {};  ///< By default `step` if there is one.
 };
 
-/// .txt, .csv, .jsonl, .ndjson, .npy or .idx.
+/// The format of .txt, .csv, .jsonl, .ndjson, .npy or .idx; empty for others.
 [[nodiscard]] std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path);
-/// By extension and, for .csv, by the header line. Throws InputError if the extension says nothing or there is no such
-/// file, MachineError if it cannot be read.
+/// The format by extension and, for .csv, by the header line. InputError if the extension is unknown or there is no
+/// such file, MachineError if it cannot be read.
 [[nodiscard]] TraceFormat detect_format(const std::filesystem::path& path);
 
-/// Streams a file of documents. Problems of the file as a whole (not there, wrong header, missing column, truncated)
-/// are thrown here; those of single lengths come at the end of the stream. InputError or MachineError.
+/// Streams a file of documents. Problems of the file as a whole (missing, wrong header, missing column, truncated) are
+/// thrown here; those of single lengths at the end of the stream. InputError or MachineError.
 [[nodiscard]] std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path,
                                                        const TraceOptions& options = {});
 
-/// How the classes of a mixture file are meant: see TokenShareMixture.
+/// How to read the classes of a mixture file: see TokenShareMixture.
 struct MixtureOptions {
   ClassEdges edges = ClassEdges::upper;
   std::int64_t lowest = 256;
@@ -53,7 +53,7 @@ struct MixtureOptions {
                                                       const TraceOptions& options = {},
                                                       const MixtureOptions& mixture = {});
 
-/// What a file of lengths turned out to hold: exactly one of the two is set.
+/// The contents of a file of lengths: exactly one of the two is set.
 struct Lengths {
   std::shared_ptr<const LengthTrace> trace;
   LengthDistributionPtr distribution;

@@ -16,7 +16,7 @@
 namespace hdpsim {
 namespace {
 
-/// Puts lengths into one format.
+/// Writes lengths in one format.
 class Writer {
  public:
   explicit Writer(AtomicFile& file) : file_(file) {}
@@ -25,7 +25,7 @@ class Writer {
   virtual ~Writer() = default;
 
   virtual void add(const Length& length) = 0;
-  /// After the last length; their number is `count`.
+  /// Completes the file after the last length; `count` is their number.
   virtual void finish(std::int64_t count) = 0;
 
  protected:
@@ -35,7 +35,7 @@ class Writer {
   AtomicFile& file_;
 };
 
-/// A row of text a length; whether there are steps is known from the first one.
+/// Writes a row of text per length; the first length decides whether there are steps.
 class TextWriter : public Writer {
  public:
   using Writer::Writer;
@@ -96,7 +96,7 @@ class JsonlWriter : public TextWriter {
   }
 };
 
-/// Version 1.0, '<i8'. The count stands in the header, which is therefore written again at the end.
+/// Version 1.0, '<i8'. The header contains the count and is therefore rewritten at the end.
 class NpyWriter : public Writer {
  public:
   explicit NpyWriter(AtomicFile& target) : Writer(target) { file().write(header(0)); }
@@ -133,7 +133,7 @@ std::string quantiles_text(const std::vector<QuantilePoint>& table) {
   return text;
 }
 
-/// Four bins of equal width an octave, which the buckets of the tally fill exactly; single lengths below 8.
+/// Four bins of equal width per octave, which the buckets of the tally fill exactly; single lengths below 8.
 std::string histogram_text(const LengthTally& tally) {
   const auto upper_of = [](std::int64_t length) {
     const auto n = static_cast<std::uint64_t>(length) - 1;
@@ -163,7 +163,7 @@ std::string histogram_text(const LengthTally& tally) {
   return text;
 }
 
-/// What is written once everything is known.
+/// Writes formats that need all lengths first.
 class SummaryWriter : public Writer {
  public:
   using Render = std::string (*)(const LengthTally&, int points);

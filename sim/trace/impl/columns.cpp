@@ -9,13 +9,13 @@
 namespace hdpsim {
 namespace {
 
-/// Columns of a published trace of requests. Whoever trains on them trains on the prompt and what was generated.
+/// Columns of a published trace of requests. A training on them uses the prompt and the generated text.
 struct PublishedColumns {
   std::string_view prompt;
   std::string_view generated;
 };
 
-// Where each is documented stands in traces/README.md.
+// traces/README.md says where each is documented.
 constexpr std::array published = {
     PublishedColumns{"input_length", "output_length"},            // Mooncake, Bailian
     PublishedColumns{"ContextTokens", "GeneratedTokens"},         // Azure LLM inference
@@ -43,7 +43,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
-// `a+b` means two columns, unless there is one of that name.
+// `a+b` means two columns, unless one column has that name.
 std::vector<std::string> named_columns(const std::string& wanted, const std::vector<std::string>& names) {
   if (wanted.empty()) return {};
   if (contains(names, wanted)) return {wanted};
@@ -56,7 +56,7 @@ std::vector<std::string> named_columns(const std::string& wanted, const std::vec
   return parts;
 }
 
-// Empty if nothing tells.
+// Empty if no usual name occurs.
 std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
   for (const std::string_view usual : {"length", "tokens"}) {
     if (contains(names, usual)) return {std::string(usual)};

@@ -11,7 +11,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::string_view blanks = " \t";
-// Of a record, behind its first line. A quote that is left open would otherwise take the rest of the file for one value.
+// Bytes of a record after its first line. An unclosed quote would otherwise take the rest of the file for one value.
 constexpr std::size_t longest_quoted = std::size_t{1} << 20;
 
 }  // namespace

@@ -11,19 +11,19 @@
 
 namespace hdpsim {
 
-/// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). Empty lines and lines that
-/// begin with # are skipped, blanks around unquoted values too. The first record names the columns; one of another
-/// width is told to `problems` and skipped, and one above most_columns (limits.h) is fatal.
+/// The records of a CSV file (RFC 4180: commas, double quotes, line ends inside quotes). Empty lines, lines that begin
+/// with # and blanks around unquoted values are skipped. The first record names the columns; a record of another width
+/// is reported to `problems` and skipped, and one above most_columns (limits.h) is fatal.
 class CsvRecords {
  public:
   /// Reads the header. A file without one is fatal (InputError).
   CsvRecords(const std::filesystem::path& path, FileProblems& problems);
 
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Where the header is.
+  /// The place of the header.
   [[nodiscard]] TextPlace header() const { return {header_text_, header_line_, 1}; }
   [[nodiscard]] bool has(std::string_view column) const;
-  /// The index of a column that there is (checked).
+  /// The index of a column, which must exist (checked).
   [[nodiscard]] std::size_t index_of(std::string_view column) const;
 
   /// Reads the next record; false at the end of the file.
@@ -54,7 +54,7 @@ class CsvRecords {
   std::vector<std::string> lines_;  // the lines that the record spans, the first line_count_
   std::size_t line_count_ = 0;
   int first_line_ = 0;
-  std::size_t quoted_ = 0;  // bytes of the record's lines but the first
+  std::size_t quoted_ = 0;  // bytes of the record's lines after the first
 };
 
 }  // namespace hdpsim

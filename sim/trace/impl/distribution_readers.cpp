@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-/// A CSV of which all rows are wanted, with its problems.
+/// A CSV whose rows are all needed, with its problems.
 class Table {
  public:
   explicit Table(const std::filesystem::path& path) : problems_(path.string()), records_(path, problems_) {}
@@ -47,7 +47,7 @@ class Table {
     problems_.add(records_.place(column), std::move(message), std::move(help));
   }
 
-  /// After the last row.
+  /// Checks the table after its last row.
   void finish(bool empty) {
     if (empty && problems_.empty()) problems_.add("the file holds no rows under its header");
     problems_.throw_if_any();
@@ -89,7 +89,7 @@ class HistogramTable {
       LengthBin bin = ranges_ ? range() : LengthBin{last_ + 1, table_.value(edge_, parse_length, std::int64_t{0}), 0};
       bin.weight = table_.value(count_, parse_weight, 0.0);
       all += bin.weight;
-      if (bin.upper < 1) continue;  // told already
+      if (bin.upper < 1) continue;  // reported already
       check(bin);
       bins_.push_back(bin);
       last_ = bin.upper;
@@ -122,7 +122,7 @@ class HistogramTable {
   bool ranges_;
   std::size_t edge_ = 0;
   std::size_t count_ = 0;
-  std::int64_t last_ = 0;  // where the bin before ends
+  std::int64_t last_ = 0;  // end of the previous bin
   std::vector<LengthBin> bins_;
 };
 

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t most_kept = 20;
 // Diagnostics finds a line by counting line ends. Beyond this many, the text that holds them would outgrow what a
-// streaming reader may keep, and the problem is told without its line.
+// streaming reader may keep, and the problem is reported without its line.
 constexpr int last_line_shown = 1'000'000;
-constexpr std::size_t longest_shown = 1 << 16;  // of a line: what is longer is told without it too
+constexpr std::size_t longest_shown = 1 << 16;  // bytes of a line: a longer one is not shown either
 
 constexpr const char* length_help = "a length is a whole number of tokens from 1 to 2^40";
 
@@ -29,7 +29,7 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-// How the text could have been meant as a whole number, if at all.
+// A suggestion of the whole number that the text may mean.
 std::string whole_number_help(std::string_view text, const char* otherwise) {
   const Parsed<std::int64_t> count = parse_count(text);
   if (count.value && *count.value > 0) return fmt::format("write {}", *count.value);

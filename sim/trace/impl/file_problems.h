@@ -12,15 +12,15 @@
 
 namespace hdpsim {
 
-/// A place in a text file, with the line that it is in.
+/// A place in a text file, with the text of its line.
 struct TextPlace {
   std::string_view line_text;
   int line = 0;
   int column = 0;
 };
 
-/// The problems of one file that is streamed: keeps the first 20 with their lines, and counts the others. The last of
-/// most_problems (limits.h) ends the reading: add() throws what was collected.
+/// The problems of one streamed file: keeps the first 20 with their lines, and counts the others. The last of
+/// most_problems (limits.h) ends the reading: add() then throws what was collected.
 class FileProblems {
  public:
   explicit FileProblems(std::string file) : file_(std::move(file)) {}
@@ -30,9 +30,9 @@ class FileProblems {
   void add(std::string message, std::string help = {});
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// InputError.
+  /// Throws an InputError if there are problems.
   void throw_if_any() const;
-  /// add() and throw_if_any(), for what leaves nothing more to read.
+  /// add() followed by throw_if_any(), for a problem that leaves nothing more to read.
   [[noreturn]] void fail(const TextPlace& place, std::string message, std::string help = {});
   [[noreturn]] void fail(std::string message, std::string help = {});
 
@@ -44,15 +44,15 @@ class FileProblems {
   std::optional<Position> first_left_out_;
 };
 
-/// A length in decimal digits, from 1 to 2^40.
+/// Parses a length in decimal digits, from 1 to 2^40.
 [[nodiscard]] Parsed<std::int64_t> parse_length(std::string_view text);
-/// One of several numbers whose sum is a length: from 0 to 2^40.
+/// Parses one of several numbers whose sum is a length: from 0 to 2^40.
 [[nodiscard]] Parsed<std::int64_t> parse_part_of_length(std::string_view text);
-/// The range of a length for a number that needs no parsing.
+/// Checks the range of a length that needs no parsing.
 [[nodiscard]] Parsed<std::int64_t> checked_length(std::int64_t tokens);
-/// A step number in decimal digits, from 0.
+/// Parses a step number in decimal digits, from 0.
 [[nodiscard]] Parsed<std::int64_t> parse_step(std::string_view text);
-/// A finite number from 0.
+/// Parses a finite number from 0.
 [[nodiscard]] Parsed<double> parse_weight(std::string_view text);
 
 }  // namespace hdpsim

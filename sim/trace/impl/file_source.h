@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// What all readers of files share: the contract of LengthSource::next() about mistakes in the file.
+/// The common part of all readers of files: the contract of LengthSource::next() about mistakes in the file.
 class FileSource : public LengthSource {
  public:
   explicit FileSource(std::string file) : problems_(std::move(file)) {}
@@ -28,7 +28,7 @@ class FileSource : public LengthSource {
   FileProblems& problems() { return problems_; }
 
  private:
-  /// The next length that is right; adds to problems() what is not on the way there.
+  /// The next valid length; adds invalid ones on the way to problems().
   virtual std::optional<Length> read() = 0;
 
   void finish() {

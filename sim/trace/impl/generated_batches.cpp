@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// So many dropped documents in a row mean that practically none fits.
+// This many dropped documents in a row mean that practically none fits.
 constexpr int most_dropped_in_a_row = 1'000'000;
 
 class GeneratedBatches : public BatchSource {

@@ -68,7 +68,7 @@ void check_bins(const std::vector<LengthBin>& bins, Diagnostics& problems) {
   if (problems.empty() && !(all > 0)) problems.error({}, "the histogram holds no documents");
 }
 
-// Mean of floor(X) for X log-uniform in [lower, upper + 1): that of X, (b - a) / ln(b / a), less one half. For
+// Mean of floor(X) for X log-uniform in [lower, upper + 1): the mean of X, (b - a) / ln(b / a), less one half. For
 // lower >= 16 the half is exact to 1e-3 tokens.
 double mean_length(const LengthBin& bin) {
   return static_cast<double>(bin.upper + 1 - bin.lower) / std::log(ratio(bin)) - 0.5;

@@ -15,14 +15,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What a line says on its outermost level, whatever is nested in it: maps and lists are kept empty, and so are texts.
-/// The names of the functions that the parser calls are the library's.
+/// The outermost level of a line, whatever is nested in it: maps, lists and texts are kept empty. The library
+/// prescribes the names of the functions that the parser calls.
 class Outline {
  public:
   enum class Problem { none, syntax, number, depth, fields };
 
   [[nodiscard]] Problem problem() const { return problem_; }
-  /// Of the first byte that is no JSON, from 1.
+  /// Index of the first byte that is not JSON, from 1.
   [[nodiscard]] std::size_t byte() const { return byte_; }
   [[nodiscard]] Json take() { return std::move(value_); }
 
@@ -77,7 +77,7 @@ std::vector<std::string> fields_of(const Json& object) {
   return names;
 }
 
-// Where the value of a field begins. A search of the text: the parser does not keep places.
+// The column where the value of a field begins. Searches the text because the parser does not keep places.
 int column_of(std::string_view line, const std::string& field) {
   const std::size_t name = line.find(fmt::format("\"{}\"", field));
   if (name == std::string_view::npos) return 1;
@@ -121,7 +121,7 @@ class JsonlSource : public FileSource {
     return sum.value.has_value();
   }
 
-  // Nothing, with the problem told, if the line is no object.
+  // Null, with the problem reported, if the line is not an object.
   Json parsed_line() {
     constexpr const char* help = "every line is one object such as {\"length\": 4096}";
     Outline outline;

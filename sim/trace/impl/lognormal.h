@@ -29,7 +29,7 @@ class LognormalRange {
   double high_p_;
 };
 
-/// The range of which every number rounds to one of min ... max: (min - 1/2, max + 1/2).
+/// The range in which every number rounds to one of min ... max: (min - 1/2, max + 1/2).
 [[nodiscard]] LognormalRange rounding_range(const Lognormal& parameters);
 
 /// The Pareto distribution P(X > x) ~ x^-alpha on [from, to].
@@ -46,13 +46,13 @@ class TruncatedPareto {
   double alpha_;
   double from_;
   double to_;
-  double mass_;  // of the untruncated distribution within [from, to]
+  double mass_;  // mass of the untruncated distribution within [from, to]
 };
 
-/// Problems of parameters that both families share, by name.
+/// Reports problems of parameters that both families share, by name.
 void check_lognormal(const Lognormal& parameters, Diagnostics& problems);
 
-/// Share of the documents in the tail: as given, or what the lognormal has above tail_from.
+/// Share of the documents in the tail: as given, or that of the lognormal above tail_from.
 [[nodiscard]] double tail_share(const LognormalPareto& parameters);
 
 }  // namespace hdpsim

@@ -10,8 +10,9 @@
 namespace hdpsim {
 namespace {
 
-// megatron/core/datasets/indexed_dataset.py: magic (9 bytes), version u64, token type u8, sequence count u64, document
-// index count u64; then int32 sizes, int64 pointers and int64 document indices (and, of multimodal data, int8 modes).
+// Layout from megatron/core/datasets/indexed_dataset.py: magic (9 bytes), version u64, token type u8, sequence count
+// u64, document index count u64; then int32 sizes, int64 pointers and int64 document indices (and int8 modes for
+// multimodal data).
 constexpr std::string_view magic("MMIDIDX\0\0", 9);
 constexpr std::int64_t header_bytes = 34;
 constexpr std::int64_t size_bytes = 4;
@@ -21,14 +22,14 @@ constexpr int last_token_type = 8;  // uint8, int8, int16, int32, int64, float64
 
 constexpr const char* which_file_help = "name the .idx file that Megatron-LM's preprocess_data.py writes";
 
-/// Signed numbers of one width, one after the other, a block at a time.
+/// Signed numbers of one width, one after the other, read in blocks.
 class Numbers {
  public:
   Numbers(const std::filesystem::path& path, std::int64_t offset, std::size_t width) : file_(path), width_(width) {
     file_.seek(offset);
   }
 
-  /// InputError at the end of the file.
+  /// The next number. InputError at the end of the file.
   std::int64_t next() {
     if (at_ == block_.size()) refill();
     const std::uint64_t bits = little_endian(std::span(block_).subspan(at_, width_));
@@ -96,7 +97,8 @@ class MegatronSource : public FileSource {
   }
 
   Counts checked_counts(std::uint64_t sequences, std::uint64_t indices, std::int64_t file_size) {
-    const auto room = static_cast<std::uint64_t>(file_size);  // also keeps the products below from overflowing
+    const auto room = static_cast<std::uint64_t>(file_size);  // this limit also keeps the products below from
+                                                              // overflowing
     const std::uint64_t per_sequence = size_bytes + pointer_bytes;
     const bool fits = sequences <= room / per_sequence && indices <= room / index_bytes;
     const std::uint64_t needed = fits ? header_bytes + sequences * per_sequence + indices * index_bytes : 0;
@@ -106,7 +108,7 @@ class MegatronSource : public FileSource {
                       file_size, sequences, indices),
           "copy it again");
     }
-    if (needed != room && needed + sequences != room) {  // one mode byte a sequence
+    if (needed != room && needed + sequences != room) {  // one mode byte per sequence
       problems().fail(fmt::format("{} bytes follow the document indices", room - needed));
     }
     return {static_cast<std::int64_t>(sequences), static_cast<std::int64_t>(indices)};

@@ -47,7 +47,7 @@ std::string value_of(std::string_view dictionary, std::string_view key) {
   return std::string(dictionary.substr(begin, end == 0 || end == std::string_view::npos ? end : end - begin));
 }
 
-// "(12,)" -> 12; nothing for any other number of dimensions.
+// "(12,)" -> 12; empty for any other number of dimensions.
 std::optional<std::int64_t> single_dimension(std::string_view shape) {
   std::int64_t count = 0;
   if (shape.size() < 3 || shape.front() != '(') return std::nullopt;
@@ -103,7 +103,7 @@ class NpySource : public FileSource {
             .data_at = static_cast<std::int64_t>(8 + width + length)};
   }
 
-  // '<i8' and the like. Anything else is told by what it is.
+  // Accepts '<i8' and the like. Any other type is reported by name.
   Element checked_element(const Header& header) {
     const std::string& descr = header.descr;
     if (descr.size() != 5) {
@@ -162,7 +162,7 @@ class NpySource : public FileSource {
     if (!element_.is_signed) {
       return bits > INT64_MAX ? parse_length(fmt::format("{}", bits)) : checked_length(static_cast<std::int64_t>(bits));
     }
-    const int unused = 64 - 8 * static_cast<int>(element_.size);  // moved up and back to spread the sign
+    const int unused = 64 - 8 * static_cast<int>(element_.size);  // shifted up and back to extend the sign
     return checked_length(static_cast<std::int64_t>(bits << unused) >> unused);
   }
 

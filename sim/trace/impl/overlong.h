@@ -7,7 +7,7 @@
 
 namespace hdpsim {
 
-/// How many tokens of a document are trained on.
+/// The number of tokens of a document that are trained on.
 [[nodiscard]] inline std::int64_t kept_tokens(std::int64_t tokens, const BatchOptions& options) {
   if (tokens <= options.context || options.overlong == Overlong::split) return tokens;
   return options.overlong == Overlong::truncate ? options.context : 0;

@@ -12,7 +12,7 @@
 
 namespace hdpsim {
 
-// One reader a format; open_trace() and read_distribution() choose among them.
+// One reader per format; open_trace() and read_distribution() choose among them.
 [[nodiscard]] std::unique_ptr<LengthSource> open_lines(const std::filesystem::path& path);
 [[nodiscard]] std::unique_ptr<LengthSource> open_csv(const std::filesystem::path& path, const TraceOptions& options);
 [[nodiscard]] std::unique_ptr<LengthSource> open_jsonl(const std::filesystem::path& path, const TraceOptions& options);
@@ -25,16 +25,16 @@ namespace hdpsim {
 
 /// Which columns of a CSV or fields of a JSON object hold the length and the step.
 struct LengthColumns {
-  std::vector<std::string> lengths;  ///< A document has the tokens of all of them; some may be 0, not all.
+  std::vector<std::string> lengths;  ///< The tokens of a document are the sum of all; some may be 0, not all.
   std::string step;                  ///< Empty: none.
 
-  /// The text that a column of `lengths` holds, as a number.
+  /// Parses the text of a column of `lengths` as a number.
   [[nodiscard]] Parsed<std::int64_t> parse(std::string_view text) const {
     return lengths.size() == 1 ? parse_length(text) : parse_part_of_length(text);
   }
 };
 
-/// Chooses among the names that the file has, as TraceOptions says. Problems are fatal and told at `place`.
+/// Chooses among the names in the file, as TraceOptions says. Problems are fatal and reported at `place`.
 [[nodiscard]] LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options,
                                            const TextPlace& place, FileProblems& problems);
 

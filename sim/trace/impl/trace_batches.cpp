@@ -16,7 +16,7 @@ using TracePtr = std::shared_ptr<const LengthTrace>;
 
 constexpr const char* context_help = "split or truncate long documents, or take a longer context";
 
-// All but how often it is read.
+// All fields except how often the trace is read.
 TraceUse use_of(const LengthTrace& trace, const BatchOptions& options) {
   TraceUse use{.documents = std::ssize(trace.tokens), .context = options.context, .fate = options.overlong};
   double tokens = 0;
@@ -66,7 +66,7 @@ class CutTrace : public BatchSource {
     return batch;
   }
 
-  // The last step may begin the trace again to be full.
+  // The last step may take tokens from the beginning of the trace to be full.
   [[nodiscard]] std::optional<std::int64_t> lap() const override {
     return (lap_tokens_ - 1) / options_.tokens_per_step + 1;
   }
@@ -83,7 +83,7 @@ class CutTrace : public BatchSource {
 
   [[nodiscard]] std::int64_t kept(std::size_t row) const { return kept_tokens(trace_->tokens[row], options_); }
 
-  /// The document that holds a token of the lap, and the token's place in it.
+  /// The document of a token of the lap, and the token's place in it.
   [[nodiscard]] std::pair<std::size_t, std::int64_t> place_of(std::int64_t token) const {
     const auto mark = std::upper_bound(marks_.begin(), marks_.end(), token) - 1;
     std::size_t row = static_cast<std::size_t>(mark - marks_.begin()) * documents_per_mark;
@@ -154,7 +154,7 @@ class SteppedTrace : public BatchSource {
   BatchOptions options_;
   TraceUse use_;
   std::vector<std::size_t> rows_;   // in order of their steps
-  std::vector<std::size_t> first_;  // where each step begins in rows_, and the end
+  std::vector<std::size_t> first_;  // begin of each step in rows_, and the end
 };
 
 void check(const LengthTrace& trace) {
