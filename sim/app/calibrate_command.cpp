@@ -105,7 +105,7 @@ std::string default_name(const std::string& device) {
   return name;
 }
 
-/// A profile's file is what --out names or, where that is a folder, NAME.yaml in it.
+/// The path of a profile: what --out names or, if that is a folder, NAME.yaml in it.
 fs::path profile_path(const CalibrateOptions& options, const std::string& device) {
   fs::path out = options.out;
   if (out.extension() == ".yaml" || out.extension() == ".yml") {
@@ -115,7 +115,7 @@ fs::path profile_path(const CalibrateOptions& options, const std::string& device
   return out / ((options.name.empty() ? default_name(device) : options.name) + ".yaml");
 }
 
-// What is further above the fit has been disturbed in all rounds, or the fit is wrong: more rounds tell.
+// A sample that is further above the fit was disturbed in all rounds, or the fit is wrong: more rounds decide.
 constexpr double doubtful_share = 0.025;
 
 std::vector<calib::Subject> doubtful(const calib::Journal& journal) {

@@ -35,7 +35,7 @@ struct CommOptions {
   Format format = Format::table;
 };
 
-/// `8`, `64K`, `32M`, `8G`: binary multiples, as nccl-tests reads them.
+/// A size such as `8`, `64K`, `32M`, `8G`, in binary multiples, as nccl-tests reads them.
 double size_of(const std::string& text, const std::string& option) {
   double number = 0;
   const char* end = text.data() + text.size();
@@ -51,7 +51,7 @@ double size_of(const std::string& text, const std::string& option) {
   return number * found->second;
 }
 
-// PATTERN@FIRST-LAST
+// Parses PATTERN@FIRST-LAST.
 Traffic background_of(const std::string& text) {
   const InputError wrong(fmt::format("--background {} is no traffic", text),
                          "write a pattern and who takes part: permutation@0-1023");
@@ -74,7 +74,7 @@ Traffic background_of(const std::string& text) {
   return traffic;
 }
 
-/// The cluster as wide as the command needs it.
+/// The cluster with as many GPUs as the command needs.
 ClusterSpec cluster_of(const CommOptions& options, const std::vector<Traffic>& background, const Catalog& catalog) {
   std::int64_t needed = options.gpus;
   for (const Traffic& traffic : background) needed = std::max(needed, traffic.first + traffic.devices);
@@ -99,7 +99,7 @@ std::optional<CollectiveKind> collective_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Medians by size, of the runs of this collective.
+/// Medians of the runs of this collective by size.
 std::map<std::int64_t, double> measured_times(const CommOptions& options, CollectiveKind kind) {
   std::map<std::int64_t, double> times;
   if (options.compare.empty()) return times;
@@ -232,7 +232,7 @@ TrafficReport traffic_report(const CommOptions& options, const ClusterSpec& clus
   return report;
 }
 
-// SimGrid gets messages that begin and end, one by one.
+// SimGrid needs messages that begin and end, one by one.
 void check_simgrid(const CommOptions& options) {
   if (options.simgrid.empty()) return;
   const std::vector<std::string> names = traffic_pattern_names();

@@ -18,19 +18,19 @@
 
 namespace hdpsim::app {
 
-/// What is common to all commands, and what the chosen one will do once the whole command line has been read.
+/// The data that all commands share, and the action of the chosen one once the whole command line has been read.
 struct Session {
   std::string data_folder;
-  std::string command_line;     ///< As it was given.
-  InputFiles inputs;            ///< Read by the command.
+  std::string command_line;     ///< The command line as given.
+  InputFiles inputs;            ///< Files that the command has read.
   std::function<int()> action;  ///< Returns the exit code.
 };
 
 extern const char* const version;
-/// Of the sources that were built, as git describes it; empty without git.
+/// The commit of the sources that were built, as git describes it; empty without git.
 extern const char* const commit;
 
-// One command a file. Each adds itself to the application.
+// One command per file. Each adds itself to the application.
 void add_study_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
@@ -48,7 +48,7 @@ void add_validate_command(CLI::App& app, Session& session);
 void add_replay_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 
-/// Adds a command with its own options object, which lives as long as the command; `run` gets it.
+/// Adds a command with its own options object, which lives as long as the command and is passed to `run`.
 template <class Options>
 Options& add_command(CLI::App& command, Session& session, int (*run)(const Options&, const Session&)) {
   auto options = std::make_shared<Options>();
@@ -57,19 +57,19 @@ Options& add_command(CLI::App& command, Session& session, int (*run)(const Optio
   return *options;
 }
 
-/// A count such as 4096, 256Ki or 100M, at least `least`.
+/// Adds an option for a count such as 4096, 256Ki or 100M, at least `least`.
 CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t& count, const std::string& help,
                        std::int64_t least = 1);
-/// `--patience TIME`, at least a millisecond.
+/// Adds `--patience TIME`, at least a millisecond.
 CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help);
-/// `--format table|csv|json`.
+/// Adds `--format table|csv|json`.
 CLI::Option* add_format(CLI::App& command, Format& format);
 
-/// `--without MECHANISM`, which may be given several times.
+/// Adds `--without MECHANISM`, which may be given several times.
 void add_without(CLI::App& command, std::vector<std::string>& names);
 
-/// What `act` returns. Where the machine refuses and the file or folder `kept` is there, its MachineError says that
-/// --resume goes on with what the folder `out` holds.
+/// Returns what `act` returns. If the machine refuses and the file or folder `kept` exists, the MachineError says that
+/// --resume continues from what the folder `out` holds.
 template <class Act>
 auto resumable(const std::string& out, const std::string& kept, const Act& act) {
   try {
@@ -80,7 +80,7 @@ auto resumable(const std::string& out, const std::string& kept, const Act& act) 
     throw MachineError(std::string(error.what()) + "; --resume goes on with what is kept in " + out);
   }
 }
-/// One line on what results of earlier runs were removed from a folder, if any were.
+/// Prints one line on results of earlier runs that were removed from a folder, if any.
 void tell_removed(const OutputFolder& folder);
 
 }  // namespace hdpsim::app

@@ -11,7 +11,7 @@
 namespace hdpsim::app {
 namespace {
 
-// What CLI11 calls a type, `FORMAT:{table,csv}`, in parts. Placeholders of its own, TEXT and so on, say nothing.
+// Splits what CLI11 calls a type, `FORMAT:{table,csv}`. Its own placeholders, TEXT and so on, carry no information.
 void read_type(const std::string& type, OptionText& option) {
   const std::size_t colon = type.find(':');
   option.value = type.substr(0, colon);
@@ -37,7 +37,7 @@ OptionText option_text(const CLI::Option& option) {
   return text;
 }
 
-// "notes\nExample:\n  command\n  command\n\nmore notes": lines that are set in below the word are commands.
+// Parses "notes\nExample:\n  command\n  command\n\nmore notes": indented lines below the word are commands.
 void read_footer(const std::string& footer, CommandText& command) {
   std::istringstream lines(footer);
   bool in_examples = false;
@@ -64,7 +64,7 @@ std::string usage(const CommandText& command) {
   return text;
 }
 
-// Unless the description says them already.
+// Empty if the description names them already.
 std::string choices_text(const OptionText& option) {
   const auto is_said = [&](const std::string& choice) { return option.description.find(choice) != std::string::npos; };
   if (std::all_of(option.choices.begin(), option.choices.end(), is_said)) return "";
@@ -78,7 +78,7 @@ std::string description_of(const OptionText& option) {
 
 // ---- Markdown
 
-// A bar would end the cell of a table.
+// Escapes bars, which would end the cell of a table.
 std::string in_cell(const std::string& text) {
   std::string safe;
   for (const char c : text) safe += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -109,7 +109,7 @@ std::string markdown_section(const CommandText& command, const std::string& leve
 
 // ---- man(7)
 
-// A point or a quote at the begin of a line, a backslash and a minus sign anywhere mean something to troff.
+// Escapes what troff interprets: a point or a quote at the begin of a line, a backslash and a minus sign anywhere.
 std::string roff(const std::string& text) {
   std::string safe;
   for (const char c : text) {

@@ -8,9 +8,9 @@ namespace hdpsim::app {
 
 /// An option or a positional argument as the command line defines it.
 struct OptionText {
-  std::vector<std::string> names;    ///< `-g`, `--gpus`; of a positional its one name, `STUDY`.
+  std::vector<std::string> names;    ///< `-g`, `--gpus`; a positional has one name, `STUDY`.
   std::string value;                 ///< Placeholder: `COUNT`; empty for a flag.
-  std::vector<std::string> choices;  ///< The only values, if there are such.
+  std::vector<std::string> choices;  ///< The only values, if they are restricted.
   std::string description;
   bool positional = false;
   bool required = false;
@@ -19,13 +19,13 @@ struct OptionText {
   [[nodiscard]] bool takes_path() const;
 };
 
-/// A command with all that its help says: the one source of manual pages and completions.
+/// A command with all of its help: the one source of manual pages and completions.
 struct CommandText {
-  std::string name;  ///< With the commands before it: `hdpsim trace fit`.
+  std::string name;  ///< Includes the commands above it: `hdpsim trace fit`.
   std::string summary;
   std::vector<OptionText> positionals;
   std::vector<OptionText> options;
-  std::string notes;                  ///< What stands between the options and the examples.
+  std::string notes;                  ///< Text between the options and the examples.
   std::vector<std::string> examples;  ///< Command lines.
   std::vector<CommandText> commands;
 
@@ -36,9 +36,9 @@ struct CommandText {
 /// Reads a command, and those below it, from its definition. Hidden ones are left out.
 [[nodiscard]] CommandText command_text(const CLI::App& app, const std::string& before = "");
 
-/// The page of a command in Markdown; of one with commands below it theirs too, as sections.
+/// The page of a command in Markdown, with the commands below it as sections.
 [[nodiscard]] std::string markdown_page(const CommandText& command);
-/// What commands there are, with links to pages named `WORD.md`.
+/// The list of commands, with links to pages named `WORD.md`.
 [[nodiscard]] std::string markdown_overview(const CommandText& program);
 /// The program with all its commands as a manual page, man(7).
 [[nodiscard]] std::string manual_page(const CommandText& program, const std::string& version);

@@ -10,7 +10,7 @@
 namespace hdpsim::app {
 namespace {
 
-// Within single quotes of a POSIX shell.
+// Quotes a text with single quotes for a POSIX shell.
 std::string quoted(const std::string& text) {
   std::string safe = "'";
   for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const std::vector<OptionText>& options) {
   return names;
 }
 
-// Depth first, the command itself before those below it.
+// Visits commands depth first, the command itself before those below it.
 template <class Visit>
 void for_each(const CommandText& command, const Visit& visit) {
   visit(command);
@@ -96,9 +96,9 @@ complete -o filenames -F _{0} {0}
                      program.name, commands, values, names);
 }
 
-// ---- zsh: a function a command, each with one call of _arguments.
+// ---- zsh: a function per command, each with one call of _arguments.
 
-// Within the brackets of an _arguments specification.
+// Escapes a text within the brackets of an _arguments specification.
 std::string in_brackets(const std::string& text) {
   std::string safe;
   for (const char c : text) {
@@ -175,7 +175,7 @@ std::string zsh_script(const CommandText& program) {
   return text + fmt::format("\n_{} \"$@\"\n", program.name);
 }
 
-// ---- fish: a line a command and an option, each with the condition under which it is offered.
+// ---- fish: a line per command and option, each with the condition under which it is offered.
 
 std::string fish_condition(const CommandText& program, const CommandText& command) {
   if (command.name == program.name) return "__fish_use_subcommand";

@@ -7,11 +7,10 @@
 
 namespace hdpsim::app {
 
-/// `bash`, `zsh`, `fish`.
+/// The supported shells: `bash`, `zsh`, `fish`.
 [[nodiscard]] const std::vector<std::string>& shell_names();
 
-/// A script that teaches a shell to complete the program's commands, options and values. `shell` is one of
-/// shell_names().
+/// A script with which a shell completes the program's commands, options and values. `shell` is one of shell_names().
 [[nodiscard]] std::string completion_script(const std::string& shell, const CommandText& program);
 
 }  // namespace hdpsim::app

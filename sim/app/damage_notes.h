@@ -6,7 +6,7 @@
 
 namespace hdpsim::app {
 
-/// Notes parts of kept results that are damaged, the first of them one by one. `remedy` says what happens to each:
+/// Prints notes about damaged parts of kept results, the first of them one by one. `remedy` says what happens to each:
 /// "simulated again".
 [[nodiscard]] TellDamage damage_notes(const std::string& remedy);
 

@@ -4,8 +4,8 @@
 
 namespace hdpsim::app {
 
-/// The folder with the shipped configs, profiles and length tables: `../share/hdpsim` from the program's own folder, as
-/// it is installed, wherever that is; or `share/hdpsim` in it, as it is built. Empty if there is neither.
+/// The folder with the shipped configs, profiles and length tables: `../share/hdpsim` from the program's own folder in
+/// an installation, wherever that is, or `share/hdpsim` in it in a build. Empty if neither exists.
 [[nodiscard]] std::string shipped_data_folder();
 
 }  // namespace hdpsim::app

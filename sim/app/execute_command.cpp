@@ -40,12 +40,12 @@ std::unique_ptr<const exec::TokenSource> token_source(const ExecuteOptions& opti
 
 // ---- Running it
 
-// In the folder of --out, one a plan; with no name where that folder is the plan's.
+// Subfolders of --out, one per plan; an empty name if the folder itself is for the only plan.
 std::vector<std::string> inner_folders(const Work& work) {
   return work.plans() > 1 ? work.folder_names() : std::vector<std::string>(1);
 }
 
-// Before anything is done.
+// Checked before anything is done.
 void require_free_outputs(const ExecuteOptions& options, const Session& session, const Work& work, std::int64_t first) {
   if (!options.checkpoint.empty()) session.inputs.require_none_at(options.checkpoint);
   if (options.out.empty()) return;
@@ -58,10 +58,10 @@ void require_free_outputs(const ExecuteOptions& options, const Session& session,
   }
 }
 
-/// What rank 0 does beside its part: predicts and tells.
+/// The additional work of rank 0: it predicts and reports.
 class Teller {
  public:
-  /// `share`: of a core or GPU, which each worker has while all of them compute.
+  /// `share` is the share of a core or GPU that each worker has while all of them compute.
   Teller(const Work& work, const ExecuteOptions& options, const Session& session, double share)
       : work_(work),
         runs_(options.runs),
@@ -96,7 +96,7 @@ class Teller {
     print("\n" + prefix("plan", "run") + ExecutionReport::heading());
   }
 
-  /// Says so if another device was measured for the profile than the one that runs.
+  /// Notes if the profile was measured on another device than this one.
   void meet(const kernels::DeviceInfo& device) const {
     const std::string& measured = work_.point->spec.profile->provenance.device_name;
     if (measured.empty() || measured == device.name) return;
@@ -104,7 +104,7 @@ class Teller {
         fmt::format("the profile was measured on {}, this is {}: hdpsim calibrate measures it", measured, device.name));
   }
 
-  /// Between two runs, while all other ranks wait.
+  /// Reads the pace between two runs, while all other ranks wait.
   void read_pace() {
     if (pace_) pace_->read();
   }
@@ -143,7 +143,7 @@ class Teller {
  private:
   struct PlanReport {
     ExecutionReport report;
-    Timeline predicted;  ///< Of the step that runs.
+    Timeline predicted;  ///< Prediction of the step that runs.
     double core_share = 1;
   };
 
@@ -164,7 +164,7 @@ class Teller {
     return simulate(program, world->machine(), Grain::exact).step_time;
   }
 
-  // The columns that only several plans or several runs need.
+  // Columns that only several plans or several runs need.
   [[nodiscard]] std::string prefix(const std::string& plan, const std::string& run) const {
     std::string text;
     if (work_.plans() > 1) text += fmt::format("  {:<24}", plan);
@@ -174,14 +174,14 @@ class Teller {
 
   const Work& work_;
   std::int64_t runs_;
-  const char* device_;  ///< What kernels run on.
+  const char* device_;  ///< Name of the device that runs the kernels.
   std::unique_ptr<World> world_;
   std::optional<ExecutionPace> pace_;
   std::optional<OutputFolder> folder_;
   std::vector<PlanReport> plans_;
 };
 
-/// What all ranks do.
+/// The work of every rank.
 struct Training {
   const Work& work;
   const ExecuteOptions& options;
@@ -191,13 +191,13 @@ struct Training {
   PlanAhead& plans;
 };
 
-// Whether a checkpoint is due after so many steps.
+// Whether a checkpoint is due after `steps` steps.
 bool keeps(const ExecuteOptions& options, std::int64_t steps, bool is_end) {
   if (options.checkpoint.empty()) return false;
   return is_end || (options.checkpoint_every > 0 && steps % options.checkpoint_every == 0);
 }
 
-// Rank 0 times kernels while nobody trains.
+// Rank 0 times kernels while no rank trains.
 void read_pace(const ExecuteOptions& options, const exec::JobDevice& device, Teller* teller) {
   if (!options.pace) return;
   device.host.barrier();
@@ -205,8 +205,8 @@ void read_pace(const ExecuteOptions& options, const exec::JobDevice& device, Tel
   device.host.barrier();
 }
 
-// All turns on one rank; `teller` on rank 0 alone. Every plan trains a model of its own. False if somebody asked to
-// stop.
+// Runs all turns on one rank; only rank 0 has a `teller`. Every plan trains a model of its own. False if a stop was
+// requested.
 bool run_rank(const Training& training, const exec::JobDevice& device, Teller* teller) {
   const auto& [work, options, session, tokens, turns, plans] = training;
   const exec::TrainingOptions settings{.seed = static_cast<std::uint64_t>(options.seed),
@@ -255,7 +255,7 @@ bool run_threads(const Training& training, Teller& teller) {
   return finished;
 }
 
-// This process is one rank.
+// Runs the training with this process as one rank.
 bool run_process(const Training& training, const Launch& launch) {
   const Work& work = training.work;
   const Duration patience = training.options.patience;
@@ -318,7 +318,7 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);
   if (run({work, options, session, *tokens, turns, plans}, launch)) return 0;
-  const int signal = stop_signal();  // another process may have got it
+  const int signal = stop_signal();  // it may have reached another process
   return exit_by_signal + (signal != 0 ? signal : SIGTERM);
 }
 

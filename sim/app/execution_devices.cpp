@@ -41,18 +41,18 @@ int gpus() {
   return kernels::cuda_device_count();
 }
 
-// Beside the GPU, ranks talk through the process's memory.
+// Ranks communicate through the process's memory besides the GPU.
 void run_virtual_ranks(int devices, Limit limit, const DeviceWork& work) {
   auto hosts = kernels::make_in_process_transports(devices, limit);
   const auto run = [&](kernels::Backend& backend, kernels::Transport& transport) {
-    const auto host = std::move(hosts[static_cast<std::size_t>(transport.rank())]);  // leaves with the rank
+    const auto host = std::move(hosts[static_cast<std::size_t>(transport.rank())]);  // released with the rank
     const auto copies = kernels::make_host_copies(backend);
     work({backend, transport, *host, copies.get()});
   };
   kernels::run_local_gpu_ranks(devices, run, 0, kernels::AttentionPath::best, limit);
 }
 
-// A launcher may show each process its own GPU alone, which then is the first.
+// A launcher may show each process only its own GPU, which is then the first.
 void run_gpu(kernels::Transport& host, const std::vector<kernels::Seat>& seats, Limit limit, const DeviceWork& work) {
   const auto self = seats.begin() + host.rank();
   const auto before = std::count_if(seats.begin(), self, [&](const auto& seat) { return seat.host == self->host; });

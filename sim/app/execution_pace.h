@@ -5,15 +5,15 @@
 
 namespace hdpsim::app {
 
-/// How fast the kernels of a training's device are while it trains, beside when its profile was measured.
+/// The speed of a training device's kernels while it trains, relative to the time when its profile was measured.
 class ExecutionPace {
  public:
   /// InputError if the profile of the point was not measured; kernels::DeviceError without a device.
   ExecutionPace(const StudyPoint& point, DeviceKind kind);
 
-  /// To be called before the first run and after each, while nothing else computes.
+  /// Takes a reading. Call it before the first run and after each one, while nothing else computes.
   void read();
-  /// Mean of the readings before and after it; two readings have been taken.
+  /// Mean of the readings before and after the last run; requires two readings.
   [[nodiscard]] FamilyFactors of_last_run() const;
 
  private:

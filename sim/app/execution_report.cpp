@@ -15,7 +15,7 @@
 namespace hdpsim::app {
 namespace {
 
-// Of times that need not sum to the same.
+// The mean of breakdowns that need not have the same total.
 Breakdown mean_of(const std::vector<Breakdown>& ranks) {
   Breakdown mean;
   for (const Activity activity : all_activities) {
@@ -58,7 +58,7 @@ std::string step_line(std::int64_t step, double loss, std::int64_t tokens, const
                      duration_text(measured), short_number(tokens_per_second(tokens, measured)));
 }
 
-// All rows know it.
+// Requires it in all rows.
 template <class Row>
 Duration mean_at_pace(const std::vector<Row>& rows) {
   std::vector<Duration> times;
@@ -193,7 +193,7 @@ std::string ExecutionReport::csv_line(const Row& row) {
   for (const Breakdown& breakdown : {row.predicted, row.measured}) {
     for (const Activity activity : all_activities) text += fmt::format(",{}", breakdown[activity].seconds());
   }
-  const double on_core_s = computed_seconds({row.processor});  // 0 where the executor does not know it
+  const double on_core_s = computed_seconds({row.processor});  // 0 if the executor does not measure it
   return text + fmt::format(",{},{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
                             row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "",
                             on_core_s > 0 ? fmt::to_string(on_core_s / computed_seconds({row.measured})) : "");

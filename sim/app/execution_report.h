@@ -14,49 +14,49 @@
 
 namespace hdpsim::app {
 
-/// One run of a step, and what was predicted for it.
+/// One run of a step, and its prediction.
 struct ExecutedStep {
   std::int64_t step = 0;
-  std::int64_t run = 1;  ///< Of this step, counted from 1.
+  std::int64_t run = 1;  ///< Number of the run of this step, counted from 1.
   double loss = 0;
   std::int64_t tokens = 0;
   const Timeline& predicted;
   double core_share = 1;  ///< As in TimelineTitle.
   Timeline measured;
-  std::vector<Breakdown> processor;  ///< By worker, as the executor's.
-  Duration planning;                 ///< Of the plan, beside the step before.
+  std::vector<Breakdown> processor;  ///< By worker, from the executor.
+  Duration planning;                 ///< Time of planning it, which overlaps with the step before.
   std::optional<Duration> at_pace;   ///< As in TimelineTitle.
 };
 
-/// Tells of real steps of one plan while they run: a line each, then what the time went to.
+/// Reports real steps of one plan while they run: a line each, then where the time went.
 class ExecutionReport {
  public:
-  /// Files go to `folder`, or to the one of this name in it; nowhere if it is null.
+  /// Files go to `folder`, or to its subfolder `inner`; none are written if it is null.
   explicit ExecutionReport(OutputFolder* folder, std::string inner = {}) : folder_(folder), inner_(std::move(inner)) {}
 
   [[nodiscard]] static std::string heading();
-  /// The line of a run without a prediction, which counts for nothing else.
+  /// The line of a warm-up run without a prediction, which is not counted.
   [[nodiscard]] static std::string warm_up_line(std::int64_t step, double loss, std::int64_t tokens, Duration measured);
-  /// Takes a run in and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from
-  /// the second run on measured-STEP-RUN.jsonl; of the first both beside each other in trace-STEP.json.gz, for
-  /// viewers). Its row goes to steps.csv, which has that name once it is finished: until then steps.csv.part holds the
-  /// rows of all runs so far, whatever ends the process. Returns its line.
+  /// Adds a run and writes its plan (plan-STEP.json) and timelines (predicted-STEP.jsonl, measured-STEP.jsonl, from the
+  /// second run on measured-STEP-RUN.jsonl; for the first run both together in trace-STEP.json.gz, for viewers). Its
+  /// row goes to steps.csv, which has that name once it is finished: until then steps.csv.part holds the rows of all
+  /// runs so far, however the process ends. Returns its line.
   [[nodiscard]] std::string add(const Program& program, const ExecutedStep& step);
-  /// Predicted beside measured by activity: mean over ranks and runs. Where each step was run once, the first is left
-  /// out if there are others, for it meets empty caches. Then what steps waited for their plans, and whether the machine
-  /// was busy with others' work. Finishes steps.csv.
+  /// Predicted and measured times by activity: mean over ranks and runs. If each step was run once, the first step is
+  /// left out if there are others, because its caches are empty. Then how long steps waited for their plans, and
+  /// whether the machine was busy with others' work. Finishes steps.csv.
   [[nodiscard]] std::string finish();
 
  private:
-  /// What is kept of a step.
+  /// The figures that are kept of a step.
   struct Row {
     std::int64_t step = 0;
     std::int64_t run = 1;
     double loss = 0;
     std::int64_t tokens = 0;
-    double core_share = 1;                     ///< That was predicted.
+    double core_share = 1;                     ///< The predicted one.
     Breakdown predicted, measured, processor;  ///< Means over the ranks.
-    Duration exposed;                          ///< What the rank that waited longest for its plan waited.
+    Duration exposed;                          ///< Longest time that a rank waited for its plan.
     Duration planning;
     std::optional<Duration> at_pace;
   };

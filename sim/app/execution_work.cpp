@@ -33,8 +33,8 @@ Plan read_sound_plan(const std::string& path) {
   return std::move(*plan);
 }
 
-// Devices of a rank. One where the study as it stands is wrong: what is wrong may be right on other ranks; if not, it
-// will be told then.
+// Devices of a rank. One if the study as it stands is wrong: it may be right with another number of ranks, and is
+// otherwise reported later.
 std::int64_t rank_devices_of(const std::string& file, const ExecuteOptions& options, Catalog& catalog) {
   try {
     const Study study = load_study(file, options.overrides, catalog);
@@ -45,7 +45,7 @@ std::int64_t rank_devices_of(const std::string& file, const ExecuteOptions& opti
   }
 }
 
-// How many HDP ranks the user asks for; 0 if the study may say.
+// The number of HDP ranks that the user asks for; 0 if the study decides.
 std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int>& processes,
                           std::int64_t rank_devices) {
   if (!processes) return options.ranks;
@@ -60,18 +60,19 @@ std::int64_t wanted_ranks(const ExecuteOptions& options, const std::optional<int
                                      : fmt::format("leave --ranks out: {} processes are a rank", rank_devices));
 }
 
-// The study as it stands, if it is fine and for so many ranks.
+// The study as it stands, if it is valid and has this number of ranks.
 std::optional<Study> study_for(std::int64_t ranks, const std::string& file, const ExecuteOptions& options,
                                Catalog& catalog) {
   try {
     Study study = load_study(file, options.overrides, catalog);
     if (chosen_point(study, options.point).spec.mesh.hdp == ranks) return study;
-  } catch (const InputError&) {  // what is wrong may be right on other ranks; if not, it will be told then
+  } catch (const InputError&) {  // it may be right with another number of ranks; otherwise it is reported later
   }
   return std::nullopt;
 }
 
-// The study on as many ranks as wanted: its own cluster if that has them, else one node of it with so many devices.
+// The study on the wanted number of ranks: on its own cluster if that has them, else on one node of it with that many
+// devices.
 Study study_on(std::int64_t ranks, std::int64_t rank_devices, const std::string& file, const ExecuteOptions& options,
                Catalog& catalog) {
   if (ranks == 0) return load_study(file, options.overrides, catalog);
@@ -113,7 +114,7 @@ std::vector<std::size_t> chosen_policies(const Study& study, const ExecuteOption
   return policies;
 }
 
-// "static {cp: 8}" becomes "static-cp-8".
+// The folder of a plan: "static {cp: 8}" becomes "static-cp-8".
 std::string folder_name(const std::string& plan) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   std::string name;

@@ -2,7 +2,7 @@
 
 namespace hdpsim::app {
 
-/// What the program ends with, but for signals.
+/// Exit codes of the program, except after signals.
 enum ExitCode {
   fine = 0,
   wrong_input = 2,
@@ -10,7 +10,7 @@ enum ExitCode {
   bug = 70,             ///< EX_SOFTWARE of sysexits.h.
 };
 
-/// What shells expect of a program that a signal has ended, less the signal.
+/// Exit code of a program that a signal has ended, minus the signal, as shells expect it.
 inline constexpr int exit_by_signal = 128;
 
 }  // namespace hdpsim::app

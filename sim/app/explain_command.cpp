@@ -26,7 +26,7 @@ struct ExplainOptions {
   Format format = Format::table;
 };
 
-/// POINT, PLAN or POINT/PLAN.
+/// The choice POINT, PLAN or POINT/PLAN.
 struct RunChoice {
   std::int64_t point = 0;
   std::string plan;  ///< Empty: all.
@@ -42,7 +42,7 @@ RunChoice choice_of(const std::string& text) {
   return {std::stoll(first), slash == std::string::npos ? "" : text.substr(slash + 1)};
 }
 
-// Those that the study has left in the folder; what is missing is simulated again.
+// Takes the runs that the study has left in the folder and simulates missing ones again.
 std::optional<std::vector<Run>> runs_of(const Study& study, const std::filesystem::path& folder) {
   std::optional<RunStore> store;
   if (std::filesystem::is_directory(folder / "runs")) store = RunStore::reader(folder / "runs");
@@ -80,7 +80,7 @@ int run_command(const ExplainOptions& options, const Session& session) {
   const auto runs = runs_of(study, folder);
   if (!runs) return exit_by_signal + stop_signal();
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
-  // All plans are explained by one step: that of the first one.
+  // All plans are explained by the same step: that of the first plan.
   const std::int64_t step = options.step >= 0 ? options.step : typical_step(runs->at(first + plans.front()));
   std::vector<Explanation> told;
   for (const std::size_t plan : plans) {

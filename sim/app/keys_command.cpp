@@ -18,7 +18,7 @@ bool is_below(std::string_view path, std::string_view wanted) {
   return path == wanted || (path.starts_with(wanted) && path[wanted.size()] == '.');
 }
 
-// The key or the section of that path.
+// The key or the section at that path.
 std::vector<StudyKey> keys_below(const std::string& wanted) {
   std::vector<StudyKey> found;
   std::vector<std::string> known;

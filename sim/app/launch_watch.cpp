@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds least = std::chrono::minutes(1);
-constexpr milliseconds precedence = std::chrono::seconds(3);  // for process 0, if it is there, to speak for all
+constexpr milliseconds precedence = std::chrono::seconds(3);  // time for process 0, if it is there, to report for all
 
 milliseconds limit_of(Together what, Duration patience) {
   const milliseconds once = std::max(milliseconds(patience.picoseconds() / 1'000'000'000), least);
@@ -44,7 +44,7 @@ LaunchWatch::LaunchWatch(const Launch& launch, Together what, Duration patience)
         if (over_.wait_for(lock, launch.own.value_or(0) == 0 ? limit : limit + precedence, [this] { return is_over_; }))
           return;
         complain(overdue_text(launch, what, limit));
-        std::_Exit(machine_refused);  // MPI has the other thread
+        std::_Exit(machine_refused);  // the other thread is inside MPI
       }) {}
 
 LaunchWatch::~LaunchWatch() {

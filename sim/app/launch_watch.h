@@ -9,15 +9,16 @@
 
 namespace hdpsim::app {
 
-/// What all processes of a launch do together in MPI's own time: nobody can interrupt it, or be told who is missing.
+/// Collective operations of MPI in which all processes of a launch must take part: they cannot be interrupted, and do
+/// not tell who is missing.
 enum class Together { start, end };
 
-/// Lives as long as the processes of a launch start or end MPI together. Where one of them is stopped, has died or has
-/// not come, MPI keeps the others for ever. The watch ends this process then: it says so on stderr, with what the
-/// machine knows of the processes, and exits with code 3, upon which mpirun and srun end the others.
+/// Lives while the processes of a launch start or end MPI together. If one of them is stopped, has died or does not
+/// come, MPI keeps the others for ever. The watch then ends this process: it says so on stderr, with what the machine
+/// knows of the processes, and exits with code 3, upon which mpirun and srun end the others.
 ///
-/// A start has the user's patience, and a minute at least: many processes, a busy machine or a slow file system take
-/// long, and a healthy job must not be ended. An end has twice of it: for those who do not come, and for MPI.
+/// A start has the user's patience, at least a minute: many processes, a busy machine or a slow file system take long,
+/// and a healthy job must not be ended. An end has twice that time: once for the missing processes, and once for MPI.
 class LaunchWatch {
  public:
   LaunchWatch(const Launch& launch, Together what, Duration patience);

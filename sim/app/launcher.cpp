@@ -21,7 +21,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Nothing for what is no number, or less than `least`.
+// Empty for a text that is not a number, or is less than `least`.
 std::optional<int> number_of(std::string_view text, int least) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -29,7 +29,7 @@ std::optional<int> number_of(std::string_view text, int least) {
   return count;
 }
 
-// Open MPI; MPICH, Intel MPI and their kin.
+// Detects Open MPI, MPICH, Intel MPI and related ones.
 std::optional<Launch> by_mpirun() {
   for (const auto& [size, own] :
        {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}}) {
@@ -40,7 +40,7 @@ std::optional<Launch> by_mpirun() {
   return std::nullopt;
 }
 
-// One task is a shell that srun has opened as often as it is a rank.
+// One task may also be a shell of srun, which cannot be told from a rank.
 std::optional<Launch> by_srun() {
   const std::optional<int> tasks = number_of(variable("SLURM_STEP_NUM_TASKS"), 1);
   if (!tasks || *tasks == 1) return std::nullopt;
@@ -62,9 +62,9 @@ void refuse_torchrun() {
                   count));
 }
 
-// ---- The others, in the eyes of this machine
+// ---- The other processes, as this machine sees them
 
-// All of a launch have one name there, and a number each.
+// All processes of a launch have the same namespace, and a number each.
 constexpr const char* launch_variable = "PMIX_NAMESPACE";
 constexpr const char* number_variable = "PMIX_RANK";
 
@@ -73,7 +73,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Of an environment as /proc has it: NAME=VALUE with a null character behind each.
+// The value of a variable in an environment as /proc has it: NAME=VALUE, each followed by a null character.
 std::string value_in(const std::string& environment, const std::string& name) {
   const std::string begin = std::string(1, '\0') + name + "=";
   const std::string whole = std::string(1, '\0') + environment;
@@ -82,7 +82,7 @@ std::string value_in(const std::string& environment, const std::string& name) {
   return whole.substr(at + begin.size(), whole.find('\0', at + begin.size()) - at - begin.size());
 }
 
-// "4711 (sh) T ...": the name may have anything in it, so that the state is what comes after the last bracket.
+// Parses "4711 (sh) T ...": the name may contain anything, so that the state follows the last bracket.
 std::string words_of(const std::string& stat) {
   const std::size_t name = stat.find('(');
   const std::size_t end = stat.rfind(") ");
@@ -102,7 +102,7 @@ std::vector<ProcessState> processes_of_launch(const Launch& launch) {
   if (job.empty() || failed) return {};
   std::map<int, std::string> words;
   for (; all != std::filesystem::directory_iterator(); all.increment(failed)) {
-    if (!number_of(all->path().filename().string(), 1)) continue;  // "self" is another name of one that has a number
+    if (!number_of(all->path().filename().string(), 1)) continue;  // "self" is a second name of a numbered one
     const std::string environment = text_of(all->path() / "environ");
     if (value_in(environment, launch_variable) != job) continue;
     const std::optional<int> number = number_of(value_in(environment, number_variable), 0);

@@ -32,7 +32,7 @@ int ended(ExitCode code, const std::string& text) {
   return code;
 }
 
-// What CLI11 throws for --help and --version has exit code 0; everything else is a mistake on the command line.
+// CLI11's exceptions for --help and --version have exit code 0; all others are mistakes on the command line.
 int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream asked;
   std::ostringstream mistakes;
@@ -78,7 +78,7 @@ int run(int argc, char** argv) {
   return session.action();
 }
 
-// The one place where exceptions become exit codes.
+// The only place where exceptions become exit codes.
 int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
@@ -110,6 +110,6 @@ int guarded_run(int argc, char** argv) {
 int main(int argc, char** argv) {
   hdpsim::app::open_closed_streams();
   hdpsim::app::end_on_signals();
-  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is refused like one on a full disk
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the size limit is then refused like one on a full disk
   return hdpsim::app::guarded_run(argc, argv);
 }

@@ -8,7 +8,7 @@
 
 namespace hdpsim::app {
 
-/// The cluster that an option names: a shipped one or a file; with as many GPUs, if told. InputError if there is none.
+/// The cluster that an option names: a shipped one or a file, with `gpus` GPUs if given. InputError if there is none.
 [[nodiscard]] ClusterSpec named_cluster(const std::string& name, std::optional<std::int64_t> gpus,
                                         const Catalog& catalog);
 

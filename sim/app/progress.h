@@ -10,7 +10,7 @@
 
 namespace hdpsim::app {
 
-/// Tells on standard error how far a command is: a bar on a terminal, otherwise a line now and then.
+/// Shows the progress of a command on standard error: a bar on a terminal, otherwise a line now and then.
 class ProgressDisplay {
  public:
   ProgressDisplay();
@@ -18,21 +18,21 @@ class ProgressDisplay {
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  /// Of a study: without a terminal a line for every run that is finished.
+  /// Progress of a study: without a terminal a line for every finished run.
   void show(const Progress& progress);
-  /// Of a calibration: without a terminal a line for every tenth of the measurements.
+  /// Progress of a calibration: without a terminal a line for every tenth of the measurements.
   void show(const calib::Progress& progress);
-  /// Of a replay: without a terminal a line for every tenth of the steps.
+  /// Progress of a replay: without a terminal a line for every tenth of the steps.
   void show(const ReplayProgress& progress);
-  /// Of a tuning: without a terminal a line for every tenth of what is to be simulated at most.
+  /// Progress of a tuning: without a terminal a line for every tenth of the most simulations that it can take.
   void show(const TuneProgress& progress);
 
  private:
   using Clock = std::chrono::steady_clock;
   void draw(double share, const std::string& text);
-  /// On a terminal a bar, otherwise a line whenever another tenth is done.
+  /// Draws a bar on a terminal, otherwise prints a line whenever another tenth is done.
   void draw_or_tell(std::int64_t done, std::int64_t all, const std::string& text);
-  /// "about 12 s left", by what was done since the begin; nothing before anything was.
+  /// "about 12 s left", from the time since the begin; empty before the first result.
   [[nodiscard]] std::string time_left(std::int64_t done, std::int64_t left) const;
 
   const Clock::time_point begin_ = Clock::now();

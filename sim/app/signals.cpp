@@ -21,7 +21,7 @@ std::atomic<bool> asks = false;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "a signal handler may touch nothing else");
 
-// What follows runs in a signal handler: system calls and memory of its own, nothing else.
+// The following code runs in a signal handler: it uses only system calls and memory of its own.
 
 [[noreturn]] void end_now(int signal) {
   remove_unfinished_files();

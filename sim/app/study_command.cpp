@@ -32,7 +32,7 @@ int interrupted(const StudyOptions& options, const Study& study) {
   return exit_by_signal + stop_signal();
 }
 
-// Process 0, or the only one: the others help it.
+// For process 0, or the only one: the others help it.
 int run_first(const StudyOptions& options, const Session& session, const Study& study,
               const StudyProcesses& processes) {
   std::optional<OutputFolder> folder;

@@ -16,34 +16,36 @@ namespace hdpsim::app {
 
 /// How a command shares its studies among threads and processes.
 struct SharingOptions {
-  std::int64_t jobs = 0;                      ///< Threads of this process; 0: the user has not said.
-  Duration patience = Duration::seconds(30);  ///< For a process of which nothing is heard.
+  std::int64_t jobs = 0;                      ///< Threads of this process; 0: not given.
+  Duration patience = Duration::seconds(30);  ///< Longest silence of a process before it counts as lost.
 };
 
-/// `--jobs COUNT` and `--patience TIME`.
+/// Adds `--jobs COUNT` and `--patience TIME`.
 void add_sharing(CLI::App& command, SharingOptions& options);
 
 /// This process and those that mpirun or srun has started with it: process 0 hands out the runs of studies and writes
-/// what they give, the others simulate. A process that was started alone has no others.
+/// the results, the others simulate. A process that was started alone has no others.
 class StudyProcesses {
  public:
-  /// Joins them. MachineError if they do not find each other; DeviceError if the program was built without MPI, but
-  /// started as one of several. Ends this process if they do not come (LaunchWatch), in the destructor, too.
+  /// Joins the processes. MachineError if they do not find each other; DeviceError if the program was built without
+  /// MPI, but started as one of several. Ends this process if the others do not come (LaunchWatch), also in the
+  /// destructor.
   explicit StudyProcesses(const SharingOptions& options);
   ~StudyProcesses();
   StudyProcesses(const StudyProcesses&) = delete;
   StudyProcesses& operator=(const StudyProcesses&) = delete;
 
-  /// Process 0 of several, or the only one.
+  /// Whether this is process 0 of several, or the only one.
   [[nodiscard]] bool is_first() const { return mail_ == nullptr || mail_->rank() == 0; }
   /// Threads of this process.
   [[nodiscard]] std::size_t jobs() const { return jobs_; }
-  /// Process 0: those who help with a study, or null. `number` tells the studies of one command apart.
+  /// For process 0: the helpers with a study, or null. `number` tells the studies of one command apart.
   [[nodiscard]] std::unique_ptr<RunWorkers> helpers(const Study& study, int number = 0) const;
-  /// The others: work for process 0 until the study is over. False if process 0 has left, or a signal says stop.
+  /// For the others: works for process 0 until the study is over. False if process 0 has left, or a signal asks to
+  /// stop.
   [[nodiscard]] bool serve(const Study& study, int number = 0) const;
-  /// The result of `work`, which reads the input. Throws what it throws; but where process 0 has met wrong input too, it
-  /// alone says so: the InputError of the others is empty.
+  /// The result of `work`, which reads the input. Throws what it throws, but if process 0 has met wrong input too, only
+  /// process 0 reports it: the InputError of the others is empty.
   template <class Work>
   [[nodiscard]] auto read(const Work& work) const {
     try {
@@ -55,12 +57,12 @@ class StudyProcesses {
   }
 
  private:
-  // Or does so within a moment.
+  // Whether process 0 has left, or does so within a moment.
   [[nodiscard]] bool first_has_left() const;
 
   std::optional<Launch> launch_;
   Duration patience_;
-  std::unique_ptr<ProcessMail> mail_;  // null if it is alone
+  std::unique_ptr<ProcessMail> mail_;  // null if the process is alone
   std::size_t jobs_ = 1;
 };
 

@@ -32,7 +32,7 @@ std::string painted(const std::string& text, std::size_t from, std::size_t count
          text.substr(from + count);
 }
 
-// Takes colours: it is a terminal that knows them, and NO_COLOR (https://no-color.org) is not set.
+// Whether a stream takes colours: it is a terminal that supports them, and NO_COLOR (https://no-color.org) is not set.
 bool has_colors() {
   const char* refused = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -55,7 +55,7 @@ std::string colored_problems(const std::string& text) {
   return colored;
 }
 
-/// While it lives, a pipe that nobody reads refuses what this thread writes, but does not end the process.
+/// While it lives, an unread pipe refuses what this thread writes, but does not end the process.
 class WithoutPipeSignal {
  public:
   WithoutPipeSignal() {
@@ -80,7 +80,7 @@ class WithoutPipeSignal {
   bool was_waiting_ = false;
 };
 
-// The one place that writes to standard error. What it refuses is lost.
+// The only place that writes to standard error. Refused output is lost.
 void tell(std::string_view text) {
   const WithoutPipeSignal quiet;
   while (!text.empty()) {
@@ -96,7 +96,7 @@ void tell(std::string_view text) {
 void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest number that is free is this one. What can only be read refuses results.
+    // The lowest free number is this one. A read-only descriptor refuses results.
     const int access = stream == STDERR_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", access) < 0) (void)open("/", O_RDONLY);
   }

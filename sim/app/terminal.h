@@ -7,26 +7,26 @@
 
 namespace hdpsim::app {
 
-// All that this program tells. Standard output has the results: what refuses it ends the run with a MachineError.
-// Standard error is for the person who looks on, and may be closed, full or a pipe that nobody reads: nothing that is
-// told there can end a run. No control character of what the user has named or written reaches a terminal; formats for
-// programs keep every byte of it and escape as they do.
+// All output of this program. Standard output has the results: if it refuses them, the run ends with a MachineError.
+// Standard error is for the person who watches, and may be closed, full or an unread pipe: a failure there never ends a
+// run. No control character from the user's names and texts reaches a terminal; formats for programs keep every byte of
+// it, with their own escapes.
 
-/// First thing in the program: descriptors 0 to 2 that are closed get /dev/null, so that no file that is opened later
-/// takes their place and has what is told in it. Standard output is then one that takes nothing, as a closed one is.
+/// First call of the program: opens /dev/null for descriptors 0 to 2 that are closed, so that no file opened later
+/// takes their place and receives output. Standard output then refuses writing, as a closed one does.
 void open_closed_streams();
 
-/// Writes to standard output, for people unless the format is one for programs. MachineError if it does not take it.
+/// Writes to standard output, for people unless the format is one for programs. MachineError if it is refused.
 void print(const std::string& text, Format format = Format::table);
 /// The same, byte by byte.
 void print_bytes(std::string_view text);
 
-/// One line to standard error.
+/// Writes one line to standard error.
 void note(const std::string& text);
-/// Problems to standard error, as InputError tells them, in colour where it takes that.
+/// Writes problems to standard error, as InputError formats them, in colour if it supports that.
 void complain(std::string_view text);
 
-/// The last line of a terminal that is standard error, drawn again and again.
+/// Redraws the last line of a terminal that is standard error.
 void draw_line(std::string_view text);
 void clear_line();
 

@@ -27,7 +27,7 @@ TimelineTitle title_of(const fs::path& path) {
   return read_timeline_title(path.string(), line.c_str());
 }
 
-// measured-0-2 before measured-0-10.
+// Sorts measured-0-2 before measured-0-10.
 bool runs_before(const fs::path& a, const fs::path& b) {
   const auto key = [](const fs::path& path) { return std::pair(path.native().size(), path.native()); };
   return key(a) < key(b);
@@ -40,7 +40,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
-// What `hdpsim execute` has written there.
+// The timelines that `hdpsim execute` has written there.
 std::vector<fs::path> timelines_in(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::path& path : sorted_entries(folder)) {

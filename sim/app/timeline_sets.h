@@ -14,14 +14,14 @@ struct StepFiles {
 
 /// The steps of one plan.
 struct TimelineSet {
-  std::string name;  ///< Of the folder that holds it, if a folder of several was given; otherwise empty.
+  std::string name;  ///< The folder that holds it, if a folder of several was given; otherwise empty.
   std::vector<StepFiles> steps;
 };
 
 /// The timelines that a user names: a folder of `hdpsim execute`, with those of one plan or with a folder for each of
-/// several; or timeline files, which say themselves whether they are predictions, and of which plan and step. Two files
-/// belong together whatever they say. InputError for what is no timeline, for a prediction without a measurement and
-/// for a measurement without one prediction.
+/// several; or timeline files, whose first lines say whether they are predictions, and of which plan and step. Two
+/// given files belong together whatever they say. InputError for a file that is not a timeline, for a prediction
+/// without a measurement and for a measurement without one prediction.
 [[nodiscard]] std::vector<TimelineSet> find_timelines(const std::vector<std::string>& paths);
 
 }  // namespace hdpsim::app

@@ -59,7 +59,7 @@ struct ConvertOptions {
   std::int64_t points = WriteOptions{}.points;
 };
 
-// In the working folder: lengths.txt becomes lengths.quantiles.csv.
+// The default is in the working folder: lengths.txt becomes lengths.quantiles.csv.
 std::filesystem::path default_output(const ConvertOptions& options) {
   const std::filesystem::path stem = std::filesystem::path(options.input.file).stem();
   if (options.to == "lines") return stem.string() + ".txt";

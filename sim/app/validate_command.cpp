@@ -59,7 +59,7 @@ std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& 
   return sets;
 }
 
-// A process beyond the first.
+// For a process other than the first.
 int help_first(const std::vector<ValidationStudy>& sets, const StudyProcesses& processes) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (!processes.serve(sets[i].study, static_cast<int>(i))) break;

@@ -1,4 +1,4 @@
-// Alone, so that a commit makes nothing else be compiled again.
+// A file of its own, so that a commit recompiles nothing else.
 #include "sim/app/command.h"
 
 namespace hdpsim::app {
