@@ -10,12 +10,12 @@
 
 namespace hdpsim::python {
 
-/// What a folder that the module writes is opened for.
+/// The use for which the module opens a folder for writing.
 [[nodiscard]] inline OutputUse output_use(const char* function, std::vector<std::string> names) {
   return {"study", std::string("Python, hdpsim.") + function, std::move(names)};
 }
 
-// What the module has of each command: a function of its name and the class of its result.
+// The bindings of each command: a function of its name and the class of its result.
 void bind_run(pybind11::module_& module);
 void bind_tune(pybind11::module_& module);
 void bind_replay(pybind11::module_& module);

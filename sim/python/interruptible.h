@@ -15,11 +15,11 @@ inline constexpr char version[] = HDPSIM_VERSION;
 /// How a study is run, tuned or replayed.
 struct RunOptions {
   std::size_t jobs = 1;
-  std::string out;  ///< Empty: nothing is written.
+  std::string out;  ///< Output folder; empty: nothing is written.
   bool resume = false;
-  std::function<void(std::int64_t, std::int64_t)> progress;  ///< What is done, and all; may be empty.
+  std::function<void(std::int64_t, std::int64_t)> progress;  ///< Called with the work done and all work; may be empty.
 
-  /// Needs no GIL.
+  /// Reports progress. Needs no GIL.
   void report(std::int64_t done, std::int64_t all) const {
     if (!progress) return;
     const pybind11::gil_scoped_acquire gil;
@@ -27,7 +27,7 @@ struct RunOptions {
   }
 };
 
-/// Asks Python for Ctrl-C, which it keeps until somebody asks: in the thread that called, between two steps.
+/// Asks Python for Ctrl-C, which Python keeps until it is asked: in the calling thread, between two steps.
 class Interrupt {
  public:
   bool operator()() {
@@ -37,7 +37,7 @@ class Interrupt {
     }
     return raised_;
   }
-  /// The exception that Python has raised, if it has. Needs the GIL.
+  /// Throws the exception that Python has raised, if any. Needs the GIL.
   void throw_if_raised() const {
     if (raised_) throw pybind11::error_already_set();
   }
@@ -47,8 +47,8 @@ class Interrupt {
   std::atomic<bool> raised_ = false;
 };
 
-/// What `simulate(stop)` returns. It runs without the GIL and ends early when `stop()` is true; what Python has raised
-/// is then thrown.
+/// Returns what `simulate(stop)` returns. It runs without the GIL and ends early when `stop()` is true; an exception
+/// that Python has raised is then thrown.
 template <class Simulate>
 auto interruptible(const Simulate& simulate) {
   Interrupt interrupt;

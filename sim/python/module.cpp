@@ -13,7 +13,7 @@
 #include "sim/python/study_source.h"
 #include "sim/python/study_text.h"
 
-// The native half of the package: what needs the simulator. hdpsim/__init__.py is what users see.
+// The native half of the package: the part that needs the simulator. Users see hdpsim/__init__.py.
 namespace hdpsim::python {
 namespace {
 

@@ -52,7 +52,7 @@ class Result {
   std::vector<std::string> notes_;
 };
 
-/// Runs a study as `hdpsim study` does. Nothing if it was interrupted. Needs no GIL.
+/// Runs a study as `hdpsim study` does. Empty if it was interrupted. Needs no GIL.
 class StudyRun {
  public:
   StudyRun(Study study, const RunOptions& options, const InputFiles& inputs, std::function<bool()> stop)

@@ -12,19 +12,19 @@ namespace hdpsim::python {
 
 /// A study as Python names it.
 struct StudySource {
-  std::string name;                 ///< Path of the file, or what problems call the text.
-  std::optional<std::string> text;  ///< Nothing: the file is read.
+  std::string name;                 ///< Path of the file, or the name of the text in messages.
+  std::optional<std::string> text;  ///< Empty: the file is read.
   std::vector<std::string> overrides;
   std::vector<std::string> without;
   std::string data_folder;
 
-  /// InputError as load_study().
+  /// Loads the study. InputError as for load_study().
   [[nodiscard]] Study load(Catalog& catalog) const {
     if (text) return parse_study(name, *text, overrides, catalog, without);
     return load_study(name, overrides, catalog, without);
   }
 
-  /// As it was written, without the overrides.
+  /// The study as written, without the overrides.
   [[nodiscard]] Value document() const {
     Diagnostics none;
     return text ? parse_document(name, *text, none) : load_document(name, none);

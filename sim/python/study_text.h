@@ -6,8 +6,8 @@
 
 namespace hdpsim::python {
 
-/// A study put together in Python, as the YAML that a user would have written. Dictionaries, lists, tuples, text,
-/// paths, numbers (NumPy's too), True, False and None. TypeError for anything else, which says where it is.
+/// A study built in Python, as the YAML that a user would have written. Accepts dictionaries, lists, tuples, text,
+/// paths, numbers (also NumPy's), True, False and None. TypeError with its place for anything else.
 [[nodiscard]] std::string study_text(const pybind11::handle& study);
 
 }  // namespace hdpsim::python
