@@ -10,14 +10,15 @@
 namespace hdpsim::kernels {
 namespace {
 
-// A layer of a small model: 1,024 tokens, four times as wide inside. Such a product takes a millisecond or two.
+// Sizes of a layer of a small model: 1,024 tokens, an inner width of four times the hidden size. Such a product takes a
+// millisecond or two.
 constexpr std::int64_t tokens = 1024;
 constexpr std::int64_t width = 256;
 constexpr std::int64_t inner = 4 * width;
-// Inputs and results in turn, more than a core's share of any cache.
+// Inputs and results are used in turn, more than a core's share of any cache.
 constexpr std::size_t turns = 8;
 
-/// What one thread computes, over and over.
+/// The products of one thread, over and over.
 class Labour {
  public:
   Labour() {
@@ -38,7 +39,7 @@ class Labour {
   }
 
  private:
-  // Not zeros, with which a core takes less power.
+  // Random numbers, because a core takes less power with zeros.
   [[nodiscard]] DeviceMemory filled(std::int64_t elements) {
     DeviceMemory memory = backend_->allocate(static_cast<std::size_t>(elements) * sizeof(float));
     auto* values = static_cast<float*>(memory.get());

@@ -7,19 +7,19 @@
 
 namespace hdpsim::kernels {
 
-/// Cores that compute as ranks of a training do while another one is timed: they share its power, its last cache and
-/// the way to memory.
+/// Cores that compute as ranks of a training do while another one is timed: they share its power, its last-level cache
+/// and its memory bandwidth.
 class BusyCores {
  public:
-  /// Threads on the cores 1, ..., cores - 1 of those that the process may use; they rest at first.
+  /// Makes threads on the cores 1, ..., cores - 1 of those that the process may use; they rest at first.
   explicit BusyCores(int cores);
   BusyCores(const BusyCores&) = delete;
   BusyCores& operator=(const BusyCores&) = delete;
   ~BusyCores();
 
-  /// Matrix products, whose operands no cache holds, until rest() is called.
+  /// Makes the threads compute matrix products, whose operands no cache holds, until rest() is called.
   void work();
-  /// Returns when all rest, within milliseconds.
+  /// Returns when all threads rest, within milliseconds.
   void rest();
 
  private:
@@ -31,8 +31,8 @@ class BusyCores {
   std::mutex mutex_;
   std::condition_variable changed_;
   Order order_ = Order::rest;
-  int working_;                        ///< Threads, those that get ready included.
-  std::vector<std::jthread> threads_;  // the last member: ends before what it uses
+  int working_;                        ///< Threads at work, including those that get ready.
+  std::vector<std::jthread> threads_;  // last member, so that they end before what they use
 };
 
 }  // namespace hdpsim::kernels

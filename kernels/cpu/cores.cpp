@@ -24,7 +24,7 @@ void stay_on_core(int n) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    (void)sched_setaffinity(0, sizeof one, &one);  // of this thread
+    (void)sched_setaffinity(0, sizeof one, &one);  // for this thread
     return;
   }
 }
@@ -33,7 +33,7 @@ double hand_over_seconds(int n, int m) {
   using Clock = std::chrono::steady_clock;
   constexpr int trips = 200;
   constexpr int rounds = 10;
-  std::atomic<int> ball = 0;  // even: with the first thread
+  std::atomic<int> ball = 0;  // even: at the first thread
   std::jthread other([&] {
     stay_on_core(m);
     for (int trip = 0; trip < trips * rounds; ++trip) {

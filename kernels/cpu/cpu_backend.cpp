@@ -144,7 +144,7 @@ class CpuBackend final : public Backend {
   std::function<void()> progress_ = [] {};
   DeviceMemory scratch_;                 ///< Allocated by the first attention.
   std::vector<unsigned char> eviction_;  ///< Larger than all caches, once a cold time was asked for.
-  std::optional<double> emptying_s_;     ///< Of the last cold time.
+  std::optional<double> emptying_s_;     ///< Time before the last cold runs.
 };
 
 void CpuBackend::run(const MatrixProduct& op) {

@@ -8,21 +8,21 @@
 
 namespace hdpsim::kernels {
 
-/// `portable` is what the compiler emits for the plainest machine of its target (SSE2 on x86-64).
+/// `portable` is compiled for the oldest machine of the target (SSE2 on x86-64).
 enum class InstructionSet { portable, avx2, avx512 };
 [[nodiscard]] std::string_view name_of(InstructionSet set);
 
-/// What this processor and this build can run, the best one last.
+/// The sets that both this processor and this build support, the best one last.
 [[nodiscard]] std::vector<InstructionSet> instruction_sets();
 [[nodiscard]] inline InstructionSet best_instruction_set() {
   return instruction_sets().back();
 }
 
-/// Queries and keys that attention computes together: its work on a block is rounded up to whole ones.
+/// Queries and keys that attention computes together: its work on a block is rounded up to whole tiles.
 struct CpuAttentionTile {
   int queries = 0;
   int keys = 0;
-  /// The products that sum gradients of keys and values take queries one by one, keys in groups.
+  /// The products that sum gradients of keys and values take queries one by one, and keys in groups.
   int gradient_queries = 0;
   int gradient_keys = 0;
 };

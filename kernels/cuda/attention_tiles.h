@@ -8,8 +8,8 @@
 #include "kernels/cuda/bf16.h"
 #include "kernels/spec/attention.h"
 
-/// How attention is cut up for thread blocks, on the host: the kernels only walk a list. Plain C++, for every CUDA
-/// path.
+/// Division of attention into tiles for thread blocks, on the host: the kernels only process a list. Plain C++, for
+/// every CUDA path.
 namespace hdpsim::kernels::cuda {
 
 /// A rectangle of one document: query rows [query_row, query_row + queries) against key rows [key_row, key_row + keys)
@@ -20,9 +20,10 @@ struct AttentionTile {
   std::int32_t queries;
   std::int32_t key_row;
   std::int32_t keys;
-  std::int32_t first_query_keys;  ///< That query 0 would see if there were enough keys: negative if it sees none.
+  std::int32_t first_query_keys;  ///< Keys that query 0 would see if there were enough of them: negative if it sees
+                                  ///< none.
 
-  /// Keys that query i sees; also defined for i >= queries, the rows that pad the tile.
+  /// The number of keys that query i sees; also defined for i >= queries, the rows that pad the tile.
   [[nodiscard]] HDPSIM_ANYWHERE std::int32_t seen_keys(std::int32_t i) const {
     const std::int32_t seen = first_query_keys + i;
     return seen < 0 ? 0 : seen < keys ? seen : keys;
@@ -39,9 +40,9 @@ struct AttentionTile {
 /// see any of them; keys that no query sees are in no tile. Longest first, by queries. O(n log n).
 [[nodiscard]] std::vector<AttentionTile> key_tiles(std::span<const AttentionBlock> blocks, std::int64_t rows);
 
-/// Which tile and head a thread block computes next. Work items are ordered by section of heads, then by tile, then by
-/// head: the keys and values of one section fit the last-level cache, so that tiles find there what other tiles have
-/// read. `heads` are query heads where tiles own query rows, else key-value heads (or parts of them).
+/// The order in which thread blocks take tiles and heads. Work items are ordered by section of heads, then by tile,
+/// then by head: the keys and values of one section fit the last-level cache, so that tiles find there what other tiles
+/// have read. `heads` are query heads if tiles own query rows, else key-value heads (or parts of them).
 struct TileOrder {
   std::int32_t tiles = 0;
   std::int32_t heads = 0;
@@ -58,7 +59,7 @@ struct TileOrder {
   }
 };
 
-/// The largest divisor of `heads` of which so many fit a cache together, at least 1.
+/// The largest divisor of `heads` for which that many heads fit a cache together, at least 1.
 [[nodiscard]] std::int32_t heads_in_cache(std::int64_t heads, std::int64_t bytes_per_head, std::int64_t cache_bytes);
 
 /// The order of `tiles` tiles with `heads` heads each, whose keys and values (or whatever the tiles of a head share)
@@ -66,8 +67,9 @@ struct TileOrder {
 [[nodiscard]] TileOrder tile_order(std::size_t tiles, std::int64_t heads, std::int64_t bytes_per_head,
                                    std::int64_t cache_bytes);
 
-/// In how many parts to compute the query heads of one key-value head, each by a thread block of its own: the fewest, a
-/// divisor of heads_per_kv_head, with which `items` (of one part) become `wanted`, or all if that is too few.
+/// The number of parts in which to compute the query heads of one key-value head, each by a thread block of its own:
+/// the fewest, a divisor of heads_per_kv_head, with which `items` (for one part) become `wanted`, or all if that is too
+/// few.
 [[nodiscard]] std::int64_t parts_of_group(std::int64_t heads_per_kv_head, std::int64_t items, std::int64_t wanted);
 
 }  // namespace hdpsim::kernels::cuda

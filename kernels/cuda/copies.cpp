@@ -25,7 +25,7 @@ using cuda::check;
 
 constexpr std::chrono::seconds traffic_limit{5};
 constexpr std::size_t traffic_bytes = std::size_t{32} << 20;  // of one copy: a millisecond or less
-constexpr std::size_t peer_bytes = std::size_t{8} << 20;      // of each thread block: together more than caches hold
+constexpr std::size_t peer_bytes = std::size_t{8} << 20;      // per thread block: together more than caches hold
 
 cudaMemcpyKind kind_of(CopyDirection direction) {
   return direction == CopyDirection::to_host ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
@@ -85,7 +85,7 @@ std::vector<double> CopyTimer::time(CopyDirection direction, std::size_t bytes, 
       runs, [] {}, [&] { ends.copy(bytes, state_->stream.get()); });
 }
 
-/// Copies in one direction, of which a thread of the host keeps a few queued.
+/// Copies in one direction; a host thread keeps a few of them queued.
 class Traffic::Copies {
  public:
   Copies(int device, CopyDirection direction) : device_(device), ends_(direction, traffic_bytes) {
@@ -118,7 +118,7 @@ class Traffic::Copies {
         queue();
       }
     } catch (const std::exception&) {
-      // The device is lost, and whoever measures beside this traffic meets the same error.
+      // The device is lost, and the caller that measures during this traffic meets the same error.
       stopped_ = true;
     }
   }
@@ -127,7 +127,7 @@ class Traffic::Copies {
   Ends ends_;
   cuda::StreamHandle stream_ = cuda::make_stream();
   std::array<cuda::EventHandle, 4> events_;
-  std::size_t oldest_ = 0;  ///< The event of the oldest copy, and of the next once that has ended.
+  std::size_t oldest_ = 0;  ///< Index of the event of the oldest copy; reused for the next one.
   std::atomic<bool> stopped_ = false;
   std::thread thread_;
 };
@@ -169,7 +169,7 @@ class Traffic::PeerCopies {
     }
   }
 
-  cuda::PinnedMemory flags_;  ///< Stop, and started.
+  cuda::PinnedMemory flags_;  ///< The flags stop and started.
   cuda::RawDeviceMemory from_, to_;
   cuda::StreamHandle stream_ = cuda::make_stream(true);
 };

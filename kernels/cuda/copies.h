@@ -26,10 +26,10 @@ class CopyTimer {
   std::unique_ptr<State> state_;
 };
 
-/// What keeps a device's copy engines or multiprocessors busy beside a kernel. peer: a kernel of some thread blocks
-/// that reads and writes device memory, as the kernels of a communication library do that send and receive: each has a
-/// multiprocessor for itself, and all together move no more than the device's links to its peers would. There need be
-/// no peer: the links themselves stay idle.
+/// Load that keeps a device's copy engines or multiprocessors busy during a kernel. peer: a kernel of some thread
+/// blocks that reads and writes device memory, like the send/recv kernels of a communication library: each has a
+/// multiprocessor for itself, and all together move no more than the device's links to its peers would. No peer is
+/// needed: the links themselves stay idle.
 enum class TrafficKind { to_host, to_device, both_ways, peer };
 
 /// Traffic that flows as long as the object lives, and longest for five seconds:
@@ -37,8 +37,8 @@ enum class TrafficKind { to_host, to_device, both_ways, peer };
 /// It has started when the constructor returns. Work must not allocate meanwhile: that may wait for the traffic to end.
 class Traffic {
  public:
-  /// thread_blocks: of `peer` alone, at least 1 and fewer than the device has multiprocessors. DeviceError, or
-  /// UnsupportedInput for such a number.
+  /// thread_blocks: only for `peer`, at least 1 and fewer than the device has multiprocessors. DeviceError, or
+  /// UnsupportedInput for an invalid number.
   Traffic(Backend& backend, TrafficKind kind, int thread_blocks = 0);
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
@@ -47,7 +47,7 @@ class Traffic {
  private:
   class Copies;
   class PeerCopies;
-  std::vector<std::unique_ptr<Copies>> copies_;  ///< One a direction.
+  std::vector<std::unique_ptr<Copies>> copies_;  ///< One per direction.
   std::unique_ptr<PeerCopies> peer_copies_;
 };
 

@@ -52,7 +52,7 @@ int attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
-/// Of a device that exists and that the kernels run on; makes it the calling thread's device.
+/// Compute capability of a device, which must exist and be supported; makes it the calling thread's device.
 int capability_of(int device) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

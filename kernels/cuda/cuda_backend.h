@@ -10,7 +10,7 @@ namespace cuda {
 class Launch;  // kernels/cuda/launch.h
 }
 
-/// Which attention kernels a backend runs. `best`: the Hopper kernels on devices of compute capability 9.0, the
+/// The attention kernels that a backend runs. `best`: the Hopper kernels on devices of compute capability 9.0, the
 /// portable ones elsewhere.
 enum class AttentionPath { best, portable };
 

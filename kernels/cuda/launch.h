@@ -10,7 +10,7 @@ namespace hdpsim::kernels::cuda {
 
 class DeviceClock;
 
-/// Where kernels are queued, and the memory that their launches need.
+/// The stream on which kernels are queued, and the memory that their launches need.
 class Launch {
  public:
   Launch() = default;
@@ -20,7 +20,8 @@ class Launch {
 
   [[nodiscard]] virtual int device() const = 0;
   [[nodiscard]] virtual cudaStream_t stream() const = 0;
-  [[nodiscard]] virtual int multiprocessors() const = 0;     ///< Of the device, less those left to communication.
+  [[nodiscard]] virtual int multiprocessors() const = 0;     ///< Those of the device, without those left to
+                                                             ///< communication.
   [[nodiscard]] virtual int compute_capability() const = 0;  ///< 80, 90, 100.
 
   [[nodiscard]] virtual const DeviceClock& clock() const = 0;

@@ -42,7 +42,7 @@ void run_local_gpu_ranks(int ranks, const std::function<void(Backend&, Transport
       const std::lock_guard lock(mutex);
       if (!first) first = std::current_exception();
     }
-    rank.transport.reset();  // Whoever waits for this rank learns that it has left.
+    rank.transport.reset();  // Ranks that wait for this one learn that it has left.
   };
   for (int rank = 0; rank < ranks; ++rank) {
     Rank& self = *all[static_cast<std::size_t>(rank)];

@@ -12,13 +12,13 @@
 namespace hdpsim::kernels {
 
 struct NcclOptions {
-  /// How long a peer may stay away once nothing but it is waited for.
+  /// How long a peer may be silent once everything else is done.
   std::chrono::milliseconds limit = default_time_limit;
-  /// Thread blocks, and so multiprocessors, that an operation may take; 0 leaves it to NCCL.
+  /// Most thread blocks, and so multiprocessors, of an operation; 0 leaves it to NCCL.
   int most_thread_blocks = 0;
 };
 
-/// Gives the bytes of rank 0 to all ranks, by any means.
+/// Sends the bytes of rank 0 to all ranks, by any means.
 using Broadcast = std::function<void(std::span<std::byte>)>;
 
 /// A rank of NCCL, one process or thread a GPU, in ONE communicator over all ranks: rings of any members are grouped
@@ -38,7 +38,8 @@ using Broadcast = std::function<void(std::span<std::byte>)>;
                                                              const Broadcast& broadcast,
                                                              const NcclOptions& options = {});
 
-/// With the ranks of `bootstrap`, a transport of host memory such as MPI's, which is needed during the call alone.
+/// The same with the ranks of `bootstrap`, a transport of host memory such as MPI's, which is only used during the
+/// call.
 [[nodiscard]] std::unique_ptr<Transport> make_nccl_transport(Backend& backend, Transport& bootstrap,
                                                              const NcclOptions& options = {});
 

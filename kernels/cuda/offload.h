@@ -12,9 +12,9 @@ namespace hdpsim::kernels {
 /// from it: one a direction.
 class HostActivations {
  public:
-  /// backend: one of make_cuda_backend(), which outlives this. slab_bytes: of one copy. Copies of one direction run one
-  /// after another, so a short one waits for at most a slab: 16 MiB take 0.3 ms at 55 GB/s.
-  /// DeviceError where the host does not give the memory.
+  /// `backend` is one of make_cuda_backend() and must outlive this. slab_bytes is the size of one copy. Copies of one
+  /// direction run one after another, so a short one waits for at most a slab: 16 MiB take 0.3 ms at 55 GB/s.
+  /// DeviceError if the host does not have the memory.
   HostActivations(Backend& backend, std::size_t host_bytes, std::size_t slab_bytes = std::size_t{16} << 20);
   HostActivations(const HostActivations&) = delete;
   HostActivations& operator=(const HostActivations&) = delete;

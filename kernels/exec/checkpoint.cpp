@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<char, 24> magic = {"hdpsim checkpoint 1\n"};
 
-/// The title as it lies in the file.
+/// The title in the file's format.
 struct Header {
   std::array<char, 24> start = magic;
   std::int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, tied_embeddings;
@@ -64,7 +64,7 @@ CheckpointTitle title_of(const Header& header) {
   return title;
 }
 
-// Goes on from `checksum`, four bytes at a time: all that a checkpoint holds comes in fours.
+// Continues `checksum` by four bytes at a time: all data of a checkpoint is a multiple of four bytes.
 std::uint64_t extended(std::uint64_t checksum, const void* data, std::size_t bytes) {
   HDPSIM_CHECK(bytes % sizeof(std::uint32_t) == 0, "{} bytes of a checkpoint", bytes);
   const auto* at = static_cast<const std::byte*>(data);

@@ -13,25 +13,26 @@
 
 namespace hdpsim::kernels::exec {
 
-/// What a checkpoint says of the training that it holds.
+/// The title of a checkpoint.
 struct CheckpointTitle {
   Transformer model;            ///< Its shape; the name is not kept.
   std::int64_t parameters = 0;  ///< As ParameterLayout counts them.
-  std::int64_t updates = 0;     ///< That Adam has made.
-  std::int64_t next_step = 0;   ///< Of the study.
+  std::int64_t updates = 0;     ///< Updates that Adam has made.
+  std::int64_t next_step = 0;   ///< Next step of the study.
 };
 
-/// The state of Adam: three numbers a parameter. Parameters themselves are the master weights, rounded to the element.
+/// The state of Adam: three numbers per parameter. Parameters themselves are the master weights, rounded to the
+/// element.
 inline constexpr std::array<const char*, 3> checkpoint_tensors = {"master weights", "first moments", "second moments"};
 
 /// Writes a checkpoint: the title, then each of checkpoint_tensors in full, fp32 in the order of the parameters, then a
-/// checksum of all that. The file is written under another name, forced to the disk and renamed when it is complete:
-/// what stood at `path` stays whole until then. MachineError if it cannot be written; the unfinished file is removed.
+/// checksum of all of it. The file is written under another name, forced to the disk and renamed when it is complete:
+/// until then the old file at `path` stays whole. MachineError if it cannot be written; the unfinished file is removed.
 class CheckpointWriter {
  public:
   CheckpointWriter(std::filesystem::path path, const CheckpointTitle& title);
 
-  /// The numbers that follow those written before.
+  /// Writes the next numbers.
   void write(std::span<const float> numbers);
   /// Ends the file. Requires as many numbers as the title announces (checked).
   void finish();
@@ -47,14 +48,14 @@ class CheckpointWriter {
 /// Reads checkpoints.
 class CheckpointReader {
  public:
-  /// UnsupportedInput if there is no checkpoint at `path`, or one that is not whole: of another length than its title
+  /// UnsupportedInput if there is no checkpoint at `path`, or an incomplete one: of another length than its title
   /// announces.
   explicit CheckpointReader(std::filesystem::path path);
 
   [[nodiscard]] const CheckpointTitle& title() const { return title_; }
-  /// Reads the whole file. UnsupportedInput if it does not have the checksum that stands at its end.
+  /// Reads the whole file. UnsupportedInput if it does not have the checksum at its end.
   void verify();
-  /// Numbers [begin, begin + numbers.size()) of a tensor of checkpoint_tensors; what lies behind its end is 0.
+  /// Reads numbers [begin, begin + numbers.size()) of a tensor of checkpoint_tensors; numbers behind its end are 0.
   void read(std::size_t tensor, std::int64_t begin, std::span<float> numbers);
 
  private:

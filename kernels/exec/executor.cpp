@@ -63,7 +63,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   if (lowering.overlap_tp_gradients) refuse("the program gathers inputs again, which are kept gathered here");
 }
 
-// When the step begins, on this rank's clock: all ranks of one host take rank 0's word, for they share the clock.
+// When the step begins, on this rank's clock: all ranks of one host use rank 0's time, because they share the clock.
 Recorder::Clock::time_point agreed_start(Transport& transport) {
   struct Stamp {
     std::int64_t time = 0;
@@ -80,7 +80,7 @@ Recorder::Clock::time_point agreed_start(Transport& transport) {
   return one_host ? Recorder::Clock::time_point(Recorder::Clock::duration(stamps[0].time)) : Recorder::Clock::now();
 }
 
-// Why training cannot go on from a checkpoint; empty if it can.
+// Why training cannot continue from a checkpoint; empty if it can.
 std::string checkpoint_problem(const std::filesystem::path& path, const Transformer& model) {
   try {
     CheckpointReader reader(path);
@@ -92,13 +92,13 @@ std::string checkpoint_problem(const std::filesystem::path& path, const Transfor
   }
 }
 
-// What every device says of its part of a step.
+// What every device reports about its part of a step.
 struct Word {
   double loss = 0;
   std::int64_t stop = 0;
 };
 
-// In the order of ranks, so that all get the same bits.
+// Summed in the order of ranks, so that all get the same bits.
 Word summed(Transport& transport, const Word& word) {
   std::vector<Word> words(static_cast<std::size_t>(transport.size()));
   transport.all_gather(&word, words.data(), sizeof(Word));
@@ -203,8 +203,8 @@ struct Executor::Parts {
     return losses.sum();
   }
 
-  /// Adds up gradients and words. A stage does so as soon as its own workers are done; then all stages wait for each
-  /// other, so that no parameter changes before the loss is known.
+  /// Sums gradients and words. A stage sums as soon as its own workers are done; then all stages wait for each other,
+  /// so that no parameter changes before the loss is known.
   Word reduce(Word word) {
     (void)recorder.timed(Activity::group_wait,
                          [&] { word = summed(host_place.pool(), summed(host_place.devices(), word)); });
@@ -236,7 +236,7 @@ struct Executor::Parts {
     sharers->all_reduce(floats(gradients) + shared_gradient.begin, static_cast<std::size_t>(shared_gradient.count));
   }
 
-  /// Every device has all norms, but the gradients of its own rows.
+  /// Every device has all norms, but only the gradients from its own rows.
   void add_up_norms() {
     if (shard.devices == 1) return;
     std::vector<Tensor> norms = {layout.final_norm()};
@@ -244,7 +244,7 @@ struct Executor::Parts {
       norms.push_back(layer.attention_norm);
       norms.push_back(layer.mlp_norm);
     }
-    std::erase_if(norms, [](const Tensor& norm) { return norm.count == 0; });  // of other stages
+    std::erase_if(norms, [](const Tensor& norm) { return norm.count == 0; });  // norms of other stages
     const std::size_t width = static_cast<std::size_t>(model.hidden);
     const DeviceMemory together = backend.allocate(norms.size() * width * sizeof(float));
     const auto here = [&](std::size_t i) { return floats(together) + i * width; };
@@ -255,7 +255,7 @@ struct Executor::Parts {
     backend.synchronize();
   }
 
-  /// On rank 0: a tensor of the whole model, of which every device has `share`, in the order of the whole model.
+  /// On rank 0: a tensor of the whole model, in its order, from the `share` of every device.
   std::vector<float> collect(const float* share) {
     std::vector<float> own(static_cast<std::size_t>(adam.share()));
     backend.download(own.data(), share, bytes_of(adam.share()));
@@ -296,7 +296,7 @@ struct Executor::Parts {
     return whole;
   }
 
-  /// Rank 0 looks and tells all.
+  /// Rank 0 checks and tells all.
   void require_loadable(const std::filesystem::path& path) {
     std::array<char, 512> problem{};
     if (host.rank() == 0) {
@@ -309,15 +309,15 @@ struct Executor::Parts {
   }
 
   Backend& backend;
-  Transport& transport;  ///< Of all devices.
-  Transport& host;       ///< Of all devices' hosts.
+  Transport& transport;  ///< Over all devices.
+  Transport& host;       ///< Over the hosts of all devices.
   MeshPlace place;
   MeshPlace host_place;
   TensorShard shard;
   ChunkMap chunks;  ///< Of the pipeline.
   PipelineStage stage;
   Transformer model;
-  ParameterLayout layout;  ///< Of the shard of the stage.
+  ParameterLayout layout;  ///< Of this device's shard of its stage.
   ShardedAdam adam;
   std::optional<GroupTransport> sharers;  ///< This stage and one that has some of its parameters, too ...
   Tensor shared_gradient;                 ///< ... which have these gradients in common.
@@ -384,7 +384,7 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   }
   parts.update();
   const RankLog own_log = parts.recorder.end_step();
-  parts.transport.progress();  // throws if something has failed behind the program's back
+  parts.transport.progress();  // throws if an asynchronous operation has failed
   if (parts.shard.index > 0) return outcome;
   const std::vector<RankLog> logs = gather_logs(parts.host_place.workers(), own_log);
   if (!logs.empty()) outcome.timeline = assemble(program, logs);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double deviation = 0.02;
 
-/// Which of `count` things a device has.
+/// A device's part of `count` things.
 struct Range {
   std::int64_t begin;
   std::int64_t count;
@@ -34,7 +34,7 @@ void require_executable(const Transformer& model, int devices) {
   throw UnsupportedInput(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(problems, ", ")));
 }
 
-// By layer.
+// Whether the stage has a layer, by layer.
 std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
   std::vector<bool> has(static_cast<std::size_t>(layers));
   for (const std::int64_t chunk : stage.own) {
@@ -103,7 +103,7 @@ LayerTensors ParameterLayout::add_layer(const Transformer& model, bool here) {
   const std::int64_t hidden = model.hidden;
   const std::int64_t query_width = model.heads * model.head_dim;
   const std::int64_t kv_width = model.kv_heads * model.head_dim;
-  // Two matrices of which each device has rows, one after the other.
+  // Adds two matrices one after the other, of which each device has rows.
   const auto add_pair = [&](std::int64_t rows) {
     const Matrix one{rows, hidden, Cut::rows, Start::usual};
     const Tensor first = add(one, here);
@@ -126,7 +126,7 @@ Tensor ParameterLayout::add(const Matrix& matrix, bool here) {
   return here ? place(matrix, in_whole) : Tensor{};
 }
 
-// Rows follow one another in the whole model too: they are one long row.
+// Rows that are consecutive in the whole model too are one long row.
 Tensor ParameterLayout::place(const Matrix& matrix, std::int64_t in_whole) {
   const auto& [rows, width, cut, start] = matrix;
   Piece piece{count_, 1, rows * width, in_whole, rows * width, start};
@@ -165,7 +165,7 @@ std::vector<ParameterLayout::Stretch> ParameterLayout::stretches(std::int64_t be
 }
 
 void ParameterLayout::initial_values(std::uint64_t seed, std::int64_t begin, std::span<float> values) const {
-  const double half_width = deviation * std::sqrt(3.0);  // of the uniform distribution with this deviation
+  const double half_width = deviation * std::sqrt(3.0);  // half width of the uniform distribution with this deviation
   std::fill(values.begin(), values.end(), 0.0F);
   for (const Stretch& stretch : stretches(begin, static_cast<std::int64_t>(values.size()))) {
     const Start start = pieces_[piece_of(stretch.begin)].start;

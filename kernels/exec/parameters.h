@@ -11,21 +11,21 @@
 
 namespace hdpsim::kernels::exec {
 
-/// A tensor among the parameters: `count` numbers from `begin` on. Matrices are row-major [out, in], so that a linear
-/// layer is y = x W^T.
+/// A tensor among the parameters: `count` numbers from index `begin` on. Matrices are row-major [out, in], so that a
+/// linear layer is y = x W^T.
 struct Tensor {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// Of one layer. H heads and K key-value heads of dimension d, hidden size h, inner width f.
+/// Tensors of one layer. H heads and K key-value heads of dimension d, hidden size h, inner width f.
 struct LayerTensors {
   Tensor attention_norm;  ///< [h]
   Tensor query;           ///< [H d, h]; with `key_value` the fused QKV matrix, whose rows follow one another
   Tensor key_value;       ///< [2 K d, h]: the keys' rows, then the values'
   Tensor output;          ///< [h, H d]
   Tensor mlp_norm;        ///< [h]
-  Tensor gate_up;         ///< [2 f, h]: the gate's rows, then those of the other factor
+  Tensor gate_up;         ///< [2 f, h]: the gate's rows, then the up projection's
   Tensor down;            ///< [h, f]
 };
 
@@ -49,53 +49,54 @@ struct PipelineStage {
 /// The stage of this index in a pipeline.
 [[nodiscard]] PipelineStage stage_at(int index, const ChunkMap& chunks);
 
-/// What is in the way of executing `model` on that many tensor-parallel devices: experts, biases, learned positions, an
-/// MLP without a gate, head dimensions other than 64 and 128, heads or a width of the MLP that do not divide among the
-/// devices. Empty if nothing is.
+/// The reasons why `model` cannot be executed on that many tensor-parallel devices: experts, biases, learned positions,
+/// an MLP without a gate, head dimensions other than 64 and 128, heads or an MLP width that the devices do not divide.
+/// Empty if it can.
 [[nodiscard]] std::vector<std::string> execution_problems(const Transformer& model, int devices);
 
-/// What one device holds of `model`, as a model: its heads, its part of the MLP's width and of the vocabulary, which is
-/// cut into rows of ceil(vocabulary / devices), so that the last devices may have fewer.
+/// The shard of `model` on one device, as a model: its heads, its part of the MLP's width and of the vocabulary, which
+/// is cut into rows of ceil(vocabulary / devices), so that the last devices may have fewer.
 [[nodiscard]] Transformer shard_of(const Transformer& model, const TensorShard& shard);
-/// The first entry of the vocabulary that the device holds.
+/// The first entry of the device's part of the vocabulary.
 [[nodiscard]] std::int64_t first_of_vocabulary(const Transformer& model, const TensorShard& shard);
 
-/// Where the parameters that one device holds lie in one flat buffer, which is what its optimizer and its collectives
-/// see. Under tensor parallelism (Shoeybi et al. 2019) it has rows of the QKV and the gate-up matrices, of the
-/// embedding and of the head, columns of the output and the down projection, and all norms. A stage of a pipeline has
-/// those of its layers; where embedding and head are one table, the first and the last stage both have it. The whole
-/// model is the layout of the one device that holds everything; the order of tensors is the same.
+/// The layout of one device's parameters in one flat buffer, on which its optimizer and its collectives work. Under
+/// tensor parallelism (Shoeybi et al. 2019) the device has rows of the QKV and the gate-up matrices, of the embedding
+/// and of the head, columns of the output and the down projection, and all norms. A stage of a pipeline has those of
+/// its layers; if embedding and head are one table, the first and the last stage both have it. The whole model is the
+/// layout of a single device that holds everything; the order of tensors is the same.
 class ParameterLayout {
  public:
-  /// UnsupportedInput with all execution_problems() of the model. It has a layer for every chunk (checked).
+  /// UnsupportedInput with all execution_problems() of the model. Requires a layer for every chunk (checked).
   explicit ParameterLayout(const Transformer& model, const TensorShard& shard = {}, const PipelineStage& stage = {});
 
   [[nodiscard]] std::int64_t count() const { return count_; }
-  [[nodiscard]] std::int64_t whole_count() const { return whole_count_; }  ///< Of the whole model.
-  // Tensors that other stages have are empty.
+  [[nodiscard]] std::int64_t whole_count() const { return whole_count_; }  ///< Number of parameters of the whole model.
+  // Tensors of other stages are empty.
   [[nodiscard]] const Tensor& embedding() const { return embedding_; }               ///< [vocabulary, h]
-  [[nodiscard]] const std::vector<LayerTensors>& layers() const { return layers_; }  ///< Of the whole model.
+  [[nodiscard]] const std::vector<LayerTensors>& layers() const { return layers_; }  ///< All layers of the model.
   [[nodiscard]] const Tensor& final_norm() const { return final_norm_; }             ///< [h]
   [[nodiscard]] const Tensor& head() const { return head_; }  ///< [vocabulary, h]; the embedding, if they are tied
 
-  /// `count` parameters from `begin` on that follow one another in the whole model too, from `in_whole` on.
+  /// `count` parameters from `begin` on that are also consecutive in the whole model, from `in_whole` on.
   struct Stretch {
     std::int64_t begin = 0;
     std::int64_t count = 0;
     std::int64_t in_whole = 0;
   };
-  /// Parameters [begin, begin + count) in stretches, in ascending order; what lies behind the last parameter is left
+  /// The parameters [begin, begin + count) as stretches, in ascending order; indices behind the last parameter are left
   /// out.
   [[nodiscard]] std::vector<Stretch> stretches(std::int64_t begin, std::int64_t count) const;
 
-  /// The initial values of parameters [begin, begin + values.size()): functions of seed and place in the whole model
-  /// alone, so that every sharding starts from the same bits. Norms are 1, all else is uniform with the deviation 0.02,
-  /// of the matrices that write to the residual stream 0.02 / sqrt(2 layers) (GPT-2, Radford et al. 2019).
+  /// The initial values of parameters [begin, begin + values.size()). They depend only on seed and place in the whole
+  /// model, so that every sharding starts from the same bits. Norms are 1; all others are uniform with deviation 0.02,
+  /// or 0.02 / sqrt(2 layers) for the matrices that write to the residual stream (GPT-2, Radford et al. 2019).
   void initial_values(std::uint64_t seed, std::int64_t begin, std::span<float> values) const;
 
  private:
   enum class Start { ones, usual, residual };
-  /// Rows of a matrix or columns of it: [rows, width] here, each row a part of one of `whole_width` there.
+  /// Rows or columns of a matrix: [rows, width] on this device, each row a part of one of `whole_width` columns in the
+  /// whole model.
   struct Piece {
     std::int64_t begin;
     std::int64_t rows;
@@ -113,9 +114,9 @@ class ParameterLayout {
     Cut cut;
     Start start;
   };
-  /// The next matrix of the whole model, of which the device has its share if it is `here`, on its stage.
+  /// Adds the next matrix of the whole model; the device has its share of it if it is on its stage (`here`).
   Tensor add(const Matrix& matrix, bool here);
-  /// The device's share of a matrix that begins at `in_whole`.
+  /// Adds the device's share of a matrix that begins at `in_whole`.
   Tensor place(const Matrix& matrix, std::int64_t in_whole);
   LayerTensors add_layer(const Transformer& model, bool here);
   [[nodiscard]] std::size_t piece_of(std::int64_t index) const;
@@ -126,7 +127,7 @@ class ParameterLayout {
   double residual_share_ = 1;
   Tensor embedding_, final_norm_, head_;
   std::vector<LayerTensors> layers_;
-  std::vector<Piece> pieces_;  ///< In the order of this device.
+  std::vector<Piece> pieces_;  ///< In the order of this device's buffer.
 };
 
 }  // namespace hdpsim::kernels::exec

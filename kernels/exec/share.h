@@ -9,27 +9,28 @@
 
 namespace hdpsim::kernels::exec {
 
-/// What one rank holds of a micro-batch: the rows of its pieces of all spans, as the plan cuts them.
+/// One rank's share of a micro-batch: the rows of its pieces of all spans, as the plan cuts them.
 struct Share {
   ShardedDocuments documents;  ///< The spans.
   std::vector<int> members;    ///< Ranks of the transport, in the order of the ring.
-  int position = 0;            ///< Of the rank among them.
+  int position = 0;            ///< Index of the rank in `members`.
 
-  // One entry a row.
+  // One entry per row.
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> targets;    ///< The next token of the sequence, wherever it is computed; -1 for its last.
-  std::vector<std::int32_t> positions;  ///< In the sequence, for rotary embeddings.
+  std::vector<std::int32_t> targets;    ///< The next token of the sequence, on whichever rank it is; -1 for its last
+                                        ///< token.
+  std::vector<std::int32_t> positions;  ///< Position in the sequence, for rotary embeddings.
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
-/// `rank` is one of the micro-batch's group. O(spans + rows).
+/// The share of `rank`, which must be in the micro-batch's group. O(spans + rows).
 [[nodiscard]] Share share_of(const Plan& plan, MicroBatchId id, int rank, const TokenSource& tokens);
 
-/// How many rows `rank`, one of the group, holds. O(spans).
+/// The number of rows of `rank`, which must be in the group. O(spans).
 [[nodiscard]] std::int64_t rows_of(const MicroBatch& micro_batch, HdpRank rank);
 
-/// Tokens of the batch that have a next one: what the loss is a mean over.
+/// Tokens of the batch that have a next one: the loss is a mean over these.
 [[nodiscard]] std::int64_t target_count(const Plan& plan);
 
 }  // namespace hdpsim::kernels::exec

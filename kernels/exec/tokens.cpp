@@ -55,7 +55,7 @@ class TextTokens final : public TokenSource {
   std::uint64_t seed_;
 };
 
-// Every process holds the whole text. A pipe or a device does not say how long it is.
+// Limited because every process holds the whole text. A pipe or a device does not tell its size.
 constexpr std::uintmax_t largest_text = 1'000'000'000;
 constexpr std::uintmax_t largest_stream = 64'000'000;
 

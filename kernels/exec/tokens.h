@@ -8,8 +8,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The tokens of the training data. Every rank reads what it needs itself: a token is a pure function of its place,
-/// from any thread and in any order.
+/// The tokens of the training data. Every rank reads what it needs itself: a token is a pure function of its place, so
+/// that any thread may read in any order.
 class TokenSource {
  public:
   TokenSource() = default;
@@ -19,7 +19,7 @@ class TokenSource {
 
   /// Ids are below this.
   [[nodiscard]] virtual std::int64_t vocabulary() const = 0;
-  /// Tokens [begin, begin + tokens.size()) of a sequence of the batch of a step.
+  /// Reads tokens [begin, begin + tokens.size()) of a sequence of a step's batch.
   virtual void read(std::int64_t step, std::int64_t sequence, std::int64_t begin,
                     std::span<std::int32_t> tokens) const = 0;
 };
@@ -28,9 +28,9 @@ class TokenSource {
 /// there is something to learn.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_synthetic_tokens(std::int64_t vocabulary, std::uint64_t seed);
 
-/// The bytes of text files, one after another: a sequence is a stretch of them that begins at a place drawn for its
-/// step and number, and goes round at the end. Vocabulary 256. DeviceError for a file that cannot be read;
-/// UnsupportedInput if there is no text in them, more than 1 GB, or more than 64 MB in a pipe or a device.
+/// The bytes of text files, one after another: a sequence begins at a place drawn for its step and number, and wraps
+/// around at the end. Vocabulary 256. DeviceError for a file that cannot be read; UnsupportedInput if the files are
+/// empty, or have more than 1 GB, or more than 64 MB in a pipe or a device.
 [[nodiscard]] std::unique_ptr<const TokenSource> make_text_tokens(const std::vector<std::filesystem::path>& files,
                                                                   std::uint64_t seed);
 

@@ -6,11 +6,11 @@
 
 #include "kernels/spec/attention.h"
 
-/// The definition of correct: fp64, as plain as the formulas, no regard for speed.
+/// The definition of correct results: fp64, as plain as the formulas, without regard for speed.
 namespace hdpsim::kernels::reference {
 
-/// Dense packed tensors: q [query rows, heads, dim], k and v [key rows, kv_heads, dim]. Whatever has no block is not
-/// attended to.
+/// Dense packed tensors: q [query rows, heads, dim], k and v [key rows, kv_heads, dim]. Rows outside all blocks take no
+/// part in attention.
 struct AttentionInput {
   AttentionHeads heads;
   std::span<const AttentionBlock> blocks;
@@ -41,8 +41,8 @@ struct AttentionGradients {
 [[nodiscard]] std::vector<double> attention_delta(const AttentionHeads& heads, std::span<const double> o,
                                                   std::span<const double> d_o);
 
-/// lse and delta: [heads, query rows], of the whole row, also where `input` holds a part of its keys.
-/// P = exp(scale Q K^T - LSE), dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q.
+/// lse and delta are [heads, query rows] of the whole row, also if `input` holds only a part of its keys. P = exp(scale
+/// Q K^T - LSE), dV = P^T dO, dS = P o (dO V^T - delta), dQ = scale dS K, dK = scale dS^T Q.
 [[nodiscard]] AttentionGradients attention_backward(const AttentionInput& input, std::span<const double> d_o,
                                                     std::span<const double> lse, std::span<const double> delta);
 

@@ -33,7 +33,7 @@ RmsNormGradients rms_norm_backward(std::span<const double> x, std::span<const do
   for (std::size_t token = 0; token < inverse_rms.size(); ++token) {
     const std::size_t row = token * width;
     const double r = inverse_rms[token];
-    double mean = 0;  // of g x
+    double mean = 0;  // mean of g x
     for (std::size_t i = 0; i < width; ++i) mean += d_y[row + i] * weight[i] * x[row + i] / static_cast<double>(width);
     for (std::size_t i = 0; i < width; ++i) {
       gradients.d_x.push_back(r * d_y[row + i] * weight[i] - x[row + i] * r * r * r * mean);

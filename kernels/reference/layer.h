@@ -6,8 +6,8 @@
 
 #include "kernels/spec/layer.h"
 
-/// The rest of a transformer layer in fp64, formula by formula as kernels/spec/layer.h states them. Tensors are dense
-/// and row-major; what is not passed follows from the sizes.
+/// The rest of a transformer layer in fp64, formula by formula as in kernels/spec/layer.h. Tensors are dense and
+/// row-major; sizes that are not passed follow from the others.
 namespace hdpsim::kernels::reference {
 
 struct RmsNormResult {
@@ -23,7 +23,7 @@ struct RmsNormGradients {
 [[nodiscard]] RmsNormGradients rms_norm_backward(std::span<const double> x, std::span<const double> weight,
                                                  std::span<const double> inverse_rms, std::span<const double> d_y);
 
-/// In place. x: [tokens, heads, dim]; positions: [tokens].
+/// Works in place. x: [tokens, heads, dim]; positions: [tokens].
 void rope(std::span<double> x, std::span<const std::int32_t> positions, std::int64_t dim, double base, bool inverse);
 
 /// gate_up: [tokens, 2 width]; results [tokens, width] and [tokens, 2 width].
@@ -45,11 +45,11 @@ struct CrossEntropyResult {
 [[nodiscard]] CrossEntropyResult cross_entropy(std::span<const double> logits, std::span<const std::int32_t> targets,
                                                double scale);
 
-/// One AdamW step in place. Of `settings` only the numbers are read, not the pointers and not the count.
+/// One AdamW step in place. Reads only the numbers of `settings`, not the pointers and not the count.
 void adam(const Adam& settings, std::span<double> master, std::span<double> m, std::span<double> v,
           std::span<const double> gradient);
 
-/// C = A B. Of `shape` m, n, k and the transpositions are read.
+/// C = A B. Reads m, n, k and the transpositions of `shape`.
 [[nodiscard]] std::vector<double> matrix_product(const MatrixProduct& shape, std::span<const double> a,
                                                  std::span<const double> b);
 

@@ -10,9 +10,9 @@
 
 namespace hdpsim::kernels {
 
-/// Who works on which documents. members: the ranks of the transport in the order of the ring, the calling rank among
-/// them; its place there is its position in `documents`. Rings over disjoint members run side by side, and a rank may
-/// be in another ring with every call: nothing is set up for a group.
+/// The ranks that work on some documents. members: the ranks of the transport in the order of the ring, the calling
+/// rank among them; its index there is its position in `documents`. Rings over disjoint members run in parallel, and a
+/// rank may be in another ring with every call: nothing is set up for a group.
 struct RingGroup {
   AttentionHeads heads;
   const ShardedDocuments* documents = nullptr;

@@ -69,13 +69,13 @@ const void* RingSteps::values(const void* kv) const {
   return static_cast<const std::byte*>(kv) + elements(kv_width() / 2);
 }
 
-// In a ring of one the gradient stays where it is wanted.
+// In a ring of one the gradient stays in the caller's tensor.
 float* RingSteps::d_kv(int step) {
   if (steps() == 1) return backward_.d_kv;
   return reserve_fp32(d_kv_[static_cast<std::size_t>(step % 2)], most_kv_);
 }
 
-// An LSE of no key at all. No pattern of equal bytes is -inf, so it is uploaded, once.
+// The LSE over no keys. No pattern of equal bytes is -inf, so it is uploaded, once.
 const float* RingSteps::minus_infinity(std::int64_t count) {
   const std::size_t before = minus_infinity_.bytes;
   float* const data = reserve_fp32(minus_infinity_, count);
@@ -121,7 +121,7 @@ void RingSteps::wait() {
   if (is_backward_ && step_ >= 2 && step_ <= steps()) arrived_for_ = step_ - 1;
 }
 
-// What the ranks before this one have found for the keys of a step joins what this one has found.
+// Adds the gradient that earlier ranks have summed for the keys of a step to this rank's.
 void RingSteps::add_arrived() {
   const int step = std::exchange(arrived_for_, -1);
   if (step < 0) return;
@@ -142,7 +142,7 @@ void RingSteps::attend_forward(int step) {
   backend_.run(Cast{.count = count, .from = sum_.memory.get(), .to = forward_.o});
 }
 
-// Nothing yet: o = 0, lse = -inf.
+// The initial values: o = 0, lse = -inf.
 void* RingSteps::begin_sum() {
   const std::int64_t statistics = rows() * heads_.heads;
   float* const sum = reserve_fp32(sum_, statistics * heads_.dim);
@@ -167,7 +167,7 @@ void RingSteps::launch_forward(int step, void* o, bool accumulate) {
                                 .accumulate = accumulate});
 }
 
-// What every launch of the pass needs.
+// Prepares what every launch of the pass needs.
 void RingSteps::prepare_backward() {
   const std::int64_t held = rows();
   const std::int64_t width = heads_.heads * heads_.dim;

@@ -65,7 +65,7 @@ std::vector<Piece> ShardedDocuments::pieces(int position) const {
   return pieces;
 }
 
-// Of one document, its rows counted from its first on either side.
+// The block of one document, with rows counted from its first on either side.
 AttentionBlock ShardedDocuments::block(std::size_t document, int position, int source) const {
   const std::int64_t queries = rows(document, position);
   const std::int64_t keys = rows(document, source);

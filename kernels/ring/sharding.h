@@ -34,17 +34,17 @@ class ShardedDocuments {
 
   /// Where chunk `chunk` (0 ... m) of a document begins; ascending, from 0 for the first to the length for chunk m.
   using ChunkBegin = std::function<std::int64_t(std::size_t document, int chunk)>;
-  /// Zigzag over chunks that somebody else has cut.
+  /// Zigzag over chunks with the given begins.
   ShardedDocuments(std::vector<std::int64_t> lengths, int ranks, ChunkBegin chunk_begin);
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::vector<std::int64_t>& lengths() const { return lengths_; }
-  /// Rows that the rank at `position` of the ring holds.
+  /// Rows of the rank at `position` of the ring.
   [[nodiscard]] std::int64_t rows(int position) const;
-  /// The largest of them.
+  /// The largest rows() of all ranks.
   [[nodiscard]] std::int64_t most_rows() const;
-  /// What the rank holds, in the order in which it holds it: for each document one piece (contiguous) or two (zigzag).
-  /// Pieces may be empty.
+  /// The pieces of a rank in the order in which it holds them: for each document one piece (contiguous) or two
+  /// (zigzag). Pieces may be empty.
   [[nodiscard]] std::vector<Piece> pieces(int position) const;
   /// The attention of the queries of the rank at `position` to the keys of the rank at `source`, one block a document;
   /// blocks without work are left out. Zigzag has three kinds:

@@ -28,7 +28,7 @@ void require_disjoint(std::vector<Range>& ranges, const char* what) {
 
 std::int64_t mask_area(const AttentionBlock& block) {
   if (block.mask == Mask::full) return block.queries * block.keys;
-  // Row i sees i + 1 + keys - queries keys, none where that is negative.
+  // Row i sees i + 1 + keys - queries keys, or none if that is negative.
   const std::int64_t last = block.keys;
   const std::int64_t first = std::max<std::int64_t>(1, block.keys - block.queries + 1);
   return last < first ? 0 : (first + last) * (last - first + 1) / 2;

@@ -7,9 +7,9 @@ namespace hdpsim::kernels {
 
 enum class Mask { full, causal };
 
-/// What one launch computes for one document: query rows [query_begin, query_begin + queries) against key rows
-/// [key_begin, key_begin + keys) of the packed tensors. A causal mask is aligned to the bottom right: query i of the
-/// block sees keys 0 ... i + keys - queries.
+/// The part of one document in one launch: query rows [query_begin, query_begin + queries) against key rows [key_begin,
+/// key_begin + keys) of the packed tensors. A causal mask is aligned to the bottom right: query i of the block sees
+/// keys 0 ... i + keys - queries.
 ///
 /// The blocks of one launch share no query row and no key row. A block may be empty on either side.
 struct AttentionBlock {
@@ -26,7 +26,7 @@ struct AttentionHeads {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;  ///< Divides heads.
   std::int64_t dim = 0;       ///< 64 or 128.
-  float scale = 0;            ///< Of the scores before the softmax; 1 / sqrt(dim) as a rule.
+  float scale = 0;            ///< Factor of the scores before the softmax; usually 1 / sqrt(dim).
 };
 
 /// A packed tensor [rows, row_stride]: the heads of one token lie side by side, head_dim elements each, and the next
@@ -58,7 +58,7 @@ struct AttentionForward {
   bool accumulate = false;
 };
 
-/// delta = rowsum(dO o O), fp32 [heads, rows]: what every backward launch of a ring needs once. o and d_o have the
+/// delta = rowsum(dO o O), fp32 [heads, rows]; computed once for all backward launches of a ring. o and d_o have the
 /// backend's element type.
 struct AttentionDelta {
   AttentionHeads heads;
@@ -88,7 +88,7 @@ struct AttentionBackward {
 [[nodiscard]] std::int64_t mask_area(const AttentionBlock& block);
 [[nodiscard]] std::int64_t mask_area(std::span<const AttentionBlock> blocks);
 
-/// UnsupportedInput if heads, strides or blocks break what is said above (head dimensions other than 64 and 128,
+/// UnsupportedInput if heads, strides or blocks violate the requirements above (head dimensions other than 64 and 128,
 /// kv_heads that do not divide heads, rows that overlap, negative sizes).
 void require_valid(const AttentionHeads& heads, std::span<const AttentionBlock> blocks);
 

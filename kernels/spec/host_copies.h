@@ -8,7 +8,7 @@
 
 namespace hdpsim::kernels {
 
-/// Copies between the memory of a backend and its host's, beside what the backend computes.
+/// Copies between the memory of a backend and its host's, which overlap with the backend's computation.
 class HostCopies {
  public:
   struct Copy {
@@ -29,14 +29,14 @@ class HostCopies {
   HostCopies& operator=(const HostCopies&) = delete;
   virtual ~HostCopies() = default;
 
-  /// Memory of the host that such copies are fast with. It must not be freed before what was copied from or to it has
-  /// been waited for. DeviceError where there is not so much.
+  /// Memory of the host that such copies access fast. It must not be freed before all copies from or to it have been
+  /// waited for. DeviceError if there is not as much.
   [[nodiscard]] virtual DeviceMemory allocate(std::size_t bytes) = 0;
-  /// Starts a batch: after what was queued on the backend before, and after earlier batches of the same way. The memory
-  /// belongs to the copies until wait().
+  /// Starts a batch, ordered after what is already queued on the backend and after earlier batches of the same
+  /// direction. The memory belongs to the copies until wait().
   [[nodiscard]] virtual Ticket start(std::vector<Copy> batch, Way way) = 0;
-  /// What is queued on the backend from now on comes after a batch and all before it. Every batch is waited for once,
-  /// in the order of their starts.
+  /// Orders all later work on the backend after a batch and all earlier ones. Every batch is waited for once, in the
+  /// order of their starts.
   virtual Interval wait(Ticket ticket) = 0;
 };
 

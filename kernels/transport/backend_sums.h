@@ -7,10 +7,10 @@
 
 namespace hdpsim::kernels {
 
-/// What a MessageTransport does with its messages where they are in the memory of a backend: all of it is queued there.
+/// The operations of a MessageTransport whose messages are in the memory of a backend: all of them are queued there.
 class BackendSums {
  public:
-  /// `backend` outlives this.
+  /// `backend` must outlive this.
   explicit BackendSums(Backend& backend) : backend_(backend) {}
 
   [[nodiscard]] float* reserve_parts(std::size_t count) {

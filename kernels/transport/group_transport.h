@@ -8,10 +8,10 @@
 
 namespace hdpsim::kernels {
 
-/// Some of the ranks of a transport as one of its own, with messages alone: no communicator is made, so that a rank may
-/// have any number of groups. Rank i of the group is rank members[i] of the transport, which must outlive the group and
-/// may be used beside it; messages between two ranks match in the order in which both started them, whatever group they
-/// belong to. Buffers are in host memory or, where a backend is given, in its memory.
+/// Some of the ranks of a transport as a transport of their own that only uses messages: no communicator is made, so
+/// that a rank may have any number of groups. Rank i of the group is rank members[i] of the transport, which must
+/// outlive the group and may be used at the same time; messages between two ranks match in the order in which both
+/// started them, whatever group they belong to. Buffers are in host memory or, if a backend is given, in its memory.
 class GroupTransport final : public MessageTransport {
  public:
   /// UnsupportedInput if this rank is no member, or a member is no rank of the transport.

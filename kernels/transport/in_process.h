@@ -20,12 +20,12 @@ namespace hdpsim::kernels {
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> make_in_process_transports(
     int ranks, std::chrono::milliseconds limit = default_time_limit);
 
-/// Runs `work` on `ranks` threads, each with its own transport, which it leaves when it returns or throws. Returns when
-/// all have ended; rethrows the error that came first, which is the cause of those that follow from it.
+/// Runs `work` on `ranks` threads, each with its own transport, which is destroyed when `work` returns or throws.
+/// Returns when all have ended; rethrows the error that came first, which is the cause of those that follow from it.
 void run_ranks(int ranks, const std::function<void(Transport&)>& work,
                std::chrono::milliseconds limit = default_time_limit);
 
-/// The same with transports that go on to serve. After an error there are none left.
+/// The same with transports that stay usable. After an error there are none left.
 void run_ranks(std::vector<std::unique_ptr<Transport>>& transports, const std::function<void(Transport&)>& work);
 
 }  // namespace hdpsim::kernels

@@ -24,19 +24,19 @@ class Mailbox {
   Mailbox() = default;
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
-  /// Where all ranks are alive, waits until all of them are here, then ends MPI. Rank 0 does not wait for ranks that are
-  /// silent; the others do not wait where rank 0 is. If any was, MPI is left as it is, for its end would wait for the
-  /// dead; rank 0 then ends the whole job when it exits, and the job's exit code is its own: whoever stood still has no
-  /// more to do.
+  /// If all ranks are alive, waits until all of them are here, then ends MPI. Rank 0 does not wait for silent ranks;
+  /// the others do not wait if rank 0 is silent. If any was silent, MPI is left as it is, because its end would wait
+  /// for the dead; rank 0 then ends the whole job when it exits, and its exit code is the job's: a rank that stands
+  /// still has no work left.
   virtual ~Mailbox() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// To rank 0 or from it. Returns at once. Texts of one rank arrive in the order in which it posted them.
+  /// Posts a text to rank 0 or from it. Returns at once. Texts of one rank arrive in the order in which it posted them.
   virtual void post(int to, std::string text) = 0;
-  /// What has come; waits for it at most so long. DeviceError if MPI refuses.
+  /// The next text; waits for it at most `wait`. DeviceError if MPI refuses.
   [[nodiscard]] virtual std::optional<Mail> take(std::chrono::milliseconds wait) = 0;
-  /// Of rank 0, or where this one is rank 0.
+  /// Whether a rank is silent; asked about rank 0, or by rank 0.
   [[nodiscard]] virtual bool is_silent(int rank) const = 0;
   /// Whether rank 0 has left.
   [[nodiscard]] virtual bool is_closed() const = 0;

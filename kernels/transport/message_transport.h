@@ -26,18 +26,18 @@ class MessageTransport : public Transport {
   void barrier() final;
 
  protected:
-  // The memory that the messages are in: the host's, unless a transport says otherwise.
+  // Operations on the memory of the messages: the host's, unless a transport overrides them.
 
-  /// Memory of the transport for `count` elements, the same with every call that asks for no more.
+  /// Memory of the transport for `count` elements; the same memory in every call that needs no more.
   [[nodiscard]] virtual float* reserve_parts(std::size_t count);
-  /// The ends may be the same.
+  /// Both pointers may be the same.
   virtual void copy(void* to, const void* from, std::size_t bytes);
   /// sum += part
   virtual void add(float* sum, const float* part, std::size_t count);
 
  private:
   void exchange(const std::vector<Send>& sends, const std::vector<Receive>& receives);
-  /// The sum over ranks of chunk rank() of `all`, into `sum`, which may be that chunk. Chunk c begins at begin(c).
+  /// Sums chunk rank() of `all` over ranks into `sum`, which may be that chunk. Chunk c begins at begin(c).
   void sum_chunk(const float* all, const std::function<std::size_t(int)>& begin, float* sum);
 
   std::vector<float> parts_;

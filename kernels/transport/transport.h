@@ -9,7 +9,7 @@
 
 namespace hdpsim::kernels {
 
-/// One message of a grouped exchange.
+/// One message of a group.
 struct Send {
   int peer = 0;
   const void* data = nullptr;
@@ -21,7 +21,7 @@ struct Receive {
   std::size_t bytes = 0;
 };
 
-/// Names a started exchange.
+/// Identifies a started group of messages.
 using Ticket = std::uint64_t;
 
 /// Moves messages between the ranks of one job. One object a rank; it belongs to one thread.
@@ -47,7 +47,7 @@ class Transport {
   /// the rank itself is a copy.
   [[nodiscard]] virtual Ticket start(std::span<const Send> sends, std::span<const Receive> receives) = 0;
   virtual void wait(Ticket ticket) = 0;
-  /// Moves what can be moved without waiting. Transports with an engine of their own do nothing.
+  /// Moves messages as far as possible without waiting. Transports with an engine of their own do nothing.
   virtual void progress() = 0;
 
   // Collectives over all ranks, in the same order on each. Sums are fp32, added in the order of ranks on the in-process
@@ -59,7 +59,7 @@ class Transport {
   virtual void barrier() = 0;
 };
 
-/// How long a transport waits for a peer that does not move before it gives up.
+/// How long a transport waits for a peer without progress before it gives up.
 inline constexpr std::chrono::seconds default_time_limit{60};
 
 }  // namespace hdpsim::kernels

@@ -65,7 +65,8 @@ struct BackwardTile {
   [[nodiscard]] std::int64_t seen(const Visible& visible, std::int64_t row) const {
     return least(keys, most(0, visible.to(chunk_query + query + row) - key));
   }
-  /// Columns of P and dS that exist for the strip of rows that begins here: what its last row sees, in whole panels.
+  /// Columns of P and dS that exist for the strip of rows from `strip_begin` on: those that its last row sees, in whole
+  /// panels.
   [[nodiscard]] std::int64_t computed(const Visible& visible, std::int64_t strip_begin) const {
     return round_up(seen(visible, least(queries, strip_begin + strip) - 1), panel);
   }
@@ -75,7 +76,7 @@ inline void zero(float* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) from[i] = 0;
 }
 
-/// Scores to P, dP to dS, in place, for one row.
+/// Turns scores into P and dP into dS, in place, for one row.
 inline void backward_softmax_row(float* scores, float* d_p, std::int64_t seen, std::int64_t computed, float lse,
                                  float delta) {
   for (std::int64_t i = seen; i < computed; ++i) scores[i] = -infinity;
@@ -118,7 +119,7 @@ inline void backward_scores(const BackwardScratch& scratch, const Visible& visib
   }
 }
 
-/// dV += P^T dO, dK += dS^T Q, dQ += dS K for one tile whose P and dS are there.
+/// dV += P^T dO, dK += dS^T Q, dQ += dS K for one tile whose P and dS are computed.
 template <int dim>
 inline void backward_gradients(const BackwardScratch& scratch, const Visible& visible, const BackwardTile& tile) {
   constexpr std::int64_t row_of_scores = BackwardScratch::tile_keys;

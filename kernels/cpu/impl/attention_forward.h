@@ -27,12 +27,12 @@ struct ForwardScratch {
 
   float* keys;         ///< Panels, transposed.
   float* values;       ///< Rows.
-  float* queries;      ///< Rows, times scale log2(e): scores are exponents of two.
+  float* queries;      ///< Rows, times scale log2(e), so that scores are exponents of two.
   float* output;       ///< Rows, not divided by row_sum.
   float* scores;       ///< [tile_queries, tile_keys], then the probabilities relative to the row's maximum.
   float* row_maximum;  ///< [tile_queries]
   float* row_sum;      ///< [tile_queries]
-  float* row_factor;   ///< [tile_queries]: what the newest maximum does to what was summed before.
+  float* row_factor;   ///< [tile_queries]: factor by which the newest maximum scales earlier sums.
 
   explicit ForwardScratch(float* memory)
       : keys(memory),
@@ -52,13 +52,12 @@ struct ForwardRows {
   float* o;
   std::int64_t o_stride;
   float* lse;
-  std::int64_t first;  ///< In the block.
+  std::int64_t first;  ///< First row in the block.
   std::int64_t count;
   bool accumulate;
 };
 
-/// What a row has seen so far becomes what it has seen with these scores, too; `seen` of `computed` scores (a multiple
-/// of panel) count.
+/// Updates a row's maximum and sum with these scores; `seen` of `computed` scores (a multiple of panel) count.
 inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t seen,
                                    std::int64_t computed) {
   float* scores = scratch.scores + query * ForwardScratch::tile_keys;
@@ -74,7 +73,7 @@ inline void forward_maximum_of_row(const ForwardScratch& scratch, std::int64_t q
   scratch.row_factor[query] = old_maximum - (new_maximum == -infinity ? 0 : new_maximum);
 }
 
-/// Scores to probabilities relative to the row's maximum.
+/// Turns scores into probabilities relative to the row's maximum.
 inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int64_t query, std::int64_t computed) {
   float* scores = scratch.scores + query * ForwardScratch::tile_keys;
   const float largest = scratch.row_maximum[query];
@@ -93,7 +92,7 @@ inline void forward_probabilities_of_row(const ForwardScratch& scratch, std::int
   scratch.row_sum[query] = scratch.row_sum[query] * factor + sum_of(sum[0] + sum[1]);
 }
 
-/// Scores of one tile of keys, which begins at `begin` of the chunk, and what they add to the output.
+/// Scores of one tile of keys, which begins at `begin` of the chunk, and their contribution to the output.
 template <int dim>
 inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, const ForwardRows& rows,
                          std::int64_t begin) {
@@ -102,7 +101,7 @@ inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, 
   const auto seen = [&](std::int64_t query) {
     return least(ForwardScratch::tile_keys, most(0, visible.to(rows.first + query) - begin));
   };
-  // A strip needs what its last row sees.
+  // A strip needs the keys that its last row sees.
   const auto computed = [&](std::int64_t first) { return round_up(seen(least(rows.count, first + strip) - 1), panel); };
 
   const std::int64_t widest = computed(rows.count - 1);
@@ -134,7 +133,7 @@ inline void forward_tile(const ForwardScratch& scratch, const Visible& visible, 
   }
 }
 
-/// Divides by the sums and hands the tile over, merged with what is there where `accumulate`.
+/// Divides by the sums and writes the tile, merged with the earlier result if `accumulate` is set.
 template <int dim>
 inline void forward_finish(const ForwardScratch& scratch, const ForwardRows& rows) {
   for (std::int64_t query = 0; query < rows.count; ++query) {
@@ -195,7 +194,7 @@ inline void forward_chunk(const AttentionForward& op, const AttentionBlock& bloc
 
   const Visible visible(block, chunk_begin, keys);
   const bool accumulate = op.accumulate || chunk_begin > 0;
-  // Later chunks concern only the queries that see any of it.
+  // Later chunks concern only the queries that see part of them.
   const std::int64_t first_query = chunk_begin > 0 ? visible.from(0) / strip * strip : 0;
   const std::int64_t group = op.heads.heads / op.heads.kv_heads;
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
@@ -220,7 +219,7 @@ inline void attention_forward_of_dim(const AttentionForward& op, const Workspace
   for (const AttentionBlock& block : op.blocks) {
     for (std::int64_t kv_head = 0; kv_head < op.heads.kv_heads; ++kv_head) {
       std::int64_t begin = 0;
-      do {  // once without keys, too: such rows are written
+      do {  // runs once without keys, too: such rows are written
         forward_chunk<dim>(op, block, kv_head, begin, scratch, workspace);
         begin += ForwardScratch::chunk_keys;
       } while (begin < block.keys);

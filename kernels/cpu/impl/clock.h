@@ -4,8 +4,8 @@
 
 namespace hdpsim::kernels::cpu {
 
-/// Seconds that the calling thread has computed. Development machines are shared: a wall clock would also count what
-/// the neighbours do.
+/// Seconds for which the calling thread has computed. Development machines are shared: a wall clock would also count
+/// other programs.
 [[nodiscard]] inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

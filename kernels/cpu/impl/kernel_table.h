@@ -10,14 +10,14 @@
 namespace hdpsim::kernels::cpu {
 
 struct Workspace {
-  float* scratch = nullptr;                 ///< KernelTable::scratch_floats, aligned to 64 bytes.
+  float* scratch = nullptr;                 ///< KernelTable::scratch_floats numbers, aligned to 64 bytes.
   void (*progress)(void* state) = nullptr;  ///< Called for every tile of keys; never null.
   void* progress_state = nullptr;
 };
 
 struct KernelTable {
   std::size_t scratch_floats;
-  int strip;  ///< Rows and columns that attention computes together: what it does of a block is rounded up to them.
+  int strip;  ///< Rows and columns that attention computes together: its work on a block is rounded up to them.
   int panel;
   void (*attention_forward)(const AttentionForward& op, const Workspace& workspace);
   void (*attention_delta)(const AttentionDelta& op);
@@ -33,11 +33,11 @@ struct KernelTable {
   void (*cross_entropy)(const CrossEntropy& op);
   void (*log_sum_exp)(const LogSumExp& op);
   void (*adam)(const Adam& op);
-  /// Fused multiply-adds out of registers alone; returns how many floating-point operations it did.
+  /// Runs fused multiply-adds on registers only; returns the number of floating-point operations.
   double (*multiply_and_add)(std::int64_t rounds);
 };
 
-/// nullptr where the build has no such code. Whether the processor has the instructions is for the caller to ask.
+/// Null if the build has no such code. The caller checks whether the processor has the instructions.
 [[nodiscard]] const KernelTable* portable_kernels();
 [[nodiscard]] const KernelTable* avx2_kernels();
 [[nodiscard]] const KernelTable* avx512_kernels();

@@ -114,7 +114,7 @@ inline void rotations(double position, const double* turns_per_position, std::in
 }
 
 inline void rope(const Rope& op) {
-  constexpr std::int64_t most_pairs = 256;  // at once: the tables stay on the stack
+  constexpr std::int64_t most_pairs = 256;  // per pass: the tables stay on the stack
   constexpr double turn = 6.283185307179586476925;
   const std::int64_t half = op.dim / 2;
   double turns_per_position[most_pairs];

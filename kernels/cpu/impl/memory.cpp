@@ -15,7 +15,7 @@ std::size_t physical_memory() {
 }
 
 DeviceMemory allocate_memory(std::size_t bytes) {
-  // The kernel promises more than there is, and kills who uses it.
+  // The kernel promises more memory than there is, and kills the process that uses it.
   if (bytes > physical_memory()) {
     throw DeviceError(fmt::format("cpu: {} bytes asked for, but the machine has {}", bytes, physical_memory()));
   }

@@ -29,7 +29,7 @@ bool processor_has(InstructionSet set) {
 #endif
 }
 
-/// nullptr where the build or the processor lacks it.
+/// Null if the build or the processor lacks it.
 const cpu::KernelTable* usable_kernels(InstructionSet set) {
   if (!processor_has(set)) return nullptr;
   switch (set) {
@@ -43,7 +43,7 @@ const cpu::KernelTable* usable_kernels(InstructionSet set) {
   return nullptr;
 }
 
-/// What /proc/cpuinfo says of the first core, by its keys.
+/// The entries of /proc/cpuinfo for the first core, by their keys.
 std::map<std::string, std::string> first_core() {
   std::map<std::string, std::string> facts;
   std::ifstream file("/proc/cpuinfo");
@@ -65,7 +65,7 @@ std::string processor_name() {
   return family.empty() ? name : fmt::format("{} (family {}, model {})", name, family, fact("model"));
 }
 
-/// 0 where the file is missing, as the clock is on most virtual machines.
+/// 0 if the file is missing, as on most virtual machines.
 double megahertz_from(const char* file_of_kilohertz) {
   std::ifstream file(file_of_kilohertz);
   double kilohertz = 0;
@@ -73,8 +73,8 @@ double megahertz_from(const char* file_of_kilohertz) {
   return file ? kilohertz / 1000 : 0;
 }
 
-/// The highest cache of the first core. sysconf would know as well, but says on virtual machines what the whole socket
-/// has.
+/// The highest cache of the first core. sysconf would know as well, but reports the whole socket's cache on virtual
+/// machines.
 std::int64_t last_level_cache_bytes() {
   for (int index = 4; index >= 1; --index) {
     std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));

@@ -4,13 +4,13 @@
 #include "kernels/cpu/impl/kernel_table.h"
 #include "kernels/spec/backend.h"
 
-/// What machine this is.
+/// Properties of this machine.
 namespace hdpsim::kernels::cpu {
 
-/// DeviceError if the processor or the build lacks the instruction set.
+/// The kernels of an instruction set. DeviceError if the processor or the build lacks it.
 [[nodiscard]] const KernelTable& kernels_of(InstructionSet set);
 
-/// From /proc and /sys; what they do not say stays empty.
+/// Descriptions from /proc and /sys; what they do not contain stays empty.
 [[nodiscard]] DeviceInfo describe_processor(InstructionSet set);
 [[nodiscard]] DeviceState processor_state();
 

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/impl/vector.h"
 
-/// The one matrix product that attention is made of, and the layouts that feed it.
+/// The one matrix product of which attention consists, and its data layouts.
 namespace hdpsim::kernels::cpu::HDPSIM_CPU_KERNELS {
 
 // A strip of rows by a panel of columns is accumulated in registers: 24 of 32, or 12 of 16.
@@ -26,7 +26,7 @@ inline constexpr std::int64_t most(std::int64_t a, std::int64_t b) {
 template <int dim>
 inline constexpr std::int64_t padded_row = dim + 16;
 
-/// What becomes of the product: C = AB, C += AB or C = AB + row_factor C.
+/// The use of the product: C = AB, C += AB or C = AB + row_factor C.
 enum class Into { overwrite, add, rescale };
 
 /// One strip by one panel of C from `inner` products. Element (i, l) of A is a[i a_row + l a_inner], (l, j) of B is

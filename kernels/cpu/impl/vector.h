@@ -65,7 +65,7 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-/// The larger; b where one of them is not a number.
+/// The larger of both; b if one of them is NaN.
 inline Vector maximum(Vector a, Vector b) {
 #if defined(__AVX512F__)
   return _mm512_maskz_max_ps(every_lane, a, b);
@@ -91,7 +91,7 @@ struct Swapped {
   static constexpr int of(int lane) { return lane ^ distance; }
 };
 
-/// All lanes joined into one, by halves: stays in registers.
+/// Joins all lanes into one, by halves, in registers.
 template <class Join>
 inline float reduce(Vector value, const Join& join) {
   if constexpr (width > 8) value = join(value, shuffle(value, value, Swapped<8>{}));
@@ -103,7 +103,7 @@ inline float reduce(Vector value, const Join& join) {
 inline float sum_of(Vector value) {
   return reduce(value, [](Vector a, Vector b) { return a + b; });
 }
-/// Of lanes that are not numbers nothing is said.
+/// Undefined for lanes with NaN.
 inline float maximum_of(Vector value) {
   return reduce(value, maximum);
 }

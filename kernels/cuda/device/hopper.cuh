@@ -14,8 +14,8 @@
 
 namespace hdpsim::kernels::cuda::ptx {
 
-/// What the copy engine knows of a tensor, made by the host (kernels/cuda/hopper/tensor_map.h). A kernel gets it in its
-/// arguments.
+/// The copy engine's description of a tensor, made by the host (kernels/cuda/hopper/tensor_map.h). A kernel gets it in
+/// its arguments.
 #ifdef __CUDACC__
 struct alignas(64) TensorMap {
 #else
@@ -67,7 +67,7 @@ __device__ __forceinline__ void mbarrier_init(std::uint32_t barrier, std::uint32
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-/// What this thread did before is seen by those who wait for the phase.
+/// Earlier writes of this thread are visible to those who wait for the phase.
 __device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -91,7 +91,7 @@ __device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, std::uint32
       : "memory");
 }
 
-/// What this thread stored to shared memory is seen by the async proxy, once a barrier tells it to look.
+/// Stores of this thread to shared memory are visible to the async proxy after the next barrier.
 __device__ __forceinline__ void fence_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -35,7 +35,7 @@ __device__ __forceinline__ Vector16 load16(const void* from) {
   const uint4 v = *static_cast<const uint4*>(from);
   return {{v.x, v.y, v.z, v.w}};
 }
-/// Of memory that no thread writes while the kernel runs.
+/// Loads from memory that no thread writes while the kernel runs.
 __device__ __forceinline__ Vector16 load16_constant(const void* from) {
   const uint4 v = __ldg(static_cast<const uint4*>(from));
   return {{v.x, v.y, v.z, v.w}};
@@ -64,7 +64,7 @@ __device__ __forceinline__ void store4_shared(std::uint32_t address, std::uint32
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
-/// Copies 16 bytes to shared memory behind the thread's back; zeros where !valid, and `from` is not read then.
+/// Copies 16 bytes asynchronously to shared memory; zeros if !valid, and `from` is not read then.
 __device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(valid ? 16 : 0)
@@ -79,7 +79,7 @@ __device__ __forceinline__ void cp_async_4(std::uint32_t to, const void* from, b
 __device__ __forceinline__ void cp_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Waits for this thread's groups but the last `pending`. Others see the data behind a barrier.
+/// Waits for this thread's groups except the last `pending`. Others see the data behind a barrier.
 template <int pending>
 __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
@@ -169,8 +169,8 @@ __device__ __forceinline__ void sin_cos(float x, float& sine, float& cosine) {
 
 // --- Registers
 
-/// The same value, of which the compiler knows nothing: what is computed from it is computed here, instead of ahead of
-/// a loop and kept in registers that the loop needs.
+/// The same value, hidden from the compiler: computations from it happen here, instead of ahead of a loop where they
+/// would occupy registers that the loop needs.
 __device__ __forceinline__ int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -9,8 +9,8 @@
 #include "kernels/cuda/portable/arguments.h"
 #include "kernels/spec/attention.h"
 
-/// What the Hopper kernels are launched with, and how it follows from what a caller asks for. Plain C++. `encode` makes
-/// a TensorMap from a TensorShape: the driver does, or the emulator.
+/// The arguments of the Hopper kernels, and how they follow from a caller's operation. Plain C++. `encode` makes a
+/// TensorMap from a TensorShape: it is the driver's, or the emulator's.
 namespace hdpsim::kernels::cuda::hopper {
 
 struct ForwardArguments {
@@ -38,7 +38,7 @@ struct Extents {
   return rows;
 }
 
-/// A map of nothing where there are no rows: such a tensor may have no memory.
+/// An empty map if there are no rows: such a tensor may have no memory.
 template <class T, class Encode>
 [[nodiscard]] ptx::TensorMap map_of(const Rows<T>& tensor, std::int64_t rows, std::int64_t columns, int box_rows,
                                     int element_bytes, const Encode& encode) {
@@ -63,7 +63,7 @@ template <class Shape, class Encode>
           .v = map_of(op.v, rows.keys, kv_columns, Shape::keys, 2, encode)};
 }
 
-/// `parts`: see portable::backward_arguments.
+/// For `parts` see portable::backward_arguments.
 template <class Shape, class Encode>
 [[nodiscard]] BackwardArguments backward_arguments(const AttentionBackward& op, const portable::WorkQueue& queue,
                                                    std::int64_t parts, const Encode& encode) {

@@ -91,7 +91,7 @@ __device__ __forceinline__ void load_statistics(float* to, const float* from, in
   }
 }
 
-/// What one warp does: fetches work, starts copies and brings the statistics of the rows.
+/// The work of the producer warp: it fetches work, starts copies and loads the statistics of the rows.
 template <class Shape>
 struct BackwardProducer {
   const BackwardArguments& arguments;
@@ -186,7 +186,7 @@ struct BackwardConsumer {
   BackwardShared<Shape> shared;
   int consumer;  ///< 0 or 1.
   RingPlace<Shape::stages> place;
-  std::uint32_t d_s_now;  ///< Which of the two.
+  std::uint32_t d_s_now;  ///< The current one of the two.
 
   float d_k[1][Shape::dim / 8][4];
   float d_v[1][Shape::dim / 8][4];
@@ -194,7 +194,7 @@ struct BackwardConsumer {
   [[nodiscard]] __device__ __forceinline__ int first_key() const { return 64 * consumer; }
   __device__ __forceinline__ void meet() const { ptx::barrier_sync(first_consumer_meets + consumer, 128); }
 
-  /// Rows behind the documents' ends are zeros, so that whatever lies there adds nothing.
+  /// Rows behind the documents' ends are zeroed, so that their contents add nothing.
   __device__ __forceinline__ void clear_keys(const AttentionTile& tile) const {
     if (tile.keys == Shape::keys) return;
     zero_rows(shared.k(), tile.keys);
@@ -278,7 +278,7 @@ struct BackwardConsumer {
     }
   }
 
-  /// Queries [first, first + Shape::queries) of the tile, of one head.
+  /// One step: queries [first, first + Shape::queries) of the tile, for one head.
   __device__ __forceinline__ void step(const AttentionTile& tile, int head, int first);
 };
 
@@ -319,7 +319,7 @@ __device__ __forceinline__ void BackwardConsumer<Shape>::step(const AttentionTil
   publish_score_gradients(d_s);
   ptx::barrier_sync(all_consumers_meet, 128 * Shape::consumers);
 
-  // Of dQ [queries, dim] a warpgroup computes 64 rows where there are 128, else 64 columns.
+  // A warpgroup computes 64 rows of dQ [queries, dim] if there are 128, else 64 columns.
   const int d_q_row = Shape::queries == 128 ? 64 * consumer : 0;
   const int d_q_column = Shape::queries == 128 ? 0 : 64 * consumer;
   ptx::wgmma_fence(d_q);

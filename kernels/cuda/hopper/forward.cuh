@@ -69,7 +69,7 @@ inline constexpr int first_meeting = 5;
   return (tile.keys + keys - 1) / keys;
 }
 
-/// What one thread does that no other does: fetches work and starts copies.
+/// The work of the producer thread: it fetches work and starts copies.
 template <class Shape>
 struct ForwardProducer {
   const ForwardArguments& arguments;
@@ -107,7 +107,7 @@ struct ForwardProducer {
       portable::WorkItem work = {};
       portable::look_up(arguments.common.queue, item, work);
       await(book.q_empty, q_place.parity ^ 1U);
-      book.work[slot.stage] = work;  // The item before the last is done with, and the last is in the other place.
+      book.work[slot.stage] = work;  // The item before the last is finished, and the last one is in the other place.
       if (!work.exists || work.tile.keys == 0) {
         ptx::mbarrier_arrive(barrier_address(book.q_full));
       } else {
@@ -193,7 +193,7 @@ struct ForwardConsumer {
     }
   }
 
-  /// o and statistics of a tile with keys.
+  /// Computes o and the statistics of a tile with keys.
   __device__ __forceinline__ void attend(const AttentionTile& tile, float (&o)[Shape::dim / 8][4],
                                          portable::RowStatistics<1>& rows);
 };

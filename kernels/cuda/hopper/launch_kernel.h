@@ -10,10 +10,10 @@
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/cuda/launch.h"
 
-/// What the launches of the Hopper path share. For .cu files.
+/// Shared by the launches of the Hopper path. For .cu files.
 namespace hdpsim::kernels::cuda::hopper {
 
-/// DeviceError where the driver refuses or is too old to know the copy engine.
+/// DeviceError if the driver refuses or is too old for the copy engine.
 [[nodiscard]] ptx::TensorMap encode(const TensorShape& shape);
 
 /// Queues `kernel` with a block for each multiprocessor of `launch`, or for each item if there are fewer.

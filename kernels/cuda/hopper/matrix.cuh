@@ -37,12 +37,12 @@ struct Panels {
 
   std::uint32_t address;
 
-  /// Of 16 bytes: eight columns of a row.
+  /// Address of a chunk of 16 bytes: eight columns of a row.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t chunk(int row, int column) const {
     return address + column / 64 * panel_bytes + row * 128 + ((column / 8 % 8) ^ (row % 8)) * 16;
   }
-  /// The chunk that lies `chunks` to the right, of a chunk whose number has no bit in common with `chunks`, so that the
-  /// swizzle commutes with it.
+  /// The chunk `chunks` to the right of a chunk whose number has no bit in common with `chunks`, so that the swizzle
+  /// commutes with the addition.
   [[nodiscard]] static __device__ __forceinline__ std::uint32_t moved(std::uint32_t chunk, int chunks) {
     return (chunk ^ static_cast<std::uint32_t>(chunks % 8 * 16)) + chunks / 8 * panel_bytes;
   }
@@ -132,7 +132,7 @@ __device__ __forceinline__ void zero_rows(const Matrix& matrix, int first) {
 __device__ __forceinline__ void await(const std::uint64_t& barrier, std::uint32_t parity) {
   ptx::mbarrier_wait(barrier_address(barrier), parity);
 }
-/// One arrival for a warp, of what all of its lanes have done.
+/// One arrival for a warp, after the work of all of its lanes.
 __device__ __forceinline__ void arrive_of_warp(const std::uint64_t& barrier) {
   __syncwarp();
   if (lane_index() == 0) ptx::mbarrier_arrive(barrier_address(barrier));

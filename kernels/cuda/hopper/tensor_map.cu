@@ -13,7 +13,7 @@ namespace {
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
-/// From the driver that is loaded: no program here is linked to it, so that one runs where there is none.
+/// Found in the loaded driver: no program here is linked to it, so that programs run on machines without one.
 Encode driver_function() {
   static const Encode found = [] {
     void* function = nullptr;

@@ -13,7 +13,7 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
-// How often the watch looks: often enough that a limit is met within a few percent, seldom enough to cost nothing.
+// How often the watch checks: often enough to meet a limit within a few percent, and seldom enough to cost nothing.
 std::chrono::milliseconds interval_of(std::chrono::milliseconds limit) {
   return std::clamp(limit / 20, std::chrono::milliseconds(1), std::chrono::milliseconds(100));
 }
@@ -37,7 +37,7 @@ CommunicatorTransport::~CommunicatorTransport() {
   watcher_.request_stop();
   watcher_.join();
   const std::lock_guard lock(mutex_);
-  // Where an error is on its way, the other ranks may never come: what they owe must not hold up this one.
+  // During an error the other ranks may never come: their messages must not hold up this rank.
   if (!failure_ && std::uncaught_exceptions() > 0) communicator_->abort();
 }
 

@@ -42,12 +42,12 @@ class CommunicatorTransport final : public Transport {
   void barrier() override;
 
  private:
-  /// Queues an operation between two events; `text` says what it waits for.
+  /// Queues an operation between two events; `text` names what it waits for.
   [[nodiscard]] Event queue(const std::string& text, const std::function<void(Communicator&)>& operation);
   void collective(const char* name, const std::function<void(Communicator&)>& operation);
   void require_whole() const;
   void watch(const std::stop_token& stop);
-  /// What has gone wrong; nothing where all is well.
+  /// The failure so far; empty if there is none.
   [[nodiscard]] std::optional<std::string> fault();
   void fail(const std::string& reason);
   [[nodiscard]] std::string exchange_text(std::span<const Send> sends, std::span<const Receive> receives) const;
@@ -61,7 +61,7 @@ class CommunicatorTransport final : public Transport {
   Ticket next_ticket_ = 1;
   std::map<Ticket, Event> exchanges_;
 
-  std::mutex mutex_;  // of the communicator, the watch and the failure
+  std::mutex mutex_;  // guards the communicator, the watch and the failure
   ExchangeWatch watch_;
   std::optional<std::string> failure_;
   std::condition_variable_any ended_;

@@ -9,19 +9,19 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// When streams of one device got where, on the host's clock. CUDA tells how long after one event another one happened:
+/// When streams of one device reached their marks, on the host's clock. CUDA only gives the time between two events:
 /// now and then an event is recorded on an idle stream, so that the host sees when it happens, to a few microseconds.
 class DeviceClock {
  public:
-  /// `stream`: idle.
+  /// `stream` must be idle.
   explicit DeviceClock(cudaStream_t stream) : stream_(stream) { set(); }
 
-  /// Compares the clocks again, if that was long ago: CUDA counts in floats, of which a second leaves microseconds. The
-  /// stream is idle.
+  /// Compares the clocks again if that was long ago: CUDA counts in floats, which resolve microseconds within a second.
+  /// The stream must be idle.
   void keep_right();
-  /// The end of what is queued on a stream of the device.
+  /// A mark at the end of what is queued on a stream of the device.
   [[nodiscard]] Mark mark(cudaStream_t stream) const;
-  /// Of a mark of any clock; waits until it is reached.
+  /// The time of a mark of any clock; waits until it is reached.
   [[nodiscard]] static std::chrono::steady_clock::time_point time_of(const Mark& mark);
 
  private:

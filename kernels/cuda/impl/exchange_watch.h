@@ -11,8 +11,8 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// Notices that communication is stuck. Operations of one stream run one after another; one is stuck when everything
-/// before it has happened, and nothing more for the limit. Waiting for slow kernels that come before it does not count.
+/// Notices stuck communication. Operations of one stream run one after another; one is stuck when everything before it
+/// has happened, and nothing more for the limit. Waiting for slow kernels before it does not count.
 class ExchangeWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,13 +20,13 @@ class ExchangeWatch {
   ExchangeWatch(std::chrono::milliseconds limit, std::function<bool(const Event&)> happened)
       : limit_(limit), happened_(std::move(happened)) {}
 
-  /// An operation that may start at `ready` and ends at `done`; text: what it waits for, should it be stuck.
+  /// Adds an operation that may start at `ready` and ends at `done`; `text` names what it waits for if it is stuck.
   void add(std::string text, Event ready, Event done) {
     operations_.push_back({std::move(text), std::move(ready), std::move(done), {}});
   }
-  /// The text of what is stuck at `now`. To be asked more often than the limit.
+  /// The text of the operation that is stuck at `now`; empty if none is. Call it more often than the limit.
   [[nodiscard]] std::optional<std::string> stuck(Clock::time_point now);
-  /// Operations that have not ended when stuck() was last asked.
+  /// Operations that had not ended when stuck() was last called.
   [[nodiscard]] std::size_t under_way() const { return operations_.size(); }
 
  private:

@@ -9,7 +9,7 @@
 namespace hdpsim::kernels::cuda {
 
 /// Holds a stream, so that everything queued behind it starts without waiting for the host. Opens by itself after
-/// `time_limit` of the device: a program that waits for what it has shut in is late, not stuck.
+/// `time_limit` of device time: a program that waits for work behind the gate is late, but not stuck.
 class Gate {
  public:
   static constexpr std::chrono::nanoseconds time_limit = std::chrono::milliseconds(250);

@@ -16,7 +16,7 @@ class GatedTimer {
   /// Seconds of each of `runs` calls of `work`; `before` is queued ahead of each and not timed.
   [[nodiscard]] std::vector<double> time(int runs, const std::function<void()>& before,
                                          const std::function<void()>& work);
-  /// Lets what is queued run. Does nothing where it runs already.
+  /// Lets the queued work run. Does nothing if it runs already.
   void open() { gate_.open(); }
 
  private:

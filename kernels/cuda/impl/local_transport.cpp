@@ -13,7 +13,7 @@ LocalTransport::~LocalTransport() {
   try {
     for (const Event& copy : copies) queues_.wait(Queue::compute, copy);
     backend_.synchronize();
-  } catch (const std::exception&) {  // Of a device that refuses, which somebody else has reported.
+  } catch (const std::exception&) {  // From a device that refuses, which another call has reported.
   }
 }
 

@@ -11,7 +11,7 @@ LocalWorld::LocalWorld(std::vector<Queues*> queues, std::chrono::milliseconds li
   for (std::size_t rank = 0; rank < queues.size(); ++rank) ranks_[rank].queues = queues[rank];
 }
 
-// Queues the copy if both ends are there.
+// Queues the copy if both ends have started.
 void LocalWorld::started(Message& message) {
   if (!message.sent || !message.received) return;
   if (!message.sizes_differ()) {
@@ -109,7 +109,7 @@ std::vector<Event> LocalWorld::leave(int rank) {
   return copies;
 }
 
-// Messages that only this rank has started end; those that only others have become hopeless.
+// Messages that only this rank has started end; those that only others have started fail.
 void LocalWorld::remove(int rank) {
   at(rank).here = false;
   matching_.forget(rank);
@@ -119,7 +119,8 @@ void LocalWorld::remove(int rank) {
 void LocalWorld::fail(int rank, const std::string& reason) {
   const std::string text = fmt::format("{}. State: {}", reason, state_text());
   Rank& self = at(rank);
-  // The error may free the buffers of exchanges whose copies are queued: they come before that, as after a good wait.
+  // The error may free the buffers of messages whose copies are queued: later work is ordered after these, as after a
+  // successful wait.
   for (const Event& copy : queued_copies(self)) self.queues->wait(Queue::compute, copy);
   self.last_words = fmt::format(" ({})", reason);
   self.waiting.reset();

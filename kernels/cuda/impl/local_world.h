@@ -28,17 +28,17 @@ namespace hdpsim::kernels::cuda {
 /// ranks.
 class LocalWorld {
  public:
-  /// `queues`: of each rank; they live until the rank has left.
+  /// `queues` are those of each rank; they must live until the rank has left.
   LocalWorld(std::vector<Queues*> queues, std::chrono::milliseconds limit);
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
 
   [[nodiscard]] Ticket start(int rank, std::span<const Send> sends, std::span<const Receive> receives);
   /// Waits until the other ends of all messages have started, but not for the device. DeviceError if they do not within
-  /// the limit, if a peer has left, or if sizes differ; the rank has left then, and what it queues for computing comes
-  /// after the copies that still touch its buffers.
+  /// the limit, if a peer has left, or if sizes differ; the rank has then left, and its later work is ordered after the
+  /// copies that still touch its buffers.
   void wait(int rank, Ticket ticket);
-  /// Nobody waits for this rank any more. Returns the copies that may still touch its buffers.
+  /// Leaves, so that no rank waits for this one any more. Returns the copies that may still touch its buffers.
   [[nodiscard]] std::vector<Event> leave(int rank);
 
  private:
@@ -53,7 +53,7 @@ class LocalWorld {
   struct Rank {
     Queues* queues = nullptr;
     bool here = true;
-    std::string last_words;  // of a rank that has failed: why
+    std::string last_words;  // the reason of a rank that has failed
     Ticket next_ticket = 1;
     std::optional<Ticket> waiting;
     std::map<Ticket, std::vector<MessagePointer>> exchanges;

@@ -15,7 +15,7 @@
 namespace hdpsim::kernels::cuda {
 namespace {
 
-/// As NVIDIA recommends for Hopper (cuBLAS documentation, cublasSetWorkspace).
+/// The size that NVIDIA recommends for Hopper (cuBLAS documentation, cublasSetWorkspace).
 constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
 std::string text(const MatrixProduct& op) {
@@ -23,7 +23,7 @@ std::string text(const MatrixProduct& op) {
                      op.b_transposed ? ", B transposed" : "");
 }
 
-/// The largest power of two that divides all addresses; kernels look no further than 256 bytes.
+/// The largest power of two that divides all addresses; kernels do not check beyond 256 bytes.
 std::size_t alignment_of(const MatrixProduct& op) {
   const auto bits = reinterpret_cast<std::uintptr_t>(op.a) | reinterpret_cast<std::uintptr_t>(op.b) |
                     reinterpret_cast<std::uintptr_t>(op.c) | std::uintptr_t{256};
@@ -106,8 +106,8 @@ struct MatrixProducts::CublasLt {
   }
 };
 
-/// cuBLASLt counts by columns, and a row-major matrix read so is its transpose. So C^T = B^T A^T is what is asked of
-/// it: B comes first, its n rows being those of the result.
+/// cuBLASLt is column-major, and reads a row-major matrix as its transpose. So it is asked for C^T = B^T A^T: B comes
+/// first, and its n rows are those of the result.
 struct MatrixProducts::Plan {
   CublasLt::Handle<cublasLtMatmulDesc_t> product;
   CublasLt::Handle<cublasLtMatrixLayout_t> b, a, c;

@@ -12,7 +12,7 @@
 namespace hdpsim::kernels::cuda {
 
 /// Matrix products by cuBLASLt, bf16 with fp32 accumulation, on one device. The library is opened with the first
-/// product; what its heuristic chose is kept for each shape. Two runs give the same bits.
+/// product; the choice of its heuristic is kept for each shape. Two runs give the same bits.
 class MatrixProducts {
  public:
   MatrixProducts();
@@ -26,8 +26,8 @@ class MatrixProducts {
  private:
   struct CublasLt;
   struct Plan;
-  /// All that the choice of a kernel depends on: m, n, k, a and b transposed, fp32 result, beta = 0, alignment of the
-  /// pointers.
+  /// Everything that the choice of a kernel depends on: m, n, k, a and b transposed, fp32 result, beta = 0, alignment
+  /// of the pointers.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, std::size_t>;
 
   const Plan& plan(const MatrixProduct& op);

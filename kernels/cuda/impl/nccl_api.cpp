@@ -6,7 +6,7 @@
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>
-// Where NCCL's own header is at hand, it is held against the declarations here.
+// If NCCL's own header is installed, the declarations here are checked against it.
 namespace hdpsim::kernels::cuda::nccl {
 static_assert(id_bytes == NCCL_UNIQUE_ID_BYTES);
 static_assert(static_cast<int>(Result::in_progress) == ncclInProgress);

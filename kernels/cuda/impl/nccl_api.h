@@ -38,7 +38,7 @@ struct Config {
   int traffic_class = undefined;  // padding in 2.18; later versions copy it with the rest
 };
 
-/// NCCL of this machine. DeviceError where there is none or it is older than 2.18.
+/// NCCL on this machine. DeviceError if there is none or it is older than 2.18.
 class Api {
  public:
   [[nodiscard]] static const Api& instance();

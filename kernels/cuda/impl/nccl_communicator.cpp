@@ -35,7 +35,7 @@ NcclCommunicator::~NcclCommunicator() {
     use_device(settings_.device);
     finish(api_.finalize(comm_), "ncclCommFinalize");
     begun(api_.destroy(comm_), "ncclCommDestroy");
-  } catch (const std::exception&) {  // A peer that has gone: there is nobody left to part with in good order.
+  } catch (const std::exception&) {  // A peer has gone: there is nobody left for an orderly shutdown.
     abort();
   }
 }
@@ -84,7 +84,7 @@ std::optional<std::string> NcclCommunicator::failure() {
 
 void NcclCommunicator::queue_messages(std::span<const Send> sends, std::span<const Receive> receives) const {
   for (const Send& send : sends) {
-    if (send.bytes == 0) continue;  // on both ends, for sizes match
+    if (send.bytes == 0) continue;  // skipped on both ends, because sizes match
     begun(api_.send(send.data, send.bytes, nccl::DataType::int8, send.peer, comm_, settings_.stream), "ncclSend");
   }
   for (const Receive& receive : receives) {

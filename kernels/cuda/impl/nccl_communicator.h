@@ -7,15 +7,15 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// One rank of an NCCL communicator. It does not block: what NCCL does in the background (meeting peers, setting up
-/// connections) is waited for here, for at most `limit` a call.
+/// One rank of a non-blocking NCCL communicator. Background work of NCCL (meeting peers, setting up connections) is
+/// waited for here, for at most `limit` per call.
 class NcclCommunicator final : public Communicator {
  public:
   struct Settings {
     int device = 0;
     cudaStream_t stream = nullptr;
     std::chrono::milliseconds limit{};
-    int most_thread_blocks = 0;  ///< Of an operation; 0 leaves it to NCCL.
+    int most_thread_blocks = 0;  ///< Per operation; 0 leaves it to NCCL.
   };
 
   /// All ranks together. DeviceError where NCCL is missing or the ranks do not all come within the limit.
@@ -33,9 +33,9 @@ class NcclCommunicator final : public Communicator {
 
  private:
   void queue_messages(std::span<const Send> sends, std::span<const Receive> receives) const;
-  /// Throws unless the call has begun well.
+  /// Throws unless the call has begun successfully.
   void begun(nccl::Result result, const char* call) const;
-  /// Waits until what the call has begun is done.
+  /// Waits until the work that the call has begun is done.
   void finish(nccl::Result result, const char* call) const;
   [[nodiscard]] std::string error_text(nccl::Result result, const char* call) const;
 

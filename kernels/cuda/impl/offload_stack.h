@@ -18,7 +18,7 @@ class SlabPool {
   [[nodiscard]] std::size_t count() const { return emptied_.size(); }
   [[nodiscard]] std::size_t free() const { return free_.size(); }
 
-  /// There must be a free one.
+  /// Takes a free slab; there must be one.
   [[nodiscard]] std::size_t take();
   void give_back(std::size_t slab);
   [[nodiscard]] void* memory(std::size_t slab) const;
@@ -51,8 +51,8 @@ class OffloadStack {
   /// Gives all slabs back.
   ~OffloadStack();
 
-  /// Reserves the slabs of the whole pass. UnsupportedInput where a layer does not fit a slot or there is none;
-  /// DeviceError where the free slabs do not suffice. What is left of the pass before is dropped.
+  /// Reserves the slabs of the whole pass. UnsupportedInput if a layer does not fit a slot or there are no layers;
+  /// DeviceError if the free slabs do not suffice. Remains of an earlier pass are dropped.
   void begin(int layers, std::size_t bytes_per_layer);
 
   [[nodiscard]] void* begin_forward();
@@ -67,7 +67,7 @@ class OffloadStack {
   enum class Phase { idle, forward, backward };
   struct Slot {
     void* memory = nullptr;
-    Event computed;  // the queue of kernels has done with what was in it
+    Event computed;  // kernels have finished with its contents
     Event copied;    // the last copy from or to it has ended
   };
 
@@ -87,7 +87,7 @@ class OffloadStack {
   Phase phase_ = Phase::idle;
   bool open_ = false;  // between begin_ and end_ of a layer
   int layer_ = 0;      // forward: the next to begin, or the open one; backward: likewise, downwards
-  std::vector<std::vector<std::size_t>> held_;  // slabs of each offloaded layer, in the order of the bytes in them
+  std::vector<std::vector<std::size_t>> held_;  // slabs of each offloaded layer, in the order of its bytes
 };
 
 }  // namespace hdpsim::kernels::cuda

@@ -6,7 +6,7 @@ namespace hdpsim::kernels::cuda {
 namespace {
 
 constexpr int threads = 512;                          // NCCL runs as many for large messages
-constexpr std::size_t piece = std::size_t{16} << 10;  // between two looks at the clock
+constexpr std::size_t piece = std::size_t{16} << 10;  // bytes between two checks of the clock
 
 __device__ unsigned long long device_nanoseconds() {
   unsigned long long now = 0;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(threads) copy_until_stopped(PeerCopy copy) {
       const auto due = static_cast<unsigned long long>(ns_per_piece * static_cast<double>(pieces));
       unsigned long long elapsed = device_nanoseconds() - begin;
       while (elapsed < due) elapsed = device_nanoseconds() - begin;
-      // A look at host memory takes as long as several pieces.
+      // Reading host memory takes as long as several pieces.
       stopped = elapsed > copy.time_limit_ns || (pieces % 64 == 0 && *copy.stop != 0);
     }
   }
@@ -47,13 +47,13 @@ __global__ void __launch_bounds__(threads) copy_until_stopped(PeerCopy copy) {
 }  // namespace
 
 void launch(const PeerCopy& copy, int blocks, cudaStream_t stream) {
-  // All the shared memory of a multiprocessor: nothing that needs any runs beside the block.
+  // Takes all shared memory of a multiprocessor, so that no kernel that needs any runs beside the block.
   int device = 0;
   int shared_bytes = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
         "cudaDeviceGetAttribute");
-  shared_bytes -= 1024;  // what the block has statically
+  shared_bytes -= 1024;  // static shared memory of the block
   check(cudaFuncSetAttribute(copy_until_stopped, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         "cudaFuncSetAttribute");
   copy_until_stopped<<<blocks, threads, static_cast<std::size_t>(shared_bytes), stream>>>(copy);

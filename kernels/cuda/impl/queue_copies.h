@@ -15,7 +15,7 @@ class QueueCopies final : public HostCopies {
  public:
   using Allocate = std::function<DeviceMemory(std::size_t bytes)>;
 
-  /// `queues`, which no other copies use, outlive this. `allocate` gives memory of the host.
+  /// `queues`, which no other copies use, must outlive this. `allocate` returns memory of the host.
   QueueCopies(Queues& queues, Allocate allocate) : queues_(queues), allocate_(std::move(allocate)) {}
 
   [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override { return allocate_(bytes); }
@@ -29,7 +29,7 @@ class QueueCopies final : public HostCopies {
   };
   Queues& queues_;
   Allocate allocate_;
-  std::deque<Batch> under_way_;  ///< Those not waited for.
+  std::deque<Batch> under_way_;  ///< Batches that are not waited for yet.
   Ticket waited_for_ = 0;
 };
 

@@ -7,15 +7,14 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// The queues of one device that a program works with. Each does its work in order; between them only events give
-/// order.
+/// The queues of one device that a program works with. Each works in order; only events order them with each other.
 enum class Queue { compute, out, in };
 
-/// A point in the work of a queue. Good for waits on every queue of the device, whoever recorded it.
+/// A point in the work of a queue. Every queue of the device may wait for it, whoever recorded it.
 using Event = std::shared_ptr<const void>;
 
-/// What code that schedules copies needs of a device, and all that it may use: it can then be tested against queues
-/// that run in the worst order that their events allow. Nothing here waits for the device.
+/// The operations that scheduling of copies needs of a device; code limited to these can be tested against queues that
+/// run in the worst order that their events allow. None of them waits for the device.
 class Queues {
  public:
   Queues() = default;
@@ -23,11 +22,11 @@ class Queues {
   Queues& operator=(const Queues&) = delete;
   virtual ~Queues() = default;
 
-  /// Everything queued on `queue` so far.
+  /// An event after everything queued on `queue` so far.
   [[nodiscard]] virtual Event record(Queue queue) = 0;
-  /// The same, good for asking the backend of the device when it was.
+  /// The same as a mark whose time can be asked from the backend of the device.
   [[nodiscard]] virtual Mark mark(Queue queue) = 0;
-  /// What is queued on `queue` from now on starts after the event. A null event is the beginning of time.
+  /// Makes later work on `queue` start after the event. A null event has always happened.
   virtual void wait(Queue queue, const Event& event) = 0;
   [[nodiscard]] virtual bool happened(const Event& event) = 0;
   /// Either end may be pinned host memory.

@@ -9,10 +9,10 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// DeviceError unless `status` is success: what was called, what CUDA answered and what helps.
+/// DeviceError unless `status` is success: it names the call, CUDA's answer and a remedy.
 void check(cudaError_t status, std::string_view call);
 
-/// Which device the calling thread's CUDA calls are for. Cheap where it is that device already.
+/// Selects the device for the calling thread's CUDA calls. Cheap if it is selected already.
 void use_device(int device);
 
 struct DestroyStream {

@@ -33,7 +33,7 @@ const void* Staging::stage(const void* host, std::size_t bytes) {
   const std::span table(static_cast<const std::byte*>(host), bytes);
   const auto known = tables_.find(table);
   Slot& slot = slots_[known ? *known : put(table)];
-  // Also where the device has the table: kernels may have counted in it.
+  // Copied even if the device has the table: kernels may have counted in it.
   check(cudaMemcpyAsync(slot.device.get(), slot.host.get(), bytes, cudaMemcpyHostToDevice, stream_),
         "cudaMemcpyAsync of a staged table");
   check(cudaEventRecord(slot.copied.get(), stream_), "cudaEventRecord of a staged table");
@@ -44,7 +44,7 @@ std::size_t Staging::put(std::span<const std::byte> table) {
   const std::size_t oldest = tables_.oldest();
   Slot& slot = slots_[oldest];
   if (table.size() > slot.capacity) {
-    wait_for_stream();  // for the readers of the old piece
+    wait_for_stream();  // readers of the old piece may still run
     reserve(slot, table.size());
   } else if (const cudaError_t state = cudaEventQuery(slot.copied.get()); state == cudaErrorNotReady) {
     wait_for_stream();
@@ -58,7 +58,7 @@ std::size_t Staging::put(std::span<const std::byte> table) {
 
 void* Staging::scratch(std::size_t bytes) {
   if (bytes > scratch_bytes_) {
-    wait_for_stream();  // for the readers of the old piece
+    wait_for_stream();  // readers of the old piece may still run
     scratch_.reset();
     scratch_bytes_ = 0;
     const std::size_t capacity = std::max(smallest_scratch, std::bit_ceil(bytes));

@@ -6,7 +6,7 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// Events that nobody holds any more are recorded again: a training step records thousands.
+/// Unused events are recorded again: a training step records thousands.
 class StreamQueues::EventPool {
  public:
   [[nodiscard]] EventHandle take() {
@@ -55,7 +55,7 @@ cudaStream_t StreamQueues::stream(Queue queue) const {
 }
 
 cudaEvent_t StreamQueues::handle(const Event& event) {
-  // The pointer is to what the pool keeps for CUDA; only its constness is the interface's.
+  // The pool keeps the pointer for CUDA; only the interface makes it const.
   return static_cast<cudaEvent_t>(const_cast<void*>(event.get()));
 }
 
@@ -63,8 +63,8 @@ Event StreamQueues::record(Queue queue) {
   use_device(device_);
   EventHandle event = events_->take();
   check(cudaEventRecord(event.get(), stream(queue)), "cudaEventRecord");
-  // A wait on the event holds for what it meant when the wait was queued, so it may be recorded again while such waits
-  // last.
+  // A wait on the event refers to the work recorded when the wait was queued, so that the event may be recorded again
+  // while such waits last.
   const cudaEvent_t handle = event.release();
   return {static_cast<const void*>(handle),
           [pool = events_, handle](const void*) { pool->give_back(EventHandle(handle)); }};

@@ -10,8 +10,8 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// The queues of a GPU: `compute` is the stream of a backend, `out` and `in` are streams of their own, so that a copy
-/// of each direction has a copy engine. Any thread may use it; one at a time.
+/// The queues of a GPU: `compute` is the stream of a backend, `out` and `in` are streams of their own, so that each
+/// direction of copies has a copy engine. Any thread may use it, one at a time.
 class StreamQueues final : public Queues {
  public:
   explicit StreamQueues(const Launch& launch);

@@ -8,18 +8,17 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// Which small tables lie in which of a few places. The same table is asked for again and again (the layers of a model
-/// share the tiles of a batch, and so do the runs of a measurement), so it stays where it is until its place is the one
-/// that was used longest ago.
+/// Keeps small tables in a few slots. The same table is requested repeatedly (the layers of a model share the tiles of
+/// a batch, and so do the runs of a measurement), so it stays until its slot is the least recently used one.
 class TableSlots {
  public:
   explicit TableSlots(std::size_t slots) : slots_(slots) {}
 
-  /// The slot that holds these very bytes; becomes the one used last.
+  /// The slot that holds exactly these bytes; becomes the most recently used.
   [[nodiscard]] std::optional<std::size_t> find(std::span<const std::byte> table);
   /// The slot that was used longest ago.
   [[nodiscard]] std::size_t oldest() const;
-  /// The slot holds the table from now on; becomes the one used last.
+  /// Records that the slot holds the table; it becomes the most recently used.
   void put(std::size_t slot, std::span<const std::byte> table);
 
  private:

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(delta_threads) attention_delta(const Attention
   const std::int64_t head = blockIdx.y;
   const std::int64_t rows_of_block = blockDim.x / static_cast<unsigned>(lanes);
   const int lane = static_cast<int>(threadIdx.x) % lanes;
-  // All lanes of a warp go round together: what lies behind the end counts as the last row.
+  // All lanes of a warp stay in the loop together: indices behind the end are treated as the last row.
   for (std::int64_t begin = blockIdx.x * rows_of_block; begin < op.rows; begin += gridDim.x * rows_of_block) {
     const std::int64_t wanted = begin + static_cast<int>(threadIdx.x) / lanes;
     const std::int64_t row = wanted < op.rows ? wanted : op.rows - 1;

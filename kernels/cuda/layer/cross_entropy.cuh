@@ -31,7 +31,7 @@ __device__ __forceinline__ OnlineSum merged(OnlineSum a, OnlineSum b) {
 
 inline constexpr std::size_t cross_entropy_shared_bytes = 2 * cross_entropy_threads / warp_lanes * sizeof(OnlineSum);
 
-/// Over the block, the same bits in every thread; `partial` as for block_sum().
+/// Merges over the block, with the same bits in every thread; `partial` as for block_sum().
 __device__ __forceinline__ OnlineSum block_merged(OnlineSum mine, OnlineSum* partial) {
   for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
     const OnlineSum other = {ptx::shuffle_xor(mine.largest, mask), ptx::shuffle_xor(mine.sum, mask)};
@@ -63,7 +63,7 @@ __device__ __forceinline__ void for_row(const bf16* row, std::int64_t width, Vis
   }
 }
 
-/// Of one row, over the block; `partial` as for block_merged().
+/// The sum of one row, over the block; `partial` as for block_merged().
 template <int count>
 __device__ __forceinline__ OnlineSum row_sum(const bf16* row, std::int64_t width, OnlineSum* partial) {
   OnlineSum mine = {no_number, 0};
@@ -76,7 +76,7 @@ __device__ __forceinline__ OnlineSum row_sum(const bf16* row, std::int64_t width
   return block_merged(mine, partial);
 }
 
-/// LogSumExp, a block a row; deterministic as CrossEntropy is. No column: the logarithm of 0.
+/// LogSumExp, a block per row; deterministic as CrossEntropy is. Without a column: the logarithm of 0.
 template <int count>
 __global__ void __launch_bounds__(cross_entropy_threads) log_sum_exp(const LogSumExp op) {
   auto* const partial = reinterpret_cast<OnlineSum*>(ptx::dynamic_shared());
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(cross_entropy_threads) log_sum_exp(const LogSu
   }
 }
 
-/// JoinLogSumExp, a thread a token.
+/// JoinLogSumExp, a thread per token.
 inline __global__ void __launch_bounds__(cross_entropy_threads) join_log_sum_exp(const JoinLogSumExp op) {
   const auto threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t token = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; token < op.tokens;

@@ -8,10 +8,11 @@
 #include "kernels/cuda/impl/runtime.h"
 #include "kernels/spec/error.h"
 
-/// How launches of layer kernels choose among the variants of a kernel.
+/// Choice among the variants of a layer kernel.
 namespace hdpsim::kernels::cuda::layer {
 
-/// Elements a chunk: 8 where every row of every tensor begins at a multiple of 16 bytes, else 1.
+/// Whether chunks have 8 elements: true if every row of every tensor begins at a multiple of 16 bytes; otherwise they
+/// have 1.
 inline bool takes_chunks_of_8(std::initializer_list<const void*> tensors,
                               std::initializer_list<std::int64_t> widths = {}) {
   for (const void* const tensor : tensors) {
@@ -23,7 +24,7 @@ inline bool takes_chunks_of_8(std::initializer_list<const void*> tensors,
   return true;
 }
 
-/// launch(std::integral_constant<int, 8>) or launch(std::integral_constant<int, 1>).
+/// Calls launch(std::integral_constant<int, 8>) or launch(std::integral_constant<int, 1>).
 template <class Launch>
 void with_chunk(bool of_8, const Launch& launch) {
   if (of_8) {

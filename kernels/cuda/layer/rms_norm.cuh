@@ -24,13 +24,13 @@ inline unsigned row_threads(std::int64_t width, int count) {
 /// Threads that a multiprocessor holds, by the registers of the kernels.
 inline constexpr int forward_resident_threads = 1024;
 inline constexpr int backward_resident_threads = 512;
-/// Of a kernel whose blocks each hold a row after another.
+/// Blocks of a kernel whose blocks each process one row after another.
 inline unsigned row_blocks(std::int64_t tokens, unsigned threads, int multiprocessors, int resident) {
   const std::int64_t blocks = std::int64_t{multiprocessors} * std::max(1, resident / static_cast<int>(threads));
   return static_cast<unsigned>(std::min(blocks, tokens));
 }
 
-/// A float a warp, twice: the sums of two rows are under way.
+/// One float per warp, twice: the sums of two rows are under way.
 inline constexpr std::size_t row_shared_bytes = 2 * most_row_threads / warp_lanes * sizeof(float);
 
 /// One row: thread t holds the chunks t, t + threads, ... of it.
@@ -39,7 +39,7 @@ struct RowPart {
   static constexpr int chunks = row_elements_per_thread(count) / count;
   Chunk<count> chunk[chunks];
 
-  /// Visits (chunk number, first column) of what the thread holds of a row of `width`.
+  /// Visits (chunk number, first column) of the thread's part of a row of `width`.
   template <class Visit>
   static __device__ __forceinline__ void each(std::int64_t width, Visit visit) {
 #pragma unroll
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(most_row_threads)
     bf16* const d_x = static_cast<bf16*>(op.d_x) + token * op.width;
     const float r = op.inverse_rms[token];
     const auto* const weights = static_cast<const bf16*>(op.weight);
-    // Kept as they are stored: in fp32 both rows would not fit the registers.
+    // Kept in their storage format: in fp32 both rows would not fit the registers.
     Packed<count> kept_x[Part::chunks];
     Packed<count> kept_d_y[Part::chunks];
     float dot = 0;

@@ -11,7 +11,7 @@
 #include "kernels/spec/attention.h"
 #include "kernels/spec/error.h"
 
-/// What the kernels of the portable path are launched with, and how it follows from what a caller asks for. Plain C++.
+/// The arguments of the portable kernels, and how they follow from a caller's operation. Plain C++.
 namespace hdpsim::kernels::cuda::portable {
 
 /// Tiles and heads of one launch, longest first, for whichever thread block is free: fewer blocks than items run, so
@@ -48,21 +48,21 @@ struct BackwardArguments {
   float* d_v = nullptr;
   std::int64_t q_stride = 0, k_stride = 0, v_stride = 0, d_o_stride = 0, lse_stride = 0;
   std::int64_t d_q_stride = 0, d_k_stride = 0, d_v_stride = 0;
-  std::int32_t parts = 1;           ///< That the query heads of one key-value head are computed in.
-  std::int32_t heads_per_part = 1;  ///< Query heads.
+  std::int32_t parts = 1;           ///< Parts in which the query heads of one key-value head are computed.
+  std::int32_t heads_per_part = 1;  ///< Query heads per part.
   float scale = 0;
   float scale_log2 = 0;  ///< scale log2 e
 };
 
 inline constexpr float log2_of_e = 1.44269504088896341F;
 
-/// A work queue as it is staged: its counter, then its tiles.
+/// The bytes of a staged work queue: its counter, then its tiles.
 [[nodiscard]] inline std::vector<std::byte> queue_image(std::span<const AttentionTile> tiles) {
   std::vector<std::byte> image(sizeof(AttentionTile) + tiles.size_bytes());
   if (!tiles.empty()) std::memcpy(image.data() + sizeof(AttentionTile), tiles.data(), tiles.size_bytes());
   return image;
 }
-/// The queue whose image lies at `image`. The counter is written to though what is staged is constant to everybody
+/// The queue whose image lies at `image`. The counter is written although staged memory is constant for everything
 /// else.
 [[nodiscard]] inline WorkQueue queue_at(const void* image, const TileOrder& order) {
   const auto* tiles = static_cast<const AttentionTile*>(image) + 1;
@@ -103,7 +103,7 @@ void require_aligned(const Rows<T>& tensor, std::int64_t elements, std::size_t e
           .scale_log2 = op.heads.scale * log2_of_e};
 }
 
-/// Without a queue. parts: divides the query heads of a key-value head.
+/// Arguments without a queue. `parts` divides the query heads of a key-value head.
 [[nodiscard]] inline BackwardArguments backward_arguments(const AttentionBackward& op, std::int64_t parts) {
   require_aligned(op.q, 8, sizeof(bf16), "attention: rows of q must begin at multiples of 16 bytes");
   require_aligned(op.k, 8, sizeof(bf16), "attention: rows of k must begin at multiples of 16 bytes");

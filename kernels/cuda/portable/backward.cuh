@@ -49,7 +49,7 @@ struct BackwardShape {
   static constexpr std::uint32_t shared_bytes = 2 * key_bytes + 4 * query_bytes + 2 * score_bytes + 4 * statistic_bytes;
 };
 
-/// Where things lie in shared memory. What queries bring has two places, for even and odd steps.
+/// Layout of shared memory. Tensors of the queries have two places, for even and odd steps.
 template <class Shape>
 struct BackwardMemory {
   std::uint32_t base;
@@ -96,12 +96,12 @@ __device__ __forceinline__ void backward_tile(const BackwardArguments& arguments
   float d_v[KeyGradient::m][KeyGradient::n][4];
   set_zero(d_k);
   set_zero(d_v);
-  // Steps go over the queries of one head after those of the other, so that copies run ahead across heads, too.
+  // Steps go over the queries of one head after another, so that copies run ahead across heads, too.
   int first = 0;
   int place = 0;
   for (int head = work.head * arguments.heads_per_part; head < end_head();) {
     ptx::cp_async_wait<0>();
-    __syncthreads();  // This step's queries are here, and the step before is done with its own and with P and dS.
+    __syncthreads();  // This step's queries are here, and the previous step is finished with its own and with P and dS.
     const bool last_of_head = first + Shape::queries >= tile.queries;
     const int next_head = last_of_head ? head + 1 : head;
     const int next_first = last_of_head ? 0 : first + Shape::queries;
@@ -142,7 +142,8 @@ __device__ __forceinline__ void backward_tile(const BackwardArguments& arguments
     first = next_first;
     place = 1 - place;
   }
-  // Added without a return value, which is faster than read, add and write, and exact where one block owns the rows.
+  // Added by reduction without a return value, which is faster than read, add and write, and exact because one block
+  // owns the rows.
   add_rows(arguments.d_k + tile.key_row * arguments.d_k_stride + kv_column(), arguments.d_k_stride, KeyGradient::row(),
            KeyGradient::column(), tile.keys, d_k, arguments.scale);
   add_rows(arguments.d_v + tile.key_row * arguments.d_v_stride + kv_column(), arguments.d_v_stride, KeyGradient::row(),

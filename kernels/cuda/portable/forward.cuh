@@ -154,7 +154,7 @@ __device__ __forceinline__ void forward_tile(const ForwardArguments& arguments, 
   for (int step = 0; step * Shape::keys < tile.keys; ++step) {
     const int row = warp_index() * 16 * m;
     ptx::cp_async_wait<0>();
-    __syncthreads();  // The keys are here and the values of the step before are done with.
+    __syncthreads();  // The keys are here, and the values of the previous step are no longer used.
     copy_keys(shared_v, arguments.v, arguments.v_stride, step);
     float scores[m][Shape::keys / 8][4];
     set_zero(scores);
@@ -162,7 +162,7 @@ __device__ __forceinline__ void forward_tile(const ForwardArguments& arguments, 
     if ((step + 1) * Shape::keys > tile.seen_keys(0)) hide_unseen(scores, tile, row, step * Shape::keys);
     update_softmax(scores, o, rows, arguments.scale_log2);
     ptx::cp_async_wait<0>();
-    __syncthreads();  // The values are here and the keys are done with.
+    __syncthreads();  // The values are here, and the keys are no longer used.
     if ((step + 1) * Shape::keys < tile.keys) copy_keys(shared_k, arguments.k, arguments.k_stride, step + 1);
     const LeftRegisters<m, Shape::keys / 16> p(scores);
     multiply<Shape::keys / 16>(o, p, Right<dim>(shared_v, 0, 0));

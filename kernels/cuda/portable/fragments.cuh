@@ -22,8 +22,8 @@ namespace hdpsim::kernels::cuda::portable {
 [[nodiscard]] __device__ __forceinline__ int warp_index() {
   return thread_index() / 32;
 }
-/// Of an accumulator's rows and columns, what this lane holds: rows 16 i + g and 16 i + g + 8, columns 8 j + 2t and its
-/// right neighbour.
+/// The rows and columns of an accumulator that this lane holds: rows 16 i + g and 16 i + g + 8, columns 8 j + 2t and
+/// its right neighbour.
 [[nodiscard]] __device__ __forceinline__ int lane_row() {
   return lane_index() / 4;
 }

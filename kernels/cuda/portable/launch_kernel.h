@@ -17,11 +17,11 @@
 #include "kernels/spec/attention.h"
 #include "kernels/spec/error.h"
 
-/// What the launches of the portable path share. For .cu files.
+/// Shared by the launches of the portable path. For .cu files.
 namespace hdpsim::kernels::cuda::portable {
 
-/// Of the last-level cache, what tiles that run together may share: half, since the other half of the chip keeps a copy
-/// of what it reads on devices whose cache is split in two (A100, H100).
+/// The part of the last-level cache that concurrent tiles may share: half, because on devices whose cache is split in
+/// two (A100, H100) the other half keeps a copy of what its side of the chip reads.
 inline std::int64_t shared_cache_bytes() {
   int device = 0;
   int bytes = 0;
@@ -70,7 +70,7 @@ void allow_shared_memory(void (*kernel)(Arguments), const char* name, std::uint3
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), name);
 }
 
-/// Queues `kernel` with as many blocks as find room at once on the multiprocessors of `launch`, or as there are items.
+/// Queues `kernel` with as many blocks as fit at once on the multiprocessors of `launch`, or as there are items.
 template <class Shape, class Arguments>
 void launch_kernel(void (*kernel)(Arguments), const char* name, const Arguments& arguments,
                    int blocks_per_multiprocessor, const Launch& launch) {

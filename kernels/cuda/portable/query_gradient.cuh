@@ -66,7 +66,7 @@ __device__ __forceinline__ void query_gradient_tile(const BackwardArguments& arg
   int place = 0;
   for (int first = 0; first < tile.keys; first += Shape::keys) {
     ptx::cp_async_wait<0>();
-    __syncthreads();  // This step's keys are here, and the step before is done with its own.
+    __syncthreads();  // This step's keys are here, and the previous step is finished with its own.
     if (first + Shape::keys < tile.keys) copy_keys(1 - place, first + Shape::keys);
     const std::uint32_t k = shared_k + place * Shape::key_bytes;
     const std::uint32_t v = shared_v + place * Shape::key_bytes;

@@ -9,7 +9,8 @@
 
 namespace hdpsim::kernels::cuda::portable {
 
-/// Where what backward needs of query rows lies in shared memory: Q and dO as SwizzledRows, LSE and delta in fp32.
+/// Places in shared memory of the query rows' tensors that backward needs: Q and dO as SwizzledRows, LSE and delta in
+/// fp32.
 struct QueryRows {
   std::uint32_t q, d_o, lse, delta;
 };

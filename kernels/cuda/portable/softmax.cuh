@@ -9,7 +9,7 @@
 #include "kernels/cuda/portable/arguments.h"
 #include "kernels/cuda/portable/fragments.cuh"
 
-// What is between the products of attention: mask, softmax and its gradient, on the accumulators of a warp.
+// The steps between the products of attention: mask, softmax and its gradient, on the accumulators of a warp.
 namespace hdpsim::kernels::cuda::portable {
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -18,11 +18,11 @@ inline constexpr float log_of_2 = 0.693147180559945309F;
 /// One lane's part of a warp's rows: row (i, half) is 16 i + 8 half + lane_row() of the warp's.
 template <int m>
 struct RowStatistics {
-  float largest[m][2];  ///< Score, not scaled.
-  float sum[m][2];      ///< Of exp2(scale_log2 (score - largest)), over the lane's columns.
+  float largest[m][2];  ///< Largest score, not scaled.
+  float sum[m][2];      ///< Sum of exp2(scale_log2 (score - largest)) over the lane's columns.
 };
 
-/// Scores beyond what their query sees become -inf. `row` and `column` are the accumulator's first, within the tile.
+/// Sets scores that the query does not see to -inf. `row` and `column` are the accumulator's first, within the tile.
 template <int m, int n>
 __device__ __forceinline__ void hide_unseen(float (&scores)[m][n][4], const AttentionTile& tile, int row, int column) {
 #pragma unroll

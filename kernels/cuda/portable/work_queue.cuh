@@ -8,7 +8,7 @@
 
 namespace hdpsim::kernels::cuda::portable {
 
-/// In shared memory, where it costs no registers.
+/// Kept in shared memory, where it takes no registers.
 struct WorkItem {
   AttentionTile tile;
   std::int32_t head;

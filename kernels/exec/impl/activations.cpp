@@ -6,19 +6,19 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr std::size_t alignment = 256;        // bytes: as allocations have it
-constexpr std::int64_t layers_that_stay = 2;  // on the device under offload, as programs have it
+constexpr std::size_t alignment = 256;        // bytes, as for allocations
+constexpr std::int64_t layers_that_stay = 2;  // under offload, as in programs
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// The bytes of so many numbers.
+// Bytes of `count` fp32 numbers.
 std::size_t fp32(std::int64_t count) {
   return static_cast<std::size_t>(count) * sizeof(float);
 }
 
-// Hands out consecutive stretches from `base`; without one it only counts.
+// Hands out consecutive pieces from `base`; only counts bytes if it is null.
 class Carver {
  public:
   explicit Carver(std::byte* base) : base_(base) {}

@@ -16,23 +16,23 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Rows of a micro-batch on one device. Products and attention are on all of the HDP rank's rows; norms and residuals
-/// on the device's own, which are all of them without tensor parallelism (sequence parallelism, Korthikanti et al.
-/// 2022).
+/// Rows of a micro-batch on one device. Products and attention process all rows of the HDP rank; norms and residuals
+/// process the device's own rows, which are all of them without tensor parallelism (sequence parallelism, Korthikanti
+/// et al. 2022).
 struct Rows {
   std::int64_t all = 0;
   std::int64_t own = 0;
   std::int64_t share = 0;   ///< ceil(all / devices): own rows begin at index x share; the last devices may have fewer.
-  std::int64_t padded = 0;  ///< devices x share: what gathered buffers hold.
-  std::int64_t begin = 0;   ///< Of the own rows.
+  std::int64_t padded = 0;  ///< devices x share: rows of gathered buffers.
+  std::int64_t begin = 0;   ///< First of the own rows.
 };
 
-/// Of `all` rows.
+/// The rows of a device if the HDP rank has `all` rows.
 [[nodiscard]] Rows rows_on(const TensorShard& shard, std::int64_t all);
 
-/// What a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value heads of the
-/// device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are kept as they
-/// are. What is a float* is fp32, all else of the backend's element.
+/// The tensors that a layer keeps for its backward pass. T rows, S own rows, G padded rows; H heads and K key-value
+/// heads of the device, of dimension d; hidden size h, inner width f of the device. Gathered inputs of products are
+/// kept gathered. A float* is fp32, all others are elements of the backend.
 struct LayerActivations {
   void* input = nullptr;  ///< [S, h]
   float* attention_inverse_rms = nullptr;
@@ -53,23 +53,24 @@ struct LayerActivations {
   void* d_output = nullptr;  ///< [G, h], of the MLP's
 };
 
-/// Layers that a pass goes through one after another: all of them, or a chunk of a pipeline.
+/// Consecutive layers of one pass: all layers, or a chunk of a pipeline.
 struct ModelChunk {
   LayerRange layers;
   bool has_head = true;
   [[nodiscard]] std::int64_t last_layer() const { return layers.first + layers.count - 1; }
 };
 
-/// What all layers of a chunk share. Gradients, and the output of a chunk without the head, live as long as a pass.
+/// Tensors that all layers of a chunk share. Gradients, and the output of a chunk without the head, live as long as a
+/// pass.
 struct SharedActivations {
-  std::int32_t* ids = nullptr;      ///< In the device's part of the vocabulary; -1: in another's.
-  std::int32_t* targets = nullptr;  ///< Likewise; beyond it: in another's; -1: none.
+  std::int32_t* ids = nullptr;      ///< Within the device's part of the vocabulary; -1: on another device.
+  std::int32_t* targets = nullptr;  ///< The same; beyond its part: on another device; -1: none.
   std::int32_t* positions = nullptr;
   void* output = nullptr;  ///< [S, h], of the last layer
   float* final_inverse_rms = nullptr;
   void* final_normed = nullptr;  ///< [G, h]
   void* logits = nullptr;        ///< [T, vocabulary]; backward puts their gradient here
-  float* log_sum_exp = nullptr;  ///< [devices, T] of the logits of each; [T] of all when they are joined
+  float* log_sum_exp = nullptr;  ///< [devices, T] of the logits of each; [T] of all once they are joined
   float* loss = nullptr;         ///< [T]
   void* d_embedded = nullptr;    ///< [G, h], of the embedding's result: what a first part of backward leaves
   void* d_x = nullptr;           ///< [G, h], of the residual stream
@@ -80,23 +81,23 @@ struct SharedActivations {
   float* d_kv = nullptr;         ///< [T, 2, K d]
   void* d_q_rounded = nullptr;   ///< The same as elements: the same memory, if these are fp32.
   void* d_kv_rounded = nullptr;
-  // Of devices that add up elements other than fp32:
+  // For devices that sum elements other than fp32:
   void* parts = nullptr;  ///< [G, h], of the device's own rows, by device
   float* sum = nullptr;   ///< [2, S, h]
 };
 
-/// What becomes of a micro-batch's activations between forward and backward.
+/// How a micro-batch's activations are kept between forward and backward.
 struct Keeping {
   Recompute recompute = {};
   /// The share of a layer's kept activations that goes to the host: whole tensors, the largest first, as many as fit
-  /// into it. Nothing of models of two layers, which stay.
+  /// into it. Models of two layers offload nothing, because those stay on the device.
   double offload = 0;
   /// Backward comes in two passes, with others between them. What is computed again or comes back from the host for the
   /// first stays there for the second, so that each of them needs room for all layers.
   bool splits_backward = false;
 };
 
-/// Device memory that grows. What was in it is then lost.
+/// Device memory that grows. Growing discards its contents.
 class GrowingMemory {
  public:
   explicit GrowingMemory(Backend& backend) : backend_(backend) {}
@@ -109,14 +110,15 @@ class GrowingMemory {
   std::size_t capacity_ = 0;
 };
 
-/// What one micro-batch keeps of a chunk from its forward to its backward pass, in one piece of memory that grows from
-/// one such to the next; that on the host in another. A tensor that is kept has a place for every layer. One that goes
-/// to the host has two, for the layers that are on the device, and the layer's input three, as the layer before writes
-/// it. What is computed again has one place for all layers, in the workspace, as all that no pass leaves to another.
+/// The activations that one micro-batch keeps of a chunk from its forward to its backward pass, in one piece of device
+/// memory that later micro-batches reuse and grow, and another one on the host. A kept tensor has a place for every
+/// layer. A tensor that goes to the host has two places, for the layers that are on the device, and the layer's input
+/// three, because the layer before writes it. A recomputed tensor has one place for all layers, in the workspace, like
+/// all tensors that do not outlive a pass.
 class Activations {
  public:
-  /// `model`: the whole one. `workspace`: of the device, for one pass at a time; it and `copies`, which give the host's
-  /// memory, outlive the activations.
+  /// `model` is the whole model. `workspace` belongs to the device, for one pass at a time; it and `copies`, which
+  /// allocate the host's memory, must outlive the activations.
   Activations(Backend& backend, HostCopies& copies, const Transformer& model, const TensorShard& shard,
               GrowingMemory& workspace)
       : backend_(backend),
@@ -127,18 +129,18 @@ class Activations {
         memory_(backend),
         workspace_(workspace) {}
 
-  /// Room for the rows of a share, whose ids, targets and positions are uploaded.
+  /// Makes room for the rows of a share, and uploads its ids, targets and positions.
   void begin(const Share& share, const ModelChunk& chunk, const Keeping& keeping = {});
   [[nodiscard]] const Rows& rows() const { return rows_; }
   [[nodiscard]] const ModelChunk& chunk() const { return chunk_; }
-  /// `index`: among all layers of the model, as everywhere below; one of the chunk.
+  /// The tensors of a layer of the chunk. `index` counts all layers of the model, here and below.
   [[nodiscard]] LayerActivations layer(std::int64_t index) const;
   [[nodiscard]] SharedActivations shared() const;
 
-  /// The copies that bring what goes to the host of a layer there, or back to where layer() says.
+  /// The copies that bring a layer's offloaded tensors to the host, or back to where layer() says.
   [[nodiscard]] std::vector<HostCopies::Copy> copies(std::int64_t index, HostCopies::Way way) const;
 
-  /// Of all layers of the chunk, on the device (workspace included) and on the host.
+  /// Bytes of all layers of the chunk, on the device (workspace included) and on the host.
   [[nodiscard]] std::size_t layer_bytes() const;
   [[nodiscard]] std::size_t host_bytes() const;
 
@@ -146,18 +148,18 @@ class Activations {
   using OfElements = void* LayerActivations::*;
   using OfStatistics = float* LayerActivations::*;
   using Tensor = std::variant<OfElements, OfStatistics>;
-  /// Where a tensor lies in all layers: that of the chunk's layer i at begin + (i mod places) x bytes, rounded up.
+  /// Where a tensor lies in all layers: layer i of the chunk at begin + (i mod places) x bytes, rounded up.
   struct Home {
     Tensor tensor;
     std::size_t bytes = 0;
-    Recompute again = {};  ///< Modules of which each makes it again, where it is not kept.
-    bool is_kept = true;   ///< Not in the workspace.
+    Recompute again = {};  ///< Modules whose recomputation makes it, if it is not kept.
+    bool is_kept = true;   ///< Whether it is kept, and not in the workspace.
     std::int64_t places = 1;
     bool to_host = false;
     std::size_t begin = 0;
-    std::size_t host_begin = 0;  ///< Within a layer's part of the host's memory.
+    std::size_t host_begin = 0;  ///< Offset in a layer's part of the host's memory.
   };
-  /// The bytes of so many.
+  /// Bytes of `count` elements.
   [[nodiscard]] std::size_t elements(std::int64_t count) const {
     return static_cast<std::size_t>(count) * element_bytes(backend_.element());
   }
@@ -176,19 +178,19 @@ class Activations {
 
   Backend& backend_;
   HostCopies& copies_;
-  Transformer model_;  ///< What the device holds of it.
+  Transformer model_;  ///< The device's shard of the model.
   TensorShard shard_;
   std::int64_t first_of_vocabulary_;
   Rows rows_;
   ModelChunk chunk_;
   bool splits_backward_ = false;
   std::vector<Home> homes_;
-  std::size_t kept_by_layers_ = 0;       ///< What the layers' tensors take of memory_: the shared ones follow ...
+  std::size_t kept_by_layers_ = 0;       ///< Bytes of the layers' tensors in memory_, followed by the shared ones, ...
   std::size_t workspace_of_layers_ = 0;  ///< ... and of the workspace.
-  std::size_t host_layer_bytes_ = 0;     ///< Of a layer.
+  std::size_t host_layer_bytes_ = 0;     ///< Bytes per layer on the host.
   GrowingMemory memory_;
   GrowingMemory& workspace_;
-  DeviceMemory host_;  ///< One layer after the other; grows.
+  DeviceMemory host_;  ///< Layers one after the other; grows.
   std::size_t host_capacity_ = 0;
 };
 

@@ -12,11 +12,11 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The copy engine of a device that has none and whose memory is the host's: a CPU's. All batches one after the other.
+/// The copy engine of a CPU, whose memory is the host's: a thread that copies all batches one after the other.
 class CopyThread final : public HostCopies {
  public:
   CopyThread() = default;
-  /// Leaves undone what has not begun.
+  /// Drops batches that have not begun.
   ~CopyThread() override;
 
   [[nodiscard]] DeviceMemory allocate(std::size_t bytes) override;
@@ -29,11 +29,11 @@ class CopyThread final : public HostCopies {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::vector<Copy>> waiting_;
-  std::deque<Interval> done_;  ///< Not waited for yet.
+  std::deque<Interval> done_;  ///< Batches that are done, but not waited for yet.
   Ticket started_ = 0;
   Ticket waited_for_ = 0;
   bool ends_ = false;
-  std::thread thread_;  ///< From the first batch on.
+  std::thread thread_;  ///< Started with the first batch.
 };
 
 }  // namespace hdpsim::kernels::exec

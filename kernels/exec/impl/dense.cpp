@@ -6,8 +6,7 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-constexpr double rotation_base =
-    10000;  // what Llama starts from; model files may say otherwise, sim/model does not ask
+constexpr double rotation_base = 10000;  // Llama's default; model files may differ, but sim/model does not read it
 
 }  // namespace
 
@@ -94,7 +93,7 @@ void Dense::backward(DensePart part) {
     case DensePart::mlp_inner:
     case DensePart::mlp_activation:
     case DensePart::mlp_residual:
-      return;  // the gradient of a sum is that of its parts
+      return;  // the gradient of a sum is the gradient of each term
     case DensePart::final_norm:
       return norm_backward(layout_.final_norm(), shared.output, shared.final_inverse_rms, own(shared.d_x));
     case DensePart::head:
@@ -141,7 +140,7 @@ void Dense::collective(const TensorParallelCollective& op, const Place& place) {
   devices_.all_gather(own(all), all, bytes_of(rows_.share * model_.hidden));
 }
 
-// Partial sums travel as elements, but add up in fp32: each device gets those of its rows and rounds once.
+// Partial sums are sent as elements, but summed in fp32: each device gets those of its rows and rounds once.
 void Dense::sum_over_devices(const void* partial, void* sum) {
   const std::int64_t share = rows_.share * model_.hidden;
   if (backend_.element() == Element::fp32) {
@@ -327,7 +326,7 @@ void Dense::norm_of_layer_back(const Tensor& weight, const void* x, const float*
   add(own(shared_.d_x), d, own(shared_.d_x));
 }
 
-// Where the vocabulary is cut, the loss and the gradient need the sums of all devices.
+// If the vocabulary is cut, the loss and the gradient need the sums of all devices.
 void Dense::head() {
   forward(to_vocabulary(), shared_.final_normed, shared_.logits);
   if (is_alone()) return cross_entropy(nullptr);

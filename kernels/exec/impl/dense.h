@@ -33,8 +33,8 @@ namespace hdpsim::kernels::exec {
 /// others.
 class Dense {
  public:
-  /// `layout`: of the device; `parameters` and `gradients`: layout.count() numbers each, in the backend's memory.
-  /// `devices`: those of the HDP rank.
+  /// `layout` is that of the device; `parameters` and `gradients` have layout.count() numbers each, in the backend's
+  /// memory. `devices` are those of the HDP rank.
   Dense(Backend& backend, Transport& devices, const Transformer& model, const ParameterLayout& layout,
         const void* parameters, float* gradients)
       : backend_(backend),
@@ -44,8 +44,8 @@ class Dense {
         parameters_(parameters),
         gradients_(gradients) {}
 
-  /// Where the parts of a stretch work. `layer`, one of the chunk, is ignored by those that do not belong to one;
-  /// `loss_scale` is CrossEntropy's.
+  /// The tensors on which parts work. `layer`, one of the chunk, is ignored by parts outside of layers; `loss_scale` is
+  /// CrossEntropy's.
   struct Place {
     const Activations& activations;
     std::int64_t layer = 0;
@@ -54,8 +54,8 @@ class Dense {
   void run(const LinearPart& stretch, const Place& place);
   void collective(const TensorParallelCollective& op, const Place& place);
 
-  /// What a pass leaves to the stage behind it (forward), or before it (backward), and where what comes from there
-  /// belongs: the device's own rows, [own, h], of the hidden states or of their gradient.
+  /// The buffers of messages to the next stage (forward) or the previous one (backward), and of messages from there:
+  /// the device's own rows, [own, h], of the hidden states or of their gradient.
   [[nodiscard]] void* sent(const Activations& activations, Direction direction) const;
   [[nodiscard]] void* received(const Activations& activations, Direction direction) const;
 
@@ -74,12 +74,12 @@ class Dense {
   /// Copies a gradient [T, width] to where the second part of backward looks for it, if this is the first one.
   void leave(void* place, const void* gradient, std::int64_t width);
   void norm_forward(const Tensor& weight, const void* x, void* y, float* inverse_rms);
-  /// In place: d_y becomes d_x.
+  /// Works in place: d_y becomes d_x.
   void norm_backward(const Tensor& weight, const void* x, const float* inverse_rms, void* d);
   void rotate(void* q, void* kv, const std::int32_t* positions, bool inverse);
-  /// Of own rows.
+  /// Adds own rows.
   void add(const void* a, const void* b, void* y);
-  /// The sum over devices of `partial`, [G, h], of the device's own rows, to `sum`, [S, h], which may be those.
+  /// Sums the device's own rows of `partial`, [G, h], over the devices into `sum`, [S, h], which may be those rows.
   void sum_over_devices(const void* partial, void* sum);
   void cast(const void* from, void* to, std::int64_t count, bool to_fp32);
 
@@ -96,10 +96,10 @@ class Dense {
   void mlp_back();
   void head();
   void head_back();
-  /// A norm's own rows back, and the residual stream's gradient.
+  /// The backward of a norm on the own rows, plus the gradient of the residual stream.
   void norm_of_layer_back(const Tensor& weight, const void* x, const float* inverse_rms);
   void cross_entropy(const float* log_sum_exp);
-  /// The log-sum-exps of all devices become those of the whole vocabulary.
+  /// Joins the log-sum-exps of all devices to those of the whole vocabulary.
   void join_log_sum_exp();
   [[nodiscard]] void* gathered(DensePart part) const;
 
@@ -108,12 +108,12 @@ class Dense {
   [[nodiscard]] void* own_rows(void* gathered, const Rows& rows) const {
     return static_cast<std::byte*>(gathered) + bytes_of(devices_.rank() * rows.share * model_.hidden);
   }
-  /// Of so many elements.
+  /// Bytes of `count` elements.
   [[nodiscard]] std::size_t bytes_of(std::int64_t count) const {
     return static_cast<std::size_t>(count) * element_bytes(backend_.element());
   }
   [[nodiscard]] void* own(void* gathered) const { return own_rows(gathered, rows_); }
-  /// Where partial sums go, whose sum is wanted at `whole`.
+  /// The buffer for partial sums whose sum goes to `whole`.
   [[nodiscard]] void* partial(void* whole) const { return is_alone() ? whole : shared_.d_normed; }
   [[nodiscard]] std::int64_t query_width() const { return model_.heads * model_.head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return 2 * model_.kv_heads * model_.head_dim; }
@@ -121,7 +121,7 @@ class Dense {
     return static_cast<const std::byte*>(parameters_) + bytes_of(tensor.begin);
   }
   [[nodiscard]] float* gradient(const Tensor& tensor) const { return gradients_ + tensor.begin; }
-  /// Where the output of a layer goes.
+  /// The buffer for the output of a layer.
   [[nodiscard]] void* output_of(std::int64_t layer) const;
   void begin(const Place& place);
   [[nodiscard]] const LayerTensors& tensors() const { return layout_.layers()[static_cast<std::size_t>(at_->layer)]; }
@@ -134,11 +134,11 @@ class Dense {
 
   Backend& backend_;
   Transport& devices_;
-  Transformer model_;  ///< What the device holds of it.
+  Transformer model_;  ///< The device's shard of the model.
   const ParameterLayout& layout_;
   const void* parameters_;
   float* gradients_;
-  // While it works:
+  // Set while it works:
   const Place* at_ = nullptr;
   Gradients which_ = Gradients::all;
   Rows rows_;

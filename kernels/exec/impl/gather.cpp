@@ -89,7 +89,7 @@ class Assembler {
   }
 
  private:
-  /// Rank, pass, block, iteration, instruction.
+  /// The key: rank, pass, block, iteration, instruction.
   using Key = std::tuple<HdpRank, PassId, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   void note_exchanges() {
@@ -156,7 +156,7 @@ class Assembler {
   const std::vector<RankLog>& logs_;
   Timeline timeline_;
   std::map<Key, Instant> posted_;
-  std::map<std::pair<MicroBatchId, HdpRank>, HdpRank> before_;  // in the ring
+  std::map<std::pair<MicroBatchId, HdpRank>, HdpRank> before_;  // previous rank of the ring
 };
 
 std::vector<RankLog> received(Transport& transport, const RankLog& own, const std::vector<std::uint64_t>& sizes) {
@@ -178,7 +178,7 @@ Timeline assemble(const Program& program, const std::vector<RankLog>& logs) {
   return Assembler(program, logs).run();
 }
 
-// Logs pass through host memory, which is where the transports of CPUs expect them.
+// Logs are sent from host memory, as the transports of CPUs require.
 std::vector<RankLog> gather_logs(Transport& transport, const RankLog& log) {
   const std::vector<std::byte> bytes = packed(log);
   const std::uint64_t size = bytes.size();

@@ -16,7 +16,7 @@ namespace hdpsim::kernels::exec {
   return mix(mix(key + golden_ratio) + golden_ratio * (value + 1));
 }
 
-/// In [0, 1), with 53 bits.
+/// A number in [0, 1), with 53 bits.
 [[nodiscard]] inline double unit_hash(std::uint64_t key, std::uint64_t value) {
   return static_cast<double>(mixed(key, value) >> 11) * 0x1p-53;
 }

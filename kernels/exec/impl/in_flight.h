@@ -15,16 +15,16 @@ namespace hdpsim::kernels::exec {
 /// the schedule has in flight. Their memory goes on to the micro-batches that follow.
 class InFlight {
  public:
-  /// `model`: the whole one.
+  /// `model` is the whole model.
   InFlight(Backend& backend, HostCopies& copies, const Transformer& model, const TensorShard& shard)
       : backend_(backend), copies_(copies), model_(model), shard_(shard), workspace_(backend) {}
 
-  /// Before the first pass of a micro-batch on this device.
+  /// Adds a micro-batch, before its first pass on this device.
   void add(MicroBatchId id, Share share) { shares_.insert_or_assign(id, std::move(share)); }
-  /// Stays where it is until the micro-batch's last pass has ended.
+  /// The share of a micro-batch. The reference is valid until the micro-batch's last pass has ended.
   [[nodiscard]] const Share& share(MicroBatchId id) const { return shares_.at(id); }
 
-  /// Of one chunk of the model, by its number, from its forward pass on ...
+  /// Begins the activations of one chunk of the model, given by its number; they live from its forward pass on ...
   void begin(MicroBatchId id, std::int64_t number, const ModelChunk& chunk, const Keeping& keeping);
   [[nodiscard]] const Activations& activations(MicroBatchId id, std::int64_t number) const {
     return *held_.at({id, number});
@@ -32,7 +32,7 @@ class InFlight {
   /// ... until the end of its backward pass.
   void end(MicroBatchId id, std::int64_t number);
 
-  /// How many chunks had activations at once, at most.
+  /// The largest number of chunks that had activations at once.
   [[nodiscard]] std::size_t most() const { return held_.size() + spare_.size(); }
 
  private:

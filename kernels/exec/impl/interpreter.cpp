@@ -10,7 +10,8 @@
 namespace hdpsim::kernels::exec {
 namespace {
 
-// Of its last dense work: a backward block may begin with forward that is computed again. Forward for a block without.
+// The direction of the block's last dense work: a backward block may begin with recomputed forward work. Forward for a
+// block without dense work.
 Direction direction_of(const MicroBatchProgram& program, const Block& block) {
   Direction direction = Direction::forward;
   for (const Instruction& instruction : block.body) {
@@ -69,7 +70,7 @@ void Interpreter::run_iteration(const Block& block) {
   }
 }
 
-// A ring of several begins with its first exchange, which is posted before the first attention.
+// A ring of several ranks begins with its first send/recv, which is posted before the first attention.
 bool Interpreter::begins_ring(const Instruction& instruction) const {
   if (at_.share != nullptr && at_.share->documents.ranks() > 1) {
     return instruction.opcode == Opcode::exchange && instruction.ring_step == 1;
@@ -77,7 +78,7 @@ bool Interpreter::begins_ring(const Instruction& instruction) const {
   return instruction.opcode == Opcode::attention;
 }
 
-// Of the attention that comes next.
+// The direction of the next attention.
 Direction Interpreter::ring_direction() const {
   const std::vector<Instruction>& body = instructions_.blocks[at_.block].body;
   const auto attends = [](const Instruction& i) { return i.opcode == Opcode::attention; };
@@ -120,8 +121,8 @@ InstructionRecord Interpreter::record_of(const Instruction& instruction) const {
           .kind = at_.pass.kind};
 }
 
-// Whatever computes has ended, or comes before in the queue, when it was issued; only exchanges and copies can be
-// waited for.
+// Compute instructions have ended, or come earlier in the queue, when an instruction is issued; only send/recv and
+// copies need a wait.
 void Interpreter::wait_for_dependencies(const Instruction& instruction) {
   for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
     const Dependency& dependency = instruction.dependencies[d];
@@ -214,7 +215,7 @@ void Interpreter::compute(const Instruction& instruction) {
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);
 }
 
-// The fixed work of a micro-batch on the host: whose tokens they are, and where they go.
+// The fixed work of a micro-batch on the host: selecting its tokens and their places.
 void Interpreter::take_share() {
   const auto rank = static_cast<int>(at_.rank.index());
   parts_.in_flight.add(at_.pass.micro_batch,

@@ -16,13 +16,13 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Runs the programs of passes on one device, instruction by instruction in the order of the body, which is one that
-/// their dependencies allow: kernels run at once, an exchange runs beside what follows it until something needs it or
-/// the next exchange wants its stream. Copies to and from the host run beside both, messages to other stages beside the
-/// passes that follow.
+/// Runs the programs of passes on one device, instruction by instruction in the order of the body, which their
+/// dependencies allow: kernels run at once; a send/recv overlaps with what follows it until something needs it or the
+/// next one needs its stream. Copies to and from the host overlap with both, messages to other stages with the
+/// following passes.
 ///
-/// On a backend that runs ahead, kernels are queued and every wait is one of its queue: nothing here waits for the
-/// device, but for memory that has to grow.
+/// On a backend that runs ahead, kernels are queued and every wait is a wait of its queue: nothing here waits for the
+/// device, except to grow memory.
 class Interpreter {
  public:
   struct Parts {
@@ -39,15 +39,16 @@ class Interpreter {
   explicit Interpreter(const Parts& parts) : parts_(parts) {}
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
-  /// Waits for copies that an error has left under way: their memory is about to go.
+  /// Waits for copies that an error has left under way, because their memory is about to be freed.
   ~Interpreter();
 
-  /// What the loss of a step is made of: where its tokens come from and the weight of each.
+  /// The source of a step's tokens, and the weight of each token in the loss.
   struct Batch {
     const TokenSource& tokens;
     float loss_scale = 1;
   };
-  /// One pass of a micro-batch. The losses of its rows are known after the backward pass of the chunk with the head.
+  /// Runs one pass of a micro-batch. The losses of its rows are known after the backward pass of the chunk with the
+  /// head.
   void run(const Program& program, PassId id, HdpRank rank, const Batch& batch);
 
  private:
@@ -62,25 +63,25 @@ class Interpreter {
   void wait_for_exchange();
   void compute(const Instruction& instruction);
   void exchange(const Instruction& instruction);
-  /// Starts the copies of the device-to-host or host-to-device stream that this instruction is, for one layer.
+  /// Starts the copies of one layer for an instruction of the device-to-host or host-to-device stream.
   void copy(const Instruction& instruction, std::uint32_t iteration);
-  /// Copies back to the device run ahead of the iteration that needs them: as soon as those are done that they wait
-  /// for.
+  /// Starts copies back to the device ahead of the iteration that needs them, as soon as the copies that they wait for
+  /// are done.
   void prefetch_ahead(const Block& block);
   void wait_for_first_copy();
   void take_share();
-  /// The pass has its activations, and what another stage has sent for it.
+  /// Gets the activations of a pass, and the message from another stage.
   void enter_pass();
-  /// What it has computed goes on to the next stage.
+  /// Sends the result of the pass to the next stage.
   void leave_pass();
-  /// In which it passes through the stages.
+  /// The direction in which the pass goes through the stages.
   [[nodiscard]] Direction pass_direction() const {
     return keeps_activations(at_.pass.kind) ? Direction::forward : Direction::backward;
   }
   [[nodiscard]] InstructionRecord record_of(const Instruction& instruction) const;
   [[nodiscard]] std::int64_t layer_of(std::uint32_t iteration) const;
 
-  /// Where the interpreter is.
+  /// The current place of the interpreter.
   struct Place {
     const Program* program = nullptr;
     PassId id;
@@ -92,7 +93,7 @@ class Interpreter {
     std::uint32_t block = 0;
     std::uint32_t iteration = 0;
     std::uint32_t instruction = 0;
-    Direction direction = Direction::forward;  ///< Of the block.
+    Direction direction = Direction::forward;  ///< Direction of the block.
     std::int64_t layer = 0;
   };
   struct UnderWay {
@@ -109,7 +110,7 @@ class Interpreter {
     HostCopies::Ticket ticket = 0;
   };
   std::deque<CopyUnderWay> copies_under_way_;
-  std::uint32_t next_prefetch_ = 0;  ///< Iteration of the block.
+  std::uint32_t next_prefetch_ = 0;  ///< Next iteration of the block to prefetch.
 };
 
 }  // namespace hdpsim::kernels::exec

@@ -8,8 +8,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// How the devices of a job are dealt to the mesh: device t of stage s of HDP rank r is rank (r pp + s) tp + t of the
-/// transport. A worker is all devices of a stage of a rank.
+/// How the devices of a job are arranged in the mesh: device t of stage s of HDP rank r is rank (r pp + s) tp + t of
+/// the transport. A worker is all devices of a stage of a rank.
 struct MeshSizes {
   int tp = 1;
   int pp = 1;
@@ -20,11 +20,11 @@ struct MeshSizes {
   [[nodiscard]] int device(int rank, int stage, int shard) const { return (rank * pp + stage) * tp + shard; }
 };
 
-/// One device's place in the mesh, and the devices that it works with.
+/// One device's place in the mesh, and its groups.
 class MeshPlace {
  public:
-  /// The ranks of `everybody`, which outlives this, are a multiple of tp x pp. `backend`: whose memory the messages are
-  /// in; none: the host's.
+  /// The size of `everybody`, which must outlive this, must be a multiple of tp x pp. Messages are in the memory of
+  /// `backend`, or in the host's if it is null.
   MeshPlace(Transport& everybody, const MeshSizes& sizes, Backend* backend = nullptr)
       : sizes_(sizes),
         device_(everybody.rank()),
@@ -42,10 +42,13 @@ class MeshPlace {
   [[nodiscard]] int rank() const { return sizes_.rank(device_); }
   [[nodiscard]] const MeshSizes& sizes() const { return sizes_; }
 
-  Transport& devices() { return devices_; }  ///< Of this worker, by shard.
-  Transport& stages() { return stages_; }    ///< With the same shard in this HDP rank, by stage.
-  Transport& pool() { return pool_; }        ///< With the same shard of the same stage, by HDP rank.
-  Transport& workers() { return workers_; }  ///< With the same shard, by worker.
+  Transport& devices() { return devices_; }  ///< The tensor-parallel group: devices of this worker, by shard.
+  Transport& stages() { return stages_; }    ///< The pipeline: devices with the same shard in this HDP rank, by stage.
+  Transport& pool() {
+    return pool_;
+  }                                          ///< The data-parallel group: devices with the same shard of the same
+                                             ///< stage, by HDP rank.
+  Transport& workers() { return workers_; }  ///< Devices with the same shard, by worker.
 
  private:
   [[nodiscard]] static std::vector<int> across(int stride, int count, int first) {

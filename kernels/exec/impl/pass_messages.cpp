@@ -17,7 +17,7 @@ std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
-// Peers may still read it or write to it. To wait for them would hide what went wrong here behind their own time limit.
+// Peers may still read or write this memory. Waiting for them would hide the error here behind their own time limit.
 void keep_for_good(std::unique_ptr<float[]> memory) {
   static std::mutex mutex;
   static std::vector<std::unique_ptr<float[]>> kept;
@@ -151,7 +151,8 @@ void PassMessages::send(PassId pass, const void* from) {
   lane.sent.push_back(std::move(message));
 }
 
-// A stage runs its passes in order: what it has sent after some pass tells that it had what those before it need.
+// A stage runs its passes in order: a message that it sent after some pass shows that it has received those for earlier
+// passes.
 void PassMessages::free_arrived(int stage, std::size_t place) {
   std::deque<Message>& sent = lanes_[static_cast<std::size_t>(stage)].sent;
   while (!sent.empty() && sent.front().place < place) {

@@ -14,38 +14,40 @@
 
 namespace hdpsim::kernels::exec {
 
-/// What the passes of one device send to and need from other stages: hidden states forward, their gradients backward,
-/// of the device's own rows. Each message has memory of its own, so that it travels beside the passes that follow, and
-/// the next one from each stage is received before it is needed.
+/// Messages between the passes of one device and other stages: hidden states in forward, their gradients in backward,
+/// of the device's own rows. Each message has memory of its own, so that it overlaps with the following passes, and the
+/// next one from each stage is received before it is needed.
 ///
-/// The messages of two stages match in the order in which they are sent. That is the order of the sender's passes, and
-/// need not be the one in which the receiver needs them: what comes early is kept.
+/// The messages of two stages match in the order in which they are sent. That is the order of the sender's passes,
+/// which may differ from the order in which the receiver needs them: early messages are kept.
 class PassMessages {
  public:
-  /// `stages`: the devices with the same shard of all stages of the HDP rank, in their order. Both outlive this.
+  /// `stages` are the devices with the same shard of all stages of the HDP rank, in their order. Both must outlive
+  /// this.
   PassMessages(Backend& backend, Transport& stages)
       : backend_(backend), transport_(stages), lanes_(static_cast<std::size_t>(stages.size())) {}
   PassMessages(const PassMessages&) = delete;
   PassMessages& operator=(const PassMessages&) = delete;
-  /// Where an error has left messages under way, their memory stays until the process ends.
+  /// If an error has left messages under way, their memory stays until the process ends.
   ~PassMessages();
 
-  /// `rank`: of whose pipeline the device is.
+  /// `rank` is the HDP rank of the device's pipeline.
   void begin_step(const Program& program, HdpRank rank, const TensorShard& shard);
-  /// Waits until there is what a pass needs; does nothing for one that needs nothing. DeviceError if a stage fails:
-  /// which pass, and whom the transport waits for.
+  /// Waits for the message that a pass needs; does nothing for a pass that needs none. DeviceError if a stage fails: it
+  /// names the pass, and the rank that the transport waits for.
   void wait(PassId pass);
-  /// Moves it to `to`, [own rows, h]. Nothing likewise.
+  /// Moves the message to `to`, [own rows, h]; does nothing for a pass that needs none.
   void take(PassId pass, void* to);
   /// Starts the message that a pass has to send from `from`, [own rows, h], which may be used again at once. Where this
   /// stage has the next chunk, too, the message stays here.
   void send(PassId pass, const void* from);
-  /// Waits until all that was sent has arrived.
+  /// Waits until all sent messages have arrived.
   void end_step();
 
  private:
   using Memory = std::unique_ptr<float[]>;
-  /// What a pass of this stage or another one needs. `place`: of the other stage's pass in the order there.
+  /// A message for a pass of this stage or another one. `place` is the index of the other stage's pass in the order
+  /// there.
   struct Message {
     PassId pass;
     std::size_t place = 0;
@@ -53,12 +55,12 @@ class PassMessages {
     Memory memory{};
     Ticket ticket = 0;
   };
-  /// What goes to and comes from one other stage.
+  /// Messages to and from one other stage.
   struct Lane {
-    std::deque<Message> expected;  ///< In the order of its sender; the first of them is under way, if `receives`.
+    std::deque<Message> expected;  ///< In the order of the sender; the first one is under way if `receives`.
     bool receives = false;
-    std::deque<Message> sent;              ///< Not known to have arrived.
-    std::map<PassId, std::size_t> places;  ///< Of passes there that need something from here.
+    std::deque<Message> sent;              ///< Messages that may not have arrived yet.
+    std::map<PassId, std::size_t> places;  ///< Indices of passes there that need a message from here.
   };
 
   void note_lane(int stage, HdpRank rank);
@@ -74,10 +76,10 @@ class PassMessages {
   Transport& transport_;
   std::vector<Lane> lanes_;  ///< By stage.
   const Program* program_ = nullptr;
-  std::map<MicroBatchId, std::int64_t> floats_;  ///< Of each message of a micro-batch.
-  std::map<PassId, Message> arrived_;            ///< Not taken yet, by the pass that needs it.
+  std::map<MicroBatchId, std::int64_t> floats_;  ///< Size of each message of a micro-batch.
+  std::map<PassId, Message> arrived_;            ///< Messages that are not taken yet, by the pass that needs them.
   std::vector<Memory> spare_;
-  std::int64_t spare_floats_ = 0;  ///< Of each.
+  std::int64_t spare_floats_ = 0;  ///< Size of each spare.
 };
 
 }  // namespace hdpsim::kernels::exec

@@ -11,31 +11,31 @@
 
 namespace hdpsim::kernels::exec {
 
-/// While the compute stream stood still for an exchange: the instruction waited for, by its place in the records.
+/// A wait of the compute stream for a send/recv; `record` is the index of that instruction in the records.
 struct ExchangeWait {
   std::uint64_t record = 0;
   Instant begin;
   Instant end;
 };
 
-/// What one rank saw of one step, in time since the start that all ranks agreed on.
+/// The log of one rank for one step, in time since the start that all ranks agreed on.
 struct RankLog {
   std::vector<InstructionRecord> records;
   std::vector<ExchangeWait> waits;
-  Breakdown booked;     ///< What is no wait for an exchange.
-  Breakdown processor;  ///< The same less the time in which the thread did not run, where it computes itself.
+  Breakdown booked;     ///< Booked time other than waits for send/recv.
+  Breakdown processor;  ///< The same without the time in which the thread did not run, if the thread itself computes.
   Instant end;
 };
 
-/// Time that the calling thread has had a core.
+/// Time for which the calling thread has had a core.
 [[nodiscard]] inline Duration thread_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return Duration::picoseconds(std::int64_t{now.tv_sec} * 1'000'000'000'000 + std::int64_t{now.tv_nsec} * 1000);
 }
 
-/// The clock of one device and what it writes down. All times are of marks in the backend's queue, read when the step
-/// has ended: what a device does behind the program's back is timed where it happens, and nobody waits for it.
+/// The clock of one device and its records. All times are those of marks in the backend's queue, read when the step has
+/// ended: asynchronous work is timed where it happens, and nothing waits for it.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
@@ -44,10 +44,10 @@ class Recorder {
     Mark end;
   };
 
-  /// `backend` outlives this.
+  /// `backend` must outlive this.
   explicit Recorder(Backend& backend) : backend_(backend) {}
 
-  /// A new step, which began at `origin`.
+  /// Begins a new step, which started at `origin`.
   void begin_step(Clock::time_point origin) {
     origin_ = origin;
     log_ = {};
@@ -56,20 +56,20 @@ class Recorder {
     bookings_.clear();
   }
   [[nodiscard]] Mark now() { return backend_.mark(); }
-  /// The index of the record.
+  /// Adds a record and returns its index.
   std::uint64_t add(const InstructionRecord& record, const Interval& when = {}) {
     log_.records.push_back(record);
     times_.push_back(when);
     return log_.records.size() - 1;
   }
-  /// When a recorded instruction ran, if that was somebody else's business.
+  /// Sets when a recorded instruction ran, if another component ran it.
   void set(std::uint64_t record, const Interval& when) { times_[record] = when; }
-  /// The rank has found just now that an exchange has ended.
+  /// Records that a send/recv has just been found to be over.
   void end_exchange(std::uint64_t record, const Mark& waited_since) {
     times_[record].end = now();
     waits_.push_back({record, {waited_since, times_[record].end}});
   }
-  /// Runs `work`, or queues it, and books how long it took.
+  /// Runs or queues `work`, and books its time.
   template <class Work>
   Interval timed(Activity activity, const Work& work) {
     const Duration thread_began = thread_time();
@@ -79,7 +79,7 @@ class Recorder {
     bookings_.push_back({activity, {begin, end}, thread_time() - thread_began});
     return {begin, end};
   }
-  /// Waits for the device.
+  /// The log of the step. Waits for the device.
   [[nodiscard]] RankLog end_step() {
     const Mark end = now();
     log_.end = instant(end);
@@ -107,7 +107,7 @@ class Recorder {
     Interval when;
     Duration of_thread;
   };
-  // A mark is known to a few microseconds: one just behind the origin must not come before it.
+  // A mark is exact to a few microseconds: one right after the origin must not come before it.
   [[nodiscard]] Instant instant(const Mark& mark) {
     const auto passed = std::chrono::duration_cast<std::chrono::nanoseconds>(backend_.time_of(mark) - origin_);
     constexpr std::int64_t picoseconds_a_nanosecond = 1000;

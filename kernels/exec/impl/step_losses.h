@@ -8,13 +8,13 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The losses of a step's rows on one device, which stay there until the step ends.
+/// The losses of a step's rows on one device, which keeps them until the step ends.
 class StepLosses {
  public:
-  /// `backend` outlives this.
+  /// `backend` must outlive this.
   explicit StepLosses(Backend& backend) : backend_(backend) {}
 
-  /// Room for `most` rows; there are none yet.
+  /// Makes room for `most` rows; none are present yet.
   void begin(std::int64_t most) {
     rows_ = 0;
     if (most <= capacity_) return;
@@ -27,7 +27,7 @@ class StepLosses {
     backend_.copy(static_cast<float*>(memory_.get()) + rows_, losses, static_cast<std::size_t>(rows) * sizeof(float));
     rows_ += rows;
   }
-  /// Of all rows. Waits for the device.
+  /// Sum over all rows. Waits for the device.
   [[nodiscard]] double sum() const {
     if (rows_ == 0) return 0;
     std::vector<float> losses(static_cast<std::size_t>(rows_));

@@ -23,11 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As much as one progress() copies: about 16 us, short beside a tile of attention.
+// The bytes that one progress() copies: about 16 us, much shorter than a tile of attention.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
-// A rank that waits looks again so many times, giving others their turn, before it sleeps: waking a sleeping thread
-// takes longer than most messages.
+// How often a waiting rank checks again, yielding to others, before it sleeps: waking a sleeping thread takes longer
+// than most messages.
 constexpr int turns_before_sleep = 2000;
 
 struct Message : SharedMessage {
@@ -41,7 +41,7 @@ struct Message : SharedMessage {
 };
 using MessagePointer = std::shared_ptr<Message>;
 
-// What all ranks share. Everything but the copying of pieces happens under one lock.
+// The state that all ranks share. Everything except the copying of pieces happens under one lock.
 class World {
  public:
   World(int ranks, std::chrono::milliseconds limit)
@@ -57,7 +57,7 @@ class World {
  private:
   struct Rank {
     bool here = true;
-    std::string last_words;  // of a rank that has left: what it waited for
+    std::string last_words;  // what a rank that has left was waiting for
     Ticket next_ticket = 1;
     std::optional<Ticket> waiting;
     std::map<Ticket, std::vector<MessagePointer>> exchanges;
@@ -101,7 +101,7 @@ World::Lock World::acquire() {
   return lock;
 }
 
-// Tells both ends of a message.
+// Notifies both ends of a message.
 void World::moved(const Message& message) {
   if (!message.matched()) return;
   for (const int end : {message.from, message.to}) {
@@ -133,8 +133,8 @@ Ticket World::start(int rank, std::span<const Send> sends, std::span<const Recei
   return ticket;
 }
 
-// Copies the next piece of any message of the rank; false if there is none. What is under way for a rank changes on its
-// own thread only, so it stays while the lock is open for the copy.
+// Copies the next piece of any message of the rank; false if there is none. Only a rank's own thread changes its list
+// of messages, so it is safe to release the lock for the copy.
 bool World::move_piece(Lock& lock, int rank) {
   for (const auto& [ticket, messages] : at(rank).exchanges) {
     for (const MessagePointer& message : messages) {
@@ -291,7 +291,7 @@ void run_ranks(std::vector<std::unique_ptr<Transport>>& transports, const std::f
         const std::lock_guard lock(mutex);
         if (!first) first = std::current_exception();
       }
-      transport.reset();  // Whoever waits for this rank learns that it has left.
+      transport.reset();  // Ranks that wait for this one learn that it has left.
     }
   };
   {
@@ -309,7 +309,7 @@ void run_ranks(int ranks, const std::function<void(Transport&)>& work, std::chro
   run_ranks(transports, [&](Transport& transport) {
     work(transport);
     auto& own = transports[static_cast<std::size_t>(transport.rank())];
-    own.reset();  // Whoever still waits for this rank learns that it has left.
+    own.reset();  // Ranks that still wait for this one learn that it has left.
   });
 }
 

@@ -8,8 +8,8 @@
 
 namespace hdpsim::kernels {
 
-/// Brings the two ends of messages together: of each ordered pair of ranks in the order in which they were started.
-/// A Message is a SharedMessage.
+/// Matches the two ends of messages: for each ordered pair of ranks in the order in which they were started. A Message
+/// is a SharedMessage.
 template <class Message>
 class Matching {
  public:

@@ -9,7 +9,7 @@
 
 namespace hdpsim::kernels {
 
-/// DeviceError, with MPI's reason, unless a call has succeeded.
+/// DeviceError, with MPI's reason, unless the call has succeeded.
 inline void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -18,7 +18,8 @@ inline void check_mpi(int code, const char* call) {
   throw DeviceError(fmt::format("{}: {}", call, text.data()));
 }
 
-/// Starts MPI where nobody has; true if it did. DeviceError if MPI has ended, or cannot be called by threads in turn.
+/// Starts MPI if it is not running; true if it did. DeviceError if MPI has ended, or does not support calls by threads
+/// in turn.
 bool start_mpi();
 
 }  // namespace hdpsim::kernels

@@ -26,15 +26,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Below what any transport of MPI sends without asking the receiver first: Open MPI's shared memory sends 4 KiB so.
+// Below the size that every transport of MPI sends without asking the receiver first: 4 KiB in Open MPI's shared
+// memory.
 constexpr std::size_t piece_bytes = 2048;
-constexpr std::size_t most_under_way = 64;  // pieces to one rank; more wait here
+constexpr std::size_t most_under_way = 64;  // pieces to one rank; further ones wait here
 constexpr int most_in_a_round = 256;        // pieces received before others are sent
-constexpr auto idle = 500us;                // between looks for what has come, while nothing comes
+constexpr auto idle = 500us;                // time between checks while nothing arrives
 constexpr auto farewell = 1s;               // for the last pieces to leave
 constexpr auto end_of_job = 10s;            // for rank 0 to end it
 
-// What a piece is, by its tag. Pieces of one rank arrive in the order in which they left.
+// The kind of a piece, as its tag. Pieces of one rank arrive in the order in which they left.
 enum Tag {
   more = 1,  // a piece of a text
   last,      // the last piece of a text
@@ -50,13 +51,14 @@ struct Piece {
   std::string data;
 };
 
-// At the exit of rank 0, which has done its part while another one stands still or has died: the job has its exit code,
-// and none waits for the other.
+// Runs at the exit of rank 0, which has finished while another rank stands still or has died: the job gets its exit
+// code, and no rank waits for the other.
 void end_job(int status, void* /*unused*/) {
   MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-// At the exit of the others. A rank that just goes makes mpirun end the job in failure, before rank 0 can end it.
+// Runs at the exit of the others. A rank that simply exits makes mpirun end the job in failure, before rank 0 can end
+// it.
 void await_end(int status, void* /*unused*/) {
   if (status == 0) std::this_thread::sleep_for(end_of_job);
 }
@@ -67,7 +69,7 @@ struct Peer {
   std::deque<std::pair<MPI_Request, Piece>> under_way;
   Clock::time_point sent;
   Clock::time_point heard;
-  std::string partial;  // of the text that is coming
+  std::string partial;  // the text that is arriving
   bool has_left = false;
 };
 
@@ -133,7 +135,7 @@ class MpiMailbox final : public Mailbox {
 
  private:
   [[nodiscard]] Peer& peer(int rank) { return peers_.at(static_cast<std::size_t>(rank)); }
-  // Measured at the last look into MPI: while this process itself is stopped, it hears nobody.
+  // Measured at the last check of MPI: while this process itself is stopped, it hears nothing.
   [[nodiscard]] bool silent(const Peer& peer) const { return peer.has_left || looked_ - peer.heard > patience_; }
   template <class Do>
   void for_each_peer(const Do& work) {
@@ -150,14 +152,14 @@ class MpiMailbox final : public Mailbox {
   bool may_leave_first();
 
   const Clock::duration patience_;
-  const Clock::duration interval_;  // of beats
+  const Clock::duration interval_;  // between beats
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
   std::atomic<bool> leaving_ = false;
   bool may_end_mpi_ = false;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable arrived_;
   std::condition_variable posted_;
   std::vector<Peer> peers_;
@@ -171,8 +173,8 @@ class MpiMailbox final : public Mailbox {
   std::thread postman_;
 };
 
-// The only thread that calls MPI between the constructor and the destructor. It leaves the processor to those that
-// compute: it looks for what has come twice a millisecond, and at once when there is something to send.
+// The only thread that calls MPI between the constructor and the destructor. It leaves the processor to computing
+// threads: it checks for messages twice a millisecond, and at once when there is something to send.
 void MpiMailbox::carry() {
   std::unique_lock lock(mutex_);
   try {
@@ -188,7 +190,8 @@ void MpiMailbox::carry() {
   }
 }
 
-// True if anything has moved. What a dead rank does not take stays under way, and what is for it stays here.
+// True if anything has moved. Messages that a dead rank does not receive stay under way, and later ones for it stay
+// here.
 bool MpiMailbox::send_some() {
   bool moved = false;
   for_each_peer([&](int rank, Peer& peer) {
@@ -259,7 +262,7 @@ void MpiMailbox::take_in(int from, Tag tag, std::string&& data) {
   arrived_.notify_all();
 }
 
-// Called over and over once this rank wants to leave.
+// Called repeatedly once this rank wants to leave.
 bool MpiMailbox::may_leave() {
   if (rank_ == 0) return may_leave_first();
   if (!std::exchange(has_said_bye_, true)) peer(0).outgoing.push_back({bye, {}});
@@ -267,7 +270,7 @@ bool MpiMailbox::may_leave() {
   return verdict_.has_value() || silent(peer(0));
 }
 
-// Rank 0: everybody is told, and has left or is silent; then everybody is told whether MPI may end.
+// On rank 0: all ranks are told, and have left or are silent; then all are told whether MPI may end.
 bool MpiMailbox::may_leave_first() {
   if (!std::exchange(closed_, true)) {
     for_each_peer([](int, Peer& peer) { peer.outgoing.push_back({closed, {}}); });

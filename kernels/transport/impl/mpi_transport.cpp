@@ -32,7 +32,7 @@ constexpr std::size_t notice_bytes = 512;  // short enough to leave at once, wha
 constexpr auto farewell = 2s;              // for the others to report before the job is aborted
 constexpr int abort_status = 3;            // the machine refused
 
-// Hands the core to others, who may be the ranks that this one waits for; sleeps after the first thousand rounds.
+// Yields the core to others, who may be the ranks that this one waits for; sleeps after the first thousand rounds.
 class Pause {
  public:
   void rest() {
@@ -48,7 +48,7 @@ class Pause {
   int rounds_ = 0;
 };
 
-// Waits until all ranks are here or the time is up; `also` runs in between and ends the wait where it says true.
+// Waits until all ranks are here or the time is up; `also` runs in between and ends the wait when it returns true.
 template <class Also>
 bool meet(MPI_Comm communicator, Clock::duration limit, const Also& also) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -63,14 +63,15 @@ bool meet(MPI_Comm communicator, Clock::duration limit, const Also& also) {
   return false;
 }
 
-// What outlives a transport that has failed: the communicator, and what it tells the others.
+// State that outlives a failed transport: the communicator, and the notice to the others.
 MPI_Comm abandoned = MPI_COMM_NULL;
-// Rank 0, which tells the results, has done its part, and nobody has failed: somebody who has no more to do stands still.
+// True if rank 0, which reports the results, has finished and no rank has failed: a rank that has no more to do stands
+// still.
 bool may_succeed = false;
 std::array<char, notice_bytes> told{};
 std::vector<MPI_Request> telling;
 
-// At the exit of the process, which has printed its error by now, if there was one.
+// Runs at the exit of the process, which has printed its error by now, if there was one.
 void abort_job(int status, void* /*unused*/) {
   meet(abandoned, farewell, [] { return false; });
   MPI_Abort(MPI_COMM_WORLD, status == 0 && !may_succeed ? abort_status : status);
@@ -117,12 +118,12 @@ class MpiTransport final : public MessageTransport {
 
   Ticket next_ticket_ = 1;
   std::map<Ticket, std::size_t> open_;  // pieces under way
-  std::vector<MPI_Request> requests_;   // one a piece, as MPI_Testsome wants them
+  std::vector<MPI_Request> requests_;   // one per piece, as MPI_Testsome requires
   std::vector<Piece> pieces_;
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
   std::optional<std::string> fault_;           // found while moving, thrown by the next wait()
-  std::optional<std::string> another_failed_;  // thrown by a wait() that it leaves without progress
+  std::optional<std::string> another_failed_;  // thrown by a wait() without progress
   bool failed_ = false;
 
   std::array<char, notice_bytes> heard_{};
@@ -147,7 +148,7 @@ MpiTransport::~MpiTransport() {
     abandon();
     return;
   }
-  // MPI_Finalize waits for the others for ever; this waits for them as long as wait() does.
+  // MPI_Finalize waits for the others for ever; this waits as long as wait() does.
   const auto another_failed = [this] {
     hear();
     return another_failed_.has_value();
@@ -162,7 +163,7 @@ MpiTransport::~MpiTransport() {
   if (owns_mpi_) MPI_Finalize();
 }
 
-// Leaves MPI as it is: what the others do is not known. The job is aborted when this process exits.
+// Leaves MPI as it is, because the state of the others is not known. The job is aborted when this process exits.
 void MpiTransport::abandon() {
   tell(fmt::format("rank {} has left after an error", rank_));
   cancel();
@@ -190,7 +191,7 @@ Ticket MpiTransport::start(std::span<const Send> sends, std::span<const Receive>
   if (failed_) throw DeviceError(fmt::format("rank {} has left after an error", rank_));
   const Ticket ticket = next_ticket_++;
   open_[ticket] = 0;
-  // Receives first: a message that finds its place needs no buffer on the way.
+  // Receives first: a message whose receive is posted needs no buffer on the way.
   for (const Receive& receive : receives) {
     const Piece message{.ticket = ticket, .receives = true, .peer = receive.peer, .message = receive.bytes};
     start_pieces(message, static_cast<std::byte*>(receive.data), [&](void* data, int bytes, MPI_Request* request) {
@@ -227,7 +228,7 @@ void MpiTransport::finish(std::size_t index, const MPI_Status& status, bool stat
   }
 }
 
-// Lets MPI work and takes in what has ended; true if anything has.
+// Lets MPI work and processes finished requests; true if there were any.
 bool MpiTransport::move() {
   hear();
   if (requests_.empty()) return false;
@@ -242,7 +243,7 @@ bool MpiTransport::move() {
   for (std::size_t i = 0; i < ended; ++i) {
     finish(static_cast<std::size_t>(finished_[i]), statuses_[i], code == MPI_ERR_IN_STATUS);
   }
-  // Close the gaps from behind, so that the indices still to come stay good.
+  // Closes gaps from the end, so that the remaining indices stay valid.
   std::sort(finished_.begin(), finished_.begin() + count, std::greater<>());
   for (std::size_t i = 0; i < ended; ++i) {
     const auto gap = static_cast<std::size_t>(finished_[i]);
@@ -275,7 +276,7 @@ void MpiTransport::wait(Ticket ticket) {
     if (move()) {
       moved = Clock::now();
       pause.restart();
-    } else if (another_failed_) {  // only now: what the failed rank has sent before still counts
+    } else if (another_failed_) {  // last, because earlier messages of the failed rank still count
       fault_ = another_failed_;
     } else if (Clock::now() >= moved + limit_) {
       fault_ = fmt::format("nothing has moved for {:g} s", std::chrono::duration<double>(limit_).count());
@@ -298,7 +299,7 @@ void MpiTransport::fail(const std::string& reason) {
   throw DeviceError(reason);
 }
 
-// Takes in the word of another rank that it has failed.
+// Receives the notice of another rank that it has failed.
 void MpiTransport::hear() {
   int heard = 0;
   if (notice_ == MPI_REQUEST_NULL) return;
@@ -313,13 +314,13 @@ void MpiTransport::tell(const std::string& text) {
   std::copy_n(text.begin(), std::min(text.size(), notice_bytes - 1), told.begin());
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
-    // Nobody waits for these: whether the peer still listens is not known.
+    // No rank waits for these, because the peer may no longer listen.
     MPI_Isend(told.data(), notice_bytes, MPI_CHAR, peer, notice_tag, communicator_,
               &telling.emplace_back(MPI_REQUEST_NULL));
   }
 }
 
-// Takes back the receives, whose memory may be freed next.
+// Cancels the receives, whose memory may be freed next.
 void MpiTransport::cancel() {
   std::vector<MPI_Request*> receives = {&notice_};
   for (std::size_t i = 0; i < requests_.size(); ++i) {
