@@ -6,7 +6,7 @@
 namespace hdpsim::calib {
 namespace {
 
-// Of a launch that is in its samples the profile would repeat the sample.
+// Without the samples, because the profile would repeat the sample of a launch that has one.
 DeviceProfile fits_alone(DeviceProfile profile) {
   profile.attention.clear();
   return profile;

@@ -5,10 +5,10 @@
 
 namespace hdpsim::calib {
 
-/// The samples that took longer, by more than `share`, than the profile that was fitted to all of them says.
-/// Either all their rounds were disturbed or the fit is wrong: more rounds tell.
+/// The samples that took longer, by more than `share`, than the profile fitted to all of them predicts. Either all
+/// their rounds were disturbed or the fit is wrong: more rounds decide.
 ///
-/// Products have no say here, as what is fitted to them passes through every sample; neither have copies.
+/// Products are not checked, because their fit passes through every sample, and neither are copies.
 [[nodiscard]] Samples slower_than_fitted(const Samples& samples, const DeviceProfile& profile, double share);
 
 }  // namespace hdpsim::calib

@@ -85,7 +85,7 @@ class Fitter {
                           Bytes(device.memory_bytes), device.multiprocessors, device.peak_source};
   }
 
-  // A peak that was measured itself can be a little less than the best kernel reached: the fastest of all is the peak.
+  // A measured peak can be a little below the best kernel's rate: the fastest of all counts as the peak.
   void raise_peak(Flops work, Duration time) {
     if (work / profile_.datasheet.peak <= time) return;
     constexpr double above_rounding = 1 + 1e-6;
@@ -94,7 +94,7 @@ class Fitter {
     if (!profile_.datasheet.source.ends_with(note)) profile_.datasheet.source += note;
   }
 
-  // The fixed part of a launch that the tables take off a sample: it leaves something of every sample.
+  // The fixed part of a launch that the tables subtract from a sample; every sample must stay positive.
   [[nodiscard]] Duration launch_below(double fastest_s) const {
     return Duration::seconds(std::min(samples_.launch_s, fastest_s / 2));
   }
@@ -111,7 +111,7 @@ class Fitter {
       std::vector<std::vector<AttentionTiming>> curves;
       curves.reserve(by_heads.size());
       for (auto& [heads, own] : by_heads) curves.push_back(std::move(own));
-      // The tables take the first curve that fits: it is the one with most samples.
+      // The tables take the first curve that fits, so the one with most samples comes first.
       std::stable_sort(curves.begin(), curves.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
       for (const auto& own : curves) profile_.attention.push_back(curve(own));
     }

@@ -9,7 +9,7 @@
 
 namespace hdpsim::calib {
 
-/// What the repetitions of one measurement came to. Seconds.
+/// Statistics of the repetitions of one measurement, in seconds.
 struct Timing {
   double median_s = 0;
   double p10_s = 0;
@@ -33,7 +33,7 @@ struct GemmTiming {
 /// One kernel that is bound by memory, by its name (rms_norm_forward, swiglu_backward, adam, ...).
 struct MemoryBoundTiming {
   std::string kernel;
-  std::int64_t bytes = 0;  ///< Read and written, all told.
+  std::int64_t bytes = 0;  ///< Total of bytes read and written.
   Timing timing;
 };
 
@@ -58,7 +58,7 @@ struct MessageTiming {
   Timing timing;
 };
 
-/// How many times longer a kernel of a family takes while something else moves.
+/// How many times longer a kernel of a family takes while it overlaps with a transfer.
 struct InterferenceTiming {
   std::string compute;    ///< gemm, attention, elementwise
   std::string traffic;    ///< d2h, h2d, both, p2p
@@ -70,20 +70,21 @@ struct InterferenceTiming {
 
 /// The device and the circumstances, for the provenance of the profile.
 struct Circumstances {
-  std::string device;  ///< The word that clusters use: "H200-141GB", "CPU".
+  std::string device;  ///< The name that clusters use: "H200-141GB", "CPU".
   std::string device_name;
   std::int64_t devices = 1;
   std::int64_t multiprocessors = 1;
   std::int64_t memory_bytes = 0;
   double peak_flops =
-      0;  ///< Of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
-  double memory_bandwidth = 0;  ///< B/s: data sheet, or measured by a copy where there is none.
+      0;  ///< Peak of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
+  double memory_bandwidth = 0;  ///< B/s: data sheet, or measured by a copy if there is none.
   std::string peak_source;
-  double hand_over_s = 0;          ///< Of a cache line from core to core and back, on a CPU of several cores; else 0.
-  std::int64_t element_bytes = 2;  ///< Of what the kernels take and make: bf16 2, fp32 4.
+  double hand_over_s = 0;          ///< Time for a cache line from core to core and back, on a CPU of several cores;
+                                   ///< else 0.
+  std::int64_t element_bytes = 2;  ///< Bytes of an element that kernels read and write: bf16 2, fp32 4.
   std::int64_t attention_tile_queries = 128;
   std::int64_t attention_tile_keys = 128;
-  /// Of the products that sum gradients of keys and values; 0: those of all.
+  /// Tile of the products that sum gradients of keys and values; 0: the same as for all products.
   std::int64_t attention_gradient_tile_queries = 0;
   std::int64_t attention_gradient_tile_keys = 0;
   std::int64_t gemm_tile_m = 128;
@@ -101,7 +102,7 @@ struct Samples {
   std::vector<MessageTiming> messages;
   std::vector<InterferenceTiming> interference;
   std::vector<NoiseFloor> noise;
-  double launch_s = 0;  ///< What an empty kernel takes.
+  double launch_s = 0;  ///< Time of an empty kernel.
 };
 
 }  // namespace hdpsim::calib

@@ -46,7 +46,7 @@ std::string fit_summary(const DeviceProfile& profile) {
     if (fit.packed) families[1].fits.push_back(&*fit.packed);
   }
   if (fits.gemm) families[2].fits.push_back(&fits.gemm->quality);
-  // The fit over all kernels has the samples of every other one again.
+  // The fit for all kernels has the samples of every other one, which are not counted twice.
   for (const MemoryBoundFit& fit : fits.memory_bound) {
     if (fit.kernel != every_kernel) families[3].fits.push_back(&fit.quality);
   }

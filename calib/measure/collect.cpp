@@ -56,7 +56,7 @@ NoiseFloor noise_floor(const std::string& family, std::vector<double> gaps) {
           .pairs = static_cast<std::int64_t>(gaps.size())};
 }
 
-/// Takes out the samples of every curve, named by `curve_of`, that has too few.
+/// Removes the samples of every curve, named by `curve_of`, that has too few.
 template <class Sample, class CurveOf>
 void leave_out(std::vector<Sample>& samples, const CurveOf& curve_of, std::vector<std::string>& left_out) {
   std::map<std::string, std::size_t> counts;
@@ -73,7 +73,7 @@ struct CurveOf {
                        op.blocks.front().mask == Mask::causal ? "causal" : "full", op.head_dim);
   }
   std::string operator()(const Gemm& /*op*/) const { return "matrix products"; }
-  // Kernels that memory bounds share one shape.
+  // Memory-bound kernels share one shape.
   std::string operator()(const MemoryBoundSubject& /*op*/) const { return "memory-bound kernels"; }
   std::string operator()(const CopySubject& op) const { return fmt::format("copies {}", copy_kind_name(op.kind)); }
   std::string operator()(const MessageSubject& op) const {

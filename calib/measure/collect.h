@@ -10,30 +10,31 @@
 
 namespace hdpsim::calib {
 
-/// Which quantile of its rounds' medians is what a subject takes. What slows a round of a kernel is others' work or
-/// heat, never its own, but the fastest round is one of luck, when others left more of the clock and the caches: the
-/// lower quartile. A message finds its data in one cache or in another, and takes twice as long or half: the median.
+/// The quantile of its rounds' medians that is taken for a subject. Rounds of a kernel are only slowed by other
+/// programs or heat, never by the kernel itself, but the fastest round is a lucky one, when others left more of the
+/// clock and the caches: the lower quartile. A message finds its data in one cache or in another, and takes twice as
+/// long or half: the median.
 [[nodiscard]] double quantile_of_rounds(const Subject& subject);
 
 /// The input of the fit: rounds of one subject, at one speed of memory, pooled into one timing, and for every family
-/// how far halves of the rounds lie apart. Subjects keep the order in which they were first measured in `measurements`.
+/// the gap between halves of the rounds. Subjects keep the order in which they were first measured in `measurements`.
 [[nodiscard]] Samples collect(const Circumstances& circumstances, const std::vector<Measurement>& measurements);
 
-/// What the samples are of, interference apart.
+/// The subjects of the samples, except interference.
 [[nodiscard]] std::vector<Subject> subjects_of(const Samples& samples);
 
-/// A line needs two samples, a bend in it one more, and another tells whether they are right.
+/// Two samples for a line, one more for a bend in it, and another one to check them.
 inline constexpr std::size_t least_samples = 4;
 
-/// What the fit draws one curve through, for people: "attention forward causal d128", "matrix products".
+/// The curve of the fit to which a subject belongs, for people: "attention forward causal d128", "matrix products".
 [[nodiscard]] std::string curve_of(const Subject& subject);
 
-/// Takes out the curves that have too few samples to say anything between and beyond them, as a calibration leaves
-/// behind that was cut short: no fit is better than one through two points. Returns what was taken out and how many
-/// samples it had, for people.
+/// Removes curves with too few samples to predict anything between and beyond them, as a calibration that was cut short
+/// leaves: a fit is never better than one through two points. Returns the removed curves and their numbers of samples,
+/// for people.
 [[nodiscard]] std::vector<std::string> leave_out_thin_curves(Samples& samples);
 
-/// What the smallest kernel takes on a device: the addition of one number.
+/// Time of the smallest kernel on a device: the addition of one number.
 [[nodiscard]] double launch_seconds(Device& device);
 
 }  // namespace hdpsim::calib

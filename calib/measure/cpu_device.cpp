@@ -16,27 +16,27 @@
 namespace hdpsim::calib {
 namespace {
 
-// The peaks of a processor are measured, on a machine that others may use at the same time: a better moment than theirs
-// may exceed them by this much.
+// The peaks of a processor are measured on a machine that others may use at the same time: a better moment may exceed
+// them by this much.
 constexpr double flops_slack = 1.15;
 // A copy loads the lines that it writes; kernels that read more than they write move that much more of their own bytes.
 constexpr double bandwidth_slack = 2;
-// What kernels reach of the peaks, about.
+// The share of the peaks that kernels roughly reach.
 constexpr double usual_share = 0.6;
-// Less than this is a hiccup of a moment, no share to plan with.
+// A smaller share is a momentary disturbance, and no basis for a plan.
 constexpr double least_available = 0.1;
-// Part of the memory that one measurement may take.
+// One of these parts of the memory is for one measurement.
 constexpr std::int64_t memory_parts = 8;
 // Cores that share a cache hand over several times as fast as those that do not.
 constexpr double same_distance = 1.6;
 
-/// A peak that was measured on a shared machine: more digits would say nothing.
+/// Rounds a peak that was measured on a shared machine: more digits would be meaningless.
 double three_digits(double value) {
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   return std::round(value / unit) * unit;
 }
 
-/// Of a processor, spent on this thread.
+/// Processor seconds of this thread.
 double thread_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -112,8 +112,9 @@ class CpuDevice final : public Device {
             .memory_bytes = circumstances.memory_bytes / memory_parts};
   }
 
-  /// Under a hypervisor the cores of this machine wander: neighbours now, on two chips a minute later. Messages between
-  /// them are then others by a factor of two, small ones slower and large ones, which have two caches, faster.
+  /// Under a hypervisor the cores of this machine migrate: neighbours now, on two chips a minute later. The times of
+  /// messages between them then differ by a factor of two: small ones are slower, and large ones, which have two
+  /// caches, are faster.
   [[nodiscard]] bool is_as_found(const Subject& subject) override {
     if (!std::holds_alternative<MessageSubject>(subject) || hand_over_s_ == 0) return true;
     const double ratio = hand_over_seconds() / hand_over_s_;
@@ -152,7 +153,7 @@ class CpuDevice final : public Device {
   }
 
  private:
-  /// Of the two most distant of the cores that exchange messages; 0 if there is one.
+  /// The hand-over time of the two most distant cores that exchange messages; 0 if there is only one.
   [[nodiscard]] double hand_over_seconds() {
     double longest = 0;
     for (int core = 1; core < std::min(cores(), most_ranks); ++core) {
@@ -161,7 +162,7 @@ class CpuDevice final : public Device {
     return longest;
   }
 
-  /// On the clock of the wall.
+  /// Measured on the wall clock.
   [[nodiscard]] double emptying_seconds() {
     constexpr int runs = 3;
     const auto nothing = [] {};
@@ -171,13 +172,14 @@ class CpuDevice final : public Device {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / runs;
   }
 
-  static constexpr std::int64_t gemm_tile = 16;  // of OpenBLAS's kernels, about
+  static constexpr std::int64_t gemm_tile = 16;  // approximate tile of OpenBLAS's kernels
   static constexpr int most_ranks = 16;
   double available_ = 1;
-  double hand_over_s_ = 0;  ///< When calibration began.
+  double hand_over_s_ = 0;  ///< Hand-over time at the begin of the calibration.
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
-  std::unique_ptr<kernels::BusyCores> others_;                   ///< From the first kernel on, where there are others.
-  std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Of the last message.
+  std::unique_ptr<kernels::BusyCores> others_;                   ///< Made with the first kernel, if there are other
+                                                                 ///< cores.
+  std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Transports of the latest message.
   std::vector<MessageRank> ranks_;
 };
 

@@ -20,13 +20,13 @@ namespace hdpsim::calib {
 namespace {
 
 constexpr std::int64_t largest_copy = std::int64_t{1} << 28;
-// A kernel may find a part of what it reads in the second-level cache, however large its tensors are.
+// A kernel may find a part of its input in the second-level cache, however large its tensors are.
 constexpr double bandwidth_slack = 1.25;
-constexpr double usual_share = 0.6;       // of the peaks, what kernels reach about
+constexpr double usual_share = 0.6;       // of the peaks, roughly
 constexpr std::int64_t memory_parts = 8;  // one of them is for one measurement
 constexpr int runs_a_slowdown = 5;        // launches whose median is compared, without traffic and with it
 
-/// "NVIDIA A100-SXM4-80GB" with 80 GiB is an A100-80GB, the word that clusters use.
+/// The device's name in clusters: "NVIDIA A100-SXM4-80GB" with 80 GiB is an A100-80GB.
 std::string device_word(const kernels::DeviceInfo& info) {
   std::string name = info.name;
   if (name.starts_with("NVIDIA ")) name.erase(0, 7);
@@ -111,7 +111,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  /// One launch of a kernel that fills the device for a millisecond or so.
+  /// One launch of a kernel that fills the device for about a millisecond.
   [[nodiscard]] const std::function<void()>& work_of(const std::string& compute) {
     std::function<void()>& work = works_[compute];
     if (work) return work;

@@ -8,21 +8,21 @@
 
 namespace hdpsim::calib {
 
-/// What no kernel on this device can exceed, and what one roughly reaches. Rates a second.
+/// Limits that no kernel on this device can exceed, and rates that kernels roughly reach. Rates per second.
 struct DeviceSpeed {
   double peak_flops = 0;      ///< A measured rate above it is refused.
-  double peak_bandwidth = 0;  ///< The same for tensors that no cache holds.
+  double peak_bandwidth = 0;  ///< The same for tensors that no cache can hold.
   double usual_flops = 0;     ///< For estimates of how long a measurement will take.
   double usual_bandwidth = 0;
   /// The part of the time that the device gives to this program: other programs of a shared machine take the rest.
   double available = 1;
-  bool shared = false;    ///< With other programs, which disturb a measurement for seconds at a time.
-  double emptying_s = 0;  ///< Of emptying the caches once.
+  bool shared = false;    ///< Shared with other programs, which disturb measurements for seconds at a time.
+  double emptying_s = 0;  ///< Time of emptying the caches once.
   std::int64_t cache_bytes = 0;
-  std::int64_t memory_bytes = 0;  ///< That one measurement may use.
+  std::int64_t memory_bytes = 0;  ///< Memory that one measurement may use.
 };
 
-/// The other devices of the machine, at work as long as this lives.
+/// Keeps the other devices of the machine busy as long as it lives.
 class Neighbours {
  public:
   Neighbours() = default;
@@ -31,8 +31,8 @@ class Neighbours {
   virtual ~Neighbours() = default;
 };
 
-/// A device to calibrate: its kernels, and the traffic that it can time. What it cannot do it leaves out of its lists.
-/// Errors: kernels::DeviceError.
+/// A device to calibrate: its kernels, and the traffic that it can time. Unsupported subjects are missing from its
+/// lists. Errors: kernels::DeviceError.
 class Device {
  public:
   Device() = default;
@@ -41,17 +41,17 @@ class Device {
   virtual ~Device() = default;
 
   [[nodiscard]] virtual kernels::Backend& backend() = 0;
-  /// Without date and commit, which the device does not know.
+  /// The circumstances without date and commit, which the device does not know.
   [[nodiscard]] virtual Circumstances circumstances() = 0;
-  /// Of this device under those circumstances, whose peaks may have been measured by an earlier execution.
+  /// The speed of this device under these circumstances, whose peaks an earlier execution may have measured.
   [[nodiscard]] virtual DeviceSpeed speed(const Circumstances& circumstances) = 0;
 
-  /// False while the device is another than its circumstances say, so that timing the subject would tell of that one.
-  /// Asked before and after each measurement.
+  /// False while the device differs from its circumstances, so that a timing of the subject would be invalid. Called
+  /// before and after each measurement.
   [[nodiscard]] virtual bool is_as_found(const Subject&) { return true; }
 
-  /// Held while the subject is timed: in training no device computes alone, and what devices share they share then.
-  /// Null where that makes no difference.
+  /// Held while the subject is timed: in training no device computes alone, and devices then share resources. Null if
+  /// that makes no difference.
   [[nodiscard]] virtual std::unique_ptr<Neighbours> neighbours_at_work(const Subject&) { return nullptr; }
 
   [[nodiscard]] virtual std::vector<CopyKind> copy_kinds() { return {}; }
@@ -59,19 +59,19 @@ class Device {
   /// Rank counts, each at least 2, over which messages can be timed.
   [[nodiscard]] virtual std::vector<std::int64_t> rank_counts() { return {}; }
   [[nodiscard]] virtual std::vector<double> time(const MessageSubject& message, int runs);
-  /// True if caches are emptied before each message; nccl-tests does not do so.
+  /// True if caches are emptied before each message; nccl-tests does not do that.
   [[nodiscard]] virtual bool messages_start_cold() const { return false; }
   [[nodiscard]] virtual std::vector<InterferenceSubject> interference() { return {}; }
-  /// Slowdowns, not seconds.
+  /// Returns slowdowns, not seconds.
   [[nodiscard]] virtual std::vector<double> time(const InterferenceSubject& pair, int runs);
 };
 
-/// One core of this machine's processor, while all others compute; messages between threads. Measures the peaks, which
-/// takes about a second.
+/// One core of this machine's processor, while all others compute, with messages between threads. Measures the peaks,
+/// which takes about a second.
 [[nodiscard]] std::unique_ptr<Device> make_cpu_device();
-/// A GPU. kernels::DeviceError without one, or if the program was built without CUDA.
+/// A GPU. kernels::DeviceError if there is none, or if the program was built without CUDA.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(int index);
-/// GPUs that can be used; 0 where the program was built without CUDA or no driver answers.
+/// Number of GPUs that can be used; 0 if the program was built without CUDA or no driver answers.
 [[nodiscard]] int cuda_devices();
 
 }  // namespace hdpsim::calib

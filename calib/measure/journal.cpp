@@ -22,7 +22,7 @@ namespace {
 
 constexpr char schema[] = "hdpsim.samples/2";
 
-// A header says itself what the measurements depend on.
+// The owner is empty because a header itself says what the measurements depend on.
 Seal header_seal() {
   return Seal("");
 }
@@ -112,7 +112,7 @@ struct Condition {
   std::string value;
 };
 
-/// What measurements of one journal have in common.
+/// The conditions that measurements of one journal share.
 std::vector<Condition> conditions_of(const JournalHeader& header) {
   return {{"device", header.circumstances.device_name},
           {"instruction set", header.circumstances.instruction_set},
@@ -139,12 +139,12 @@ Seal measurement_seal(const JournalHeader& header) {
   return Seal(owner);
 }
 
-/// What `read` makes of a line, if it can read it.
+/// The result of `read` for a line; empty if it cannot read it.
 template <class Read>
 auto parsed(std::string_view line, const Read& read) -> std::optional<decltype(read(Json()))> {
   try {
     return read(Json::parse(line));
-  } catch (const std::exception&) {  // of the JSON library, or of a value that cannot be
+  } catch (const std::exception&) {  // the library's, or one about an impossible value
     return std::nullopt;
   }
 }
@@ -204,7 +204,9 @@ Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& 
 }
 
 void Journal::keep(const std::string& whole, bool begins_so) {
-  if (!begins_so) write_file(path_, whole);  // what cannot be used goes, and nothing of the rest is lost meanwhile
+  if (!begins_so)
+    write_file(path_, whole);  // removes unusable lines; the file is replaced at once, so that no other
+                               // line is lost
   file_.reset(open_growing(path_, whole.size()));
 }
 

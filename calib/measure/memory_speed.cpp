@@ -12,15 +12,15 @@ namespace hdpsim::calib {
 namespace {
 
 constexpr std::size_t least_rounds = 8;
-constexpr double least_difference = 0.02;  // between two emptyings: what lies closer says nothing of a slope
-constexpr double usual_emptying = 0.25;    // quantile: kernels are taken at the lower quartile of their rounds, too
+constexpr double least_difference = 0.02;  // between two emptying times: closer ones do not determine a slope
+constexpr double usual_emptying = 0.25;    // quantile: kernels also take the lower quartile of their rounds
 
 double quantile(std::vector<double> values, double at) {
   std::sort(values.begin(), values.end());
   return percentile(values, at);
 }
 
-/// By how many percent a subject takes longer when emptying takes one percent longer.
+/// By how many percent the time of a subject rises when emptying takes one percent longer.
 double slope(const std::vector<const Measurement*>& rounds) {
   std::vector<double> slopes;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
@@ -34,14 +34,14 @@ double slope(const std::vector<const Measurement*>& rounds) {
   return std::clamp(quantile(std::move(slopes), 0.5), 0.0, 1.0);
 }
 
-/// The times of all rounds, each times its factor.
+/// The median times of all rounds, each multiplied by its factor.
 std::vector<double> medians(const std::vector<const Measurement*>& rounds, const std::vector<double>& factors) {
   std::vector<double> found;
   for (std::size_t i = 0; i < rounds.size(); ++i) found.push_back(rounds[i]->timing.median_s * factors[i]);
   return found;
 }
 
-/// Of every round, to what it would have taken at the usual emptying; 1 where that makes the rounds no more alike.
+/// The factors that correct every round to the usual emptying time; 1 if that does not make the rounds more alike.
 std::vector<double> factors_to(double usual, const std::vector<const Measurement*>& rounds) {
   const std::vector<double> ones(rounds.size(), 1);
   const double s = slope(rounds);

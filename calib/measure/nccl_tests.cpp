@@ -29,7 +29,7 @@ std::optional<MessageKind> nccl_tests_kind(std::string_view name) {
   const std::string stem = std::filesystem::path(name).stem().string();
   for (const auto& [word, kind] : words) {
     const bool begins = std::string_view(stem).starts_with(word);
-    // alltoallv sends unlike parts, which is another collective.
+    // alltoallv sends parts of different sizes, which is another collective.
     if (begins && !stem.starts_with("alltoallv")) return kind;
   }
   return std::nullopt;

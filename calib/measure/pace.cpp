@@ -13,13 +13,13 @@
 namespace hdpsim::calib {
 namespace {
 
-// Long enough for a clock, short enough for a reading beside every step.
+// Long enough for a clock, short enough for a reading with every step.
 constexpr double usual_s = 2e-3;
 constexpr std::size_t products = 3;
 constexpr int runs = 3;
 constexpr std::uint64_t seed = 1;
 
-// How far a time is from the usual one, whichever is longer.
+// The distance of a time from the usual one, on a logarithmic scale.
 double oddity(Duration time) {
   return std::abs(std::log(time.seconds() / usual_s));
 }
@@ -49,7 +49,7 @@ PaceMeter::PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profil
     : device_(std::move(device)), speed_(device_->speed(device_->circumstances())) {
   for (const AttentionCurve& curve : profile.attention) {
     const AttentionSample* const sample = most_usual(curve.samples);
-    if (sample == nullptr || !sample->spread) continue;  // published
+    if (sample == nullptr || !sample->spread) continue;  // published: not measured by a calibration
     take(curve.backward ? CostFamily::attention_backward : CostFamily::attention_forward, launch_of(curve, *sample),
          sample->time);
   }
@@ -83,7 +83,7 @@ FamilyFactors PaceMeter::read() {
   std::map<CostFamily, std::vector<double>> ratios;
   for (const Yardstick& yardstick : yardsticks_) {
     const std::unique_ptr<Neighbours> neighbours = device_->neighbours_at_work(yardstick.subject);
-    (void)yardstick.work.time(1);  // warms up
+    (void)yardstick.work.time(1);  // warm-up
     ratios[yardstick.family].push_back(summary(yardstick.work.time(runs)).median_s / yardstick.then_s);
   }
   FamilyFactors factors;

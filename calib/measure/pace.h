@@ -9,18 +9,17 @@
 
 namespace hdpsim::calib {
 
-/// How fast a device is now beside when its profile was measured: a few of the kernels that the profile has samples of
-/// are timed again, as calibrations time them. Clocks, heat and the neighbours on a shared machine change between a
-/// calibration and a training; this tells them from errors of a prediction.
+/// The speed of a device relative to the time when its profile was measured: a few of the kernels that the profile has
+/// samples of are timed again, as calibrations time them. Clocks, heat and the neighbours on a shared machine change
+/// between a calibration and a training; this tells them from errors of a prediction.
 class PaceMeter {
  public:
-  /// Of every attention kernel of the profile, of matrix products and of every memory-bound kernel it takes samples
-  /// that last about two milliseconds. Their tensors stay on the device.
-  /// InputError if the profile has none.
+  /// Takes samples that last about two milliseconds: some of every attention kernel of the profile, of matrix products
+  /// and of every memory-bound kernel. Their tensors stay on the device. InputError if the profile has none.
   PaceMeter(std::unique_ptr<Device> device, const DeviceProfile& profile);
 
-  /// How many times longer than its samples each family takes now: the median over its kernels of the median of three
-  /// runs. 1 for families that the profile has no such samples of. Takes a fraction of a second.
+  /// How many times longer than in its samples each family takes now: the median over its kernels of the median of
+  /// three runs. 1 for families without such samples in the profile. Takes a fraction of a second.
   [[nodiscard]] FamilyFactors read();
 
  private:

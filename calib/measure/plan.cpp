@@ -14,7 +14,7 @@
 namespace hdpsim::calib {
 namespace {
 
-// What a part of a calibration may take of its time. Attention decides the price of long contexts.
+// Shares of a calibration's time. Attention decides the cost of long contexts.
 constexpr double attention_share = 0.4;
 constexpr double gemm_share = 0.2;
 constexpr double memory_bound_share = 0.2;
@@ -22,15 +22,15 @@ constexpr double copy_share = 0.05;
 constexpr double message_share = 0.15;
 constexpr double interference_share = 0.2;
 
-// The largest sizes of a level would eat all that there is; a part of the budget stays for the levels after it.
+// The largest sizes of a level would use up the budget; a part of it stays for the later levels.
 constexpr std::array<double, 3> kept_for_later_levels = {0.5, 0.25, 0.1};
 
-// A time limit is planned to this part: estimates of what measurements take are no better, and what the rounds do not
-// agree about is measured again.
+// Only this part of a time limit is planned: estimates of measuring times are inexact, and subjects whose rounds do not
+// agree are measured again.
 constexpr double planned_share = 0.5;
 constexpr double least_sampling_s = 0.005;
 
-// On a shared device what is measured at one time was disturbed by one thing: many short rounds, spread over the whole
+// On a shared device all measurements at one time are disturbed alike: many short rounds, spread over the whole
 // calibration, tell more than a few long ones.
 constexpr double shared_sampling_share = 0.25;
 constexpr int shared_rounds = 4;
@@ -40,10 +40,10 @@ constexpr int shared_most_rounds = 100;
 constexpr double launch_s = 5e-6;
 constexpr double preparing_share = 0.1;  // of the usual bandwidth: random tensors in fresh memory
 constexpr double interference_s = 0.1;
-constexpr double wire_bandwidth = 3e9;  // of copies and messages, on the careful side
+constexpr double wire_bandwidth = 3e9;  // cautious estimate for copies and messages
 constexpr double message_latency_s = 50e-6;
 
-/// What one run takes, roughly: an estimate to plan with, no measurement.
+/// A rough estimate of the time of one run, for planning.
 struct RunEstimate {
   const DeviceSpeed& speed;
   double operator()(const Attention& op) const { return launch_s + work_of(op) / speed.usual_flops; }
@@ -65,7 +65,7 @@ class Planner {
 
   void take(std::vector<Candidate> candidates, double budget_s) { take(choices_of(std::move(candidates)), budget_s); }
 
-  /// Kernels, of whose curves every one is to have the samples that it needs.
+  /// Takes kernels so that every curve gets the samples that it needs.
   void take_kernels(std::vector<Candidate> candidates, double budget_s) {
     std::vector<Choice> choices = choices_of(std::move(candidates));
     const std::size_t first = plan_.size();
@@ -92,7 +92,7 @@ class Planner {
     double expected_s;
   };
 
-  /// What matters most first, and of that what is cheap.
+  /// The most important ones first, and among these the cheap ones.
   [[nodiscard]] std::vector<Choice> choices_of(std::vector<Candidate> candidates) const {
     std::vector<Choice> choices;
     choices.reserve(candidates.size());
@@ -121,7 +121,7 @@ class Planner {
     const bool cold = starts_cold(device_, subject);
     const double run = std::visit(RunEstimate{speed_}, subject) + (cold ? speed_.emptying_s : 0);
     const double warm_up = cold ? run : std::min(3 * run, run + 0.1);
-    // Noise may ask for all that it is allowed.
+    // Noise may use all the time that it is allowed.
     const double sampling = std::max(wishes_.sampling_s, static_cast<double>(wishes_.long_runs) * run);
     return (warm_up + sampling) / speed_.available +
            static_cast<double>(memory_of(subject, element_)) / (preparing_share * speed_.usual_bandwidth);

@@ -11,19 +11,19 @@
 
 namespace hdpsim::calib {
 
-/// What a calibration is to cover, and how long it may take.
+/// What a calibration should cover, and how long it may take.
 struct Wishes {
-  double budget_s = 180;                  ///< Expected of the rounds of everything.
-  double time_limit_s = 450;              ///< What is not measured by then is left out.
-  double sampling_s = 0.1;                ///< At most this for the samples of one subject in one round.
-  int long_runs = 3;                      ///< At least, though they take longer than that.
-  double noise = 0.005;                   ///< Sampling stops earlier where the median is known this well.
-  int rounds = 2;                         ///< Of everything, each in another order.
-  int least_rounds = 2;                   ///< Of what they agree about, too, while there is time.
-  int most_rounds = 12;                   ///< Of what they do not agree about, while there is time.
-  bool messages = true;                   ///< False where they come from a file of nccl-tests.
+  double budget_s = 180;                  ///< Expected time of all rounds.
+  double time_limit_s = 450;              ///< Measurements that are not made by then are left out.
+  double sampling_s = 0.1;                ///< Most time for the samples of one subject in one round.
+  int long_runs = 3;                      ///< Least number of runs, even if they take longer than that.
+  double noise = 0.005;                   ///< Sampling stops early when the median is known this well.
+  int rounds = 2;                         ///< Rounds of every subject, each in another order.
+  int least_rounds = 2;                   ///< Rounds also of subjects whose rounds agree, while there is time.
+  int most_rounds = 12;                   ///< Rounds of subjects whose rounds do not agree, while there is time.
+  bool messages = true;                   ///< False if they come from a file of nccl-tests.
   std::optional<Transformer> model = {};  ///< Its matrix products come first.
-  std::uint64_t seed = 1;                 ///< Of document lengths, tensors and the order.
+  std::uint64_t seed = 1;                 ///< Seed of document lengths, tensors and the order.
 };
 
 /// A full calibration, which ends within 8 minutes, and a quick one, within 90 seconds. They plan for less: estimates
@@ -33,12 +33,12 @@ struct Wishes {
 /// The same wishes for a calibration that has to end within `seconds`: fewer subjects, fewer samples of each.
 [[nodiscard]] Wishes wishes_within(double seconds, Wishes wishes);
 
-/// One subject and how many seconds it is expected to take a round, preparation included.
+/// One subject and its expected seconds per round, preparation included.
 struct Planned {
   Subject subject;
   double expected_s = 0;
   int level = 0;           ///< Low levels matter most.
-  bool essential = false;  ///< Without it there would be no profile: measured once before all else, whatever it takes.
+  bool essential = false;  ///< A profile needs it: measured once before all others, whatever it takes.
 };
 
 /// What to measure on a device of this speed within the budget. Every family has a share of the budget; within it the
@@ -51,7 +51,7 @@ struct Planned {
 /// samples take less of the device's time, so that as many subjects can be measured.
 [[nodiscard]] Wishes wishes_on(const DeviceSpeed& speed, Wishes wishes);
 
-/// The rule for the measurements of a plan.
+/// The stopping rule for the measurements of a plan.
 [[nodiscard]] std::unique_ptr<StoppingRule> stopping_rule(const Wishes& wishes);
 
 }  // namespace hdpsim::calib

@@ -18,14 +18,14 @@ constexpr double longest_warm_up_s = 0.1;
 constexpr double batch_s = 0.02;  // short enough to react to a stop and to throttling
 constexpr int largest_batch = 200;
 constexpr int most_throttled_batches = 40;
-constexpr std::chrono::milliseconds cooling{50};  // as nvbench pauses
+constexpr std::chrono::milliseconds cooling{50};  // nvbench pauses as long
 constexpr std::size_t runs_to_judge = 10;
 
 double sum_of(const std::vector<double>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-/// Returns what one run takes, roughly.
+/// Returns a rough time of one run.
 double warm_up(const Repeatable& work) {
   double last = 0;
   double total = 0;

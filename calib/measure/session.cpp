@@ -31,8 +31,8 @@ std::vector<std::size_t> shuffled(std::vector<std::size_t> indices, std::uint64_
 }
 
 /// Subject (its index) and round of every measurement: level after level, in a level round after round, and each round
-/// shuffled; but first of all one round of what is essential. Whenever a session ends, what matters most has been
-/// measured, in all rounds.
+/// shuffled, but one round of the essential subjects first. Whenever a session ends, the most important subjects have
+/// been measured, in all rounds.
 std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& plan, int rounds, std::uint64_t seed) {
   std::map<int, std::vector<std::size_t>> levels;
   for (std::size_t index = 0; index < plan.size(); ++index) levels[plan[index].level].push_back(index);
@@ -48,15 +48,15 @@ std::vector<std::pair<std::size_t, int>> order_of(const std::vector<Planned>& pl
   return order;
 }
 
-// How long what is postponed waits when there is nothing else to do.
+// How long postponed measurements wait when nothing else is left.
 constexpr std::chrono::milliseconds pause{100};
 constexpr int most_pauses = 300;
 
-// What is left of the time limit then is for the doubtful.
+// The rest of the time limit is for doubtful subjects.
 constexpr double settled_share = 0.9;
 constexpr int most_rounds_of_doubt = 6;
 
-constexpr int no_level = -1;  // of rounds that repeat what is unsettled, whatever its level
+constexpr int no_level = -1;  // level of rounds that repeat unsettled subjects, whatever their own
 
 class Session {
  public:
@@ -113,14 +113,14 @@ class Session {
     options_.report(progress);
   }
 
-  /// False if time ran out or somebody said stop before all were measured.
+  /// False if time ran out or the session was stopped before all were measured.
   bool measure_all(const std::vector<std::pair<std::size_t, int>>& measurements) {
     total_ = done_ + measurements.size();
     expected_left_s_ = 0;
     for (const auto& [index, round] : measurements) expected_left_s_ += plan_[index].expected_s;
     std::deque<std::pair<std::size_t, int>> queue(measurements.begin(), measurements.end());
     std::set<std::pair<std::size_t, int>> postponed;
-    std::size_t put_off = 0;  // one after another
+    std::size_t put_off = 0;  // postponed in succession
     int pauses = 0;
     while (!queue.empty()) {
       const auto [index, round] = queue.front();
@@ -138,7 +138,7 @@ class Session {
       if (postponed.emplace(index, round).second) ++result_.postponed;
       queue.emplace_back(index, round);
       if (++put_off < queue.size()) continue;
-      if (++pauses > most_pauses) return true;  // settled by what other rounds found
+      if (++pauses > most_pauses) return true;  // other rounds have settled it
       std::this_thread::sleep_for(pause);
       put_off = 0;
     }
@@ -158,7 +158,7 @@ class Session {
     return measure_all(again);
   }
 
-  /// False if there was nothing, too.
+  /// Also false if there was nothing to repeat.
   bool repeat_doubtful(int round) {
     std::vector<std::pair<std::size_t, int>> again;
     for (const Subject& subject : options_.doubtful(journal_)) {
@@ -179,7 +179,7 @@ class Session {
     return found;
   }
 
-  /// Of at least two rounds.
+  /// Whether at least two rounds of a subject agree.
   [[nodiscard]] bool agreed(std::size_t index) const {
     std::vector<double> medians;
     for (const auto& [round, median] : medians_[index]) medians.push_back(median);
@@ -228,13 +228,13 @@ class Session {
   const std::vector<Planned>& plan_;
   Journal& journal_;
   const SessionOptions& options_;
-  std::map<std::string, std::size_t> index_of_;  ///< By text: of the plan.
-  std::vector<std::map<int, double>> medians_;   ///< By subject of the plan and round, in seconds.
+  std::map<std::string, std::size_t> index_of_;  ///< Indices into the plan by subject text.
+  std::vector<std::map<int, double>> medians_;   ///< By index in the plan and round, in seconds.
   Clock::time_point start_ = Clock::now();
   double deadline_s_ = options_.time_limit_s;
   std::size_t done_ = 0;
   std::size_t total_ = 0;
-  std::size_t measured_ = 0;  ///< Of done_, by this session.
+  std::size_t measured_ = 0;  ///< Measurements of done_ that this session made.
   double expected_left_s_ = 0;
   double expected_done_s_ = 0;
   SessionResult result_;

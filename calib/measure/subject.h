@@ -10,7 +10,7 @@
 
 namespace hdpsim::calib {
 
-/// A kernel that memory bounds, on tensors so large that it reads and writes `bytes` all told (rounded to whole rows).
+/// A memory-bound kernel on tensors so large that it reads and writes `bytes` in total (rounded to whole rows).
 struct MemoryBoundSubject {
   std::string kernel;
   std::int64_t bytes = 0;
@@ -29,7 +29,7 @@ struct MessageSubject {
   std::int64_t bytes = 0;
 };
 
-/// How much slower one kernel runs while something else moves; the words of InterferenceTiming.
+/// The slowdown of one kernel while it overlaps with a transfer; the names are those of InterferenceTiming.
 struct InterferenceSubject {
   std::string compute;
   std::string traffic;
@@ -39,24 +39,24 @@ struct InterferenceSubject {
 /// One thing to measure.
 using Subject = std::variant<Attention, Gemm, MemoryBoundSubject, CopySubject, MessageSubject, InterferenceSubject>;
 
-/// What one round made of a subject. Interference: `timing` holds the slowdown, a ratio, in place of seconds.
+/// The result of one round of a subject. For interference `timing` holds the slowdown, a ratio, in place of seconds.
 struct Measurement {
   Subject subject;
-  int round = 0;  ///< Everything is measured once a round.
+  int round = 0;  ///< Every subject is measured once per round.
   Timing timing;
-  /// What emptying the caches took between its runs: how fast memory was then. Absent where that is not known.
+  /// Time of emptying the caches between its runs, which shows how fast memory was then. Empty if it is not known.
   std::optional<double> emptying_s = std::nullopt;
 };
 
-/// "attention", "gemm", "memory_bound", "copies", "messages", "interference".
+/// The family of a subject: "attention", "gemm", "memory_bound", "copies", "messages", "interference".
 [[nodiscard]] std::string_view family_of(const Subject& subject);
-/// For people: "attention backward d128 h2/2 causal 1024".
+/// The subject for people: "attention backward d128 h2/2 causal 1024".
 [[nodiscard]] std::string label_of(const Subject& subject);
 
 /// One JSON object on one line that reads back as an equal subject; equal subjects have equal texts.
 [[nodiscard]] std::string subject_text(const Subject& subject);
 
-/// (query, key) pairs of a launch, exactly.
+/// The exact number of (query, key) pairs of a launch.
 [[nodiscard]] double area_of(const Attention& op);
 /// Floating-point operations: 4 heads dim area, 2.5 times that backward.
 [[nodiscard]] double work_of(const Attention& op);

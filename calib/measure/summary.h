@@ -7,7 +7,7 @@
 
 namespace hdpsim::calib {
 
-/// The value that a share `at` of the sorted samples does not pass, linear between samples. At least one sample.
+/// The value that a share `at` of the sorted samples does not exceed, linear between samples. At least one sample.
 [[nodiscard]] double percentile(std::span<const double> sorted, double at);
 
 /// Median, p10, p90, standard deviation over mean. At least one sample.
@@ -18,16 +18,16 @@ namespace hdpsim::calib {
 /// Infinite below three samples.
 [[nodiscard]] double noise_of_median(std::span<const double> seconds);
 
-/// Several rounds of one thing as one: of the medians the one that a share `at` of them does not pass; the extremes of
+/// Several rounds of one subject as one: the median that a share `at` of the medians does not exceed; the extremes of
 /// p10 and p90, the largest cv, all runs.
 [[nodiscard]] Timing pooled(std::span<const Timing> rounds, double at);
 
-/// How uncertain pooled() is: the distance between the quantiles that lie a standard error of a rank,
-/// sqrt(at (1 - at) / rounds), below and above `at`, as a share of the one at `at`. At least one round.
+/// The uncertainty of pooled(): the distance between the quantiles one standard error of a rank, sqrt(at (1 - at) /
+/// rounds), below and above `at`, as a share of the one at `at`. At least one round.
 [[nodiscard]] double uncertainty_of_quantile(std::span<const double> medians, double at);
 
-/// How far apart two halves of the rounds (every second one) put what pooled() makes of their medians, as a share of
-/// the mean. At least two rounds, in the order in which they were measured.
+/// The gap between the pooled medians of two halves of the rounds (every second one), as a share of the mean. At least
+/// two rounds, in the order in which they were measured.
 [[nodiscard]] double gap_of_halves(std::span<const double> medians, double at);
 
 }  // namespace hdpsim::calib

@@ -7,10 +7,10 @@
 namespace hdpsim::calib {
 namespace {
 
-// A tensor that a cache holds moves faster than memory does; up to here no bound is known.
+// A tensor that a cache holds moves faster than memory does; up to this multiple of the cache no bound is known.
 constexpr std::int64_t caches_until_out_of_reach = 4;
 
-/// What no device of this speed can beat. The rest is time on a wire, whose peak is not known here.
+/// The least time on a device of this speed. Zero for transfers, whose peak is not known here.
 struct LeastPossible {
   const DeviceSpeed& speed;
   double operator()(const Attention& op) const { return work_of(op) / speed.peak_flops; }
@@ -56,7 +56,7 @@ struct Memory {
   std::int64_t operator()(const Attention& op) const {
     std::int64_t rows = 0;
     for (const AttentionBlock& block : op.blocks) rows += block.count * (block.queries + block.keys);
-    // q, o, d_o in elements and d_q in fp32 a query; as much a key where there are as many key-value heads.
+    // q, o, d_o in elements and d_q in fp32 per query; the same per key if there are as many key-value heads.
     return rows * op.heads * (op.head_dim * (3 * element + 4) + 8);
   }
   std::int64_t operator()(const Gemm& op) const { return element * (op.m * op.k + op.n * op.k + op.m * op.n); }

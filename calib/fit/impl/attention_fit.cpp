@@ -12,7 +12,7 @@
 namespace hdpsim::calib {
 namespace {
 
-/// A term of AttentionFit beside its pairs.
+/// A term of AttentionFit other than its pairs.
 struct Term {
   std::string_view name;
   double AttentionFit::*coefficient;
@@ -23,8 +23,8 @@ constexpr Term tile_row_term = {"rows of tiles", &AttentionFit::tile_row_s};
 constexpr Term document_term = {"documents", &AttentionFit::document_s};
 constexpr Term wave_term = {"waves", &AttentionFit::wave_s};
 
-/// The terms that a form has. Knots: by how many octaves the lengths lie apart at which a pair has a cost of its own;
-/// 0: one cost for all lengths.
+/// The terms of a form. Knots: octaves between the lengths at which a pair has a cost of its own; 0: one cost for all
+/// lengths.
 struct Form {
   std::vector<Term> terms;
   int octaves_between_knots = 0;
@@ -112,7 +112,7 @@ class Kernel {
     return equations;
   }
 
-  // Knots from the tile on; the last one is the longest block, or close before it.
+  // Knots from the tile's side on; the last one is at the longest block, or close before it.
   [[nodiscard]] std::vector<PairCost> knots(const Form& form) const {
     const std::int64_t tile = std::max(empty_.tile_queries, empty_.tile_keys);
     std::vector<PairCost> lengths = {{tile, 0}};

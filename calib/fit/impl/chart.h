@@ -5,7 +5,7 @@
 
 namespace hdpsim::calib {
 
-/// A sample beside what the fit says, over a size.
+/// A sample and the fit's prediction, at one size.
 struct ChartPoint {
   double size = 0;
   double measured = 0;
@@ -25,10 +25,10 @@ struct ChartFrame {
 [[nodiscard]] std::string chart(const std::vector<ChartPoint>& points, const ChartFrame& frame);
 
 /// A box plot in one line over -most ... +most: dashes from the least to the greatest decile, a box from the second to
-/// the second last, `|` at zero. What lies beyond the ends is drawn as < or >.
+/// the second last, `|` at zero. Values beyond the ends are drawn as < or >.
 [[nodiscard]] std::string box_plot(const std::vector<double>& deciles, double most, int columns);
 
-/// 4096 as "4Ki", 3.2e6 as "3.05Mi", 100 as "100".
+/// The number in binary multiples: 4096 as "4Ki", 3.2e6 as "3.05Mi", 100 as "100".
 [[nodiscard]] std::string binary_text(double number);
 
 }  // namespace hdpsim::calib

@@ -20,7 +20,7 @@ Indices shuffled(Indices order, std::uint64_t seed) {
   return order;
 }
 
-/// To a thousandth of a percent: what a profile states of an error, and more than any is known to.
+/// Rounds to a thousandth of a percent, as a profile states errors: more than any is known to.
 double stated(double error) {
   constexpr double steps = 1e5;
   return std::round(error * steps) / steps;

@@ -12,27 +12,27 @@ namespace hdpsim::calib {
 
 using Indices = std::vector<std::size_t>;
 
-/// One way to explain samples: fitted to some of them, it predicts others, in seconds.
+/// A candidate for explaining samples: fitted to the `known` ones, it predicts the `asked` ones, in seconds.
 struct CandidateFit {
   std::string form;
   std::function<std::vector<double>(const Indices& known, const Indices& asked)> predict;
 };
 
-/// What a candidate predicts of every sample, in seconds.
+/// A candidate's predictions of every sample, in seconds.
 struct Predictions {
   std::vector<double> in_sample;
-  /// By a fit to the samples of all folds but the sample's own: ten folds, or one a sample where there are at most
-  /// twenty. Samples are dealt to folds in a seeded random order.
+  /// Predicted by a fit to the samples of all folds except the sample's own: ten folds, or one per sample if there are
+  /// at most twenty. Samples are dealt to folds in a seeded random order.
   std::vector<double> held_out;
 };
 
-/// `held` are the samples that are dealt; all others are always known, and their held_out means nothing.
+/// `held` are the samples that are dealt to folds; all others are always known, and their held_out is meaningless.
 [[nodiscard]] Predictions predictions_of(const CandidateFit& candidate, std::size_t samples, const Indices& held,
                                          std::uint64_t seed);
 
-/// The candidate that predicts the samples `of` best when it has not seen them: with the least root mean square of
-/// relative errors, as fits minimise it. Candidates stand from the simplest to the richest: a richer one must be better
-/// by a twentieth.
+/// The candidate that predicts the held-out samples `of` best: with the least root mean square of relative errors,
+/// which fits minimise. Candidates are sorted from the simplest to the richest: a richer one must be better by a
+/// twentieth.
 [[nodiscard]] std::size_t best_of(const std::vector<Predictions>& candidates, const std::vector<double>& seconds,
                                   const Indices& of);
 
@@ -47,11 +47,11 @@ struct Choice {
 /// Errors of predictions of the samples `of`.
 [[nodiscard]] FitQuality quality(const Predictions& predictions, const std::vector<double>& seconds, const Indices& of);
 
-/// 0, 1, ..., count - 1.
+/// The indices 0, 1, ..., count - 1.
 [[nodiscard]] Indices all_indices(std::size_t count);
 
-/// Of sizes in ascending order those between the least and the greatest: a fit of transfers is valid from one to the
-/// other, so that to leave out an end would ask it for what it does not claim. All where there are fewer than four.
+/// The indices between the first and the last of `count` sizes in ascending order: a fit of transfers is valid between
+/// the ends, so that leaving one out would ask it for more than it claims. All indices if there are fewer than four.
 [[nodiscard]] Indices inner_indices(std::size_t count);
 
 template <class T>

@@ -25,8 +25,8 @@ std::vector<ByteCost> knots(double least, double most, int octaves) {
   return all;
 }
 
-// The law is linear in what a byte costs at a knot, or costs more from a knot on: the feature of that is the time of a
-// curve with one second a byte there, or there and beyond. No coefficient is below zero.
+// The law is linear in the cost of a byte at a knot, or in its increase from a knot on: the feature is the time of a
+// curve with one second per byte there, or there and beyond. No coefficient is negative.
 std::vector<TransferCurve> unit_curves(const TransferCurve& empty, ByteCosts costs) {
   std::vector<TransferCurve> units(empty.costs.size(), empty);
   for (std::size_t first = 0; first < units.size(); ++first) {

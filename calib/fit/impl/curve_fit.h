@@ -22,22 +22,23 @@ template <class Sample>
   return transfers;
 }
 
-/// latency + bytes x byte_s.
+/// A line: latency + bytes x byte_s.
 struct Line {
   double latency_s = 0;
   double byte_s = 0;
 };
 [[nodiscard]] Line fit_line(const std::vector<double>& bytes, const std::vector<double>& seconds);
 
-/// What a byte of a larger transfer costs. Rising: never less, since caches hold the smaller ones, and what small ones
-/// lose otherwise is the latency. Free: anything, as where larger messages are cut into pieces that overlap.
+/// How the cost of a byte may change with the size of a transfer. Rising: it never falls, since caches hold smaller
+/// transfers, and the latency explains other losses of small ones. Free: it may fall too, as when larger messages are
+/// cut into pieces that overlap.
 enum class ByteCosts { rising, free };
 
-/// A curve with a knot every so many octaves over [least, most]; 0: one knot.
+/// A curve over [least, most] with a knot every `octaves_between_knots` octaves; 0: one knot.
 [[nodiscard]] TransferCurve fit_curve(const Transfers& transfers, double least, double most, int octaves_between_knots,
                                       ByteCosts costs = ByteCosts::rising);
 
-/// "latency + bytes", "latency + bytes, the cost of a byte by size (every 2 octaves)".
+/// The form in words: "latency + bytes", "latency + bytes, the cost of a byte by size (every 2 octaves)".
 [[nodiscard]] std::string curve_form(int octaves_between_knots);
 
 }  // namespace hdpsim::calib

@@ -52,7 +52,7 @@ class ActiveSet {
     return best;
   }
 
-  // Towards the optimum of the active columns, dropping those that would turn negative on the way.
+  // Moves towards the optimum of the active columns, and drops those that would turn negative on the way.
   void move_to_optimum() {
     while (!active_.empty()) {
       const VectorXd optimum = over_columns(a_, b_, active_);

@@ -4,10 +4,10 @@
 
 namespace hdpsim::calib {
 
-/// The equations of a linear law: time = sum over terms of coefficient x feature, a row a sample.
+/// The equations of a linear law: time = sum over terms of coefficient x feature, with a row per sample.
 struct Equations {
   std::vector<std::vector<double>> features;  ///< By sample, then by term.
-  std::vector<double> seconds;                ///< What was measured; positive.
+  std::vector<double> seconds;                ///< Measured times; positive.
 };
 
 /// The coefficients, none negative, that minimise the sum of squared *relative* errors,

@@ -17,7 +17,7 @@ std::vector<MessageSample> of_kind(const std::vector<MessageSample>& samples, Li
   return found;
 }
 
-/// Bus bandwidth as nccl-tests defines it: what every rank sends, by bytes of the size column.
+/// Factor of the bus bandwidth as nccl-tests defines it: bytes that every rank sends per byte of the size column.
 double bus_factor(MessageKind kind, std::int64_t ranks) {
   const auto n = static_cast<double>(ranks);
   switch (kind) {
@@ -37,8 +37,8 @@ double ring_steps(MessageKind kind, std::int64_t ranks) {
   return static_cast<double>(kind == MessageKind::all_reduce ? 2 * (ranks - 1) : ranks - 1);
 }
 
-/// The rate behind a cost per byte. Where even the largest sample does not show that cost, start-up hides it, and the
-/// rate that this sample got is all that is known.
+/// The rate for a cost per byte. If even the largest sample does not show that cost, start-up hides it, and the rate of
+/// that sample is the best estimate.
 Bandwidth shown_rate(double byte_s, const std::vector<double>& bytes, const std::vector<double>& seconds) {
   constexpr double least_shown_share = 0.01;
   const auto largest = static_cast<std::size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
@@ -58,7 +58,7 @@ std::optional<SendRecvRate> send_recv(const std::vector<MessageSample>& samples)
   return SendRecvRate{Duration::seconds(line.latency_s), shown_rate(line.byte_s, bytes, seconds), {}, ""};
 }
 
-// Latency and steps can be told apart only where unlike numbers of ranks were measured.
+// Latency and steps can only be told apart if different numbers of ranks were measured.
 std::optional<CollectiveRate> collective(const std::vector<MessageSample>& samples) {
   if (samples.empty()) return std::nullopt;
   std::set<std::int64_t> rank_counts;

@@ -36,12 +36,12 @@ TransferCurve scaled(const TransferCurve& curve, double factor) {
   return result;
 }
 
-/// How a family of kernels is explained.
+/// The way in which a family of kernels is explained.
 struct Form {
   enum class Kernels {
-    mean,   ///< All by the curve of a mean kernel.
-    alike,  ///< By the curve of a mean kernel times a factor a kernel.
-    apart,  ///< A curve each.
+    mean,   ///< The curve of a mean kernel for all.
+    alike,  ///< The curve of a mean kernel times a factor per kernel.
+    apart,  ///< A curve for each kernel.
   };
   Kernels kernels = Kernels::mean;
   int octaves_between_knots = 0;
@@ -51,7 +51,7 @@ struct Form {
   }
 };
 
-/// One shape for all kernels and what each takes more or less.
+/// One curve for all kernels and a factor for each.
 struct Shape {
   TransferCurve curve;
   std::map<std::string, double> factors;  ///< Their geometric mean is 1.
@@ -75,7 +75,7 @@ void set_factors(Shape& shape, const Samples& samples) {
   }
 }
 
-/// Curve and factors in turns, each given the other.
+/// Fits curve and factors in turn, each given the other.
 Shape shape_of(const Samples& samples, Range range, int octaves) {
   constexpr int rounds = 5;
   Shape shape;
@@ -115,7 +115,7 @@ CandidateFit candidate(const Samples& samples, const Form& form) {
     const Curves curves = curves_of(selected(samples, known), range, form);
     std::vector<double> predictions;
     for (const std::size_t i : asked) {
-      // A kernel all of whose samples are asked for has no curve of its own.
+      // A kernel whose samples are all held out has no curve of its own.
       auto curve = curves.find(samples[i].kernel);
       if (curve == curves.end()) curve = curves.find(std::string(every_kernel));
       const auto bytes = static_cast<double>(samples[i].bytes.count());
@@ -126,7 +126,7 @@ CandidateFit candidate(const Samples& samples, const Form& form) {
   return {form.text(), predict};
 }
 
-/// All forms of some kinds, and what each predicts.
+/// All forms of some kinds, and their predictions.
 class Forms {
  public:
   Forms(const Samples& samples, const Indices& held, const std::vector<Form::Kernels>& kinds, std::uint64_t seed)
@@ -139,7 +139,7 @@ class Forms {
     }
   }
 
-  /// The fit of a kernel, or of all, under the form that predicts best what is held out of its samples.
+  /// The fit of a kernel, or of all, under the form that predicts its held-out samples best.
   [[nodiscard]] MemoryBoundFit best(std::string_view name, const Indices& all, const Indices& held) const {
     const std::size_t best = best_of(predictions_, seconds_, held);
     const Samples own = selected(samples_, all);

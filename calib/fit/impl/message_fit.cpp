@@ -23,8 +23,8 @@ double squared_error(const Line& line, double bytes, double seconds) {
   return error * error;
 }
 
-/// A lower envelope of a few lines: first the sizes are cut into stretches with a line each so that the error is least
-/// (by dynamic programming), then each line is fitted anew to the sizes at which it is the envelope, until none
+/// A lower envelope of a few lines: first the sizes are divided into intervals with a line each so that the error is
+/// least (by dynamic programming), then each line is fitted again to the sizes at which it is the envelope, until none
 /// changes.
 class EnvelopeFit {
  public:
@@ -99,7 +99,7 @@ class EnvelopeFit {
     return sum;
   }
 
-  // A line that is the envelope nowhere is dropped.
+  // Drops lines that are nowhere the envelope.
   [[nodiscard]] std::vector<Line> refitted(const std::vector<Line>& lines) const {
     std::vector<Transfers> own(lines.size());
     for (std::size_t i = 0; i < messages_.bytes.size(); ++i) {
@@ -118,7 +118,7 @@ class EnvelopeFit {
   std::size_t lines_wanted_;
 };
 
-/// Either an envelope of so many lines or a curve.
+/// Either an envelope of this many lines or a curve.
 struct Form {
   std::size_t lines = 0;
   int octaves_between_knots = 0;

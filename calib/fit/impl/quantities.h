@@ -8,14 +8,14 @@
 
 namespace hdpsim::calib {
 
-/// The bandwidth of a line's slope. A slope of (nearly) zero, which samples of too few sizes may have, stands for the
-/// fastest that can be written, 1 EB/s.
+/// The bandwidth of a line's slope. A slope of (nearly) zero, which samples of too few sizes may have, gives the
+/// largest bandwidth that can be written, 1 EB/s.
 [[nodiscard]] Bandwidth bandwidth_of(double seconds_per_byte);
 
-/// A rate to seven digits: one that a file can state and that reads back as the same number.
+/// A rate rounded to seven digits, which a file can state and which reads back exactly.
 [[nodiscard]] FlopRate rate_of(double flops_per_second);
 
-/// Nothing where a timing does not say how its runs lay.
+/// The spread of a timing; empty if the timing does not contain it.
 [[nodiscard]] std::optional<Spread> spread_of(const Timing& timing);
 
 }  // namespace hdpsim::calib

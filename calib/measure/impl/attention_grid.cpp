@@ -105,7 +105,7 @@ class Grid {
             {{length, length, mask, 1}});
         add(1, {{length * 3 / 2, length * 3 / 2, mask, 1}});
         add(2, {{length, length, mask, 4}});
-        add(3, {{length + 77, length + 77, mask, 1}});  // no multiple of any tile
+        add(3, {{length + 77, length + 77, mask, 1}});  // a multiple of no tile
       }
     }
   }

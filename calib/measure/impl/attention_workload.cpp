@@ -6,7 +6,7 @@
 namespace hdpsim::calib {
 namespace {
 
-/// The documents of a launch one behind the other in packed tensors.
+/// The documents of a launch one after the other in packed tensors.
 std::vector<kernels::AttentionBlock> laid_out(const Attention& op) {
   std::vector<kernels::AttentionBlock> blocks;
   std::int64_t query = 0;
@@ -114,7 +114,7 @@ std::function<void()> attention_workload(kernels::Backend& backend, const Attent
 
 std::function<void()> gemm_workload(kernels::Backend& backend, const Gemm& op, std::uint64_t seed) {
   auto tensors = std::make_shared<Tensors>(backend, seed);
-  // As a linear layer y = x W^T has it.
+  // The layout of a linear layer y = x W^T.
   const kernels::MatrixProduct product = {.m = op.m,
                                           .n = op.n,
                                           .k = op.k,

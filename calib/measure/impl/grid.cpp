@@ -15,7 +15,7 @@ void add_products(std::vector<Candidate>& candidates, int level, const LinearPar
   for (const Gemm& gemm : part.gemms) candidates.emplace_back(gemm, level);
 }
 
-/// All products of one layer and of the output head, undivided and of a few tokens first.
+/// All products of one layer and of the output head; those without tensor parallelism and with few tokens come first.
 void add_model(std::vector<Candidate>& candidates, const Transformer& model) {
   for (const std::int64_t tp : {1, 2, 4, 8}) {
     for (const std::int64_t tokens : {512, 1024, 2048, 4096, 8192, 16'384}) {
@@ -46,7 +46,7 @@ std::vector<Candidate> gemm_grid(const std::optional<Transformer>& model) {
   const int after_model = model ? 1 : 0;
   add_cube(candidates, after_model, {128, 512, 2048, 8192});
   add_cube(candidates, after_model + 1, {256, 1024, 4096});
-  // Sizes between the powers of two, and no multiples of any tile: partly filled waves, ragged edges.
+  // Sizes between the powers of two that are multiples of no tile: partly filled waves, ragged edges.
   add_cube(candidates, after_model + 1, {192, 1536, 5120});
   add_cube(candidates, after_model + 2, {300, 1000, 3000});
   add_cube(candidates, after_model + 3, {128, 256, 512, 1024, 2048, 4096});
@@ -85,14 +85,14 @@ std::vector<Candidate> message_grid(const std::vector<std::int64_t>& rank_counts
   std::vector<Candidate> candidates;
   for (const std::int64_t ranks : rank_counts) {
     for (const MessageKind kind : kinds) {
-      // Whole fp32 numbers on every rank, which is how nccl-tests rounds its sizes too.
+      // Whole fp32 numbers on every rank, to which nccl-tests rounds its sizes too.
       const std::int64_t unit = ranks * 4;
       const auto add = [&](double bytes, int level) {
         candidates.emplace_back(MessageSubject{kind, ranks, static_cast<std::int64_t>(bytes) / unit * unit}, level);
       };
       for (int power = 10; power <= 26; ++power) {
         add(std::exp2(power), power % 4 == 2 ? 0 : power % 2 == 0 ? 1 : 2);
-        // Where caches end, a message of twice the size may take six times as long.
+        // At the end of a cache, a message of twice the size may take six times as long.
         if (power >= 20 && power <= 24) add(std::exp2(power + 0.5), 2);
       }
     }

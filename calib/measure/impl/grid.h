@@ -11,9 +11,9 @@
 
 namespace hdpsim::calib {
 
-/// A subject that a plan may take. Low levels come first.
+/// A subject that a plan may take. Low levels are taken first.
 struct Candidate {
-  /// Of any kind of Subject.
+  /// Accepts any kind of Subject.
   template <class Kind>
   Candidate(Kind kind, int in_level) : subject(std::move(kind)), level(in_level) {}
 

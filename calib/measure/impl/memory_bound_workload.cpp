@@ -10,9 +10,9 @@
 namespace hdpsim::calib {
 namespace {
 
-constexpr std::int64_t width = 4096;         // of the hidden states of a 7B model
-constexpr std::int64_t vocabulary = 32'000;  // of Llama
-constexpr std::int64_t table_rows = 8192;    // of an embedding: more than a cache holds
+constexpr std::int64_t width = 4096;         // hidden size of a 7B model
+constexpr std::int64_t vocabulary = 32'000;  // vocabulary of Llama
+constexpr std::int64_t table_rows = 8192;    // rows of an embedding: more than a cache holds
 constexpr std::int64_t head_dim = 128;
 
 using Work = std::function<void()>;
@@ -21,7 +21,7 @@ using Backend = kernels::Backend;
 /// A kernel on `rows` rows (tokens, or elements of a parameter).
 using Prepare = Work (*)(Backend& backend, const std::shared_ptr<Tensors>& t, std::int64_t rows);
 
-/// Bytes that one row reads and writes: so many of the backend's elements and so many fp32 numbers.
+/// Bytes that one row reads and writes: a number of the backend's elements and a number of fp32 values.
 struct Kernel {
   std::string_view name;
   std::int64_t elements_per_row;

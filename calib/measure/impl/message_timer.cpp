@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A few numbers over and over: drawing a large buffer takes longer than sending it.
+// A few numbers repeated, because drawing a large buffer takes longer than sending it.
 std::vector<float> random_numbers(std::int64_t count, int rank) {
   constexpr std::size_t drawn = 4096;
   RandomStream stream(1, "message", static_cast<std::uint64_t>(rank));
@@ -72,7 +72,7 @@ std::vector<MessageInterval> time_message(kernels::Transport& transport, const M
   once();
   std::vector<MessageInterval> intervals;
   for (int run = 0; run < runs; ++run) {
-    buffers.restore(floats);  // sums of sums would end at infinity
+    buffers.restore(floats);  // repeated sums would overflow to infinity
     before_each();
     transport.barrier();
     const Clock::time_point begin = Clock::now();

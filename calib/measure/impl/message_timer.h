@@ -11,17 +11,17 @@
 
 namespace hdpsim::calib {
 
-/// What one rank sends from and receives to: memory of its backend, full of random numbers. It grows and stays, because
-/// the pages that memory happens to lie on decide about the speed of a message that just fits into a cache.
+/// The buffers of one rank for sending and receiving: memory of its backend, full of random numbers. It only grows and
+/// is never replaced, because the memory pages decide about the speed of a message that just fits into a cache.
 class MessageBuffers {
  public:
   explicit MessageBuffers(kernels::Backend& backend) : backend_(&backend) {}
 
-  /// Room for so many numbers in each; what they held may be lost.
+  /// Makes room for `floats` numbers in each; their contents may be lost.
   void require(std::int64_t floats, int rank);
   [[nodiscard]] const float* from() const { return static_cast<const float*>(from_.get()); }
   [[nodiscard]] float* to() const { return static_cast<float*>(to_.get()); }
-  /// The first numbers of `to` are those of `from` again.
+  /// Copies the first numbers of `from` to `to`.
   void restore(std::int64_t floats);
 
  private:
@@ -30,7 +30,7 @@ class MessageBuffers {
   kernels::DeviceMemory from_, to_;
 };
 
-/// When one operation began and ended on one rank, on the clock that the ranks of this machine share.
+/// Begin and end of one operation on one rank, on the clock that the ranks of this machine share.
 struct MessageInterval {
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
@@ -44,7 +44,7 @@ struct MessageInterval {
                                                         MessageBuffers& buffers, int runs,
                                                         const std::function<void()>& before_each);
 
-/// What each run took: from the last rank that began, whom the others could only wait for, to the last that ended.
+/// The duration of each run: from the begin of the last rank, for which the others could only wait, to the last end.
 [[nodiscard]] std::vector<double> durations_of(const std::vector<std::vector<MessageInterval>>& by_rank);
 
 }  // namespace hdpsim::calib

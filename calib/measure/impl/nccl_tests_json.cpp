@@ -79,7 +79,7 @@ class JsonReader {
     }
     const auto bytes = hdpsim::read<std::int64_t>(*size, diagnostics_);
     if (!bytes) return false;
-    if (*bytes == 0) return true;  // a size that rounds to nothing on so many ranks
+    if (*bytes == 0) return true;  // a size that rounds to zero on that many ranks
     if (const Value* wrong = found(*body, "nwrong")) {
       const auto count = hdpsim::read<double>(*wrong, diagnostics_);
       if (!count || *count != 0) {
@@ -92,7 +92,7 @@ class JsonReader {
     return timing.has_value();
   }
 
-  /// From the single iterations where they were recorded, otherwise their mean.
+  /// From the single iterations if they were recorded, otherwise from their mean.
   std::optional<Timing> timing_of(const Value& row, const Value& body) {
     const Value* single = found(row, "out_of_place_per_iter");
     const Value* times = single == nullptr ? nullptr : found(*single, "times_us");
@@ -116,7 +116,7 @@ class JsonReader {
   }
 
   std::optional<double> positive(const Value& value) {
-    // Numbers that are none are written as strings: "nan".
+    // Values such as NaN are written as strings: "nan".
     const auto number = value.quoted ? std::nullopt : hdpsim::read<double>(value, diagnostics_);
     if (number && *number > 0) return number;
     if (number || value.quoted) {

@@ -15,10 +15,10 @@ namespace hdpsim::calib {
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests_json(const std::string& file, const std::string& text,
                                                              Diagnostics& diagnostics);
 
-/// The collective that a program or a file is named after: "all_reduce_perf", "out/alltoall.txt".
+/// The collective in the name of a program or a file: "all_reduce_perf", "out/alltoall.txt".
 [[nodiscard]] std::optional<MessageKind> nccl_tests_kind(std::string_view name);
 
-/// Reports at `position` a run that says nothing about a link: without a row, or of fewer than two ranks.
+/// Reports at `position` a run that says nothing about a link: one without a row, or of fewer than two ranks.
 bool check_nccl_tests_run(const NcclTestsRun& run, const Position& position, Diagnostics& diagnostics);
 
 /// Writes kind, link and ranks of the run into it and its timings.

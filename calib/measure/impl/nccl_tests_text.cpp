@@ -10,11 +10,11 @@
 namespace hdpsim::calib {
 namespace {
 
-constexpr std::size_t longest_row = 100'000;  // bytes: other lines of a job's output stand between those of nccl-tests
+constexpr std::size_t longest_row = 100'000;  // bytes; lines of a job's other output are mixed with those of nccl-tests
 
 struct Word {
   std::string_view text;
-  int column;  ///< From 1.
+  int column;  ///< Counted from 1.
 };
 
 std::vector<Word> words_of(std::string_view line) {
@@ -113,7 +113,7 @@ class TextReader {
     if (!kind_) complain(program.column, fmt::format("{} is no collective that training here uses", program.text));
   }
 
-  /// `#  Rank  0 Group  0 Pid 1584 on host device  0 [0000:0f:00] NVIDIA H100`. Rank 0 begins the list of a run.
+  /// Parses `#  Rank  0 Group  0 Pid 1584 on host device  0 [0000:0f:00] NVIDIA H100`. Rank 0 begins the list of a run.
   void read_rank(const std::vector<Word>& words) {
     if (!run_.timings.empty()) finish_run();
     ++run_.ranks;
@@ -141,7 +141,7 @@ class TextReader {
     const Word& wrong = words[columns_.of("#wrong")];
     const auto bytes = number_from<std::int64_t>(size.text);
     const auto microseconds = number_from<double>(time.text);
-    if (bytes && *bytes == 0) return;  // a size that rounds to nothing on so many ranks
+    if (bytes && *bytes == 0) return;  // a size that rounds to zero on that many ranks
     if (!bytes || *bytes < 0) {
       complain(size.column, fmt::format("'{}' is no size in bytes", size.text));
     } else if (!microseconds || !(*microseconds > 0)) {
@@ -188,7 +188,7 @@ class TextReader {
     diagnostics_.error(position, std::move(message), std::move(help));
   }
 
-  static constexpr std::int64_t default_iterations = 20;  // of nccl-tests
+  static constexpr std::int64_t default_iterations = 20;  // the default of nccl-tests
 
   const std::string& file_;
   Diagnostics& diagnostics_;

@@ -11,7 +11,7 @@ namespace hdpsim::calib {
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json json_of(const Subject& subject);
-/// Nothing if the JSON is no subject of ours. Throws what the JSON library throws for values of a wrong type.
+/// The subject of a JSON value; empty if it is none. Throws what the JSON library throws for values of a wrong type.
 [[nodiscard]] std::optional<Subject> subject_from(const Json& json);
 
 }  // namespace hdpsim::calib

@@ -13,9 +13,10 @@ namespace {
 // Random numbers are drawn once for this many elements and then repeated: enough that no kernel can profit.
 constexpr std::int64_t pattern_length = std::int64_t{1} << 18;
 
-// Tensors whose addresses differ by a power of two compete for the same lines of a cache, and which do is the whim of
-// an allocator: it made small attention 10 % slower or faster. So each begins somewhere in 32 KiB of its own.
-constexpr std::size_t alignment = 256;  // of allocations, by contract of backends
+// Tensors whose addresses differ by a power of two compete for the same lines of a cache, and the allocator decides
+// which ones do: it made small attention 10 % slower or faster. So each one begins at a random place in 32 KiB of its
+// own.
+constexpr std::size_t alignment = 256;  // of allocations, guaranteed by backends
 constexpr std::uint64_t places = 128;
 
 std::uint16_t bf16_of(float value) {

@@ -16,15 +16,15 @@ class Tensors {
 
   /// `count` elements of the backend's type, uniform with mean 0 and variance 1.
   void* elements(std::int64_t count);
-  /// The same in fp32.
+  /// The same number of fp32 values.
   float* floats(std::int64_t count);
-  /// fp32, uniform in [0, 1): second moments.
+  /// fp32, uniform in [0, 1), as second moments are.
   float* positive_floats(std::int64_t count);
-  /// Uniform in [0, bound).
+  /// Integers, uniform in [0, bound).
   std::int32_t* integers(std::int64_t count, std::int64_t bound);
   /// 0, 1, 2, ...: positions of the tokens of one document.
   std::int32_t* positions(std::int64_t count);
-  /// Zeros: sums that kernels add to, and results that they write.
+  /// Zeros, for sums that kernels add to, and for results that they write.
   float* sums(std::int64_t count);
   void* results(std::int64_t count);
 

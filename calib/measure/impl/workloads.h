@@ -8,7 +8,7 @@
 
 namespace hdpsim::calib {
 
-// What queues one launch of a subject on a backend; it owns the tensors. Random content from `seed`.
+// Functions that queue one launch of a subject on a backend and own its tensors, with random content from `seed`.
 [[nodiscard]] std::function<void()> attention_workload(kernels::Backend& backend, const Attention& op,
                                                        std::uint64_t seed);
 [[nodiscard]] std::function<void()> gemm_workload(kernels::Backend& backend, const Gemm& op, std::uint64_t seed);
