@@ -14,12 +14,12 @@
 
 namespace hdpsim::tests {
 
-/// A network that is watched while a simulation uses it: whenever somebody asks what has changed, no link may be above
-/// its rate, every flow must have its cap or a full link on which nobody has more, and every flow whose rate differs
-/// from what was told before must be told. Throws std::logic_error where that does not hold.
+/// A network that is checked while a simulation uses it: whenever its changes are asked for, no link may be above its
+/// rate, every flow must have its cap or a full link on which no flow has more, and every flow whose rate has changed
+/// must be reported. Throws a std::logic_error if that does not hold.
 class CheckedNetwork final : public NetworkModel {
  public:
-  /// Every `interval`-th state is looked at.
+  /// Checks every `interval`-th state.
   explicit CheckedNetwork(NetworkModel& network, std::size_t interval = 1)
       : network_(network), interval_(interval), capacities_(network.link_count()) {
     for (std::size_t link = 0; link < capacities_.size(); ++link) {
@@ -54,7 +54,7 @@ class CheckedNetwork final : public NetworkModel {
   [[nodiscard]] Bandwidth link_rate(LinkId link) const override { return network_.link_rate(link); }
   [[nodiscard]] std::size_t link_count() const override { return network_.link_count(); }
 
-  /// States that were looked at.
+  /// The number of checked states.
   [[nodiscard]] std::size_t checks() const { return checks_; }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace hdpsim::kernels {
 
-/// Another transport, which notes what each start() sends. Collectives are not noted, unless they are of a group.
+/// Another transport that records what each start() sends. Collectives are only recorded if they are those of a group.
 class CountingTransport final : public Transport {
  public:
   explicit CountingTransport(Transport& transport) : transport_(transport) {}

@@ -12,11 +12,11 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// Makes a device of a backend that computes at once: whatever is queued here happens when the fake device gets to it.
-/// Programs that hold on a GPU only if their order is right can then be tested without one.
+/// Makes an asynchronous device of a backend that computes at once: queued work runs when the fake device gets to it.
+/// Programs that are only correct on a GPU if their order is right can then be tested without one.
 class DeferredBackend final : public Backend {
  public:
-  /// Computes on the compute queue of rank `rank` of the device; `copies`: as FakeQueues has them.
+  /// Computes on the compute queue of rank `rank` of the device; `copies` as for FakeQueues.
   DeferredBackend(FakeDevice& device, std::size_t rank, std::size_t copies, std::unique_ptr<Backend> backend)
       : device_(device), queue_(FakeQueues(device, rank).index(Queue::compute)), backend_(std::move(backend)) {
     for (const std::size_t of : {rank, copies}) {

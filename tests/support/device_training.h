@@ -13,8 +13,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// Trains as train() does, but on devices that do nothing until somebody waits for them, and then what is queued in an
-/// order drawn from `job.seed` (tests/support/fake_queues.h). `job.ranks` is ignored.
+/// Trains as train() does, but on devices that run queued work only when a thread waits for them, and then in an order
+/// drawn from `job.seed` (tests/support/fake_queues.h). `job.ranks` is ignored.
 inline Training train_on_device(const Transformer& model, const std::vector<Plan>& plans, const TokenSource& tokens,
                                 const Way& way, cuda::FakeJob job, const TrainingOptions& options = {}) {
   job.ranks = static_cast<std::size_t>(way.mesh(plans.front().ranks).devices());

@@ -18,8 +18,8 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// What the communicators of ranks on one fake device share. As with NCCL, an operation holds its rank's queue until
-/// all peers have come to theirs, while their programs go on.
+/// The shared state of the communicators of ranks on one fake device. As with NCCL, an operation holds its rank's queue
+/// until all peers have reached theirs, while their programs continue.
 class FakeFabric {
  public:
   FakeFabric(FakeDevice& device, std::size_t ranks) : device_(device), operations_(ranks), ranks_(ranks) {}
@@ -29,7 +29,7 @@ class FakeFabric {
     std::shared_ptr<bool> ready = std::make_shared<bool>(false);
     std::shared_ptr<bool> arrived = std::make_shared<bool>(false);
   };
-  /// The next message from one rank to another, as the sender (`sends`) or the receiver counts.
+  /// The next message from one rank to another, counted by the sender (`sends`) or the receiver.
   std::shared_ptr<Message> message(int from, int to, bool sends) {
     const std::lock_guard lock(mutex_);
     auto& [sent, received, messages] = lanes_[{from, to}];
@@ -133,7 +133,7 @@ class FabricCommunicator final : public Communicator {
     }
     return result;
   }
-  // All come, all read, then all write.
+  // All ranks arrive, all read, then all write.
   template <class Result>
   void collective(const void* from, void* to, const Result& result) {
     const auto operation = fabric_.collective(rank_);

@@ -19,7 +19,7 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// What one virtual rank of a job on a fake device has.
+/// The devices and queues of one virtual rank of a job on a fake device.
 struct FakeRank {
   FakeRank(FakeDevice& device, std::size_t rank, std::size_t ranks, Element element)
       : backend(device, rank, ranks + rank, std::make_unique<ReferenceBackend>(element)),
@@ -29,7 +29,7 @@ struct FakeRank {
   DeferredBackend backend;
   FakeQueues queues;
   FakeQueues copy_queues;
-  QueueCopies copies;  ///< To and from the host.
+  QueueCopies copies;  ///< Copies to and from the host.
   std::unique_ptr<Transport> transport;
 };
 
@@ -38,10 +38,10 @@ struct FakeJob {
   unsigned seed = 1;
   std::chrono::milliseconds limit{60'000};
   Element element = Element::fp32;
-  bool by_communicator = false;  ///< As over NCCL, not as virtual ranks of one GPU.
+  bool by_communicator = false;  ///< Whether ranks communicate as over NCCL, instead of as virtual ranks of one GPU.
 };
 
-/// Runs `work` on a thread a rank, on one device; what each rank throws, "" where it does not.
+/// Runs `work` on one thread per rank, on one device. Returns what each rank throws, "" for a rank that does not.
 inline std::vector<std::string> run(const FakeJob& job, const std::function<void(FakeRank&)>& work) {
   FakeDevice device(job.ranks * 6, job.seed, job.by_communicator ? job.limit : std::chrono::milliseconds{});
   FakeFabric fabric(device, job.ranks);

@@ -19,11 +19,11 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// A device that does nothing until somebody waits for it, and then does what is queued in an order drawn from a seed:
-/// any order that the queues and their events allow. A forgotten event shows as wrong data for some seed.
+/// A device that runs queued work only when a thread waits for it, and then in an order drawn from a seed: any order
+/// that the queues and their events allow. A forgotten event shows as wrong data for some seed.
 class FakeDevice {
  public:
-  /// `patience`: how long nothing may happen while somebody waits, for ranks whose programs come to an operation late.
+  /// `patience` is how long nothing may happen during a wait, for ranks whose programs reach an operation late.
   FakeDevice(std::size_t queues, unsigned seed, std::chrono::milliseconds patience = {})
       : patience_(patience), queues_(queues), random_(seed) {}
 
@@ -56,14 +56,14 @@ class FakeDevice {
     return !event || *std::static_pointer_cast<const bool>(event);
   }
 
-  /// Runs work, of any queue, until `queue` is empty.
+  /// Runs work of any queue until `queue` is empty.
   void finish(std::size_t queue) {
     run_until([&] { return queues_[queue].empty(); });
   }
   void finish() {
     for (std::size_t queue = 0; queue < queues_.size(); ++queue) finish(queue);
   }
-  /// As a device does while the program goes on.
+  /// Runs some operations, as a device does while the program continues.
   void run_some(std::size_t operations) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < operations && run_one(); ++i) {
@@ -93,7 +93,7 @@ class FakeDevice {
       }
     }
   }
-  // False where nothing can run.
+  // Runs one operation; false if none can run.
   bool run_one() {
     std::vector<std::size_t> ready;
     for (std::size_t queue = 0; queue < queues_.size(); ++queue) {
@@ -102,8 +102,8 @@ class FakeDevice {
       if (!after || *after) ready.push_back(queue);
     }
     if (ready.empty()) return false;
-    // A queue that was chosen is chosen again more often than not: long leads of one queue over another are what
-    // forgotten events need to show.
+    // A chosen queue is more likely to be chosen again: forgotten events only show if one queue is far ahead of
+    // another.
     const bool stays = std::find(ready.begin(), ready.end(), last_) != ready.end() && random_() % 8 != 0;
     last_ = stays ? last_ : ready[random_() % ready.size()];
     const Operation next = std::move(queues_[last_].front());
@@ -119,8 +119,8 @@ class FakeDevice {
   std::size_t last_ = 0;
 };
 
-/// The queues of one rank on a fake device that ranks share, three each. Beside these, copies may have queues of their
-/// own: those of a rank that there is not.
+/// The queues of one rank on a fake device that ranks share, three each. Copies may have queues of their own besides
+/// these: those of an unused rank.
 class FakeQueues final : public Queues {
  public:
   explicit FakeQueues(FakeDevice& device, std::size_t rank = 0) : FakeQueues(device, rank, rank) {}

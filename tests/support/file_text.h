@@ -7,7 +7,7 @@
 
 namespace hdpsim::test {
 
-/// All that a file holds; empty if it cannot be read.
+/// The contents of a file; empty if it cannot be read.
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

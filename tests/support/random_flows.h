@@ -30,7 +30,7 @@ void for_seeds(const char* tag, std::uint64_t count, const Law& law) {
   }
 }
 
-/// All alike, within a factor of ten of each other, or over six powers of ten.
+/// Capacities that are all alike, within a factor of ten of each other, or over six powers of ten.
 inline Capacities random_capacities(RandomStream& random) {
   Capacities capacities(1 + random.below(24));
   const std::int64_t decades = one_of(random, {0, 1, 6});
@@ -38,7 +38,7 @@ inline Capacities random_capacities(RandomStream& random) {
   return capacities;
 }
 
-/// One to six of them.
+/// One to six random links.
 inline std::vector<FairShare::Link> random_links(RandomStream& random, std::size_t count) {
   std::set<FairShare::Link> links;
   const std::size_t hops = 1 + random.below(std::min<std::size_t>(count, 6));
@@ -46,7 +46,7 @@ inline std::vector<FairShare::Link> random_links(RandomStream& random, std::size
   return {links.begin(), links.end()};
 }
 
-/// By more than `tolerance` of what it should be.
+/// Whether both differ by more than `tolerance`, relative to the expected value.
 inline bool differs(double value, double expected, double tolerance = 1e-9) {
   return !(std::abs(value - expected) <= tolerance * std::abs(expected));
 }

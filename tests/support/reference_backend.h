@@ -19,7 +19,7 @@
 namespace hdpsim::kernels {
 
 /// A device that computes in fp64, as plain as the formulas, between memory of its element type. New memory is full of
-/// NaN, so that whatever is read before it is written shows.
+/// NaN, so that a read before the first write shows.
 class ReferenceBackend : public Backend {
  public:
   explicit ReferenceBackend(Element element = Element::fp32) : element_(element) {}

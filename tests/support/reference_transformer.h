@@ -19,13 +19,13 @@ class ReferenceTransformer {
  public:
   using Numbers = std::vector<double>;
 
-  /// `parameters`: as ParameterLayout has them.
+  /// `parameters` are in the order of ParameterLayout.
   ReferenceTransformer(const Transformer& model, std::span<const float> parameters)
       : model_(model), layout_(model), parameters_(parameters.begin(), parameters.end()) {}
 
   struct Step {
     double loss = 0;    ///< Mean over the tokens that have a next one.
-    Numbers gradients;  ///< As ParameterLayout has them.
+    Numbers gradients;  ///< In the order of ParameterLayout.
   };
   Step step(const std::vector<std::int64_t>& lengths, std::int64_t number, const TokenSource& tokens) {
     read_batch(lengths, number, tokens);

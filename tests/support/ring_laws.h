@@ -27,8 +27,8 @@ struct RingCase {
   AttentionHeads heads{.heads = 4, .kv_heads = 2, .dim = 64, .scale = 0.125F};
   unsigned seed = 1;
   Element element = Element::fp32;
-  /// Of the largest expected value, for what is rounded to fp32 a few times. What is rounded to another element may be
-  /// off by half a unit of its last place more.
+  /// Relative to the largest expected value, for results that are rounded to fp32 a few times. Results rounded to
+  /// another element may be off by half a unit of its last place more.
   double tolerance = 2e-6;
 
   [[nodiscard]] std::string text() const {
@@ -78,20 +78,20 @@ class WholeAttention {
   }
 
   std::int64_t rows = 0;
-  std::vector<std::int64_t> begins;  ///< Of each document among the rows.
+  std::vector<std::int64_t> begins;  ///< First row of each document.
   std::vector<double> q, k, v, d_o, stored_o;
   reference::AttentionResult result;
   reference::AttentionGradients gradients;
 };
 
-/// One rank of rings: what a thread or process of a test has.
+/// One rank of rings: the data of one thread or process of a test.
 class RingRank {
  public:
   RingRank(Backend& backend, Transport& transport)
       : backend_(backend), transport_(transport), ring_(backend, transport), rounding_(backend.element()) {}
 
-  /// Forward and backward of this rank's part, from inputs that are the whole's, against the whole. A rank that is not
-  /// a member does nothing.
+  /// Checks forward and backward of this rank's part against the whole, from the whole's inputs. A rank that is not a
+  /// member does nothing.
   void check(const RingCase& ring_case, const WholeAttention& whole, LawReport& report) {
     const auto self = std::find(ring_case.members.begin(), ring_case.members.end(), transport_.rank());
     if (self == ring_case.members.end()) return;

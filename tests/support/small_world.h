@@ -16,8 +16,8 @@ namespace hdpsim::test {
 
 inline constexpr Grain all_grains[] = {Grain::fluid, Grain::exact, Grain::closed_form};
 
-/// Round numbers to derive times by hand: a product or a memory-bound part takes what its constructor says, attention
-/// one picosecond a (query, key) pair forward and two backward.
+/// Round costs from which times can be derived by hand: a product or a memory-bound part takes the time given to the
+/// constructor, attention one picosecond per (query, key) pair forward and two backward.
 class HandCosts final : public CostModel {
  public:
   explicit HandCosts(Duration per_gemm) : per_gemm_(per_gemm) {}
@@ -53,7 +53,7 @@ inline Transformer one_head_model(std::int64_t layers) {
           .moe = {}};
 }
 
-/// One device a node, one NIC a device, nothing between the nodes but one switch.
+/// One device per node, one NIC per device, and a single switch between the nodes.
 inline ClusterSpec one_device_nodes(std::int64_t nodes, Bandwidth nic) {
   ClusterSpec cluster;
   cluster.name = "one-device-nodes";

@@ -13,19 +13,19 @@
 
 namespace hdpsim::test {
 
-/// What every kernel of a synthetic device takes, exactly.
+/// The exact times of the kernels of a synthetic device.
 struct SyntheticLaw {
   double launch_s = 5e-6;
-  double flops = 100e9;       ///< Of attention over its exact area, and of matrix products.
-  double bytes_per_s = 10e9;  ///< Of kernels that memory bounds, and of messages.
-  double row_s = 1e-9;        ///< Attention, a row of a head: of queries, and of keys of the kv heads.
+  double flops = 100e9;       ///< Rate of attention over its exact area, and of matrix products.
+  double bytes_per_s = 10e9;  ///< Rate of memory-bound kernels, and of messages.
+  double row_s = 1e-9;        ///< Time of attention per row of a head: for queries, and for keys of the kv heads.
   double message_latency_s = 1e-5;
   double noise = 0;  ///< Relative standard deviation of single runs.
   std::uint64_t seed = 1;
 };
 
-/// A device whose kernels take what a law says and compute nothing: its memory is never touched. Runs report one after
-/// another to `on_run`, which may make them throttle.
+/// A device whose kernels take the time of a law and compute nothing: its memory is never touched. Runs report one
+/// after another to `on_run`, which may make them throttle.
 class SyntheticBackend final : public kernels::Backend {
  public:
   explicit SyntheticBackend(const SyntheticLaw& law) : law_(law), noise_(law.seed, "synthetic") {}
@@ -136,12 +136,12 @@ class SyntheticDevice final : public calib::Device {
             .cache_bytes = 1 << 20,
             .memory_bytes = circumstances.memory_bytes / 8};
   }
-  /// The next so many times that somebody asks, messages are not as they were found.
+  /// Makes the next `times` checks report messages as not found.
   void disturb_messages(int times) { disturbed_ = times; }
   [[nodiscard]] bool is_as_found(const calib::Subject& subject) override {
     return !std::holds_alternative<calib::MessageSubject>(subject) || disturbed_-- <= 0;
   }
-  /// Measurements beside which neighbours worked.
+  /// Number of measurements during which neighbours worked.
   [[nodiscard]] int with_neighbours() const { return with_neighbours_; }
   [[nodiscard]] std::unique_ptr<calib::Neighbours> neighbours_at_work(const calib::Subject&) override {
     ++with_neighbours_;

@@ -47,7 +47,7 @@ inline Transformer four_heads(std::int64_t layers = 2) {
 /// sqrt(300 x 30) 2^-24 = 6e-6.
 inline constexpr double rounding = 6e-6;
 
-/// Of a batch.
+/// The lengths of a batch.
 inline const std::vector<std::int64_t> mixed_lengths = {130, 7, 64, 1, 33, 16, 2, 90, 5, 41};
 
 /// A micro-batch by hand: its ranks in ring order, and its sequences.
@@ -56,7 +56,7 @@ struct HandMicroBatch {
   std::vector<std::size_t> sequences;
 };
 
-/// Every rank runs its micro-batches in the order in which they stand here.
+/// A plan in which every rank runs its micro-batches in the given order.
 inline Plan hand_plan(std::int64_t ranks, std::int64_t layers, std::vector<std::int64_t> lengths,
                       const std::vector<HandMicroBatch>& micro_batches) {
   Plan plan;
@@ -81,7 +81,7 @@ inline Plan hand_plan(std::int64_t ranks, std::int64_t layers, std::vector<std::
   return plan;
 }
 
-/// Of mixed_lengths: rings of both ranks and packs of one; on one rank, two packs.
+/// A plan for mixed_lengths: rings of both ranks and packs on one; on a single rank, two packs.
 inline Plan packs_and_rings(std::int64_t hdp, std::int64_t layers) {
   if (hdp == 1) return hand_plan(1, layers, mixed_lengths, {{{0}, {0, 1, 2, 3}}, {{0}, {4, 5, 6, 7, 8, 9}}});
   return hand_plan(2, layers, mixed_lengths, {{{0, 1}, {0}}, {{1}, {1, 2, 3}}, {{1, 0}, {7, 8, 4}}, {{0}, {5, 6, 9}}});
@@ -135,7 +135,7 @@ inline Plan random_plan(RandomStream& random, std::int64_t ranks, std::int64_t l
 struct Training {
   std::vector<double> losses;     ///< By step.
   std::vector<float> gradients;   ///< Of the last step.
-  std::vector<float> parameters;  ///< After it.
+  std::vector<float> parameters;  ///< After the last step.
   std::vector<Timeline> timelines;
 };
 
@@ -156,7 +156,7 @@ inline TrainingOptions options_for(const Way& way, TrainingOptions options = {})
   return options;
 }
 
-/// A plan as one for a pipeline of `way` counts layers.
+/// A plan with its layers counted for a pipeline of `way`.
 inline Plan planned_for(const Way& way, Plan plan) {
   plan.layers /= make_schedule(way.pipeline, way.pp)->chunks();
   return plan;

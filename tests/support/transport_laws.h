@@ -15,7 +15,8 @@
 
 namespace hdpsim::kernels {
 
-/// What ranks on other threads found wrong: Catch's own assertions belong to the main thread. Keeps the first ten.
+/// Errors that ranks on other threads found, because Catch's own assertions belong to the main thread. Keeps the first
+/// ten.
 class LawReport {
  public:
   void fail(const std::string& what) {

@@ -14,12 +14,12 @@ namespace hdpsim::tests {
 /// A flow, or `flows` equal ones, over links that others use as well.
 struct SharedFlow {
   std::vector<std::uint32_t> links;
-  double cap = std::numeric_limits<double>::infinity();  ///< B/s of each of them.
+  double cap = std::numeric_limits<double>::infinity();  ///< B/s of each flow.
   double weight = 1;
   double flows = 1;
 };
 
-/// What the flows that are still open get of each link: the level, rate / weight, at which it is full.
+/// The level, rate / weight, of the open flows of each link at which it is full.
 inline std::vector<double> full_at(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows,
                                    const std::vector<double>& rates, const std::vector<bool>& open) {
   std::vector<double> left = capacities;
@@ -36,9 +36,9 @@ inline std::vector<double> full_at(const std::vector<double>& capacities, const 
   return levels;
 }
 
-/// Max-min fair rates by progressive filling, as the textbook has it and without regard to cost: all open flows rise
-/// until a link is full or a cap is reached, and whom that holds is frozen. Shares nothing with FairShare. O(flows x
-/// hops) a round and as many rounds as flows.
+/// Max-min fair rates by progressive filling, as in textbooks and without regard to cost: all open flows rise until a
+/// link is full or a cap is reached, and the flows that it limits are frozen. Shares no code with FairShare. O(flows x
+/// hops) per round and as many rounds as flows.
 inline std::vector<double> water_filling(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows) {
   constexpr double equal = 1 + 1e-13;
   std::vector<double> rates(flows.size());
@@ -61,13 +61,13 @@ inline std::vector<double> water_filling(const std::vector<double>& capacities, 
   return rates;
 }
 
-/// How far rates may be off: a share of the link's or flow's rate, and so many B/s for each flow of a link.
+/// Allowed deviation of rates: a share of the link's or flow's rate, plus a number of B/s for each flow of a link.
 struct RateSlack {
   double relative = 1e-9;
   double per_flow = 0;
 };
 
-/// The rates as they load the links.
+/// The loads of the links under given rates.
 class LinkLoads {
  public:
   LinkLoads(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows,
@@ -85,7 +85,7 @@ class LinkLoads {
   [[nodiscard]] bool is_overfull(std::size_t link) const {
     return loads_[link] > capacities_[link] * (1 + slack_.relative);
   }
-  /// Full, and nobody on it has a higher level than `level`.
+  /// Whether the link is full and no flow on it has a level above `level`.
   [[nodiscard]] bool holds_back(std::size_t link, double level) const {
     const double slack = slack_.relative * capacities_[link] + slack_.per_flow * counts_[link];
     return loads_[link] >= capacities_[link] - slack && tops_[link] <= level * (1 + slack_.relative) + slack_.per_flow;
@@ -96,12 +96,12 @@ class LinkLoads {
   RateSlack slack_;
   std::vector<double> loads_;
   std::vector<double> tops_;    // the highest level
-  std::vector<double> counts_;  // of flows
+  std::vector<double> counts_;  // number of flows
 };
 
-/// What keeps these rates from being max-min fair, or nothing. They are if no link carries more than its rate and every
-/// flow has its cap or crosses a full link on which nobody has a higher level (Bertsekas and Gallager, Data Networks,
-/// 6.5.2): no capacity that somebody could use is left over either.
+/// Why these rates are not max-min fair; empty if they are. They are if no link carries more than its rate and every
+/// flow has its cap or crosses a full link on which no flow has a higher level (Bertsekas and Gallager, Data Networks,
+/// 6.5.2): this also means that no usable capacity is left over.
 inline std::string why_unfair(const std::vector<double>& capacities, const std::vector<SharedFlow>& flows,
                               const std::vector<double>& rates, const RateSlack& slack = {}) {
   const LinkLoads loads(capacities, flows, rates, slack);

@@ -35,7 +35,7 @@ struct Mbarrier {
   std::uint32_t arrivals = 0;
   std::uint32_t missing = 0;
   std::int64_t bytes_missing = 0;
-  std::uint32_t parity = 0;  ///< Of the phase that goes on.
+  std::uint32_t parity = 0;  ///< Parity of the current phase.
   std::vector<Box> loads;
 };
 
@@ -79,7 +79,7 @@ void land(const Box& box) {
   }
 }
 
-/// Somebody waits: what the phase still lacks may land now.
+/// Called during a wait: missing parts of the phase may arrive now.
 bool is_over(Mbarrier& barrier, std::uint32_t parity) {
   if (barrier.parity == parity && barrier.missing == 0) {
     for (const Box& box : barrier.loads) {

@@ -71,7 +71,7 @@ struct Block {
 Block* block = nullptr;
 Thread* running = nullptr;
 
-/// Stacks are kept between blocks and launches: making them is what costs.
+/// Stacks are kept between blocks and launches, because making them is expensive.
 std::vector<Fiber>& fibers() {
   static std::vector<Fiber> kept;
   return kept;
@@ -132,8 +132,8 @@ bool give_turn(Thread& thread) {
   return true;
 }
 
-/// Threads in the order of their turns, in sets: all of a set take turns until none of them can go on, then comes the
-/// next set.
+/// Threads in the order of their turns, in sets: all threads of a set take turns until none of them can continue, then
+/// comes the next set.
 using Turns = std::vector<std::vector<unsigned>>;
 
 /// Gives each thread of the set a turn; false if none could take it.
@@ -169,7 +169,7 @@ void run_block(const Turns& turns) {
   }
 }
 
-/// Seed 0: all threads side by side. Even seeds: the same, shuffled. Odd seeds: warps in a random order, each of which
+/// Seed 0: all threads in parallel. Even seeds: the same, shuffled. Odd seeds: warps in a random order, each of which
 /// runs ahead of the others until a barrier stops it.
 Turns make_turns(unsigned threads, std::uint64_t seed) {
   std::vector<unsigned> order(threads);

@@ -30,7 +30,7 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a launch did.
+/// Counts of a launch.
 struct Statistics {
   std::int64_t ldmatrix = 0;
   std::int64_t ldmatrix_conflicts = 0;  ///< Extra passes that shared memory needs because rows meet in a bank.
@@ -43,9 +43,9 @@ struct Statistics {
 Statistics launch(Index3 grid, unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel,
                   std::uint64_t seed = 0);
 
-// --- What instructions are made of (called by the kernel's threads)
+// --- The parts of instructions (called by the kernel's threads)
 
-/// Lets other threads run until `ready`. `what` is what the thread says that it waits for, should it wait for ever.
+/// Lets other threads run until `ready`. `what` is what the thread reports to wait for if it waits for ever.
 template <class Ready>
 void yield_until(const char* what, Ready ready);
 
@@ -90,7 +90,7 @@ void together(Group& group, const char* instruction, Operand& operand, Perform p
 
 }  // namespace hdpsim::emulator
 
-// --- What CUDA C++ has built in
+// --- The built-in names of CUDA C++
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are those of CUDA.
 #define __global__

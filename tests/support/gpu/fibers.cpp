@@ -1,4 +1,4 @@
-// Checked longjmp takes a jump to another stack for an error.
+// Checked longjmp reports a jump to another stack as an error.
 #undef _FORTIFY_SOURCE
 
 #include "tests/support/gpu/fibers.h"
@@ -14,7 +14,7 @@ namespace hdpsim::emulator {
 
 struct Fiber::State {
   std::vector<unsigned char> stack;
-  ucontext_t context = {};  // only to start: from then on setjmp and longjmp switch
+  ucontext_t context = {};  // only used to start: afterwards setjmp and longjmp switch
   jmp_buf inside = {};
   jmp_buf outside = {};
   void (*body)(void*) = nullptr;

@@ -15,11 +15,11 @@ class Fiber {
   Fiber& operator=(Fiber&&) noexcept;
   ~Fiber();
 
-  /// What the fiber will do; what it did before is forgotten, as if it had ended. `body` must not throw.
+  /// Sets the function of the fiber; an earlier one is dropped as if it had ended. `body` must not throw.
   void start(void (*body)(void*), void* argument);
   /// Runs the fiber until it suspends or ends; false once it has ended.
   bool resume();
-  /// Back to where the running fiber was resumed.
+  /// Returns to where the running fiber was resumed.
   static void suspend();
 
  private:

@@ -18,7 +18,7 @@ namespace hdpsim::emulator {
 template <class T>
 class Guarded {
  public:
-  /// shift: elements by which the first lies behind an address of whole 16 bytes.
+  /// `shift` is the number of elements by which the first lies behind an address of whole 16 bytes.
   explicit Guarded(std::size_t count, std::size_t shift = 0)
       : memory_(count + 2 * guard + shift), count_(count), shift_(shift) {
     std::memset(static_cast<void*>(memory_.data()), 0xFF, memory_.size() * sizeof(T));
@@ -98,7 +98,7 @@ inline double worst(std::span<const double> found, std::span<const double> expec
   }
   return result;
 }
-/// NaN also where a guard was touched.
+/// The same, but NaN also if a guard was written.
 template <class T>
 double worst(const Guarded<T>& found, std::span<const double> expected, double tolerance) {
   return found.guards_hold() ? worst(found.values(), expected, rounding_of<T>, tolerance) : NAN;

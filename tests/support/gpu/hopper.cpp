@@ -13,7 +13,7 @@ std::uint32_t swizzled(std::uint32_t address) {
 }
 
 struct HopperBlock {
-  std::map<std::uint64_t, std::uint64_t> lingered;  // by warp: times that some lane might have
+  std::map<std::uint64_t, std::uint64_t> lingered;  // by warp: times that a lane may have
   std::uint64_t seed = 0;
   unsigned left = 0;
 };

@@ -22,14 +22,14 @@ namespace hdpsim::emulator {
 Statistics launch_hopper(Index3 grid, unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel,
                          std::uint64_t seed = 0);
 
-/// What the driver's cuTensorMapEncodeTiled does.
+/// The same as the driver's cuTensorMapEncodeTiled.
 [[nodiscard]] kernels::cuda::ptx::TensorMap tensor_map(const kernels::cuda::hopper::TensorShape& shape);
 
-/// A product that a warp's lanes bring together; n / 8 x 4 accumulators a lane.
+/// The operands of one lane for a product of a warp; n / 8 x 4 accumulators per lane.
 struct WgmmaLane {
   int n;
   float* d;
-  const std::uint32_t* a_registers;  ///< Null: a_descriptor holds.
+  const std::uint32_t* a_registers;  ///< Null: a_descriptor is used.
   std::uint64_t a_descriptor;
   kernels::cuda::ptx::Depth a_depth;
   std::uint64_t b_descriptor;

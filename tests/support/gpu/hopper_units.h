@@ -3,16 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What the units of the emulated Hopper say to each other. Every thread belongs to one block at a time, whose state the
+/// The interface between the units of the emulated Hopper. Every thread belongs to one block at a time, whose state the
 /// units keep.
 namespace hdpsim::emulator {
 
-inline constexpr std::size_t chunk_bytes = 16;  ///< What a swizzle moves as one.
+inline constexpr std::size_t chunk_bytes = 16;  ///< Unit that a swizzle moves.
 
 /// A chunk of shared memory where the swizzle of 128 bytes puts it.
 [[nodiscard]] unsigned char* swizzled_chunk(std::uint32_t address);
 
-/// Now and then, lets the other threads have many turns. Whether is the same for all lanes, unless they have diverged.
+/// Sometimes gives the other threads many turns. The choice is the same for all lanes, unless they have diverged.
 void linger();
 
 /// Barriers, boxes and stores of the async proxy.
