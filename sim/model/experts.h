@@ -80,7 +80,7 @@ struct LayerRun {
 /// The work of a layer with experts, per device; in backward with the gradients of inputs and weights. Memory-bound
 /// kernels read and write elements, except for the router's fp32 probabilities.
 ///
-/// he router on `tokens` tokens: its product, softmax and choice of the top k.
+/// The router on `tokens` tokens: its product, softmax and choice of the top k.
 [[nodiscard]] LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction);
 /// Permutation of the copies of `tokens` tokens into the order of their experts, or the sum of the copies of each
 /// token: both read or write each token once and each copy once, and each is the other's backward.

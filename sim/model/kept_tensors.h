@@ -49,10 +49,10 @@ struct KeptTensor {
 /// a byte count per pair; flash attention has no such tensor and runs as a whole, so that its output is not kept
 /// either. For the projection it is the input of the MLP's norm, and for the whole layer everything except its input.
 ///
-/// ith experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's input.
+/// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's input.
 /// The probabilities weight the output of the activation, so that nothing is kept behind the experts' last product.
 ///
-/// nder autocast a product keeps the cast of its weight. PyTorch has one for all uses of a leaf parameter
+/// Under autocast a product keeps the cast of its weight. PyTorch has one for all uses of a leaf parameter
 /// (aten/src/ATen/autocast_mode.cpp, cached_cast), but FSDP's weights are views of a flat one, so that it casts at
 /// every product and keeps the cast for the gradient of the input. A norm keeps its input as it casts it to elements,
 /// as llm-foundry's low_precision_layernorm does; a recomputed norm keeps the residual stream itself, in fp32.
