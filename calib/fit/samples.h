@@ -75,12 +75,11 @@ struct Circumstances {
   std::int64_t devices = 1;
   std::int64_t multiprocessors = 1;
   std::int64_t memory_bytes = 0;
-  double peak_flops =
-      0;  ///< Peak of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
+  /// Peak of matrix products in the kernels' element type: data sheet, or the measured FMA peak of a CPU.
+  double peak_flops = 0;
   double memory_bandwidth = 0;  ///< B/s: data sheet, or measured by a copy if there is none.
   std::string peak_source;
-  double hand_over_s = 0;          ///< Time for a cache line from core to core and back, on a CPU of several cores;
-                                   ///< else 0.
+  double hand_over_s = 0;          ///< A cache line from core to core and back, on a CPU of several cores; else 0.
   std::int64_t element_bytes = 2;  ///< Bytes of an element that kernels read and write: bf16 2, fp32 4.
   std::int64_t attention_tile_queries = 128;
   std::int64_t attention_tile_keys = 128;

@@ -177,8 +177,7 @@ class CpuDevice final : public Device {
   double available_ = 1;
   double hand_over_s_ = 0;  ///< Hand-over time at the begin of the calibration.
   std::unique_ptr<kernels::Backend> backend_ = kernels::make_cpu_backend();
-  std::unique_ptr<kernels::BusyCores> others_;                   ///< Made with the first kernel, if there are other
-                                                                 ///< cores.
+  std::unique_ptr<kernels::BusyCores> others_;                   ///< Made with the first kernel, if other cores exist.
   std::vector<std::unique_ptr<kernels::Transport>> transports_;  ///< Transports of the latest message.
   std::vector<MessageRank> ranks_;
 };

@@ -205,8 +205,8 @@ Journal Journal::resume(const std::filesystem::path& path, const JournalHeader& 
 
 void Journal::keep(const std::string& whole, bool begins_so) {
   if (!begins_so)
-    write_file(path_, whole);  // removes unusable lines; the file is replaced at once, so that no other
-                               // line is lost
+    // Removes unusable lines. The file is replaced at once, so that no other line is lost.
+    write_file(path_, whole);
   file_.reset(open_growing(path_, whole.size()));
 }
 

@@ -41,10 +41,11 @@ struct Planned {
   bool essential = false;  ///< A profile needs it: measured once before all others, whatever it takes.
 };
 
-/// What to measure on a device of this speed within the budget. Every family has a share of the budget; within it the
-/// subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of a
-/// level before the dear ones, as many as fit. A slow device so gets the same curves over a smaller range. What curves of
-/// kernels need at least is essential: where the budget has no place for it, the cheapest subjects are taken beyond it.
+/// The subjects to measure on a device of this speed within the budget. Every family has a share of the budget; within
+/// it the subjects come in levels (sparse grids over the whole range first, then the points between), the cheap ones of
+/// a level before the expensive ones, as many as fit. A slow device thus gets the same curves over a smaller range. The
+/// least that curves of kernels need is essential: if the budget does not suffice for it, the cheapest subjects are
+/// taken beyond it.
 [[nodiscard]] std::vector<Planned> plan_measurements(Device& device, const DeviceSpeed& speed, const Wishes& wishes);
 
 /// The same wishes where other programs share the device: many short rounds, spread over the whole calibration, and

@@ -13,8 +13,8 @@ namespace hdpsim::kernels {
 double fma_peak_flops() {
   const cpu::KernelTable& kernels = cpu::kernels_of(best_instruction_set());
   constexpr int bursts = 40;
-  constexpr std::int64_t rounds =
-      1'000'000;  // about 2 ms: much longer than the clock's resolution, much shorter than a time slice
+  // About 2 ms: much longer than the clock's resolution, much shorter than a time slice.
+  constexpr std::int64_t rounds = 1'000'000;
   double best = 0;
   for (int burst = 0; burst < bursts; ++burst) {
     const double start = cpu::thread_seconds();

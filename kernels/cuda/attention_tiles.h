@@ -20,8 +20,7 @@ struct AttentionTile {
   std::int32_t queries;
   std::int32_t key_row;
   std::int32_t keys;
-  std::int32_t first_query_keys;  ///< Keys that query 0 would see if there were enough of them: negative if it sees
-                                  ///< none.
+  std::int32_t first_query_keys;  ///< Keys that query 0 would see if there were enough; negative if it sees none.
 
   /// The number of keys that query i sees; also defined for i >= queries, the rows that pad the tile.
   [[nodiscard]] HDPSIM_ANYWHERE std::int32_t seen_keys(std::int32_t i) const {

@@ -20,8 +20,7 @@ class Launch {
 
   [[nodiscard]] virtual int device() const = 0;
   [[nodiscard]] virtual cudaStream_t stream() const = 0;
-  [[nodiscard]] virtual int multiprocessors() const = 0;     ///< Those of the device, without those left to
-                                                             ///< communication.
+  [[nodiscard]] virtual int multiprocessors() const = 0;     ///< All except those left to communication.
   [[nodiscard]] virtual int compute_capability() const = 0;  ///< 80, 90, 100.
 
   [[nodiscard]] virtual const DeviceClock& clock() const = 0;

@@ -9,7 +9,7 @@
 namespace hdpsim::kernels {
 
 /// Pinned host memory for the activations of one GPU, allocated once (which is slow), and the streams that copy to and
-/// from it: one a direction.
+/// from it, one per direction.
 class HostActivations {
  public:
   /// `backend` is one of make_cuda_backend() and must outlive this. slab_bytes is the size of one copy. Copies of one
@@ -28,8 +28,8 @@ class HostActivations {
   std::unique_ptr<State> state_;
 };
 
-/// Copies on streams of their own, one a direction, from and to pinned memory, which is allocated when it is asked for.
-/// backend: one of make_cuda_backend(), which outlives this.
+/// Copies on streams of their own, one per direction, from and to pinned memory, which is allocated on request.
+/// `backend` is one of make_cuda_backend() and must outlive this.
 [[nodiscard]] std::unique_ptr<HostCopies> make_host_copies(Backend& backend);
 
 /// Keeps the activations of a stack of layers on the host between forward and backward, first in, last out:
@@ -44,12 +44,12 @@ class HostActivations {
 ///
 /// The device holds prefetch_depth + 1 layers: one that is computed and others that are copied away or fetched
 /// meanwhile. The last prefetch_depth + 1 layers of a pass never leave it. A layer's copy starts when its forward is
-/// done; a layer is fetched as soon as the layer prefetch_depth + 1 above it is done with its memory. The order between
-/// kernels and copies is made by events: no call waits for the device, and copies cost time only where they take longer
-/// than the layers that they run beside.
+/// done; a layer is fetched as soon as the layer prefetch_depth + 1 above it no longer uses its memory. Events order
+/// kernels and copies: no call waits for the device, and copies cost time only if they take longer than the layers that
+/// they overlap with.
 ///
-/// To offload a share of the activations, keep the rest elsewhere. Several of these may use one HostActivations, one a
-/// micro-batch under way, on the thread of the backend.
+/// To offload a share of the activations, keep the rest elsewhere. Several of these, one per micro-batch under way, may
+/// use one HostActivations, on the thread of the backend.
 class ActivationOffload {
  public:
   /// Allocates (prefetch_depth + 1) x layer_bytes of device memory.
@@ -59,8 +59,8 @@ class ActivationOffload {
   /// Waits for the copies.
   ~ActivationOffload();
 
-  /// A pass over `layers` layers of at most layer_bytes each. DeviceError where they exceed the host memory that is
-  /// left, UnsupportedInput for sizes that do not fit. A pass that has not ended is given up.
+  /// Begins a pass over `layers` layers of at most layer_bytes each. DeviceError if they exceed the host memory that is
+  /// left, UnsupportedInput for sizes that do not fit. An unfinished pass is dropped.
   void begin(int layers, std::size_t bytes_per_layer);
   [[nodiscard]] void* begin_forward();
   void end_forward();

@@ -8,8 +8,7 @@ namespace hdpsim::kernels {
 struct DevicePeak {
   double flops = 0;             ///< Dense bf16 matrix products with fp32 accumulation, at the highest clock.
   double memory_bandwidth = 0;  ///< Bandwidth of device memory, reads and writes together, B/s.
-  double peer_bandwidth = 0;    ///< Bandwidth of all NVLinks together, in one direction, B/s; 0 if the model is
-                                ///< unknown.
+  double peer_bandwidth = 0;    ///< All NVLinks together, in one direction, B/s; 0 if the model is unknown.
   std::string source;           ///< Derivation of these figures, for the provenance of a profile.
 };
 

@@ -317,7 +317,7 @@ struct Executor::Parts {
   ChunkMap chunks;  ///< Of the pipeline.
   PipelineStage stage;
   Transformer model;
-  ParameterLayout layout;  ///< Of this device's shard of its stage.
+  ParameterLayout layout;  ///< Layout of this device's shard of its stage.
   ShardedAdam adam;
   std::optional<GroupTransport> sharers;  ///< This stage and one that has some of its parameters, too ...
   Tensor shared_gradient;                 ///< ... which have these gradients in common.

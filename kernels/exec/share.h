@@ -17,8 +17,7 @@ struct Share {
 
   // One entry per row.
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> targets;    ///< The next token of the sequence, on whichever rank it is; -1 for its last
-                                        ///< token.
+  std::vector<std::int32_t> targets;    ///< The next token of the sequence, on whichever rank; -1 for its last.
   std::vector<std::int32_t> positions;  ///< Position in the sequence, for rotary embeddings.
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(ids.size()); }

@@ -22,13 +22,14 @@ struct RingGroup {
 /// Causal attention of packed documents whose rows are spread over a ring of n ranks: what one device would compute on
 /// the whole documents. All steps of RingSteps in one call.
 ///
-/// Step t (0 ... n - 1) attends to the keys and values of the rank t places before this one; while it computes, they go
-/// on to the next rank and those of step t + 1 arrive. The exchange starts before the attention of its step and is
-/// waited for after it; meanwhile the backend's progress hook drives the transport. Only key-value heads travel.
+/// Step t (0 ... n - 1) attends to the keys and values of the rank t places before this one; while it computes, they
+/// are sent on to the next rank and those of step t + 1 arrive. The send/recv starts before the attention of its step
+/// and is waited for after it; meanwhile the backend's progress hook drives the transport. Only key-value heads are
+/// sent.
 ///
 /// DeviceError if a rank fails or stays away: which exchange of which ring, and whom the transport waits for.
 /// UnsupportedInput if the group does not fit the transport or the documents. An object belongs to the thread of its
-/// backend and transport, which outlive it.
+/// backend and transport, which must outlive it.
 class RingAttention {
  public:
   RingAttention(Backend& backend, Transport& transport)

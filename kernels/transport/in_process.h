@@ -9,14 +9,15 @@
 
 namespace hdpsim::kernels {
 
-/// Transports for `ranks` threads of this process: element i belongs to the thread of rank i, which alone may use it.
+/// Transports for `ranks` threads of this process: element i belongs to the thread of rank i, and only that thread may
+/// use it.
 ///
 /// A message is copied once, from the sender's buffer to the receiver's, in pieces, by whichever end has time for it in
-/// progress() or wait(). Memory: a few words a message under way, nothing of its size.
+/// progress() or wait(). Memory: a few words per message under way, independent of its size.
 ///
-/// A transport that is destroyed, or whose wait() has thrown, has left: its messages end, no buffer of its rank is
-/// touched any more, and every peer that waits for it throws DeviceError. `limit` is how long a waiting rank bears that
-/// none of its messages moves. The error shows what each rank waits for.
+/// A transport that is destroyed, or whose wait() has thrown, has left: its messages end, the buffers of its rank are
+/// no longer accessed, and every peer that waits for it throws a DeviceError. `limit` is how long a rank waits without
+/// progress of any of its messages. The error shows what each rank waits for.
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> make_in_process_transports(
     int ranks, std::chrono::milliseconds limit = default_time_limit);
 

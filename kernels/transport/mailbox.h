@@ -14,11 +14,11 @@ struct Mail {
 };
 
 /// Texts of any length between rank 0 and each of the other ranks of a job, some of which may die. Unlike a Transport
-/// it has no collectives and no order among ranks, and nobody's death is an error: a rank of which nothing is heard for
-/// `patience` counts as silent, and is not any more when it is heard of again.
+/// it has no collectives and no order among ranks, and the death of a rank is not an error: a rank from which nothing
+/// has arrived for `patience` counts as silent until it is heard of again.
 ///
-/// A thread of its own moves the texts and tells the others every now and then that this rank lives, whatever the
-/// threads of the program do. Except for post(), one thread alone may use it.
+/// A thread of its own moves the texts and regularly tells the others that this rank lives, whatever the threads of the
+/// program do. Except for post(), only one thread may use it.
 class Mailbox {
  public:
   Mailbox() = default;
@@ -42,12 +42,12 @@ class Mailbox {
   [[nodiscard]] virtual bool is_closed() const = 0;
 };
 
-/// The mailbox of this process among those that mpirun or srun has started. Starts MPI, so a process has one such object
-/// in its life, and no transport of MPI beside it.
+/// The mailbox of this process among those that mpirun or srun has started. Starts MPI, so that a process can have only
+/// one such object in its life, and no MPI transport at the same time.
 ///
 /// With Open MPI the job outlives a rank only under `mpirun --enable-recovery`; otherwise mpirun ends the others too.
-/// Texts travel in pieces that MPI sends without asking the receiver, so that no rank waits inside MPI for one that has
-/// died.
+/// Texts are sent in pieces that MPI sends without asking the receiver, so that no rank waits inside MPI for one that
+/// has died.
 ///
 /// DeviceError if the program was built without MPI, or MPI refuses.
 [[nodiscard]] std::unique_ptr<Mailbox> make_mpi_mailbox(std::chrono::milliseconds patience);

@@ -8,15 +8,15 @@
 
 namespace hdpsim::kernels {
 
-/// Collectives made of grouped messages, for transports that have nothing better. Every rank exchanges
-/// directly with every other, so n ranks and s bytes of data take on each rank, in bytes sent and as many received:
+/// Collectives made of grouped messages, for transports without better ones. Every rank sends to and receives from
+/// every other directly, so with n ranks and s bytes of data each rank sends, and receives as many bytes:
 ///   all_reduce      2 (n - 1) / n s, s the bytes of `data`
 ///   reduce_scatter  (n - 1) / n s, s the bytes of `all`
 ///   all_gather      (n - 1) s, s the bytes of `mine`
 ///   all_to_all      (n - 1) s, s the bytes of one part
 ///   barrier         nothing, in ceil(log2 n) rounds
-/// Sums are added in the order of ranks: they are the same bits on every rank and on every transport that uses this.
-/// Memory: up to 4 MiB (or 4 KiB a rank, if that is more) for the parts of a sum.
+/// Sums are added in the order of ranks: they have the same bits on every rank and on every transport that uses this.
+/// Memory: up to 4 MiB (or 4 KiB per rank, if that is more) for the parts of a sum.
 class MessageTransport : public Transport {
  public:
   void all_reduce(float* data, std::size_t count) final;

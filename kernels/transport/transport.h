@@ -24,15 +24,15 @@ struct Receive {
 /// Identifies a started group of messages.
 using Ticket = std::uint64_t;
 
-/// Moves messages between the ranks of one job. One object a rank; it belongs to one thread.
+/// Moves messages between the ranks of one job. Each rank has one object, which belongs to one thread.
 ///
-/// Order on a device: the messages of start() move after what was queued on the backend before, on both ends; what is
-/// queued after wait() sees what was received. A CPU's queue is the program itself: there wait() blocks. Messages
-/// between two ranks match in the order in which they were started; several exchanges may be under way. Within one
-/// exchange, sends and receives have no order, so no ring can deadlock.
+/// Order on a device: the messages of start() move after all work that was queued on the backend before, on both ends;
+/// work queued after wait() sees the received data. The queue of a CPU is the program itself: there wait() blocks.
+/// Messages between two ranks match in the order in which they were started; several groups may be under way. Within
+/// one group, sends and receives have no order, so that no ring can deadlock.
 ///
-/// DeviceError if a peer died, if a size does not match, or if nothing moved for the time limit: the message says which
-/// rank waits for whom with how many bytes.
+/// DeviceError if a peer died, if sizes do not match, or if nothing moved for the time limit: the message says which
+/// rank waits for which, with how many bytes.
 class Transport {
  public:
   Transport() = default;

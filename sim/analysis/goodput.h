@@ -24,8 +24,7 @@ struct Goodput {
   double young_s = 0;            ///< Optimal time between checkpoints, first order: young_interval().
   double daly_s = 0;             ///< The same, higher order: daly_interval().
   std::int64_t every_steps = 1;  ///< Steps between two checkpoints: the interval in whole steps, at least 1.
-  double share = 0;              ///< Time of steps that are not lost over all time: expected_goodput() at that
-                                 ///< interval.
+  double share = 0;              ///< Share of time in steps that are not lost: expected_goodput() at that interval.
   double simulated = 0;          ///< The same from a simulation of random failures, ...
   double simulated_error = 0;    ///< ... and its standard error.
 };

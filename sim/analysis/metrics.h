@@ -64,14 +64,14 @@ struct RunMetrics {
   Percentiles step_time_s;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
-  double mfu = 0;  ///< Model FLOPs utilization: model_flops over what the devices could do at their peak in the same
-                   ///< time.
+  /// Model FLOPs utilization: model_flops over what the devices could do at their peak in the same time.
+  double mfu = 0;
   std::optional<Speedup> speedup;
   Breakdown breakdown;        ///< Mean over ranks and steps; sums to the mean step time.
   BusyTimes busy;             ///< Mean over steps of each step's figures.
   ConnectionUse connections;  ///< The maximum over the steps.
-  MemoryUse memory;           ///< Of the step with the fullest device; for host and channels the maximum over the
-                              ///< steps.
+  /// Memory in the step with the fullest device; for host and channels the maximum over the steps.
+  MemoryUse memory;
   bool fits = true;
   std::array<double, evidence_kinds>
       evidence{};  ///< Shares of the rank seconds. Time that no kernel estimate covers counts as formula.

@@ -22,8 +22,8 @@ struct TimelineTitle {
   /// In a prediction: the mean share of a core that kernels have if ranks have to share cores. All together they then
   /// take 1 / core_share of their time on cores of their own.
   double core_share = 1;
-  std::int64_t stages = 1;  ///< Stages of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages +
-                            ///< stage.
+  /// Stages of each HDP rank's pipeline: the timeline's ranks are workers, rank x stages + stage.
+  std::int64_t stages = 1;
   /// In a measurement: the step time predicted with kernels at the speed measured alongside this run, if they were
   /// timed then.
   std::optional<Duration> at_pace = {};

@@ -34,8 +34,7 @@ struct UncertaintyModel {
 /// The deviations of one sample from the simulated run. All runs of a study see the same samples, so that errors that
 /// two plans share cancel out of their ratio.
 struct Sample {
-  std::array<double, cost_families> factors{};  ///< Measured over predicted time; all operations of a family share one
-                                                ///< factor.
+  std::array<double, cost_families> factors{};  ///< Measured over predicted time, by CostFamily.
   std::vector<std::size_t> steps;               ///< Steps drawn with replacement from the run's (Efron's bootstrap).
 };
 [[nodiscard]] Sample draw_sample(const UncertaintyModel& model, std::size_t steps, std::int64_t number);

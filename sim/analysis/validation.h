@@ -31,8 +31,7 @@ struct ValidationSummary {
   std::int64_t rows = 0;
   std::int64_t predicted = 0;   ///< Rows whose errors count.
   std::int64_t fitted = 0;      ///< Predicted rows whose errors do not count.
-  double median_abs_error = 0;  ///< Median of the absolute relative errors, as the next two are; 0 without a predicted
-                                ///< row.
+  double median_abs_error = 0;  ///< Median absolute relative error (the next two likewise); 0 without a predicted row.
   double worst_abs_error = 0;
   double mean_abs_error = 0;
   double median_error = 0;                 ///< Median of the signed errors.

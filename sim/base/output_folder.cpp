@@ -203,8 +203,8 @@ void OutputFolder::remove_earlier() {
     it = earlier_.erase(it);
   }
   for (const fs::path& folder : folders)
-    static_cast<void>(rmdir(folder.c_str()));  // fails for a folder that still has
-                                               // files
+    // Fails for a folder that still has files.
+    static_cast<void>(rmdir(folder.c_str()));
 }
 
 std::string OutputFolder::removed_text() const {

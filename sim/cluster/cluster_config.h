@@ -67,15 +67,15 @@ namespace hdpsim {
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnostics);
 
 /// Reads the cluster of a study: `{preset: name}`, `{file: path}`, a path alone, or written out in full. A preset is a
-/// file `name`.yaml in `preset_directory`; a relative path starts at the folder of the file that names it. Keys beside
-/// `preset` or `file` override single keys of it at any depth:
+/// file `name`.yaml in `preset_directory`; a relative path starts at the folder of the file that names it. Other keys
+/// next to `preset` or `file` override single keys of it at any depth:
 ///
 ///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
 ///     2}}}
 ///
-/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from a file that NCCL wrote
-/// where NCCL_TOPO_DUMP_FILE said, beside the file that names it; keys that stand beside it win. Only here, not in the
-/// first form.
+/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from the file that NCCL wrote to
+/// the path in NCCL_TOPO_DUMP_FILE. A relative path starts at the folder of the file that names it, and other keys of
+/// `node` win. Not available when a cluster is read by the function above.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                                       Diagnostics& diagnostics);
 

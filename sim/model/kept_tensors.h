@@ -17,8 +17,8 @@ struct ActivationRules {
   Recompute recompute = {};
   bool flash_attention = true;    ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
   bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022).
-  bool dropout = false;           ///< Dropout of scores and of both residual branches, with a mask of one byte per
-                                  ///< element.
+  /// Dropout of scores and of both residual branches, with a mask of one byte per element.
+  bool dropout = false;
   /// Parameters and the residual stream are fp32, and products run in elements (DenseRules::autocast). Not supported
   /// for a model with experts (checked).
   bool autocast = false;
@@ -35,8 +35,7 @@ struct KeptTensor {
   std::string_view name;
   std::int64_t bytes_per_token = 0;
   std::int64_t bytes_per_pair = 0;  ///< Bytes per (query, key) pair that is computed; only without flash attention.
-  bool cut = true;                  ///< Divided over the tensor-parallel group; otherwise each of its devices has all
-                                    ///< of it.
+  bool cut = true;                  ///< Divided over the tensor-parallel group; otherwise each device has all of it.
   bool of_experts = false;          ///< Counted per token of an expert group and per device of it.
   bool of_mlp = false;              ///< Freed before attention's backward begins.
   bool goes_whole = false;          ///< Token-wise offload moves it whole: a layer's input, or attention's output.
@@ -45,12 +44,14 @@ struct KeptTensor {
 
 /// The tensors that one layer keeps, operation by operation: elements, log-sum-exp in fp32, masks in bytes. For a GPT
 /// layer in bf16 with dropout and without flash attention these are the 34 s b h + 5 a s^2 b bytes of Korthikanti et
-/// al. 2022, eq. 1. Tensors inside a recomputed module are left out. For the attention core these are the tensors with
-/// a byte count per pair; flash attention has no such tensor and runs as a whole, so that its output is not kept
-/// either. For the projection it is the input of the MLP's norm, and for the whole layer everything except its input.
+/// al. 2022, eq. 1. Tensors that a recomputed module makes are left out. If the attention core is recomputed, these are
+/// the tensors with a byte count per pair; flash attention has no such tensor and runs as a whole, so that its output
+/// is not kept either. If the projection is recomputed, it is the input of the MLP's norm; if the whole layer is,
+/// everything except its input.
 ///
-/// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's input.
-/// The probabilities weight the output of the activation, so that nothing is kept behind the experts' last product.
+/// With experts a layer keeps the router's probabilities in fp32, and every copy of a token in place of the MLP's
+/// input. The probabilities weight the output of the activation, so that nothing is kept behind the experts' last
+/// product.
 ///
 /// Under autocast a product keeps the cast of its weight. PyTorch has one for all uses of a leaf parameter
 /// (aten/src/ATen/autocast_mode.cpp, cached_cast), but FSDP's weights are views of a flat one, so that it casts at

@@ -16,11 +16,11 @@ namespace hdpsim {
 
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
-  parameters,     ///< In elements; under autocast in fp32.
-  gradients,      ///< Accumulated over micro-batches, in fp32 unless the rules say otherwise.
-  optimizer,      ///< Adam: fp32 weights, momentum and variance; under autocast the last two.
-  activations,    ///< Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts
-                  ///< of weights.
+  parameters,  ///< In elements; under autocast in fp32.
+  gradients,   ///< Accumulated over micro-batches, in fp32 unless the rules say otherwise.
+  optimizer,   ///< Adam: fp32 weights, momentum and variance; under autocast the last two.
+  /// Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts of weights.
+  activations,
   head,           ///< Logits, the input of the head, and its weight gradient.
   workspace,      ///< Temporary gradients in a layer, recomputed activations, weight gradients before they are summed.
   communication,  ///< Gathered hidden states, both buffers of a ring.

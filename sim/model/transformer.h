@@ -12,10 +12,9 @@ struct MixtureOfExperts {
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;      ///< Top-k: every token takes this many different experts.
   std::int64_t expert_hidden = 0;          ///< Inner width of one expert.
-  std::int64_t shared_hidden = 0;          ///< Inner width of all shared experts together, which every token takes; 0:
-                                           ///< none.
-  bool shared_gate = false;                ///< A gate with one weight per column of the hidden state scales the shared
-                                           ///< experts' output.
+  std::int64_t shared_hidden = 0;          ///< Inner width of all shared experts together; 0: none.
+  bool shared_gate = false;                ///< A gate with a weight per hidden column scales the shared experts'
+                                           ///< output.
   std::vector<std::int64_t> dense_layers;  ///< Layers that have a dense MLP instead, ascending.
 };
 

@@ -53,8 +53,7 @@ enum class Gradients { all, inputs, weights };
 struct LinearPart {
   std::vector<Gemm> gemms;
   std::vector<MemoryBound> memory_bound;  ///< At most one of each kind.
-  std::vector<DensePart> parts;           ///< The parts that it computes, in this order; their costs are the two
-                                          ///< members above.
+  std::vector<DensePart> parts;           ///< The parts in this order; their costs are the two members above.
   Direction direction = Direction::forward;
   Gradients gradients = Gradients::all;  ///< The gradients of a backward part.
 

@@ -17,8 +17,8 @@ struct FamilyError {
     std::vector<double> deciles;
   };
   std::vector<Residuals> residuals;
-  double cv = 0;  ///< Used without residuals: coefficient of variation of a log-normal factor of mean 1. 0: not
-                  ///< assumed.
+  /// Used without residuals: coefficient of variation of a log-normal factor of mean 1. 0: not assumed.
+  double cv = 0;
 
   [[nodiscard]] bool known() const { return cv > 0 || !residuals.empty(); }
   /// Measured over predicted time, drawn by two numbers in [0, 1) and a standard normal one: a fit by its weight, and

@@ -212,9 +212,9 @@ struct CommunicatorCost {
 
 /// The costs of first contact with a peer. Empty figures are not known.
 struct ConnectionCosts {
-  std::optional<Duration> first_contact;  ///< Time until the first message between two devices of a communicator can
-                                          ///< leave.
-  std::optional<Bytes> memory_per_peer;   ///< Memory of a device for the channels to one peer, both ways.
+  /// Time until the first message between two devices of a communicator can leave.
+  std::optional<Duration> first_contact;
+  std::optional<Bytes> memory_per_peer;  ///< Memory of a device for the channels to one peer, both ways.
   std::optional<CommunicatorCost> communicator;
   std::string source;
   friend bool operator==(const ConnectionCosts&, const ConnectionCosts&) = default;
@@ -254,10 +254,10 @@ struct DeviceProfile {
   Datasheet datasheet;
   std::vector<AttentionCurve> attention;  ///< At most one per (mask, direction, head dimension, heads, kv heads).
   std::optional<GemmTable> gemm;
-  std::optional<GemmTable> gemm_fp8;                                          ///< Products with fp8 input, for studies
-                                                                              ///< that ask for them.
-  std::array<std::vector<AttentionCurve>, other_attentions> other_attention;  ///< Kernels of other libraries, by
-                                                                              ///< OtherAttention.
+  std::optional<GemmTable> gemm_fp8;  ///< Products with fp8 input, for studies
+                                      ///< that ask for them.
+  /// Kernels of other libraries, by OtherAttention.
+  std::array<std::vector<AttentionCurve>, other_attentions> other_attention;
   bool fp8_linear = false;  ///< Layers multiply with gemm_fp8: a choice of the study.
   /// Attention as products and a softmax, as before FlashAttention, instead of the curves: a choice of the study.
   bool unfused_attention = false;

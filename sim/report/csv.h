@@ -16,15 +16,15 @@ namespace hdpsim {
 
 /// The tables of a study's result.
 enum class ResultTable {
-  runs,    ///< One row per run: its point, one column per path of the sweep, and everything that result.json says of
-           ///< it.
+  /// One row per run: its point, one column per path of the sweep, and everything that result.json says of it.
+  runs,
   steps,   ///< One row per run and step.
   ranks,   ///< One row per run and HDP rank: busy time and breakdown, mean over the steps.
   links,   ///< One row per run and link, the busiest first: the bytes of the main job's rings over all steps, and their
            ///< share of its rate and of the time of the run; then the same for other jobs.
   memory,  ///< Samples of the ranks' memory through a run's fullest step (PlanMemory::over_time).
-  timing,  ///< One row per run: processor seconds of the phases of its steps (PhaseTimes), which differ between
-           ///< executions.
+  /// One row per run: processor seconds of the phases of its steps (PhaseTimes), which differ between executions.
+  timing,
 };
 
 /// The names of the tables in the order of ResultTable: "runs", "steps", ...

@@ -29,8 +29,8 @@ struct TraceEvent {
   Duration lasts{};
   std::uint32_t process = 0;
   std::uint32_t thread = 0;
-  std::size_t source = 0;  ///< X: index of the record or pass. s, f: number of the arrow. C: index of the load or
-                           ///< sample.
+  /// X: index of the record or pass. s, f: number of the arrow. C: index of the load or sample.
+  std::size_t source = 0;
 };
 
 /// Orders events by time. At one time viewers want events of zero duration first, because they ended before the next

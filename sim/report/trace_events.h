@@ -20,8 +20,8 @@ struct TracedStep {
   std::string title;  ///< Prefix of the names of its processes: "predicted"; may be empty.
   const Program& program;
   const Timeline& timeline;
-  const Machine* machine = nullptr;     ///< The machine of the simulation. If null, no devices are named and no links
-                                        ///< shown.
+  /// The machine of the simulation. If null, no devices are named and no links shown.
+  const Machine* machine = nullptr;
   std::vector<RankMemory> memory = {};  ///< Memory of shown ranks; others are left out.
   Bytes device_memory = {};             ///< Memory capacity of a device.
 };

@@ -134,7 +134,7 @@ inline Plan random_plan(RandomStream& random, std::int64_t ranks, std::int64_t l
 
 struct Training {
   std::vector<double> losses;     ///< By step.
-  std::vector<float> gradients;   ///< Of the last step.
+  std::vector<float> gradients;   ///< Gradients of the last step.
   std::vector<float> parameters;  ///< After the last step.
   std::vector<Timeline> timelines;
 };

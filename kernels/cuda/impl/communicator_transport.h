@@ -18,11 +18,11 @@
 
 namespace hdpsim::kernels::cuda {
 
-/// A transport over a communicator whose operations run on queue `out`: they start after what was queued for computing
-/// before, and what is queued for computing after wait() comes after them. No call waits for the device.
+/// A transport over a communicator whose operations run on queue `out`: they start after earlier compute work, and
+/// compute work queued after wait() starts after them. No call waits for the device.
 ///
-/// A thread watches: where an operation is stuck for the limit, or the communicator reports a failure, it aborts the
-/// communicator, which frees the queue, and every later call throws DeviceError with the reason.
+/// A thread watches: if an operation is stuck for the limit, or the communicator reports a failure, it aborts the
+/// communicator, which frees the queue, and every later call throws a DeviceError with the reason.
 class CommunicatorTransport final : public Transport {
  public:
   CommunicatorTransport(std::unique_ptr<Communicator> communicator, Backend& backend, Queues& queues,

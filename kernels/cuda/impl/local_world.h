@@ -23,8 +23,8 @@ namespace hdpsim::kernels::cuda {
 /// copies: the logic of the local-gpu transport, without a device of its own.
 ///
 /// A message is one copy within the device, on the `in` queue of its receiver, queued by whichever end starts it last.
-/// It comes after what either end had queued for computing when it started; what either end queues for computing
-/// after wait() comes after the copy. Ends match in the order in which they were started, pair of ranks by pair of
+/// It is ordered after the compute work that either end had queued when it started, and before the compute work that
+/// either end queues after wait(). Ends match in the order in which they were started, separately for each pair of
 /// ranks.
 class LocalWorld {
  public:

@@ -35,8 +35,8 @@ struct ForwardArguments {
 };
 
 struct BackwardArguments {
-  WorkQueue
-      queue;  ///< Key tiles; heads are key-value heads times `parts`. Of the query gradient alone: query tiles and heads.
+  /// Key tiles; heads are key-value heads times `parts`. For the query gradient alone: query tiles and heads.
+  WorkQueue queue;
   const bf16* q = nullptr;
   const bf16* k = nullptr;
   const bf16* v = nullptr;

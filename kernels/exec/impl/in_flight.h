@@ -11,8 +11,8 @@
 
 namespace hdpsim::kernels::exec {
 
-/// The micro-batches that have gone forward on one device and not yet backward: one without a pipeline, else as many as
-/// the schedule has in flight. Their memory goes on to the micro-batches that follow.
+/// The micro-batches that have run forward on one device and not yet backward: one without a pipeline, else as many as
+/// the schedule has in flight. Later micro-batches reuse their memory.
 class InFlight {
  public:
   /// `model` is the whole model.

@@ -117,7 +117,7 @@ class Recorder {
   Backend& backend_;
   Clock::time_point origin_;
   RankLog log_;
-  std::vector<Interval> times_;  ///< Of each record.
+  std::vector<Interval> times_;  ///< By record.
   std::vector<Wait> waits_;
   std::vector<Booking> bookings_;
 };

@@ -58,8 +58,8 @@ class AttentionKernel {
 
   AttentionCurve curve_;
   double multiprocessors_;
-  std::int64_t causal_tile_keys_;        // tile side for causal blocks, also if the kernel's own tile does not suit
-                                         // them
+  // Tile side for causal blocks, also if the kernel's own tile does not suit them.
+  std::int64_t causal_tile_keys_;
   std::int64_t step_;                    // every length is a multiple of it
   LogCurve rates_;                       // pairs a second over the whole device
   std::vector<double> seconds_by_step_;  // 1 / rates_ at the first multiples of step_

@@ -97,8 +97,8 @@ class MegatronSource : public FileSource {
   }
 
   Counts checked_counts(std::uint64_t sequences, std::uint64_t indices, std::int64_t file_size) {
-    const auto room = static_cast<std::uint64_t>(file_size);  // this limit also keeps the products below from
-                                                              // overflowing
+    // This limit also keeps the products below from overflowing.
+    const auto room = static_cast<std::uint64_t>(file_size);
     const std::uint64_t per_sequence = size_bytes + pointer_bytes;
     const bool fits = sequences <= room / per_sequence && indices <= room / index_bytes;
     const std::uint64_t needed = fits ? header_bytes + sequences * per_sequence + indices * index_bytes : 0;
