@@ -46,7 +46,7 @@ class ShardedDocuments {
   /// The pieces of a rank in the order in which it holds them: for each document one piece (contiguous) or two
   /// (zigzag). Pieces may be empty.
   [[nodiscard]] std::vector<Piece> pieces(int position) const;
-  /// The attention of the queries of the rank at `position` to the keys of the rank at `source`, one block a document;
+  /// Attention of the queries of the rank at `position` to the keys of the rank at `source`, one block per document;
   /// blocks without work are left out. Zigzag has three kinds:
   ///   source = position  all queries, all keys, causal: the head comes before the tail, as it does in the document
   ///   source < position  all queries, the first chunk of the keys, full

@@ -73,9 +73,9 @@ namespace hdpsim {
 ///     cluster: {preset: h100-rail, gpus: 64, node: {nics: {bandwidth: 200 Gbit/s}}, tiers: {leaf: {oversubscription:
 ///     2}}}
 ///
-/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from the file that NCCL wrote to
-/// the path in NCCL_TOPO_DUMP_FILE. A relative path starts at the folder of the file that names it, and other keys of
-/// `node` win. Not available when a cluster is read by the function above.
+/// `node: {nccl_topology: topo.xml, ...}` takes gpus, nvlink, nics and pcie of the node from the file that NCCL wrote
+/// to the path in NCCL_TOPO_DUMP_FILE. A relative path starts at the folder of the file that names it, and other keys
+/// of `node` win. Not available when a cluster is read by the function above.
 [[nodiscard]] std::optional<ClusterSpec> read_cluster(const Value& value, const std::filesystem::path& preset_directory,
                                                       Diagnostics& diagnostics);
 

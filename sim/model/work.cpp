@@ -120,7 +120,7 @@ class Stretch {
   [[nodiscard]] LinearPart take() { return std::move(work_); }
 
  private:
-  // The fused cross-entropy reads the logits once and keeps two numbers a token; backward turns them into their
+  // The fused cross-entropy reads the logits once and keeps two numbers per token; backward turns them into their
   // gradient in place.
   void loss(std::int64_t logits) {
     if (!rules_.fp32_loss) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);

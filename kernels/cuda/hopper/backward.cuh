@@ -386,7 +386,7 @@ __device__ __forceinline__ void prepare_backward() {
 /// is added up, and dK and dV where a group of heads is computed in parts, differs from run to run.
 ///
 /// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; BackwardShared<Shape>::bytes
-/// of shared memory, so one block a multiprocessor. Work: 10 dim FLOP for each query and key that see each other, and
+/// of shared memory, so one block per multiprocessor. Work: 10 dim FLOP for each query and key that see each other, and
 /// for what pads their tiles to Shape::queries x Shape::keys. Traffic: K, V and their gradients once a part of the
 /// heads; Q, dO and dQ once for each tile of keys, in the last-level cache if all goes well. Accuracy: P and dS are
 /// rounded to bf16 before they are multiplied, P also before dS is made from it; everything else is fp32.

@@ -300,7 +300,7 @@ __device__ __forceinline__ void prepare_forward() {
 /// What kernels/spec/attention.h says of AttentionForward, of bf16 tensors.
 ///
 /// Grid: any number of blocks, which take work items from a queue; Shape::threads threads; ForwardShared<Shape>::bytes
-/// of shared memory, so one block a multiprocessor. Work: 4 dim FLOP for each query and key that see each other, and
+/// of shared memory, so one block per multiprocessor. Work: 4 dim FLOP for each query and key that see each other, and
 /// for what pads their tiles to Shape::queries x Shape::keys. Traffic: Q and O once, K and V once for each tile of
 /// queries, from the last-level cache if all goes well. Accuracy: scores, sums and O are fp32; P is rounded to bf16
 /// before it meets V.

@@ -27,7 +27,7 @@ inline DeltaGrid delta_grid(const AttentionDelta& op, int lanes, int multiproces
   return {static_cast<unsigned>(std::min(all, resident)), static_cast<unsigned>(op.heads.heads)};
 }
 
-/// AttentionDelta. `lanes` lanes a row; neighbours in a block have neighbouring rows of one head, so that they write
+/// AttentionDelta. `lanes` lanes per row; neighbours in a block have neighbouring rows of one head, so that they write
 /// side by side. Bitwise deterministic.
 template <int count>
 __global__ void __launch_bounds__(delta_threads) attention_delta(const AttentionDelta op, int lanes) {

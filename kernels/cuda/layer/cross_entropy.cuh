@@ -9,7 +9,7 @@
 namespace hdpsim::kernels::cuda::layer {
 
 inline constexpr unsigned cross_entropy_threads = 1024;
-/// One resident block a multiprocessor, so that the rows under way (a quarter of a megabyte each for the largest
+/// One resident block per multiprocessor, so that the rows under way (a quarter of a megabyte each for the largest
 /// vocabularies) stay in the cache between their two readings.
 inline unsigned cross_entropy_blocks(std::int64_t tokens, int multiprocessors) {
   return static_cast<unsigned>(std::min<std::int64_t>(tokens, multiprocessors));
@@ -103,7 +103,7 @@ inline __global__ void __launch_bounds__(cross_entropy_threads) join_log_sum_exp
   }
 }
 
-/// CrossEntropy. A block a row: it reads the row, and again when it writes the gradient in its place. A number is
+/// CrossEntropy. A block per row: it reads the row, and again when it writes the gradient in its place. A number is
 /// rounded once, the loss is fp32 throughout; the order of additions is fixed: bitwise deterministic.
 template <int count>
 __global__ void __launch_bounds__(cross_entropy_threads) cross_entropy(const CrossEntropy op) {

@@ -50,7 +50,7 @@ struct RowPart {
   }
 };
 
-/// RmsNormForward. A block a row, and the next row after it: the row is read once and kept in registers.
+/// RmsNormForward. A block per row, and further rows after it: the row is read once and kept in registers.
 /// Accuracy: fp32 throughout, y rounded once. The sum of squares has a fixed order: bitwise deterministic.
 template <int count>
 __global__ void __launch_bounds__(most_row_threads) rms_norm_forward(const RmsNormForward op) {

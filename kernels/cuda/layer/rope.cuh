@@ -33,7 +33,7 @@ inline unsigned rope_blocks(std::int64_t tokens, int multiprocessors) {
   return static_cast<unsigned>(std::min<std::int64_t>(tokens, std::int64_t{multiprocessors} * 16));
 }
 
-/// Rope. A block a token: its angles are computed once and serve all heads. Bitwise deterministic.
+/// Rope. A block per token: its angles are computed once and serve all heads. Bitwise deterministic.
 template <int count>
 __global__ void __launch_bounds__(rope_threads) rotate(const Rope op, const RopeFrequencies frequencies) {
   const auto half = static_cast<int>(op.dim / 2);
