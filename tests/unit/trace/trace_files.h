@@ -24,7 +24,7 @@ class TraceFolder {
     return at(name);
   }
 
-  [[nodiscard]] std::string read(const std::string& name) const { return text_of(at(name)); }
+  [[nodiscard]] std::string read(const std::string& name) const { return test::text_of(at(name)); }
 
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;
