@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
 #include "sim/network/fair_share_network.h"
 #include "sim/report/csv.h"
