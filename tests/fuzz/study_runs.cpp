@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/analysis/validation.h"
+#include "sim/report/validation_format.h"
 #include "sim/run/validation.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
