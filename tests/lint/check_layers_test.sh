@@ -39,14 +39,16 @@ declare -A may_include=(
   [trace]='base document'
   [cluster]='base document'
   [profile]='base document'
-  [network]='base document cluster profile'
   [cost]='base document model profile'
+  [network]='base document model cluster profile cost'
   [plan]='base document model trace cluster network cost'
   [program]='base document model trace cluster profile network cost plan'
   [engine]='base document model trace cluster profile network cost plan program'
-  [report]='base document model trace cluster profile network cost plan program engine'
-  [study]='base document model trace cluster profile network cost plan program engine report'
-  [app]='base document model trace cluster profile network cost plan program engine report study'
+  [analysis]='base document model trace cluster profile network cost plan program engine'
+  [study]='base document model trace cluster profile network cost plan program engine analysis'
+  [run]='base document model trace cluster profile network cost plan program engine analysis study'
+  [report]='base document model trace cluster profile network cost plan program engine analysis study run'
+  [app]='base document model trace cluster profile network cost plan program engine analysis study run report'
 )
 for from in "${!may_include[@]}"; do
   for to in "${!may_include[@]}"; do
