@@ -266,7 +266,11 @@ class SetReader {
       const auto column =
           std::find_if(columns_.begin(), columns_.end(), [&](const Column& one) { return one.name == name; });
       if (column == columns_.end() || !column->figure) {
-        diagnostics_.error(position, fmt::format("there is no column of figures '{}'", name));
+        std::vector<std::string> known;
+        for (const Column& one : columns_) {
+          if (one.figure) known.push_back(one.name);
+        }
+        diagnostics_.error(position, fmt::format("there is no column of figures '{}'", name), suggestion(name, known));
         continue;
       }
       if (!cases.is_sequence()) diagnostics_.error(cases.position, "the cases must be a list of their names");
@@ -284,7 +288,14 @@ class SetReader {
       }
     }
     diagnostics_.error(name.position,
-                       fmt::format("no figure '{}' of a case '{}' was published", column.name, name.text));
+                       fmt::format("no figure '{}' of a case '{}' was published", column.name, name.text),
+                       suggestion(name.text, case_names(set)));
+  }
+
+  static std::vector<std::string> case_names(const ValidationSet& set) {
+    std::vector<std::string> names;
+    for (const ValidationCase& one : set.cases) names.push_back(one.name);
+    return names;
   }
 
   // Columns whose cells are the same in all rows, unless there is only one row.

@@ -10,16 +10,7 @@ class GPipe final : public Schedule {
   using Schedule::Schedule;
   [[nodiscard]] std::int64_t stage_of(std::int64_t chunk, std::int64_t /*copy*/) const override { return chunk; }
   [[nodiscard]] std::vector<SlotPass> order(std::int64_t stage, std::int64_t slots) const override {
-    std::vector<SlotPass> passes;
-    in_turn(
-        slots, slots,
-        [&](std::int64_t i) {
-          passes.push_back({i, stage, PassKind::forward});
-        },
-        [&](std::int64_t i) {
-          passes.push_back({i, stage, PassKind::backward});
-        });
-    return passes;
+    return in_turn_on(stage, slots, slots);
   }
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
+
+#include "sim/program/schedule.h"
 
 namespace hdpsim {
 
@@ -15,6 +18,16 @@ void in_turn(std::int64_t warm_up, std::int64_t count, Forward forward, Backward
     if (warm_up + i < count) forward(warm_up + i);
     backward(i);
   }
+}
+
+/// The same of a stage whose only chunk has its number and whose backward is one pass.
+inline std::vector<SlotPass> in_turn_on(std::int64_t stage, std::int64_t warm_up, std::int64_t slots) {
+  std::vector<SlotPass> passes;
+  const auto add = [&](std::int64_t slot, PassKind kind) { passes.push_back({slot, stage, kind}); };
+  in_turn(
+      warm_up, slots, [&](std::int64_t slot) { add(slot, PassKind::forward); },
+      [&](std::int64_t slot) { add(slot, PassKind::backward); });
+  return passes;
 }
 
 }  // namespace hdpsim
