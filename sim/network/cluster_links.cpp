@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-// Of a link that is down: solvers want a rate above zero.
+// The rate of a link that is down: solvers need a rate above zero.
 constexpr auto down = Bandwidth::bytes_per_second(1);
 
 std::size_t unsigned_of(std::int64_t count) {
@@ -66,7 +66,7 @@ void ClusterLinks::degrade() {
         id += first_nic_link_ + 2 * unsigned_of(link.unit * cluster_.nics_per_node + link.index);
         break;
       case DegradedLink::Kind::tier:
-        continue;  // the fabric's affair
+        continue;  // the fabric handles these
     }
     degraded_.emplace(LinkId(id), std::max(down, nominal_rate(parts(LinkId(id))).scaled(shares_.share(link))));
   }
@@ -152,7 +152,7 @@ ClusterLinks::Rails ClusterLinks::rails_between(std::size_t from_nic, std::size_
   HDPSIM_CHECK(false, "no rail is up between nodes {} and {}", from_nic / nics, to_nic / nics);
 }
 
-// Itself, or the first device of the node on that rail if it hangs on another one.
+// Returns `own` if it is on that rail, otherwise the first device of the node that is.
 DeviceId ClusterLinks::device_at(std::size_t node, std::size_t rail, DeviceId own) const {
   const std::size_t nic = node * unsigned_of(cluster_.nics_per_node) + rail;
   return unsigned_of(cluster_.nic_of(own)) == nic ? own : DeviceId(nic * unsigned_of(cluster_.devices_per_nic()));

@@ -23,40 +23,41 @@ struct LinkInfo {
   Bandwidth rate;
 };
 
-/// So many flows over a link.
+/// The number of flows over one link.
 struct LinkFlows {
   LinkId link;
   double flows = 0;
 };
 
-/// The links of a cluster that can ever bind: which there are, what they carry, and which of them a message takes. All
-/// of it is computed from the spec; nothing is stored per device or pair.
+/// The links of a cluster that can ever be a bottleneck: their ids, their rates, and the route of a message over them.
+/// All of it is computed from the spec; nothing is stored per device or pair.
 ///
-/// * Every device has a link out of it and one into it: NVLink, or PCIe where the node has none. Nodes without NVLink
-///   also have a link out of each PCIe switch that several devices hang on, and one into it. A node of one device has
-///   neither.
-/// * Every NIC has an out and an in, used by devices_per_nic devices. A cluster of one node has no NIC links.
+/// * Every device has a link out of it and one into it: NVLink, or PCIe where the node has no NVLink. Nodes without
+///   NVLink also have a link out of and one into each PCIe switch that several devices share. In nodes of one device
+///   there are neither.
+/// * Every NIC has a link out and one in, used by devices_per_nic devices. A cluster of one node has no NIC links.
 /// * The links between NICs are those of the Fabric.
-/// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. One
-///   between nodes goes out by the sender's NIC and in by the receiver's; if these have no way to each other, it goes
-///   to the device of the sender's node that has the receiver's rail first.
-/// * Where a NIC or an uplink on this way is down, the message takes the next rail that is up at both ends, through the
-///   devices that have it. A NIC of several ports is one link that carries what its ports that are up carry together: a
-///   message is striped over them. What a message finds on its way is added up link by link, not plane by plane: where
-///   different planes are down along it, it may get more than the planes that it can use have.
+/// * A message inside a node takes the two devices' links and, between PCIe switches, those of the switches. A message
+///   between nodes leaves by the sender's NIC and enters by the receiver's; if there is no path between the two, it
+///   first goes to the device of the sender's node on the receiver's rail.
+/// * Where a NIC or an uplink on this path is down, the message takes the next rail that is up at both ends, through
+///   the devices on that rail. A NIC of several ports is one link with the total rate of its ports that are up: a
+///   message is striped over them. Rates along a path are added up link by link, not plane by plane: where different
+///   planes are down along it, a message may get more than the planes that it can use have.
 ///
-/// Rates are physical rates x efficiency. A link that is down, which no route has, tells 1 B/s.
+/// Rates are physical rates x efficiency. No route uses a link that is down; rate() returns 1 B/s for it.
 class ClusterLinks {
  public:
   ClusterLinks(const ClusterSpec& cluster, const LinkEfficiency& efficiency);
 
-  /// Two different devices of the cluster (checked).
+  /// The route between two different devices of the cluster (checked).
   [[nodiscard]] Route route(DeviceId from, DeviceId to) const;
-  /// What one flow from each of these devices (ascending, no two of a node) to each other puts on the links, without a
-  /// look at every pair. Nothing where that takes one: see Fabric::all_pairs. Nothing either if they differ in rail.
+  /// The load of the links under one flow from each of these devices (ascending, no two in one node) to each other one,
+  /// computed without visiting every pair. Returns no value if the fabric cannot do that (see Fabric::all_pairs) or if
+  /// the devices differ in rail.
   [[nodiscard]] std::optional<std::vector<LinkFlows>> all_pairs(std::span<const DeviceId> devices) const;
   [[nodiscard]] Bandwidth rate(LinkId link) const;
-  /// True for links of devices and PCIe switches, false for NICs and what is between nodes.
+  /// True for links of devices and PCIe switches, false for those of NICs and between nodes.
   [[nodiscard]] bool is_inside_node(LinkId link) const { return link.index() < first_nic_link_; }
   [[nodiscard]] std::string name(LinkId link) const;
   /// True if one device alone sends or receives over this link, for itself or for others.
@@ -68,12 +69,12 @@ class ClusterLinks {
 
  private:
   enum class Kind { device, pcie_switch, nic, fabric };
-  /// How a message gets from one node to another.
+  /// The rails by which a message leaves one node and enters another.
   struct Rails {
     std::size_t from;
     std::size_t to;
   };
-  /// What an id stands for. Ids are ordered by kind; within one by unit, then direction.
+  /// The meaning of a link id. Ids are ordered by kind, within a kind by unit, then by direction.
   struct Parts {
     Kind kind;
     std::size_t unit;       ///< Device, PCIe switch or NIC of the whole cluster, or the fabric's number of the link.
@@ -94,9 +95,9 @@ class ClusterLinks {
   ClusterSpec cluster_;  ///< Without its stragglers.
   LinkEfficiency efficiency_;
   LinkShares shares_;
-  Bandwidth device_rate_;  ///< Of nodes of no kind, as the next.
+  Bandwidth device_rate_;  ///< Rate in nodes without a NodeKind; the same for nic_rate_.
   Bandwidth nic_rate_;
-  std::shared_ptr<const Fabric> fabric_;  ///< Nothing in a cluster of one node.
+  std::shared_ptr<const Fabric> fabric_;  ///< Null in a cluster of one node.
   std::size_t first_pcie_switch_link_ = 0;
   std::size_t first_nic_link_ = 0;
   std::size_t first_fabric_link_ = 0;

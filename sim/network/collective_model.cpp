@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// The rule of CollectiveModel.
+// The first basis that covers the collective, in the order of CollectiveModel.
 CollectiveTerms terms_of(const CollectiveQuestion& question) {
   if (const auto terms = measured_curve(question)) return *terms;
   if (const auto terms = profile_line(question)) return *terms;
@@ -18,7 +18,7 @@ CollectiveTerms terms_of(const CollectiveQuestion& question) {
   return closed_form(question);
 }
 
-// A link gives no more than its rate, however much faster a study asks collectives to be.
+// A link never exceeds its rate, however much faster a study makes collectives.
 double slowed_share(double share, double factor) {
   return std::min(std::max(1.0, share), share / factor);
 }

@@ -8,8 +8,7 @@ namespace {
 constexpr std::size_t named_links = 3;
 constexpr double rounding = 1e-9;
 
-// The links that hold back the slowest of the first `own` transfers when all begin. None where nothing but their cap
-// does.
+// The links that limit the slowest of the first `own` transfers when all begin. None if only their caps do.
 std::vector<LinkId> slowest_links(FairShare& network, const std::vector<Transfer>& transfers, std::size_t own) {
   std::vector<FairShare::Variable> flows;
   flows.reserve(transfers.size());
@@ -39,7 +38,8 @@ CollectivePace::CollectivePace(const ClusterLinks& links, std::vector<DeviceId> 
 const CollectivePlan& CollectivePace::plan(CollectiveKind kind, CollectiveAlgorithm algorithm) {
   const auto found = plans_.find({kind, algorithm});
   if (found != plans_.end()) return found->second;
-  // Who ends sooner makes room for the others only where there are any. A part a message would be too many.
+  // Parts that end sooner make room for others only if there is other traffic. For `direct`, one part per message would
+  // be too many.
   const bool in_parts = !background_.empty() && algorithm != CollectiveAlgorithm::direct;
   CollectivePlan plan =
       plan_collective(links_, kind, algorithm, devices_, in_parts ? PlanGrain::parts : PlanGrain::whole);
@@ -54,7 +54,7 @@ const CollectivePace::Pace& CollectivePace::pace(CollectiveKind kind, const Coll
   return paces_.emplace(key, found_pace(on_wire, alone.seconds_a_byte)).first->second;
 }
 
-// Times are proportional to the bytes: all other traffic goes on for ever.
+// Times are proportional to the bytes, because all other traffic never ends.
 CollectivePace::Pace CollectivePace::found_pace(const CollectivePlan& on_wire, double alone_seconds_a_byte) const {
   constexpr double sample = 1e9;
   Pace pace{.seconds_a_byte = alone_seconds_a_byte, .bottleneck = {}};

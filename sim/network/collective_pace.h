@@ -10,24 +10,24 @@
 
 namespace hdpsim {
 
-/// The links that hold a collective back, or the fullest ones where its own protocol does.
+/// The links that limit a collective, or the fullest ones where its own protocol is the limit.
 struct Bottleneck {
-  double used = 0;                 ///< Of their rate, while the bytes move.
-  std::int64_t links = 0;          ///< How many are so.
-  std::vector<std::string> first;  ///< The names of some.
+  double used = 0;                 ///< Used share of their rate while the bytes move.
+  std::int64_t links = 0;          ///< Number of such links.
+  std::vector<std::string> first;  ///< Names of the first few.
 };
 
-/// How fast a collective goes on the links of a cluster beside traffic that goes on for ever, and what holds it back.
+/// The pace of a collective on the links of a cluster beside traffic that never ends, and the links that limit it.
 class CollectivePace {
  public:
-  /// `links` must outlive it.
+  /// `links` must outlive the object.
   CollectivePace(const ClusterLinks& links, std::vector<DeviceId> devices, const std::vector<Traffic>& background);
 
   struct Pace {
     double seconds_a_byte = 0;
     Bottleneck bottleneck;
   };
-  /// `alone` is what the collective takes with nothing else on the links; no traffic makes it faster.
+  /// `alone` is the estimate with no other traffic on the links; traffic never makes a collective faster.
   [[nodiscard]] const Pace& pace(CollectiveKind kind, const CollectiveEstimate& alone);
 
  private:

@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// Flows of all parts on each link, for a byte of the collective's size.
+// Visits the flows of all parts on each link, per byte of the collective's size.
 template <class Visit>
 void for_each_load(const CollectivePlan& plan, const Visit& visit) {
   for (const CollectivePlan::Part& part : plan.parts) {

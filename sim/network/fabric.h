@@ -18,7 +18,7 @@ struct Port {
   std::size_t rail = 0;
 };
 
-/// The links of a fabric that a message passes, and what its switches add.
+/// The links of a fabric that a message passes, and the latency of its switches.
 class FabricPath {
  public:
   void append(std::size_t link) { links_.at(count_++) = static_cast<std::uint32_t>(link); }
@@ -30,14 +30,15 @@ class FabricPath {
   std::size_t count_ = 0;
 };
 
-/// So many flows over a link of the fabric.
+/// The number of flows over one link of the fabric.
 struct FabricLoad {
   std::size_t link = 0;
   double flows = 0;
 };
 
-/// The switches between the NICs of different nodes and their links, each direction one; only those that can ever bind.
-/// Paths are computed or kept per switch, never per pair of devices. Deterministic: a path depends on its two ends.
+/// The switches between the NICs of different nodes and their links, one per direction; only links that can ever be a
+/// bottleneck. Paths are computed or kept per switch, never per pair of devices. Deterministic: a path depends on its
+/// two ends only.
 class Fabric {
  public:
   Fabric() = default;
@@ -45,13 +46,13 @@ class Fabric {
   Fabric& operator=(const Fabric&) = delete;
   virtual ~Fabric() = default;
 
-  /// Two ports of different nodes; if they differ in rail the change costs nothing here.
+  /// The path between two ports of different nodes. A change of rail costs nothing here.
   [[nodiscard]] virtual FabricPath path(const Port& from, const Port& to) const = 0;
-  /// False where a rail has no way to the other: the message changes rail inside the sender's node.
+  /// False if there is no path between two rails: a message then changes rail inside the sender's node.
   [[nodiscard]] virtual bool joins_rails(std::size_t from, std::size_t to) const;
 
-  /// What the links carry when each of these nodes (ascending) sends one flow to each other on this rail, without a
-  /// look at every pair. Nothing where that takes one.
+  /// The load of the links when each of these nodes (ascending) sends one flow to each other one on this rail, computed
+  /// without visiting every pair. Returns no value where that is impossible.
   [[nodiscard]] virtual std::optional<std::vector<FabricLoad>> all_pairs(std::span<const std::size_t> nodes,
                                                                          std::size_t rail) const;
 
@@ -60,7 +61,7 @@ class Fabric {
   [[nodiscard]] virtual std::string name(std::size_t link) const = 0;
 };
 
-/// `efficiency`: share of the physical rates that software gets, in (0, 1].
+/// `efficiency`: the share of the physical rates that software reaches, in (0, 1].
 [[nodiscard]] std::unique_ptr<Fabric> make_fabric(const ClusterSpec& cluster, double efficiency);
 
 }  // namespace hdpsim

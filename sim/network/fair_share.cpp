@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// Rates are sums and quotients of a few numbers: what differs by less than this is equal.
+// Rates are sums and quotients of a few numbers: values that differ by less than this count as equal.
 constexpr double tolerance = 1e-12;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -98,7 +98,7 @@ void FairShare::set_multiplicity(Variable id, std::int64_t multiplicity) {
 void FairShare::set_capacity(Link link, double capacity) {
   HDPSIM_CHECK(link < links_.size() && capacity > 0, "link {} carries {} B/s", link, capacity);
   links_[link].capacity = capacity;
-  // What was within the old capacity may be beyond the new one: everybody on the link looks for a new rate.
+  // The old rates may exceed the new capacity: every variable on the link gets a new rate.
   for (const Seat& seat : links_[link].seats) arrived_.push_back(seat.variable);
   mark(link);
 }
@@ -195,7 +195,7 @@ void FairShare::touch(Link link) {
 }
 
 // Progressive filling of the region. A link's level only rises while others freeze, so a level in the heap is a lower
-// bound: one that is out of date goes back.
+// bound: an outdated one is pushed again.
 void FairShare::fill() {
   start_filling();
   std::size_t next_cap = 0;
@@ -239,7 +239,8 @@ void FairShare::start_filling() {
   for (const Variable id : region_) {
     VariableState& variable = variables_[id];
     variable.frozen = false;
-    // Of the links that a variable has for itself only the narrowest can ever bind: most links of a quiet network.
+    // Among the links that a variable has for itself, only the narrowest can ever bind: this leaves out most links of a
+    // quiet network.
     Filling narrowest{infinity, no_link};
     for (const Hop& hop : variable.hops) {
       LinkState& state = links_[hop.link];
@@ -282,14 +283,14 @@ void FairShare::freeze(Variable id, double level, Link bottleneck) {
   }
 }
 
-// Does a fixed variable on a link of the region still have what makes its rate right?
+// True if a link of the region no longer justifies the rate of a fixed variable.
 bool FairShare::is_violated(const VariableState& variable, Link link) const {
   const LinkState& state = links_[link];
   if (variable.bottleneck == link) {
     const bool full = state.left <= tolerance * state.capacity;
     if (!full || exceeds(state.top, variable.level)) return true;
   }
-  // Where someone of the region is held back, nobody may have more than that.
+  // Where a variable of the region is held back, no other may have a higher level.
   return state.binds && exceeds(variable.level, state.top);
 }
 

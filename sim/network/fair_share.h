@@ -12,25 +12,25 @@ namespace hdpsim {
 /// A variable is one flow, or `multiplicity` equal ones over the same links. Its level is rate / weight. Rates are
 /// max-min fair when every variable either runs at its cap or crosses a link that is full and on which no variable has
 /// a higher level (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2): that link is its bottleneck. They are
-/// unique, and progressive filling finds them: raise all levels together, and freeze what a link that fills up or a cap
-/// holds back.
+/// unique, and progressive filling finds them: it raises all levels together, and freezes a variable when its cap or a
+/// link that fills up holds it back.
 ///
-/// A coupled variable stands for many flows that all move at one rate x, because each passes on what another brings:
-/// the hops of a ring whose data are pipelined. On link l it puts a_l x, where a_l is how many of its flows cross l
-/// (any positive number: a flow that moves half as much counts half). Nothing else changes. With levels h_v, weights
-/// w_v and numbers n_v of equal copies, what can be is still a convex set, for every link l
+/// A coupled variable is a set of flows that all move at one rate x, because each passes on what another brings: the
+/// hops of a ring whose data are pipelined. It loads link l with a_l x, where a_l is the number of its flows that cross
+/// l (any positive number: a flow that moves half as much counts half). Nothing else changes. With levels h_v, weights
+/// w_v and numbers n_v of equal copies, the feasible set is still convex: for every link l and variable v
 ///
 ///     sum over v of a_lv w_v n_v h_v <= capacity of l,        w_v h_v <= cap of v,
 ///
-/// and the argument for bottlenecks uses no more than that raising one level within it means lowering another on a full
-/// link. So a link that fills up while all levels rise together does so at (capacity - what is frozen) / sum of a_lv
-/// w_v n_v over the rest. Beside one flow, k coupled flows on a link get k / (k + 1) of it: as k flows would that
-/// nothing else holds back.
+/// and the argument for bottlenecks only needs that raising one level within this set means lowering another one on a
+/// full link. A link that fills up while all levels rise together therefore does so at (capacity - frozen load) / (sum
+/// of a_lv w_v n_v over the rest). Beside one flow, k coupled flows on a link get k / (k + 1) of it, as k flows would
+/// that are not limited elsewhere.
 ///
-/// The solver keeps the rates of an earlier state and repairs them. A region starts with what came and with the
-/// variables whose bottleneck changed; it is filled with everything else held fixed, and grows by those fixed variables
-/// for which the sentence above no longer holds, until it holds for all. What lies outside the region had the
-/// right rates already. Changes made between two looks at the rates are repaired together.
+/// The solver keeps the rates of an earlier state and repairs them. A region starts with the new variables and those
+/// whose bottleneck changed. It is filled with everything else held fixed, and grows by the fixed variables for which
+/// the condition of max-min fairness no longer holds, until it holds for all. Variables outside the region had the
+/// right rates already. Changes made between two queries of the rates are repaired together.
 ///
 /// Cost of a repair: O(r log r) for r (variable, link) pairs of the region plus the variables on the region's links,
 /// per growth of the region. Memory: O(links + variables x their links). Deterministic: the same calls give the same
@@ -39,20 +39,20 @@ class FairShare {
  public:
   using Link = std::uint32_t;
   using Variable = std::uint32_t;
-  /// How many of a coupled variable's flows cross a link.
+  /// The number of a coupled variable's flows that cross a link.
   struct Load {
     Link link;
     double flows;  ///< > 0
     friend bool operator==(const Load&, const Load&) = default;
   };
 
-  /// B/s of every link, greater than 0.
+  /// `capacities`: B/s of every link, greater than 0.
   explicit FairShare(std::vector<double> capacities);
 
-  /// A variable over distinct links (checked); `cap` is the most that each of its flows takes. Without links the rate
-  /// is the cap, which must then be finite. The number of a removed variable is used again.
+  /// Adds a variable over distinct links (checked); `cap` is the maximum rate of each of its flows. Without links the
+  /// rate is the cap, which must then be finite. The number of a removed variable is used again.
   Variable add(std::span<const Link> links, double cap, double weight = 1, std::int64_t multiplicity = 1);
-  /// A coupled variable over distinct links (checked); `cap` is the most that each of its flows takes, `weight` as
+  /// Adds a coupled variable over distinct links (checked); `cap` is the maximum rate of each of its flows, `weight` as
   /// above.
   Variable add_coupled(std::span<const Load> loads, double cap, double weight = 1);
   void remove(Variable id);
@@ -61,14 +61,14 @@ class FairShare {
 
   /// B/s of each flow of the variable.
   [[nodiscard]] double rate(Variable id);
-  /// The full link that holds the variable back; nothing if its cap does.
+  /// The full link that holds the variable back; no value if its cap does.
   [[nodiscard]] std::optional<Link> bottleneck(Variable id);
   /// Variables whose rate has changed since the last call, new ones included and removed ones not, in ascending order.
   void take_changed(std::vector<Variable>& changed);
 
   [[nodiscard]] double capacity(Link link) const { return links_[link].capacity; }
   [[nodiscard]] std::size_t link_count() const { return links_.size(); }
-  /// B/s that flow over the link.
+  /// The load of the link in B/s.
   [[nodiscard]] double load(Link link);
 
  private:
@@ -77,13 +77,13 @@ class FairShare {
   /// A variable's place in the list of one of its links.
   struct Seat {
     Variable variable;
-    std::uint32_t hop;  ///< Which of the variable's links this is.
-    double flows;       ///< Coupled ones on the link.
+    std::uint32_t hop;  ///< Index into the variable's hops.
+    double flows;       ///< Number of a coupled variable's flows on the link; otherwise 1.
   };
   struct Hop {
     Link link;
-    std::uint32_t place;  ///< In the list of the link.
-    double flows;         ///< As in the seat.
+    std::uint32_t place;  ///< Index into the link's seats.
+    double flows;         ///< As in Seat.
   };
   struct VariableState {
     std::vector<Hop> hops;
@@ -91,7 +91,7 @@ class FairShare {
     double weight = 1;
     double flows = 1;
     double level = 0;
-    Link bottleneck = no_link;  ///< None: its cap, or it is new.
+    Link bottleneck = no_link;  ///< No link if its cap holds it back, or if it is new.
     double new_level = 0;       ///< While a region is filled.
     Link new_bottleneck = no_link;
     bool under_way = false;
@@ -105,19 +105,19 @@ class FairShare {
     double capacity = 0;
     std::vector<Seat> seats;
     double free = 0;         ///< Capacity less the fixed variables' rates. Valid for links of the region.
-    double weight = 0;       ///< Of the region's variables.
-    double left = 0;         ///< While the region is filled: what is still free,
-    double thawed = 0;       ///< the weight that shares it,
-    double top = 0;          ///< and the highest level of the region's variables.
+    double weight = 0;       ///< Sum over the region's variables.
+    double left = 0;         ///< While the region is filled: capacity still free,
+    double thawed = 0;       ///< weight that shares it,
+    double top = 0;          ///< and highest level of the region's variables.
     std::uint32_t open = 0;  ///< Variables not frozen yet.
-    bool binds = false;      ///< Someone of the region is held back here.
+    bool binds = false;      ///< A variable of the region is held back here.
     bool in_region = false;
     bool dirty = false;
   };
   struct Filling {
     double level;
     Link link;
-    /// The standard heaps keep the greatest in front; here it is the lowest level, and of equals the first link.
+    /// The standard heaps keep the greatest in front; here that is the lowest level, among equal levels the first link.
     bool operator<(const Filling& other) const {
       return level != other.level ? level > other.level : link > other.link;
     }

@@ -16,38 +16,39 @@ namespace hdpsim {
 
 using FlowId = Id<struct FlowTag>;
 
-/// The links that a message passes, only those that can ever bind, and the rate that it gets when it is alone on them.
+/// The links that a message passes, without those that can never be a bottleneck, and the rate that it gets alone on
+/// them.
 struct Route {
-  /// The fabric's, two NICs, and on either side four links to the NIC of another device over PCIe switches.
+  /// The links of the fabric, two NICs, and on either side four links to the NIC of another device over PCIe switches.
   static constexpr std::size_t most_links = most_fabric_hops + 2 + 8;
   std::array<LinkId, most_links> links{};
   std::size_t link_count = 0;
-  Duration latency;  ///< Message start-up and hops, paid once a message.
-  Bandwidth alone;   ///< min over its links.
+  Duration latency;  ///< Message start-up and hops, once per message.
+  Bandwidth alone;   ///< Minimum over its links.
 
   [[nodiscard]] std::span<const LinkId> binding_links() const { return {links.data(), link_count}; }
 };
 
-/// The network of one simulated world: which links a message takes and how flows that are under way share them.
+/// The network of one simulated world: the route of a message, and how flows under way share the links.
 ///
 /// Invariants: no link carries more than its rate; the rate of a flow alone on its links is `Route::alone`; adding a
-/// flow never speeds another one up beyond what it would have alone. Deterministic: rates depend on the set of flows
-/// and the order of calls only.
+/// flow never speeds another one up beyond its rate alone. Deterministic: rates depend on the set of flows and the
+/// order of calls only.
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
 
-  /// Computed, never stored per pair. Two different devices.
+  /// The route between two different devices; computed, never stored per pair.
   [[nodiscard]] virtual Route route(DeviceId from, DeviceId to) const = 0;
 
-  /// A flow starts to use its route and never wants more than `cap` (`Route::alone` or more: no cap). What a capped
-  /// flow leaves goes to the others on its links: on each link the share x solves sum of min(cap, x) = rate of the
-  /// link, and a flow gets the least of its cap and its links' shares. The id of a removed flow may be used again.
+  /// Starts a flow over a route; it never takes more than `cap` (`Route::alone` or more: no cap). The capacity that a
+  /// capped flow does not use goes to the others on its links: on each link the share x solves sum of min(cap, x) =
+  /// rate of the link, and a flow gets the minimum of its cap and its links' shares. The id of a removed flow may be
+  /// used again.
   virtual FlowId add(const Route& route, Bandwidth cap) = 0;
-  /// A part of a CollectivePlan starts: coupled flows that all move at one rate, which is that of the id. It has moved
-  /// everything when that rate has moved CollectivePlan::bytes_per_flow x the size. A plan is under way as one such
-  /// flow a part; each changes rate (take_changed) and ends (remove) as any other. Each of them never wants more than
-  /// `cap`.
+  /// Starts a part of a CollectivePlan: coupled flows that all move at one rate, that of the returned id. The part is
+  /// complete when CollectivePlan::bytes_per_flow x the size has moved at that rate. A plan under way is one such flow
+  /// per part; each changes rate (take_changed) and ends (remove) like any other flow, and never takes more than `cap`.
   virtual FlowId add(std::span<const FairShare::Load> part, Bandwidth cap) = 0;
   virtual void remove(FlowId flow) = 0;
   [[nodiscard]] virtual Bandwidth rate(FlowId flow) const = 0;

@@ -4,7 +4,7 @@
 
 namespace hdpsim::shipped {
 
-/// The text of configs/nccl/2.25.yaml when the program was built.
+/// The text of configs/nccl/2.25.yaml as of the build of the program.
 extern const std::string_view nccl_constants;
 
 }  // namespace hdpsim::shipped

@@ -42,7 +42,7 @@ CollectivePlan all_to_all_plan(const ClusterLinks& links, const Traffic& traffic
                          consecutive_devices(traffic.first, traffic.devices));
 }
 
-/// Messages on their way.
+/// Messages under way.
 struct Underway {
   std::vector<Transfer> transfers;
   std::vector<double> latencies_s;
@@ -82,7 +82,7 @@ TrafficResult simulate_all_to_all(const ClusterLinks& links, const Traffic& traf
                                   const std::vector<Traffic>& background) {
   const CollectivePlan plan = all_to_all_plan(links, traffic);
   const std::int64_t n = traffic.devices;
-  const double size = traffic.bytes * static_cast<double>(n);  // what each device has for all, itself too
+  const double size = traffic.bytes * static_cast<double>(n);  // data of each device for all, itself included
   double seconds = size * seconds_a_byte(plan, links);
   if (!background.empty()) {
     std::vector<Transfer> transfers = transfers_of(plan, size);

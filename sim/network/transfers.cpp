@@ -10,14 +10,15 @@
 namespace hdpsim {
 namespace {
 
-/// The links that can hold their transfers back. Not those that could carry all of them even if each had its narrowest
-/// link for itself; and of the links that a transfer has for itself only the narrowest, if it is narrower than those
-/// that it shares. No transfer is left without a link. Coupled ones keep all of theirs.
+/// Finds the links that can limit their transfers. Links that could carry all their transfers even if each had its
+/// narrowest link for itself are left out. Among the links that a transfer has for itself, only the narrowest is kept,
+/// and only if it is narrower than the shared ones. Every transfer keeps at least one link. Coupled transfers keep all
+/// of theirs.
 class BindingLinks {
  public:
   BindingLinks(const FairShare& network, std::span<const Transfer> transfers)
       : network_(network), spare_(network.link_count()), users_(network.link_count()) {
-    // Sums round: what is as good as full counts as full.
+    // Sums are rounded: a link that is full but for rounding counts as full.
     constexpr double nearly_full = 1 - 1e-9;
     for (FairShare::Link link = 0; link < spare_.size(); ++link) spare_[link] = nearly_full * network.capacity(link);
     for (const Transfer& transfer : transfers) {
@@ -32,7 +33,7 @@ class BindingLinks {
     }
   }
 
-  /// Of a transfer that is not coupled. Valid until the next call.
+  /// The binding links of a transfer that is not coupled. Valid until the next call.
   [[nodiscard]] std::span<const FairShare::Link> of(const Transfer& transfer) {
     links_.clear();
     double narrowest = std::numeric_limits<double>::infinity();
@@ -126,8 +127,8 @@ class Drain {
     order_from(ordered);
   }
 
-  // Puts the ends from this one on in their places. Where they are many, or too many others are outdated, all are
-  // ordered anew: that keeps memory O(transfers) however often rates change.
+  // Puts the ends from this index on into the heap. If they are many, or too many others are outdated, the whole heap
+  // is built anew: that keeps memory O(transfers) however often rates change.
   void order_from(std::size_t ordered) {
     constexpr std::size_t many = 8;
     if ((expected_.size() - ordered) * many > ordered || expected_.size() > 2 * left_) {

@@ -12,33 +12,33 @@
 
 namespace hdpsim {
 
-/// A ring where the kind has one, else direct messages.
+/// A ring where the kind has one, otherwise direct messages.
 [[nodiscard]] constexpr CollectiveAlgorithm plain_algorithm(CollectiveKind kind) {
   const bool is_direct = kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv;
   return is_direct ? CollectiveAlgorithm::direct : CollectiveAlgorithm::ring;
 }
 
-/// What an algorithm is asked to plan.
+/// The collective that an algorithm plans.
 struct PlanTask {
   CollectiveKind kind;
   const MembersByNode& members;
   std::span<const DeviceId> devices;  ///< The members in the order in which they were given.
 };
 
-/// A size of a collective that NCCL's model of itself is asked for.
+/// A collective of one size, as a question to NCCL's model of itself.
 struct NcclQuestion {
   const NcclGroup& group;
   CollectiveKind kind;
   double bytes;
 };
 
-/// An algorithm of collectives: its flows, and what NCCL's model of itself says of its time. One file each.
+/// An algorithm of collectives: its flows, and its time by NCCL's model of itself. One file each.
 struct AlgorithmEntry {
   CollectiveAlgorithm algorithm;
   std::string_view name;
-  /// A kind that the algorithm does not do is refused (checked).
+  /// The kind must be one that the algorithm can do (checked).
   CollectivePlan (*plan)(CollectivePlanBuilder builder, const PlanTask& task);
-  /// Appends the ways that NCCL has of doing it, by protocol; none where NCCL would not.
+  /// Appends NCCL's variants of it, one per protocol; none where NCCL would not use it.
   void (*append_ways)(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 };
 
@@ -56,7 +56,7 @@ void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveT
 void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 
-/// All of them, in the order of CollectiveAlgorithm.
+/// All algorithms, in the order of CollectiveAlgorithm.
 inline constexpr std::array<AlgorithmEntry, collective_algorithms> algorithms = {{
     {CollectiveAlgorithm::ring, "ring", plan_ring, append_ring_ways},
     {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},
@@ -66,8 +66,8 @@ inline constexpr std::array<AlgorithmEntry, collective_algorithms> algorithms = 
     {CollectiveAlgorithm::direct, "direct", plan_direct, append_direct_ways},
 }};
 
-/// The parent of a node in the first or the second of two binary trees over `nodes` nodes; of a root, the node itself.
-/// A leaf of the first is none of the second but where a tree has less than two levels.
+/// The parent of a node in the first or the second of two binary trees over `nodes` nodes; for a root, the node itself.
+/// No leaf of the first is a leaf of the second, unless a tree has less than two levels.
 [[nodiscard]] std::size_t tree_parent(std::size_t node, std::size_t nodes, bool second);
 
 }  // namespace hdpsim

@@ -27,7 +27,7 @@ Bandwidth product(Bandwidth rate, std::int64_t links) {
   return Bandwidth::bytes_per_second(exact > highest_rate ? highest_rate : static_cast<std::int64_t>(exact));
 }
 
-// What the uplinks of a full unit carry; exact without oversubscription, so that they then never seem to bind.
+// The rate of the uplinks of a full unit; exact without oversubscription, so that they then never seem to bind.
 Bandwidth uplink_rate(const SwitchTier& tier, Bandwidth below) {
   const Bandwidth full = product(below, tier.fan_in);
   return tier.oversubscription == 1 ? full : full.scaled(1 / tier.oversubscription);
@@ -37,12 +37,12 @@ std::int64_t units_of(std::int64_t nodes, std::int64_t nodes_per_unit) {
   return (nodes + nodes_per_unit - 1) / nodes_per_unit;
 }
 
-/// Tiers of switches over rail-wired nodes: NIC i of every node lies on rail i, and each rail is a switch plane of its
-/// own up to the last tier. A unit of a tier (a ToR, ...) has for each rail uplinks and downlinks of together fan_in x
-/// (rate of one link below) / oversubscription. With adaptive routing they act as one, which is there only if the unit
-/// can send more, or where one is degraded. With ECMP there are as many as have the rate of a NIC (or as the tier
-/// says), and a flow takes one of them: the way up fixes the switches of the way down. Where NICs have several ports, a
-/// link stands for its equals in all planes.
+/// Tiers of switches over rail-wired nodes: NIC i of every node is on rail i, and each rail is a switch plane of its
+/// own up to the last tier. A unit of a tier (a ToR, ...) has uplinks and downlinks for each rail, with a total rate of
+/// fan_in x (rate of one link below) / oversubscription. With adaptive routing they act as one link, which exists only
+/// if the unit can send more, or if it is degraded. With ECMP the number of uplinks is that total over the rate of a
+/// NIC (or as the tier says), and a flow takes one of them: the path up fixes the switches of the path down. Where NICs
+/// have several ports, one link stands for its counterparts in all planes.
 class ClosFabric final : public Fabric {
  public:
   ClosFabric(const ClusterSpec& cluster, double efficiency)
@@ -69,7 +69,7 @@ class ClosFabric final : public Fabric {
     std::size_t chosen_of = 1;
     for (const TierLinks& links : links_) {
       if (links.tier >= top) break;
-      // The uplinks of a unit fan out from those of the units below: the choice there narrows the one here.
+      // The uplinks of a unit fan out from those of the units below: the choice there restricts the choice here.
       const bool nested = links.uplinks % chosen_of == 0;
       const std::size_t ways = nested ? links.uplinks / chosen_of : links.uplinks;
       chosen = (nested ? chosen * ways : 0) + (ways > 1 ? hash.choose(ways) : 0);
@@ -80,7 +80,7 @@ class ClosFabric final : public Fabric {
     return path;
   }
 
-  // What the c of m nodes in a unit send to the m - c others goes up, and as much comes down.
+  // If c of the m nodes are in a unit, c x (m - c) flows go up from it, and the same number come down.
   [[nodiscard]] std::optional<std::vector<FabricLoad>> all_pairs(std::span<const std::size_t> nodes,
                                                                  std::size_t rail) const override {
     std::vector<FabricLoad> loads;
@@ -125,8 +125,8 @@ class ClosFabric final : public Fabric {
     std::size_t first;  ///< Id of the first one.
     std::size_t units;
     std::size_t rails;
-    std::size_t uplinks;  ///< Of a unit and rail.
-    Bandwidth rate;       ///< Of one.
+    std::size_t uplinks;  ///< Per unit and rail.
+    Bandwidth rate;       ///< Rate of one uplink.
     [[nodiscard]] std::size_t id(std::size_t unit, std::size_t rail, std::size_t uplink, std::size_t direction) const {
       return first + ((unit * rails + rail) * uplinks + uplink) * 2 + direction;
     }
@@ -140,8 +140,8 @@ class ClosFabric final : public Fabric {
   };
 
   void add_links(const ClusterSpec& cluster) {
-    Bandwidth below = nic_;             // What a unit of the tier below sends by its uplinks, as they are built ...
-    Bandwidth most_from_below = below;  // ... and the most that can ever come over them.
+    Bandwidth below = nic_;             // Total uplink rate of a unit of the tier below ...
+    Bandwidth most_from_below = below;  // ... and the maximum that can ever pass over them.
     for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
       const std::int64_t units = units_of(cluster.nodes(), cluster.nodes_per_unit(tier));
       if (units == 1) return;
@@ -170,7 +170,7 @@ class ClosFabric final : public Fabric {
     });
   }
 
-  // What is down is on no route; the solver wants a rate above zero all the same.
+  // Links that are down are on no route; the solver needs a rate above zero all the same.
   void degrade(const LinkShares::Link& link, double share) {
     const auto found =
         std::find_if(links_.begin(), links_.end(), [&](const TierLinks& l) { return l.tier == link.tier; });
@@ -204,7 +204,7 @@ class ClosFabric final : public Fabric {
   std::size_t rails_;
   Bandwidth nic_;
   std::vector<std::size_t> nodes_per_unit_;  ///< By tier.
-  std::vector<TierLinks> links_;             ///< Of the tiers that have any, lowest first.
+  std::vector<TierLinks> links_;             ///< Links of the tiers that have any, lowest first.
   std::map<std::size_t, Bandwidth> degraded_;
   std::size_t count_ = 0;
 };

@@ -40,7 +40,7 @@ void CollectivePlanBuilder::load(LinkId link, double flows) {
 void CollectivePlanBuilder::send_all_pairs(std::span<const DeviceId> devices, double flows) {
   const auto loads = grain_ == PlanGrain::whole ? links_.all_pairs(devices) : std::nullopt;
   if (loads) {
-    // The first and the last are as far from each other as any: tiers are numbered from end to end.
+    // No two are farther apart than the first and the last: tiers are numbered from end to end.
     (void)watch(devices.front(), devices.back());
     for (const LinkFlows& one : *loads) load(one.link, one.flows * flows);
     return;

@@ -7,8 +7,8 @@
 namespace hdpsim {
 namespace {
 
-/// A uniform all-to-all. One device's data for one other count as one here; a flow between nodes is that of all devices
-/// of the sending node.
+/// A uniform all-to-all. The unit of this class is the data of one device for one other; a flow between nodes carries
+/// those of all devices of the sending node.
 class AllToAll {
  public:
   AllToAll(CollectivePlanBuilder& builder, const MembersByNode& members) : builder_(builder), members_(members) {
@@ -18,7 +18,7 @@ class AllToAll {
     }
   }
 
-  /// What counts as one flow of the plan.
+  /// Units in one flow of the plan.
   [[nodiscard]] double unit() const { return members_.nodes() > 1 ? static_cast<double>(members_.of(0).size()) : 1; }
 
   void add() {
@@ -32,7 +32,7 @@ class AllToAll {
   }
 
  private:
-  // To each other member its own data, and those for the same place of all other nodes.
+  // Sends to each other member its own data, and those for the same place on all other nodes.
   void add_inside(std::size_t node) {
     const auto members = members_.of(node);
     std::vector<double> through(members.size());
@@ -49,7 +49,7 @@ class AllToAll {
     }
   }
 
-  // Between the same places of all nodes.
+  // Adds the flows between the same places of all nodes.
   void add_plane(std::size_t place) {
     plane_.clear();
     for (std::size_t node = 0; node < members_.nodes(); ++node) plane_.push_back(members_.of(node)[place]);
@@ -72,17 +72,17 @@ class AllToAll {
 
   CollectivePlanBuilder& builder_;
   const MembersByNode& members_;
-  std::vector<std::size_t> holders_;  ///< By place: nodes that have a member there.
+  std::vector<std::size_t> holders_;  ///< By place: number of nodes that have a member there.
   std::vector<DeviceId> plane_;
 };
 
-/// Where a message changes to the place of its receiver: the device of the sender's node.
+/// The device of the sender's node at which a message changes to the place of its receiver.
 DeviceId stage(const ClusterSpec& cluster, const Message& message) {
   const auto per_node = static_cast<std::size_t>(cluster.devices_per_node);
   return DeviceId(message.from.index() / per_node * per_node + message.to.index() % per_node);
 }
 
-/// The sums of the messages between the same two devices, in the order of these.
+/// The sums of the messages between the same two devices, in the order of these devices.
 std::vector<Message> merged(std::vector<Message> messages) {
   const auto ends = [](const Message& message) { return std::pair(message.from, message.to); };
   std::sort(messages.begin(), messages.end(), [&](const Message& a, const Message& b) { return ends(a) < ends(b); });
@@ -97,7 +97,7 @@ std::vector<Message> merged(std::vector<Message> messages) {
   return sums;
 }
 
-/// Hops inside nodes and between the same places of nodes.
+/// Splits messages into hops inside nodes and between the same places of nodes.
 std::vector<Message> hops_of(const ClusterSpec& cluster, std::span<const Message> messages) {
   std::vector<Message> hops;
   for (const Message& message : messages) {

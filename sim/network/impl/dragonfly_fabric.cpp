@@ -12,7 +12,7 @@ std::size_t unsigned_of(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
-/// Links of a rail: leaf to spine and back, all groups; then one for every global link and direction.
+/// The links of a rail are those from leaf to spine and back in all groups, then one per global link and direction.
 class DragonflyFabric final : public Fabric {
  public:
   DragonflyFabric(const DragonflySpec& spec, std::int64_t rails, std::uint64_t seed, double efficiency)
@@ -82,7 +82,7 @@ class DragonflyFabric final : public Fabric {
                                        std::size_t direction) const {
     return rail * links_of_a_rail() + (leaf * spines_ + spine) * 2 + direction;
   }
-  // The other groups in the order of their numbers.
+  // The index of `other` among the groups without `group`.
   static std::size_t place_among_others(std::size_t group, std::size_t other) {
     return other < group ? other : other - 1;
   }
@@ -90,7 +90,7 @@ class DragonflyFabric final : public Fabric {
     const std::size_t pair = from * (groups_ - 1) + place_among_others(from, to);
     return rail * links_of_a_rail() + local_links() + pair * global_links_ + which;
   }
-  // Global links are dealt out to the spines of a group in turn.
+  // The global links of a group are assigned to its spines in turn.
   [[nodiscard]] std::size_t spine_of(std::size_t group, std::size_t other, std::size_t which) const {
     return (place_among_others(group, other) * global_links_ + which) % spines_;
   }

@@ -6,7 +6,7 @@
 
 namespace hdpsim {
 
-// One function a kind of fabric: see ClusterSpec and FabricSpec for what they are.
+// One function per kind of fabric: see ClusterSpec and FabricSpec for their meaning.
 
 [[nodiscard]] std::unique_ptr<Fabric> make_clos_fabric(const ClusterSpec& cluster, double efficiency);
 [[nodiscard]] std::unique_ptr<Fabric> make_torus_fabric(const TorusSpec& torus, std::int64_t rails, double efficiency);

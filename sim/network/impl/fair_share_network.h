@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// A flow's id is its variable's number.
+/// The NetworkModel of a cluster on FairShare. The id of a flow is the number of its variable.
 class FairShareNetwork final : public NetworkModel {
  public:
   FairShareNetwork(const ClusterSpec& cluster, const LinkEfficiency& efficiency);
@@ -27,7 +27,7 @@ class FairShareNetwork final : public NetworkModel {
 
  private:
   ClusterLinks links_;
-  mutable FairShare shares_;  ///< Repairs its rates when it is asked for them.
+  mutable FairShare shares_;  ///< Repairs its rates when they are queried.
   std::vector<FairShare::Variable> changed_;
 };
 

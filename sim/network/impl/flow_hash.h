@@ -7,7 +7,7 @@
 
 namespace hdpsim {
 
-/// The choices that switches make for the flow from one NIC to another: independent, the same every time.
+/// The choices that switches make for the flow from one NIC to another: independent of each other, and reproducible.
 class FlowHash {
  public:
   FlowHash(std::uint64_t seed, const Port& from, const Port& to) : state_(seed) {

@@ -16,8 +16,8 @@
 namespace hdpsim {
 namespace {
 
-/// Ways are found by their distance to the switch where they end: one breadth-first search a switch that NICs hang on,
-/// made when it is first needed and kept. Memory: O(switches x switches with NICs).
+/// Paths follow the distance to the switch where they end: one breadth-first search per switch with NICs, made when it
+/// is first needed and kept. Memory: O(switches x switches with NICs).
 class GraphFabric final : public Fabric {
  public:
   GraphFabric(const SwitchGraphSpec& graph, std::int64_t rails, std::uint64_t seed, double efficiency)
@@ -65,7 +65,7 @@ class GraphFabric final : public Fabric {
     std::size_t first_link;
     std::pair<std::size_t, std::size_t> ends;
     std::size_t cables;
-    std::size_t first_parallel;  ///< Cables between the two that other bundles have before these.
+    std::size_t first_parallel;  ///< Cables between the two switches in earlier bundles.
     Bandwidth rate;
   };
   /// A bundle as one of its ends sees it.
@@ -86,7 +86,7 @@ class GraphFabric final : public Fabric {
       arcs_[cable.from].push_back({bundles_.size(), cable.to, 0});
       arcs_[cable.to].push_back({bundles_.size(), cable.from, 1});
     }
-    // What is missing keeps its number and is on no way; solvers want a rate above zero all the same.
+    // A missing cable keeps its number and is on no path; solvers need a rate above zero all the same.
     bundles_.push_back({link_count_, {cable.from, cable.to}, cables, parallel, std::max(missing, rate)});
     parallel += cables;
     link_count_ += 2 * cables;
@@ -99,7 +99,7 @@ class GraphFabric final : public Fabric {
     return *std::prev(after);
   }
 
-  // Switches that have a way to each other have the same island.
+  // Gives switches with a path to each other the same island.
   void find_islands() {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     island_.assign(arcs_.size(), none);

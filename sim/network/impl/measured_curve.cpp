@@ -24,7 +24,7 @@ std::optional<MessageKind> message_kind(CollectiveKind kind) {
   return std::nullopt;
 }
 
-// Where the fit is a curve its latency is that of the smallest messages.
+// If the fit is a curve, the latency is that of the smallest messages.
 double latency_s(const MessageFit& fit, double seconds) {
   if (fit.curve) return fit.curve->latency.seconds();
   for (const MessageLine& line : fit.lines) seconds = std::min(seconds, line.latency.seconds());

@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// Places of the first members on each NIC.
+// Finds the places of the first member on each NIC.
 void first_on_nics(const ClusterSpec& cluster, std::span<const DeviceId> members, std::vector<std::uint32_t>& places) {
   places.clear();
   std::int64_t nic = -1;

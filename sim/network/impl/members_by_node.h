@@ -11,7 +11,7 @@ namespace hdpsim {
 /// The devices of a collective by node, in the order of their numbers.
 class MembersByNode {
  public:
-  /// Different devices of the cluster (checked), in any order.
+  /// `devices` are different devices of the cluster (checked), in any order.
   MembersByNode(const ClusterSpec& cluster, std::span<const DeviceId> devices);
 
   [[nodiscard]] std::size_t devices() const { return devices_.size(); }
@@ -19,12 +19,12 @@ class MembersByNode {
   [[nodiscard]] std::span<const DeviceId> of(std::size_t node) const {
     return std::span(devices_).subspan(first_[node], first_[node + 1] - first_[node]);
   }
-  /// As many in each node.
+  /// True if all nodes have the same number of members.
   [[nodiscard]] bool is_even() const;
   [[nodiscard]] bool has_one_each() const { return devices() == nodes(); }
-  /// NICs that the members of every node have at least.
+  /// The number of NICs that the members of every node have at least.
   [[nodiscard]] std::size_t nics() const { return nics_; }
-  /// Places among the members of a node of the first ones on its first nics() NICs, ascending.
+  /// The first member of a node on each of its first nics() NICs, as indices into its members, ascending.
   [[nodiscard]] std::span<const std::uint32_t> ports(std::size_t node) const {
     return std::span(ports_).subspan(node * nics_, nics_);
   }
@@ -34,7 +34,7 @@ class MembersByNode {
   void find_ports(const ClusterSpec& cluster);
 
   std::vector<DeviceId> devices_;
-  std::vector<std::size_t> first_;  ///< By node: its first member; and the end.
+  std::vector<std::size_t> first_;  ///< By node: index of its first member; at the end, the number of members.
   std::size_t nics_ = 0;
   std::vector<std::uint32_t> ports_;
 };

@@ -8,7 +8,7 @@ namespace {
 
 CollectivePlan in_one_node(CollectivePlanBuilder builder, CollectiveKind kind, const MembersByNode& members) {
   const auto devices = static_cast<double>(members.devices());
-  // all_gather: each sends its 1/g once, the switch copies; reduce_scatter the other way; all_reduce both.
+  // all_gather: each device sends its 1/g once and the switch copies it; reduce_scatter the reverse; all_reduce both.
   const double shard = 1 / devices;
   const double out = kind == CollectiveKind::all_gather       ? shard
                      : kind == CollectiveKind::reduce_scatter ? 1
@@ -19,8 +19,8 @@ CollectivePlan in_one_node(CollectivePlanBuilder builder, CollectiveKind kind, c
   return builder.finish(1, {.inside = passes});
 }
 
-// The links between the ports of all nodes and that of the first, each once: switches add up on the way to it, and copy
-// on the way back.
+// Loads the links between the ports of all nodes and the port of the first, each once: switches reduce on the way to
+// it, and copy on the way back.
 void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
   std::vector<LinkId> used;
   const DeviceId root = members.port(0, nic);

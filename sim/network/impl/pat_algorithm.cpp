@@ -5,8 +5,9 @@
 
 namespace hdpsim {
 
-// Every device is the root of a binomial tree of its own part. A device at distance d of a root has the part from the
-// one at d less its lowest bit, so a hop over 2^k is made by every d below n whose lowest bit is 2^k: one of 2^(k+1).
+// Every device is the root of a binomial tree of its own part. A device at distance d from a root receives the part
+// from the device at d without its lowest bit. A hop over 2^k is thus made for every d below n whose lowest bit is 2^k:
+// one in 2^(k+1).
 CollectivePlan plan_pat(CollectivePlanBuilder builder, const PlanTask& task) {
   HDPSIM_CHECK(task.kind == CollectiveKind::all_gather || task.kind == CollectiveKind::reduce_scatter, "PAT does no {}",
                collective_name(task.kind));
@@ -23,7 +24,7 @@ CollectivePlan plan_pat(CollectivePlanBuilder builder, const PlanTask& task) {
   return builder.finish(1 / static_cast<double>(n), {.between = static_cast<std::size_t>(std::bit_width(n - 1))});
 }
 
-// NCCL has PAT for one rank a node.
+// NCCL has PAT for one rank per node.
 void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways) {
   static const double base = nccl::microseconds("base.pat");
   static const double each_rank = nccl::microseconds("step.pat_rank");

@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-/// A line of a profile, either kind.
+/// A line of a profile, of a collective or of send/recv.
 struct Line {
   double start_s = 0;
   Duration step;
@@ -40,7 +40,8 @@ std::optional<Line> line_for(const std::optional<LinkProfile>& link, CollectiveK
   return Line{(*rate)->latency.seconds(), (*rate)->step_latency, (*rate)->efficiency()};
 }
 
-// NVLink sets the rate, or the NICs of a node, all together where the devices of a node divide the data.
+// The rate is that of NVLink or of the NICs, whichever is lower; where the devices of a node divide the data, all NICs
+// of the node together.
 double rate_of(const CollectiveQuestion& question, const Line& inside, const Line& between) {
   const CollectiveSpan& span = question.span;
   const DeviceRates rates = device_rates(question);
@@ -54,9 +55,9 @@ double rate_of(const CollectiveQuestion& question, const Line& inside, const Lin
 
 }  // namespace
 
-// Steps inside nodes cost what the line of NVLink says, those between nodes what that of the network says; the slower
-// of the two sets the rate. Bus bandwidth is that of a ring; only switches that add up themselves (NVLS) exceed the
-// rate of the link, as they send less.
+// Steps inside nodes cost what the line of NVLink says, those between nodes what the line of the network says; the
+// slower of the two sets the rate. Bus bandwidth is that of a ring; only switches that reduce themselves (NVLS) exceed
+// the rate of the link, as they send less.
 std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question) {
   const std::optional<Line> nvlink = line_for(question.profile.nvlink, question.kind);
   const std::optional<Line> network = line_for(question.profile.network, question.kind);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t nobody = SIZE_MAX;
 
-/// Rings from `first` to `last` - 1, of those that the nodes have.
+/// Rings `first` to `last` - 1 of those that the nodes have.
 struct RingRange {
   std::size_t first;
   std::size_t last;
@@ -17,7 +17,7 @@ struct RingRange {
 /// Rings that enter each node at a port, pass its other members in cyclic order and leave by the NIC of the port.
 class Rings {
  public:
-  /// `root`: place in the first node into which nothing goes.
+  /// `root`: the place in the first node that receives nothing.
   Rings(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t root)
       : builder_(builder), members_(members), root_(root) {}
 
@@ -33,7 +33,7 @@ class Rings {
  private:
   [[nodiscard]] std::size_t port(std::size_t node, std::size_t ring) const { return members_.ports(node)[ring]; }
 
-  // Every ring goes from each member to the next, except into the port.
+  // Every ring has a hop from each member to the next, except into the port.
   void add_inside(std::size_t node, const RingRange& rings) {
     const auto members = members_.of(node);
     if (members.size() == 1) return;
@@ -72,7 +72,7 @@ void add_all(Rings& rings, CollectivePlanBuilder& builder) {
   }
 }
 
-// Without ports: the ring closes inside the node.
+// The ring of a single node has no ports: it closes inside the node.
 void add_ring_of_a_node(CollectivePlanBuilder& builder, std::span<const DeviceId> members, bool is_broadcast) {
   for (std::size_t from = 0; from < members.size(); ++from) {
     const std::size_t to = (from + 1) % members.size();
@@ -114,8 +114,7 @@ double ring_latency_us(const NcclQuestion& question, Protocol protocol) {
   const NcclGroup& group = question.group;
   const auto p = static_cast<std::size_t>(protocol);
   double inside = ring_step_inside_us(group, protocol);
-  if (question.kind ==
-      CollectiveKind::broadcast) {  // the chunks of a ring that is the same everywhere follow each other
+  if (question.kind == CollectiveKind::broadcast) {  // the ring is the same on all nodes: its chunks follow each other
     return base[p] + (group.nodes > 1 ? hidden_ring_step_between_us(protocol) : inside);
   }
   const double passes = question.kind == CollectiveKind::all_reduce ? 2 : 1;

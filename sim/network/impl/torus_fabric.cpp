@@ -8,8 +8,8 @@
 namespace hdpsim {
 namespace {
 
-/// Every node sends up and down in every dimension, on every rail. A dimension of two nodes has both links too: a ring
-/// of two is two cables.
+/// Every node has a link up and a link down in every dimension, on every rail. A dimension of two nodes has both links
+/// too: a ring of two is two cables.
 class TorusFabric final : public Fabric {
  public:
   TorusFabric(const TorusSpec& torus, std::int64_t rails, double efficiency)

@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// In order: odd numbers are leaves, the lowest bit of a number says how high it stands.
+// Nodes are numbered in order: odd numbers are leaves, and the lowest set bit of a number gives its height.
 std::size_t first_tree_parent(std::size_t node, std::size_t nodes) {
   if (node == 0) return 0;
   const std::size_t bit = node & (~node + 1);
@@ -21,7 +21,8 @@ void add_both_ways(CollectivePlanBuilder& builder, DeviceId one, DeviceId other,
   builder.send(other, one, flows);
 }
 
-// The chain of each port goes from it through all others, in cyclic order: it uses every hop but that into the port.
+// The chain of each port goes from the port through all others, in cyclic order: it uses every hop except the one into
+// the port.
 void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> members, std::span<const std::uint32_t> ports,
                 double flows) {
   if (members.size() == 1) return;
@@ -33,7 +34,7 @@ void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> member
   }
 }
 
-/// The trees between nodes of all NICs. `inside(node, ports, trees)` adds what so many trees of these ports do in a
+/// The trees between nodes of all NICs. `inside(node, ports, trees)` adds the flows of `trees` trees per port inside a
 /// node.
 template <class Inside>
 void add_trees(CollectivePlanBuilder& builder, const MembersByNode& members, const Inside& inside) {
@@ -79,7 +80,7 @@ CollectivePlan plan_tree(CollectivePlanBuilder builder, const PlanTask& task) {
                         {.inside = 2 * (most - 1), .between = 2 * depth(members.nodes())});
 }
 
-// A device sends its data for the switch to add up and receives the sum; 1/g of either is its own part of the work.
+// A device sends its data for the switch to reduce, and receives the result; its own part of the work is 1/g of either.
 CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& task) {
   const MembersByNode& members = task.members;
   HDPSIM_CHECK(task.kind == CollectiveKind::all_reduce && members.nodes() > 1, "NVLS tree for {} on {} nodes",
@@ -95,7 +96,7 @@ CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& tas
 
 namespace {
 
-// How much of its rate a tree reaches by size.
+// The share of its rate that a tree reaches at a size.
 double correction_of_tree(Protocol protocol, double bytes) {
   static const std::array<std::vector<double>, protocols> by_protocol = {nccl::numbers("tree_correction.ll"),
                                                                          nccl::numbers("tree_correction.ll128"),
