@@ -10,42 +10,42 @@
 
 namespace hdpsim {
 
-/// How the ranks of a group come to talk to each other.
+/// The communicators through which the ranks of a group talk to each other.
 enum class Communicators {
   one,        ///< One for the whole pool; a ring is grouped sends and receives in it.
   per_group,  ///< One for each distinct group of ranks, kept after its first use.
 };
 
-/// What a study says of connections.
+/// The settings of a study for connections.
 struct ConnectionOptions {
   Communicators communicators = Communicators::one;
-  bool cold = false;  ///< The first step of a job: nobody has talked to anybody. Otherwise every connection is there.
+  /// True in the first step of a job, where no rank has talked to another. Otherwise every connection exists.
+  bool cold = false;
 };
 
-/// Which ranks have talked to each other. A connection joins two neighbours of a ring within one communicator, whatever
-/// the direction of the message, and stays. Devices of different shards never talk, so that what is said of a rank
-/// holds for each of its devices. A group of one rank needs nothing. A group of n ranks is looked up in O(n log
-/// groups), in any order of its ranks in O(n log n) more.
+/// Which ranks have talked to each other. A connection joins two neighbours of a ring within one communicator, for both
+/// directions, and persists. Devices of different shards never talk, so the figures of a rank hold for each of its
+/// devices. A group of one rank needs no connection. A group of n ranks is looked up in O(n (log groups + log n)).
 class ConnectionTable {
  public:
   explicit ConnectionTable(Communicators communicators) : communicators_(communicators) {}
 
   struct Missing {
     bool communicator = false;
-    bool connection = false;  ///< At least one of the ring's.
+    bool connection = false;  ///< At least one connection of the ring.
     friend bool operator==(const Missing&, const Missing&) = default;
   };
   /// What a ring over the group, in this order, still lacks.
   [[nodiscard]] Missing missing(const std::vector<HdpRank>& group) const;
-  /// From now on it lacks nothing.
+  /// Creates what a ring over the group lacks.
   void connect(const std::vector<HdpRank>& group);
 
-  /// Distinct sets of at least two ranks that were connected.
+  /// The number of distinct sets of at least two ranks that were connected.
   [[nodiscard]] std::int64_t groups() const { return static_cast<std::int64_t>(groups_.size()); }
   /// The largest number of ranks that one rank talks to.
   [[nodiscard]] std::int64_t most_peers() const;
-  /// Connections of a rank, each with channels of its own: as many as its peers within one communicator, more if it has
-  /// the same peer in several.
+  /// Connections of a rank, each with its own channels: one per peer within one communicator; more if several
+  /// communicators contain the same peer.
   [[nodiscard]] std::int64_t connections(HdpRank rank) const;
   [[nodiscard]] std::int64_t most_connections() const;
 
@@ -72,7 +72,7 @@ class ConnectionTable {
   std::vector<std::int64_t> connections_;       // by rank; unused with one communicator
 };
 
-/// After all groups of a plan have talked, whatever the order. O(n log n), n the sum of the groups' sizes.
+/// The connections after all groups of a plan have talked, in any order. O(n log n), n the sum of the groups' sizes.
 [[nodiscard]] ConnectionTable connections_of(const Plan& plan, Communicators communicators);
 
 }  // namespace hdpsim

@@ -10,10 +10,10 @@
 namespace hdpsim {
 namespace {
 
-// By micro-batch: how many others stand before it on the longest way.
+// By micro-batch: the number of others before it on the longest path.
 std::vector<std::int64_t> slots_of(const Plan& plan) {
   std::vector<std::int64_t> slots(plan.micro_batches.size());
-  std::vector<std::int64_t> next(plan.schedule.size());  // by rank: the first slot that is free
+  std::vector<std::int64_t> next(plan.schedule.size());  // by rank: the first free slot
   for (const MicroBatchId id : order_of_execution(plan)) {
     const std::vector<HdpRank>& group = plan.micro_batches[id.index()].group;
     std::int64_t slot = 0;
@@ -60,7 +60,7 @@ class Alignment {
 
   Plan& plan_;
   std::int64_t padding_;
-  std::vector<std::int64_t> slots_;  // of the plan's own micro-batches
+  std::vector<std::int64_t> slots_;  // of the original micro-batches of the plan
 };
 
 /// Disjoint sets of numbers.
@@ -72,7 +72,7 @@ class Sets {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  /// The lesser number stands for both.
+  /// Joins two sets; the lesser number represents both.
   void join(std::size_t a, std::size_t b) {
     a = find(a);
     b = find(b);
@@ -129,7 +129,7 @@ WaveTable::WaveTable(const Plan& plan) : wave_of_(plan.micro_batches.size()) {
   std::size_t count = 0;
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < wave_of_.size(); ++i) {
-    const std::size_t root = sets.find(i);  // not after i
+    const std::size_t root = sets.find(i);  // at most i
     wave_of_[i] = root == i ? count++ : wave_of_[root];
     sizes.resize(count);
     ++sizes[wave_of_[i]];

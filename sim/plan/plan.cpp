@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// How many of the ranks before `rank` lie in the round of `count` ranks that starts at `start` and goes round a ring of
+// The number of ranks before `rank` in the round of `count` ranks that starts at `start` and continues around a ring of
 // `ranks`.
 std::int64_t dealt_before(std::int64_t rank, std::int64_t start, std::int64_t count, std::int64_t ranks) {
   const std::int64_t straight = std::clamp<std::int64_t>(rank - start, 0, count);
@@ -16,7 +16,7 @@ std::int64_t dealt_before(std::int64_t rank, std::int64_t start, std::int64_t co
   return straight + wrapped;
 }
 
-// One span cut over a ring: 2N parts, the remainder dealt to the ranks from `first_dealt` on.
+// One span cut over a ring: 2N parts, with the remainder dealt to the ranks from `first_dealt` on.
 class Dealing {
  public:
   Dealing(std::int64_t tokens, std::int64_t ranks, std::int64_t first_dealt)
@@ -26,11 +26,11 @@ class Dealing {
     second_round_ = remainder - first_round_;
   }
 
-  // Where the first parts of the ranks before `rank` end, from the begin of the span.
+  // The end of the first parts of the ranks before `rank`, relative to the begin of the span.
   [[nodiscard]] std::int64_t first_begin(std::int64_t rank) const {
     return rank * even_ + dealt_before(rank, first_dealt_, first_round_, ranks_);
   }
-  // Second parts stand in the reverse order of the ranks, after all first parts.
+  // Second parts are in the reverse order of the ranks, after all first parts.
   [[nodiscard]] std::int64_t second_begin(std::int64_t rank) const {
     const std::int64_t behind = ranks_ - 1 - rank;
     const std::int64_t dealt_behind = second_round_ - dealt_before(rank + 1, first_dealt_, second_round_, ranks_);
@@ -41,8 +41,8 @@ class Dealing {
  private:
   std::int64_t ranks_;
   std::int64_t even_;              // tokens of every part before the remainder is dealt
-  std::int64_t first_round_ = 0;   // ranks whose first part gets one token more
-  std::int64_t second_round_ = 0;  // ranks whose second part gets one token more
+  std::int64_t first_round_ = 0;   // ranks whose first part gets one more token
+  std::int64_t second_round_ = 0;  // ranks whose second part gets one more token
   std::int64_t first_dealt_;
 };
 

@@ -8,8 +8,8 @@
 
 namespace hdpsim {
 
-/// A stretch of one sequence: tokens [begin, begin + tokens). A whole sequence is the span that begins at 0.
-/// Attention is causal within the sequence; spans of one micro-batch do not see each other.
+/// A stretch of one sequence: tokens [begin, begin + tokens). The span of a whole sequence has all its tokens, from 0
+/// on. Attention is causal within the sequence; spans of one micro-batch do not see each other.
 struct Span {
   SequenceId sequence;
   std::int64_t begin = 0;
@@ -17,47 +17,47 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// How the group's ranks share each span.
+/// How the ranks of a group share each span.
 enum class Sharding {
-  zigzag_ring,  ///< 2N parts, rank i holds parts i and 2N-1-i; keys and values travel a ring.
+  zigzag_ring,  ///< 2N parts; rank i holds parts i and 2N-1-i; keys and values pass around a ring.
 };
 
-/// What the ranks of one group process together in one forward and one backward. With one rank in the group it is an
-/// ordinary micro-batch; with N, every span is cut over all N.
+/// The work of the ranks of one group in one forward and one backward pass. With one rank in the group it is an
+/// ordinary micro-batch; with N ranks, every span is cut over all N.
 struct MicroBatch {
   std::vector<HdpRank> group;  ///< In ring order: group[i] sends to group[(i + 1) % N].
   std::vector<Span> spans;
   Sharding sharding = Sharding::zigzag_ring;
-  double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory, 0 to 1.
+  double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory; 0 to 1.
   /// MEMO (Zhao et al. 2024, arXiv 2407.12117): all activations of all but two layers leave the device. The layers'
-  /// inputs and attention's outputs go to host memory whole; of the others the share `offload` of the tokens goes
-  /// there, and those of the rest are computed again.
+  /// inputs and attention's outputs go to host memory entirely; the other activations go there for the share `offload`
+  /// of the tokens, and are recomputed for the rest.
   bool token_wise = false;
-  /// Tokens of one more sequence, which is no part of the batch and of the loss: what a rank runs that has nothing else
-  /// to run in a wave (Plan::expert_ranks). A micro-batch without spans and padding computes experts for others alone.
+  /// Tokens of an additional sequence that belongs neither to the batch nor to the loss, on a rank with no other work
+  /// in a wave (Plan::expert_ranks). A micro-batch without spans and padding only computes experts for others.
   std::int64_t padding = 0;
 
-  [[nodiscard]] std::int64_t tokens() const;           ///< Of all spans and the padding, over the whole group.
+  [[nodiscard]] std::int64_t tokens() const;           ///< Tokens of all spans and the padding, over the whole group.
   [[nodiscard]] std::int64_t tokens_per_rank() const;  ///< The largest share of a rank: ceil(tokens / N).
   [[nodiscard]] bool offloads() const { return token_wise || offload > 0; }
   [[nodiscard]] double area() const;  ///< (query, key) pairs under the causal masks of the spans, over the whole group.
   friend bool operator==(const MicroBatch&, const MicroBatch&) = default;
 };
 
-/// Who computes what in one step. It knows no seconds.
+/// The assignment of work to ranks in one step. It contains no times.
 struct Plan {
   std::string policy;  ///< The planner that made it, for people.
   std::int64_t step = 0;
   std::int64_t ranks = 0;     ///< HDP ranks of the pool.
   std::int64_t capacity = 0;  ///< Tokens that one rank can hold per micro-batch without offload.
-  std::int64_t layers = 0;    ///< Of one pass of a rank: the offload ratio counts in layers.
-  /// HDP ranks of an expert group: ranks kn ... kn + n - 1 go through every layer with experts together, each with the
-  /// k-th micro-batch of its list. These micro-batches are a wave; see sim/plan/expert_waves.h.
+  std::int64_t layers = 0;    ///< Layers of one pass of a rank; offload ratios count in layers.
+  /// HDP ranks of an expert group: ranks kn ... kn + n - 1 run every layer with experts together, each with the k-th
+  /// micro-batch of its list. These micro-batches are a wave; see sim/plan/expert_waves.h.
   std::int64_t expert_ranks = 1;
   std::vector<std::int64_t> sequence_tokens;  ///< The batch: length of every sequence.
   std::vector<MicroBatch> micro_batches;
-  /// For every rank its micro-batches in the order of execution. Each micro-batch stands once in the list of each rank
-  /// of its group.
+  /// For every rank, its micro-batches in the order of execution. Each micro-batch occurs exactly once in the list of
+  /// each rank of its group.
   std::vector<std::vector<MicroBatchId>> schedule;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -70,27 +70,27 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// How the spans of a micro-batch are cut over its group of N. Each span is cut in 2N parts of floor(tokens / 2N) and
-/// the remainder is dealt one token each, going round the ranks across the spans, so that the ranks' totals differ by
-/// at most one token.
+/// How the spans of a micro-batch are cut over its group of N. Each span is cut into 2N parts of floor(tokens / 2N);
+/// the remainder is dealt one token each to the ranks in turn, continuing from span to span, so that the ranks' totals
+/// differ by at most one token.
 class SpanCuts {
  public:
   /// O(spans).
   explicit SpanCuts(const MicroBatch& micro_batch);
-  /// Where part 0 to 2N - 1 of a span begins, from the begin of the span; part 2N: where it ends. O(1).
+  /// The begin of part 0 to 2N - 1 of a span, relative to the begin of the span; for part 2N, the end of the span.
+  /// O(1).
   [[nodiscard]] std::int64_t part_begin(std::size_t span, std::int64_t part) const;
 
  private:
   struct Cut {
     std::int64_t tokens;
-    std::int64_t first_dealt;  ///< The rank that the remainder is dealt to first.
+    std::int64_t first_dealt;  ///< The first rank that gets a token of the remainder.
   };
   std::int64_t ranks_;
   std::vector<Cut> cuts_;
 };
 
-/// What the `index`-th rank of the group holds, two parts a span in the order of the spans, as SpanCuts cuts them.
-/// O(spans).
+/// The parts of the `index`-th rank of the group, two per span in the order of the spans, as cut by SpanCuts. O(spans).
 [[nodiscard]] std::vector<Part> parts_of(const MicroBatch& micro_batch, std::size_t index);
 
 /// Share of the layers' activations that stays on the device under an offload ratio: (2 + (1 - r)(l - 2)) / l; two
@@ -98,8 +98,8 @@ class SpanCuts {
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
 [[nodiscard]] double resident_share(const MicroBatch& micro_batch, std::int64_t layers);
 
-/// Share of the layers' activations, without their inputs and attention's outputs, that backward computes again under
-/// token-wise offload: (1 - r)(l - 2) / l; nothing otherwise.
+/// Share of the layers' activations, without their inputs and attention's outputs, that backward recomputes under
+/// token-wise offload: (1 - r)(l - 2) / l; otherwise 0.
 [[nodiscard]] double recomputed_share(const MicroBatch& micro_batch, std::int64_t layers);
 
 }  // namespace hdpsim

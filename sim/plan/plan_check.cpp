@@ -16,7 +16,7 @@
 namespace hdpsim {
 namespace {
 
-// Room for the rounding of resident_share(), far below one token.
+// Tolerance for the rounding of resident_share(), far below one token.
 constexpr double capacity_tolerance = 1 + 1e-9;
 
 class Checker {
@@ -137,7 +137,7 @@ class Checker {
       problem("the schedule has {} lists, the pool has {} ranks", plan_.schedule.size(), plan_.ranks);
       return;
     }
-    // What each rank has to run, from the groups; then compared with what its list says.
+    // The micro-batches of each rank by the groups, to be compared with its list.
     std::vector<std::vector<std::size_t>> due(plan_.schedule.size());
     for (std::size_t id = 0; id < plan_.micro_batches.size(); ++id) {
       for (const HdpRank rank : plan_.micro_batches[id].group) {
@@ -147,7 +147,7 @@ class Checker {
     for (std::size_t rank = 0; rank < due.size(); ++rank) check_list(rank, due[rank]);
   }
 
-  // `due` is sorted. A rank that stands twice in a group was told already.
+  // `due` is sorted. A rank that occurs twice in a group was reported already.
   void check_list(std::size_t rank, std::vector<std::size_t>& due) {
     due.erase(std::unique(due.begin(), due.end()), due.end());
     std::vector<std::size_t> listed;
@@ -181,7 +181,7 @@ class Checker {
     }
   }
 
-  // Ranks of an expert group come to each other's all-to-alls equally often.
+  // All ranks of an expert group must take part in its all-to-alls the same number of times.
   void check_waves() {
     const std::int64_t ranks = plan_.expert_ranks;
     if (ranks < 1 || plan_.ranks % std::max<std::int64_t>(1, ranks) != 0) {
@@ -196,8 +196,8 @@ class Checker {
     }
   }
 
-  // Who waits for whom: the micro-batch that a stuck rank stands before waits for another of its ranks, which stands
-  // before another micro-batch that must run first.
+  // Finds a cycle of waits: a micro-batch that cannot run waits for one of its ranks, which is stuck before another
+  // micro-batch of its list.
   void check_order() {
     const std::vector<MicroBatchId> order = order_of_execution(plan_);
     if (order.size() == plan_.micro_batches.size()) return;
@@ -223,8 +223,8 @@ class Checker {
     problem("deadlock: {}", fmt::join(waits, ", "));
   }
 
-  // A rank of the group, or of one that runs together with it, that is stuck before an earlier micro-batch of its list,
-  // and that micro-batch.
+  // A rank of the micro-batch's group, or of one that runs together with it, that is stuck before an earlier
+  // micro-batch of its list; and that earlier micro-batch.
   std::pair<std::size_t, std::size_t> blocked_by(std::size_t id, const std::vector<bool>& ran,
                                                  const WaveTable& waves) const {
     for (const MicroBatchId member : waves.members(waves.wave(MicroBatchId(id)))) {

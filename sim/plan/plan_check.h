@@ -7,14 +7,14 @@
 
 namespace hdpsim {
 
-/// Every problem of a plan, a sentence each; none: the plan can be executed. Checked are:
-///   tokens     every token of every sequence stands in exactly one span, and spans lie inside their sequence;
+/// Every problem of a plan, one sentence each; none if the plan can be executed. The checks are:
+///   tokens     every token of every sequence is in exactly one span, and spans are inside their sequence;
 ///   capacity   no rank holds more than C tokens after its offload ratio (tokens per rank x resident_share <= C);
 ///   groups     at least one rank, none twice, all of the pool; ratios from 0 to 1;
-///   schedule   each micro-batch stands once in the list of each rank of its group, and in no other;
-///   waves      expert groups divide the pool, their ranks run equally many micro-batches, and only those of one rank
-///              may be empty or padding;
-///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a circle. A circle is
+///   schedule   each micro-batch occurs exactly once in the list of each rank of its group, and in no other list;
+///   waves      expert groups divide the pool, their ranks run equal numbers of micro-batches, and only those of one
+///              rank may be empty or padding;
+///   deadlock   the ranks' orders agree: no micro-batches, and no waves, wait for each other in a cycle. A cycle is
 ///              named.
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);

@@ -24,23 +24,23 @@ constexpr double most_ranks = 16777216.0;
 constexpr double most_tokens = limits::most_tokens_of_sequence;
 constexpr double most_layers = 1e5;
 constexpr double most_steps = 1e15;
-// What a plan holds in memory. A step of a million ranks has 16 million sequences in 3 million micro-batches.
+// Limits on the size of a plan. A step of a million ranks has 16 million sequences in 3 million micro-batches.
 constexpr std::size_t most_sequences = std::size_t{1} << 24;
 constexpr std::size_t most_micro_batches = std::size_t{1} << 22;
-constexpr std::int64_t most_members = std::int64_t{1} << 25;  // of all groups: a few letters name a million ranks
-// Sequences are cut, but not each into many; and a rank runs the micro-batches of its groups. What is above the one or
-// the other by so many is no plan.
+constexpr std::int64_t most_members = std::int64_t{1} << 25;  // of all groups: a short text can name a million ranks
+// Sequences are cut, but few into many spans; and a rank runs the micro-batches of its groups. A file with more spans
+// than twice its sequences plus this, or more schedule entries than members of groups plus this, is no plan.
 constexpr std::size_t most_superfluous = std::size_t{1} << 19;
 
-/// Thrown by a reader that has told enough.
+/// Thrown by a reader that has reported enough problems.
 struct GivenUp {};
 
 class PlanReader {
  public:
   explicit PlanReader(Diagnostics& diagnostics) : all_(diagnostics) {}
 
-  // An item of one of the long lists, read before the rest of the document. Only lists in an order in which each can be
-  // read by what stands before it; the items of others stay in the document.
+  // Takes an item of one of the long lists, read before the rest of the document. This works only for lists in an order
+  // in which each can be read with what precedes it; the items of other lists stay in the document.
   bool take(const Value& before, std::string_view key, const Value& item) {
     if (key == "sequences") {
       read_sequence(item);
@@ -55,7 +55,7 @@ class PlanReader {
     return true;
   }
 
-  // The document without the items that were taken.
+  // Reads the document without the items that were taken.
   Plan read(const Value& document) {
     Plan plan = read_document(document);
     all_.append(diagnostics_);
@@ -63,7 +63,7 @@ class PlanReader {
   }
 
  private:
-  // What is wrong with an item. A plan with so many wrong items is none.
+  // Passes on the problems of an item. A file with too many wrong items is no plan.
   void tell() {
     all_.append(std::exchange(diagnostics_, {}));
     if (++wrong_items_ >= most_problems) throw GivenUp();
@@ -93,7 +93,7 @@ class PlanReader {
     return std::move(plan_);
   }
 
-  // What is wrong with the number of ranks is told later, with the rest of the document.
+  // Problems with the number of ranks are reported later, with the rest of the document.
   bool knows_ranks(const Value& before) {
     if (plan_.ranks > 0) return true;
     const Value* ranks = before.find("ranks");
@@ -112,7 +112,7 @@ class PlanReader {
     return none;
   }
 
-  // A whole number from `least` to `most`; a problem is reported and nothing returned otherwise.
+  // A whole number from `least` to `most`; otherwise a problem is reported and the result empty.
   std::optional<std::int64_t> number(const Value& value, std::string_view what, double least, double most) {
     const auto read_number = hdpsim::read<std::int64_t>(value, diagnostics_);
     if (!read_number) return std::nullopt;
@@ -123,7 +123,7 @@ class PlanReader {
     return std::nullopt;
   }
 
-  // An index into something that has `count` entries.
+  // An index into a list of `count` entries.
   std::optional<std::size_t> index(const Value& value, std::string_view what, std::size_t count) {
     const auto found = number(value, what, 0, largest_id);
     if (!found) return std::nullopt;
@@ -244,7 +244,7 @@ class PlanReader {
   }
 
   Diagnostics& all_;
-  Diagnostics diagnostics_;  // that all_ does not have yet
+  Diagnostics diagnostics_;  // those not in all_ yet
   std::int64_t wrong_items_ = 0;
   Plan plan_;
   std::size_t spans_ = 0;      // of all micro-batches
@@ -253,7 +253,7 @@ class PlanReader {
   bool too_many_members_ = false;
 };
 
-// Item by item if the text is JSON, so that plans of any size can be read.
+// Reads item by item if the text is JSON, so that plans of any size can be read.
 Plan read_items(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   PlanReader reader(diagnostics);
   const TakeItem take = [&](const Value& before, std::string_view key, const Value& item) {
@@ -264,7 +264,7 @@ Plan read_items(const std::string& file, const std::string& text, Diagnostics& d
     diagnostics.append(of_text);
     return of_text.empty() ? reader.read(*rest) : Plan{};
   }
-  diagnostics = {};  // of a text that is something else
+  diagnostics = {};  // for text that is not JSON
   const Value document = parse_document(file, text, diagnostics);
   return diagnostics.empty() ? PlanReader(diagnostics).read(document) : Plan{};
 }
@@ -277,7 +277,7 @@ std::optional<Plan> read_plan(const std::string& file, const std::string& text, 
   try {
     plan = read_items(file, text, found);
   } catch (const GivenUp&) {
-    // What was found tells why.
+    // The problems in `found` say why.
   }
   if (!found.empty()) {
     plan.reset();

@@ -11,7 +11,7 @@ namespace hdpsim {
 /// The schema of plan files.
 inline constexpr char plan_schema[] = "hdpsim.plan/1";
 
-/// A plan as JSON that a person can read and diff: one micro-batch a line, one rank's schedule a line.
+/// A plan as JSON that a person can read and diff: one line per micro-batch, one line per rank's schedule.
 ///   {"schema": "hdpsim.plan/1", "policy": "hdp-balance", "step": 0, "ranks": 8, "capacity": 8192, "layers": 32,
 ///    "sequences": [20000, 5000, 3000],
 ///    "micro_batches": [
@@ -23,9 +23,9 @@ inline constexpr char plan_schema[] = "hdpsim.plan/1";
 /// are left out.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
-/// Reads what plan_text() writes back equal. Everything that is no plan is reported with line and column: syntax,
+/// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,
 /// unknown or missing keys, wrong types, ratios out of range, sequences, ranks and micro-batches that do not exist. The
-/// result is then empty. Whether the plan is sound is for check_plan() to say. `file` is the name that positions carry.
+/// result is then empty. check_plan() checks whether the plan is sound. `file` is the name in positions.
 [[nodiscard]] std::optional<Plan> read_plan(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
 /// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws MachineError.

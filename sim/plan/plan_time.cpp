@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// Of the activations of the layers that do not stay on the device.
+// The copied share of the activations of the layers that do not stay on the device.
 double copied_share(const MicroBatch& micro_batch, double whole) {
   return micro_batch.token_wise ? whole + (1 - whole) * micro_batch.offload : micro_batch.offload;
 }

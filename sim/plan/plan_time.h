@@ -8,17 +8,19 @@
 
 namespace hdpsim {
 
-/// The planner's own forecast of a plan: what every rank does and when it is done, in seconds from the start of the
+/// The planner's own estimate of a plan: when each rank is busy and when it is done, in seconds from the start of the
 /// step.
 struct PlanTime {
-  std::vector<double> busy;    ///< Of every rank, without waiting for others.
-  std::vector<double> finish;  ///< Of every rank: a micro-batch starts when all ranks of its group are free.
-  double longest = 0;          ///< Of the micro-batches.
-  /// The last finish, with what a pipeline of so many stages takes to fill and to drain: its longest micro-batch a stage.
+  std::vector<double> busy;  ///< Busy time of every rank, without waiting for others.
+  /// End of every rank: a micro-batch starts when all ranks of its group are free.
+  std::vector<double> finish;
+  double longest = 0;  ///< Time of the longest micro-batch.
+  /// The last finish, plus the time for a pipeline of `stages` stages to fill and drain: (stages - 1) times the longest
+  /// micro-batch.
   [[nodiscard]] double step(std::int64_t stages = 1) const;
 };
 
-/// Requires a plan without problems (check_plan); a deadlock is a failed check. O(micro-batches + sum of group sizes).
+/// `plan` must be without problems (check_plan); a deadlock is a failed check. O(micro-batches + sum of group sizes).
 [[nodiscard]] PlanTime plan_time(const Plan& plan, const WorkModel& work);
 
 }  // namespace hdpsim

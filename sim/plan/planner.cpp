@@ -14,7 +14,7 @@
 namespace hdpsim {
 namespace {
 
-/// Holds a policy's options against a pool and a context, and makes its planner.
+/// Checks a policy's options against a pool and a context, and makes its planner.
 class PlannerMaker {
  public:
   PlannerMaker(const Policy& policy, const PlanningContext& context, Diagnostics& diagnostics)
@@ -48,12 +48,12 @@ class PlannerMaker {
   }
 
  private:
-  // The static mesh's groups, whose degree follows from the longest sequence.
+  // The static mesh with the degree that the longest sequence needs.
   std::unique_ptr<Planner> uniform() {
     return make_static(context_, {least_degree_that_fits(where("groups")), DealOrder::data});
   }
 
-  // The place of an option, or that of the policy.
+  // The value of an option, or that of the policy if the option is not stated.
   [[nodiscard]] const Value& where(std::string_view option) const {
     const Value* found = stated_.find(option);
     return found == nullptr ? stated_ : *found;
@@ -98,7 +98,7 @@ class PlannerMaker {
 
   std::string divisors_text() const { return fmt::format("it can be {}", fmt::join(divisors(), ", ")); }
 
-  // The rule as far as the cluster has what it takes.
+  // The rule as far as the cluster and the model support it.
   OffloadRule fitting(const OffloadRule& stated) {
     const OffloadRule rule = allowed(stated);
     const std::int64_t most = RingSizing(context_, rule).most_tokens_per_rank();
@@ -139,7 +139,7 @@ class PlannerMaker {
   Diagnostics& diagnostics_;
 };
 
-/// A policy's plans in the waves of expert groups that reach over several ranks.
+/// A policy's plans, converted to the waves of expert groups that span several ranks.
 class InExpertWaves final : public Planner {
  public:
   InExpertWaves(std::unique_ptr<Planner> policy, const PlanningContext& context)

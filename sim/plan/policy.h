@@ -12,23 +12,23 @@
 
 namespace hdpsim {
 
-/// In which order a policy that looks at no load deals out its micro-batches.
+/// The order in which a policy that ignores loads deals out its micro-batches.
 enum class DealOrder : std::uint8_t {
-  data,        ///< A micro-batch stands where the sequence that opened it stands in the batch.
+  data,        ///< By the place in the batch of the sequence that opened the micro-batch.
   descending,  ///< By the longest sequence: the order in which best-fit decreasing opened them.
 };
 
-/// How much of the activations a policy moves to host memory.
+/// The part of the activations that a policy moves to host memory.
 struct OffloadRule {
   enum class Mode : std::uint8_t { none, automatic, fixed, token_wise };
   Mode mode = Mode::none;
-  double ratio = 0;  ///< Of a fixed rule.
+  double ratio = 0;  ///< Ratio of a fixed rule.
 };
 
 /// How a policy sizes the groups of ranks that share a sequence.
 enum class GroupSizes : std::uint8_t {
   by_length,  ///< By the length of each sequence.
-  uniform,    ///< Every sequence gets the ranks of the longest one, which makes the policy `static`.
+  uniform,    ///< Each sequence gets the ranks of the longest one, which makes the policy `static`.
 };
 
 /// How `hdp-balance` evens out loads; see BalanceOptions.
@@ -36,7 +36,7 @@ enum class BalanceRule : std::uint8_t {
   automatic,  ///< `pp` in pipelines of more than one stage and with expert groups over several ranks, otherwise `dp`.
   dp,
   pp,
-  none,  ///< Not at all, which makes the policy hdp-naive with the same offload.
+  none,  ///< No balancing, which makes the policy hdp-naive with the same offload.
 };
 
 /// `static: {cp: auto | N, order: data | descending}`.
@@ -52,7 +52,7 @@ struct NaivePolicy {
   GroupSizes groups = GroupSizes::by_length;
 };
 
-/// `hdp-balance`, whose options are explained where they are used: BalanceOptions.
+/// `hdp-balance`; see BalanceOptions for its options.
 struct BalancePolicy {
   std::int64_t buckets = 16;
   double delta = 0.01;
@@ -65,24 +65,24 @@ struct BalancePolicy {
   bool fallback = true;
 };
 
-/// A policy with its options, as they are stated: whether they fit a pool and a context is seen when the planner is made.
+/// A policy with its options as stated. Whether they fit a pool and a context is checked when the planner is made.
 struct Policy {
   std::string name;
   std::variant<StaticPolicy, NaivePolicy, BalancePolicy> options;
-  Value stated;  ///< The map of its options, empty for a bare word: for the places of problems.
+  Value stated;  ///< The map of its options, empty for a bare word; it gives the positions of problems.
 };
 
 /// Names of all policies: `static`, `hdp-naive`, `hdp-balance`.
 [[nodiscard]] const std::vector<std::string>& policy_names();
 /// Every policy with the declarations of its options.
 [[nodiscard]] const std::vector<std::pair<std::string, std::vector<KeyText>>>& policy_options();
-/// Whether a policy has such an option. False for what is no policy.
+/// True if the policy exists and has the option.
 [[nodiscard]] bool has_option(std::string_view policy, std::string_view option);
-/// What an entry of `plans` looks like.
+/// The shape of an entry of `plans`.
 [[nodiscard]] KeyShape plan_shape();
 
-/// Reads an entry of `plans`: a bare word (`hdp-naive`) or a map of one policy to its options. Unknown policies, unknown
-/// options and values that no pool could have are reported, all of them; the result is then empty.
+/// Reads an entry of `plans`: a bare word (`hdp-naive`) or a map of one policy to its options. All unknown policies,
+/// unknown options and values that are valid for no pool are reported; the result is then empty.
 [[nodiscard]] std::optional<Policy> read_policy(const Value& entry, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

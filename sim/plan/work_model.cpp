@@ -13,7 +13,7 @@ double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree,
   return std::max(least, work + behind + std::max(attention(area, tokens, degree), moved));
 }
 
-// Of a sequence on N ranks, a rank's own part is an N-th of what it computes.
+// In a sequence on N ranks, 1/N of what a rank computes is attention to its own part.
 double WorkModel::attention(double area, std::int64_t tokens, std::int64_t degree) const {
   const auto ranks = static_cast<double>(degree);
   const double steps = ranks - 1;

@@ -6,7 +6,7 @@
 namespace hdpsim {
 namespace {
 
-// The ranks of the pool before any work: those differ that are more than delta of the balanced share apart.
+// The ranks of the pool before any work. Loads differ if they are more than delta of the balanced share apart.
 RankLoads no_loads(const BalancedStep& step, const BalanceCandidate& candidate) {
   return {step.context.ranks, step.options.node_first ? step.context.ranks_per_node : 1,
           candidate.share > 0 ? step.options.delta * candidate.share : 1,
@@ -35,7 +35,7 @@ Balancing::Taken Balancing::take(std::int64_t degree, RankChoice choice, const S
   double start = 0;
   for (const std::int64_t rank : ranks) start = std::max(start, loads_.load(rank));
   const std::int64_t per_node = context_.work.ranks_per_node;
-  const bool near = ranks.front() / per_node == ranks.back() / per_node;  // they ascend
+  const bool near = ranks.front() / per_node == ranks.back() / per_node;  // they are in ascending order
   const double took = (near ? seconds.near : seconds.any) / speeds_.slowest(ranks);
   longest_ = std::max(longest_, took);
   const double end = start + took;

@@ -12,8 +12,8 @@
 namespace hdpsim {
 namespace {
 
-// The parts of a span that joins a ring must be whole tiles of the attention kernels: two parts a rank of at least 128
-// rows.
+// The parts of a span that joins a ring must be whole tiles of the attention kernels: two parts per rank of at least
+// 128 rows.
 constexpr std::int64_t least_joined_tokens_per_rank = 256;
 
 class RankBalancing : Balancing {
@@ -56,7 +56,7 @@ class RankBalancing : Balancing {
   }
 
   // The least degree with which the ring ends within the balanced share; if there is none, the one with which it ends
-  // first. Wider rings wait for more ranks, and beyond a certain width their transfers show.
+  // first. Wider rings wait for more ranks, and beyond a certain width their transfers are no longer hidden.
   std::int64_t widened(const Ring& ring) const {
     const std::int64_t count = tokens(ring.sequence);
     const std::int64_t widest = sizing_.widest_hidden_ring(count, ring.size.degree);
@@ -104,7 +104,7 @@ class RankBalancing : Balancing {
     return {seconds, context_.work.seconds(pairs, sum, size.degree, true)};
   }
 
-  // In a full micro-batch of one rank, with its share of the fixed time.
+  // Seconds in a full micro-batch of one rank, with its share of the fixed time.
   double seconds_alone(std::int64_t count) const {
     const double share = static_cast<double>(count) / static_cast<double>(context_.capacity);
     return context_.work.compute_seconds(causal_pairs(count), count) + context_.work.per_micro_batch * share;

@@ -26,7 +26,7 @@ class WaveBalancing : Balancing {
     Seconds seconds;
   };
 
-  // A sequence of C tokens or more is a pack alone.
+  // Assigns packs to waves. A sequence of C tokens or more is a pack alone.
   std::vector<std::vector<Item>> waves() const {
     std::vector<Item> items;
     for (std::size_t i = 0; i < packs_.size(); ++i) items.push_back(item(i));
@@ -51,14 +51,14 @@ class WaveBalancing : Balancing {
       sum += tokens;
     }
     const RingSize size = sum < context_.capacity ? RingSize{} : sized(sum);
-    const auto seconds = [&](bool near) {  // what offloads is one sequence
+    const auto seconds = [&](bool near) {  // offload is for single sequences only
       return size.offload > 0 || size.token_wise ? sizing_.seconds(sum, size, near)
                                                  : context_.work.seconds(pairs, sum, size.degree, near);
     };
     return {pack, size, {seconds(false), seconds(true)}};
   }
 
-  // No rank runs two micro-batches of a wave: ranks come back when it is full.
+  // No rank runs two micro-batches of a wave: ranks are put back after the whole wave.
   void run_wave(const std::vector<Item>& wave) {
     std::vector<std::pair<std::int64_t, double>> done;
     for (const Item& each : wave) {

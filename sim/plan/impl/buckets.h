@@ -9,22 +9,22 @@
 
 namespace hdpsim {
 
-/// A sequence of at least C tokens, how it is to be spread, and what that costs.
+/// A sequence of at least C tokens, the size of its ring, and its cost.
 struct Ring {
   std::size_t sequence = 0;
   RingSize size;
-  double seconds = 0;  ///< On every rank of the ring.
+  double seconds = 0;  ///< Seconds on every rank of the ring.
 };
 
 /// ByteScale, Algorithm 2 with DP-Balance: sequences, longest first, in buckets of equal work, drawn from the first
-/// bucket that still has one. A bucket that the work of one sequence exceeds holds that sequence alone.
+/// non-empty bucket. A sequence with more work than a bucket holds has a bucket alone.
 class Buckets {
  public:
-  /// `rings`: longest sequence first; must outlive the buckets.
+  /// `rings` has the longest sequence first and must outlive the buckets.
   Buckets(const std::vector<Ring>& rings, std::int64_t count);
 
   [[nodiscard]] bool empty() const { return left_.empty(); }
-  /// Takes the longest sequence of the first bucket whose ring fits on `targets` ranks; if none does, the longest.
+  /// Takes the longest sequence of the first bucket whose ring fits on `targets` ranks; if none fits, the longest.
   /// O(log n).
   const Ring& draw(std::int64_t targets);
 

@@ -8,9 +8,9 @@
 
 namespace hdpsim {
 
-/// Packs as best_fit() returns them, given longest first. The opening sequence is the longest of its pack, and its
-/// place in the data is independent of how many others joined it; the first of all members would move the fullest packs
-/// to the front.
+/// Orders packs that best_fit() made of sequences longest first. The key is the sequence that opened a pack, the
+/// longest: its place in the data is independent of the number of others that joined it. If the key were the first
+/// member in the data, the fullest packs would move to the front.
 inline void put_in_order(std::vector<SequenceList>& packs, DealOrder order) {
   if (order == DealOrder::descending) return;
   std::sort(packs.begin(), packs.end(),

@@ -12,12 +12,12 @@
 namespace hdpsim {
 namespace {
 
-// Steps within 1 % of the shortest are the same to this model. Of those the shortest whose ranks end together, within
-// 3 %; if there is none, the one whose ranks end the closest. The first among equals.
+// Steps within 1 % of the shortest are equal to this model. Among those it chooses the shortest whose ranks end within
+// 3 % of each other; if there is none, the one whose ranks end closest together. The first among equals.
 class BestOutcome {
  public:
-  // Plans of large pools are large: keeps only those that may still turn out the best. One that is no shorter and no
-  // better than another one never does.
+  // Plans of large pools are large: keeps only those that may still turn out the best. One that is neither shorter nor
+  // better than another never does.
   void add(BalanceOutcome made) {
     const auto excludes = [](const BalanceOutcome& a, const BalanceOutcome& b) {
       return a.step <= b.step && !is_better(b, a);
@@ -37,7 +37,7 @@ class BestOutcome {
     if (other.step < shortest() / same_step) other_ = std::move(other);
   }
 
-  /// By more than what counts as the same: by a plan that takes no less than this.
+  /// True if a plan of at least `bound` seconds may be shorter than the best by more than what counts as equal.
   [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step * bound; }
 
   Plan take() {
@@ -56,7 +56,7 @@ class BestOutcome {
     return std::min_element(kept_.begin(), kept_.end(), shorter)->step;
   }
 
-  // Of two whose steps are the same.
+  // Compares two whose steps count as equal.
   static bool is_better(const BalanceOutcome& a, const BalanceOutcome& b) {
     constexpr double together = 0.03;
     if (a.spread <= together && b.spread <= together) return a.step < b.step;
@@ -67,13 +67,13 @@ class BestOutcome {
   std::optional<Other> other_;
 };
 
-// The least divisor of `number` that is `least` or more; more than the number where there is none.
+// The least divisor of `number` that is at least `least`; more than `number` if there is none.
 std::int64_t least_divisor(std::int64_t number, std::int64_t least) {
   while (least <= number && number % least != 0) ++least;
   return least;
 }
 
-// No rule is best for every batch: a few are tried, and the work model judges.
+// No rule is best for every batch: it tries a few, and the work model selects the best.
 class HdpBalance final : public Planner {
  public:
   HdpBalance(const PlanningContext& context, const BalanceOptions& options)
@@ -104,7 +104,7 @@ class HdpBalance final : public Planner {
     if (!sizes.empty()) share = std::min(share, bounds_with(batch, context_, options_.offload, sizes.back()).share);
     const double of_static = static_ ? static_bound(batch) : share;
     if (!best.may_be_shortened_to(std::min(share, of_static))) return best.take();
-    // How many ranks a sequence gets then does not hang on how fast anything is.
+    // These numbers of ranks per sequence do not depend on the speeds.
     double bound = bounds_with(batch, context_, {}, context_.capacity).step();
     const double longer = static_cast<double>(context_.ranks) / speeds.sum(context_.ranks);
     for (const std::int64_t tokens : sizes) {
@@ -114,7 +114,7 @@ class HdpBalance final : public Planner {
       add({.share = fewer.share * longer, .tokens_per_rank = tokens});
     }
     if (speeds.differ()) return best.take();
-    // Its sizes are those above: where they are near their bound it gains nothing.
+    // The sizes of hdp-naive are those above: if the best is near their bound, hdp-naive gains nothing.
     constexpr double much = 1.04;
     if (naive_ && best.may_be_shortened_to(much * bound)) best.add(planned(*naive_, batch, step));
     if (static_ && best.may_be_shortened_to(of_static)) best.add(planned(*static_, batch, step));
@@ -122,9 +122,10 @@ class HdpBalance final : public Planner {
   }
 
  private:
-  // As many ranks a sequence as without offload. With it, a sequence may also take the whole step on few ranks, which
-  // wastes nothing where such sequences fit side by side; or no longer than the mean micro-batch, which leaves more
-  // small pieces to even out with. Where ranks are known to be slow, each of these also without them in rings.
+  // Candidates with the same number of ranks per sequence as without offload. With offload, a sequence may also take
+  // the whole step on few ranks, which wastes nothing if such sequences fit side by side; or at most the time of the
+  // mean micro-batch, which leaves more small pieces for balancing. If ranks are known to be slow, each candidate is
+  // also tried with rings on fast ranks only.
   std::vector<BalanceCandidate> candidates(const Batch& batch, const KnownSpeeds& speeds) const {
     constexpr double as_without = 0;
     const Shares plain = balanced_shares(batch, context_, RingSizing(context_, {}));
@@ -145,7 +146,7 @@ class HdpBalance final : public Planner {
     return candidates;
   }
 
-  // What looks at no load has fewer micro-batches sometimes, or rings that stay in their nodes.
+  // Policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
   BestOutcome::Other planned(const Planner& policy, const Batch& batch, std::int64_t step) const {
     Plan plan = policy.plan(batch, step);
     plan.policy = "hdp-balance";
@@ -153,7 +154,7 @@ class HdpBalance final : public Planner {
     return {std::move(plan), seconds};
   }
 
-  // All sequences on rings of cp ranks, spread evenly.
+  // A lower bound of the static plan: all sequences on rings of cp ranks, spread evenly.
   double static_bound(const Batch& batch) const {
     const WorkModel& work = context_.work;
     double attention = 0;
@@ -173,8 +174,8 @@ class HdpBalance final : public Planner {
   PlanningContext context_;
   BalanceOptions options_;
   std::int64_t cp_;
-  std::unique_ptr<Planner> naive_;   ///< Nothing without fallback.
-  std::unique_ptr<Planner> static_;  ///< Neither where no such mesh holds the context.
+  std::unique_ptr<Planner> naive_;   ///< Null without fallback.
+  std::unique_ptr<Planner> static_;  ///< Null without fallback, or if no mesh holds the context.
 };
 
 }  // namespace

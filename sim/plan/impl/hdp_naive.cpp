@@ -14,7 +14,8 @@ class HdpNaive final : public Planner {
   HdpNaive(const PlanningContext& context, const NaiveOptions& options)
       : context_(context), options_(options), sizing_(context, options.offload) {}
 
-  // With offload, sequences may also have so many tokens a rank, or none offloaded: the work model judges.
+  // With offload, also tries the numbers of tokens per rank of offloaded_tokens(), and no offload; the work model
+  // selects the best.
   Plan plan(const Batch& batch, std::int64_t step) const override {
     // A sequence of C tokens or more fills a pack alone, so that one call packs the shorter ones and lists the others.
     std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.capacity);
@@ -58,11 +59,10 @@ class HdpNaive final : public Planner {
     return builder.take();
   }
 
-  // 0 tokens a rank: as many as the rule says.
+  // `tokens_per_rank` 0: the number that the rule gives.
   std::vector<Placed> place(const Batch& batch, const std::vector<SequenceList>& packs,
                             std::int64_t tokens_per_rank) const {
-    // A policy that looks at no load cannot even out long micro-batches: offload must not lengthen them beyond the
-    // mean.
+    // A policy that ignores loads cannot balance long micro-batches: offload must not lengthen them beyond the mean.
     const double longest_seconds = balanced_shares(batch, context_, sizing_).micro_batch;
     Waves waves(packs.size(), context_.ranks);
     std::vector<Placed> placed;

@@ -40,7 +40,7 @@ class Execution {
     return next_[rank] < plan_.schedule[rank].size() && plan_.schedule[rank][next_[rank]] == id;
   }
 
-  // The rank has come to its next micro-batch; the last rank to come makes it ready.
+  // The rank comes to its next micro-batch; the last rank of a wave to come makes it ready.
   void arrive(std::size_t rank) {
     const auto& list = plan_.schedule[rank];
     while (next_[rank] < list.size() && !known(list[next_[rank]])) ++next_[rank];

@@ -6,10 +6,10 @@
 
 namespace hdpsim {
 
-/// One order of all micro-batches that every rank's schedule agrees with: what is ready first (all its ranks have come
-/// to it) stands first, and micro-batches that run together (WaveTable) side by side. Micro-batches that wait for each
-/// other in a circle, and those behind them, are missing. Ids that are out of range are skipped. O(sum of schedule
-/// lengths).
+/// An order of all micro-batches that agrees with every rank's schedule: a micro-batch that is ready earlier (all its
+/// ranks have come to it) is earlier in it, and micro-batches that run together (WaveTable) are adjacent. Micro-batches
+/// that wait for each other in a cycle, and those behind them, are missing. Ids out of range are skipped. O(sum of
+/// schedule lengths).
 [[nodiscard]] std::vector<MicroBatchId> order_of_execution(const Plan& plan);
 
 }  // namespace hdpsim

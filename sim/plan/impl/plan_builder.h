@@ -14,7 +14,7 @@ namespace hdpsim {
 /// Sequences by their index in the batch.
 using SequenceList = std::vector<std::size_t>;
 
-/// Longest first; sequences of equal length keep the order of the data. O(n log n).
+/// The sequences of a batch, longest first; those of equal length keep the order of the data. O(n log n).
 [[nodiscard]] SequenceList longest_first(const Batch& batch);
 
 /// Collects the micro-batches of a plan. A rank executes its micro-batches in the order in which they were added, so
@@ -24,9 +24,9 @@ class PlanBuilder {
   /// Checks that every sequence has 1 to `context` tokens.
   PlanBuilder(std::string policy, const PlanningContext& context, const Batch& batch, std::int64_t step);
 
-  /// Whole sequences as one micro-batch of the group, offloaded as `size` says.
+  /// Adds whole sequences as one micro-batch of the group, offloaded as `size` says.
   void add(std::vector<HdpRank> group, std::span<const std::size_t> sequences, const RingSize& size = {});
-  /// The same on consecutive ranks, as many as its degree.
+  /// The same on `size.degree` consecutive ranks.
   void add_consecutive(std::size_t first_rank, const RingSize& size, std::span<const std::size_t> sequences);
 
   [[nodiscard]] Plan take() { return std::move(plan_); }

@@ -55,8 +55,8 @@ void RankLoads::put(std::int64_t rank, double load) {
   ++ranks_in_levels_;
 }
 
-// Whole nodes while they are needed, then the smallest remainder of a node that suffices, otherwise the largest there
-// is.
+// Takes whole nodes while `count` needs them, then the smallest remainder of a node that suffices; if none does, the
+// largest.
 void RankLoads::take_from(Level& level, std::int64_t count, std::vector<std::int64_t>& taken) {
   while (count > 0) {
     auto chosen = level.nodes_by_size.lower_bound({std::min(count, ranks_per_node_), 0});

@@ -8,25 +8,26 @@
 
 namespace hdpsim {
 
-/// Which of the ranks that are free in time a micro-batch gets.
+/// Which ranks a micro-batch gets, among those that are free in time.
 enum class RankChoice {
-  least_wait,    ///< Those that became free last, so that the least loaded stay free for narrower work.
-  least_loaded,  ///< As ByteScale's Algorithm 2 has it; ranks that are far behind are drawn in and wait.
+  least_wait,    ///< The ranks that became free last, so that the least loaded stay free for narrower work.
+  least_loaded,  ///< As in ByteScale's Algorithm 2; ranks that are far behind are included and wait.
 };
 
-/// The ranks of the pool by the seconds of work that they were given so far. Loads are compared in steps of `delta`:
-/// ranks of one level count as equally loaded, and among equals whole nodes are taken first.
+/// The ranks of the pool by the seconds of work assigned so far. Loads are compared in levels of `delta` seconds: ranks
+/// of one level count as equally loaded, and among equals whole nodes are taken first.
 class RankLoads {
  public:
   /// All ranks start at zero. `delta` > 0 seconds; `ranks_per_node` consecutive ranks form a node.
-  /// Those that are held back are in no level until they are released.
+  /// The ranks `held_back` are in no level until they are released.
   RankLoads(std::int64_t ranks, std::int64_t ranks_per_node, double delta,
             const std::vector<std::int64_t>& held_back = {});
 
-  /// Makes at least `count` ranks available, if need be those that were held back.
+  /// Makes at least `count` ranks available, if necessary by releasing those held back.
   void make_available(std::int64_t count);
 
-  /// Ranks more than delta below the maximum, counted in levels: those below the level of the most loaded rank.
+  /// Number of ranks more than delta below the maximum, counted in levels: those below the level of the most loaded
+  /// rank.
   [[nodiscard]] std::int64_t target_count() const;
 
   /// `ranks` ranks are free at `start` seconds.
@@ -34,11 +35,11 @@ class RankLoads {
     std::int64_t ranks;
     double start;
   };
-  /// One offer a level, from the least loaded to the most loaded. O(levels).
+  /// One offer per level, from the least to the most loaded. O(levels).
   [[nodiscard]] std::vector<Offer> offers() const;
 
-  /// Takes `count` ranks that are free together as early as any `count` ranks are, ascending. They are in no level
-  /// until they are put back. O(levels + count log ranks).
+  /// Takes `count` ranks that are free together as early as possible, in ascending order. They are in no level until
+  /// they are put back. O(levels + count log ranks).
   [[nodiscard]] std::vector<std::int64_t> take(std::int64_t count, RankChoice choice);
   /// Puts a taken rank back with its new load.
   void put(std::int64_t rank, double load);
@@ -55,7 +56,7 @@ class RankLoads {
   };
   using Levels = std::map<std::int64_t, Level>;
 
-  /// The last level that must be drawn on for `count` ranks.
+  /// The last level that is needed to reach `count` ranks.
   [[nodiscard]] Levels::iterator last_level_for(std::int64_t count);
   void take_from(Level& level, std::int64_t count, std::vector<std::int64_t>& taken);
 

@@ -6,8 +6,8 @@
 namespace hdpsim {
 namespace {
 
-// Six decimals, so that plan files stay readable; up, so that the rank still holds its tokens, or down, so that copies
-// stay hidden.
+// Six decimals keep plan files readable. Ratios are rounded up so that the rank still holds its tokens, or down so that
+// copies stay hidden.
 constexpr double decimals = 1e6;
 double round_up(double ratio) {
   return std::min(1.0, std::ceil(ratio * decimals - 1e-6) / decimals);
@@ -88,14 +88,14 @@ std::int64_t RingSizing::widest_hidden_ring(std::int64_t tokens, std::int64_t de
   return widest;
 }
 
-// With r the share that stays: r T <= C - u (T - C).
+// r, the share that stays, follows from r T <= C - u (T - C).
 double RingSizing::tokens_held(double least_share) const {
   const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
   return (1 + unmovable) * static_cast<double>(context_.capacity) / (least_share + unmovable) - rounding();
 }
 
-// What leaves of T tokens is T - (C - u (T - C)) = (1 + u) (T - C); of what token-wise offload does not compute again a
-// part goes to the host at least.
+// T - (C - u (T - C)) = (1 + u) (T - C) of T tokens leave. With token-wise offload, at least the share that is never
+// recomputed goes to the host.
 double RingSizing::tokens_the_host_holds() const {
   const auto host = static_cast<double>(context_.host_tokens.value_or(0));
   const double unmovable = context_.offload_room ? context_.offload_room->unmovable : 0;
@@ -108,7 +108,7 @@ double RingSizing::rounding() const {
   return context_.offload_room ? static_cast<double>(context_.offload_room->rounding) : 0;
 }
 
-// (1 - share) x copy time of all layers = forward time. Both are per rank and fall alike with D, so that D drops out.
+// (1 - share) x copy time of all layers = forward time. Both are per rank and proportional to 1 / D, so that D cancels.
 std::int64_t RingSizing::least_degree_hidden(std::int64_t tokens) const {
   const double copy = context_.work.offload_per_token * static_cast<double>(tokens);
   if (copy <= 0) return plain_degree(tokens);
@@ -126,7 +126,7 @@ std::int64_t RingSizing::most_tokens_per_rank() const {
   return std::max(context_.capacity, static_cast<std::int64_t>(std::floor(most + 1e-9)));
 }
 
-// The least ratio that lets a rank hold its tokens; a fixed rule's own ratio, unless host memory cannot take that much.
+// The least ratio with which a rank holds its tokens; for a fixed rule its ratio, or less if host memory limits it.
 double RingSizing::offload_for(std::int64_t tokens_per_rank) const {
   if (rule_.mode == OffloadRule::Mode::none || context_.layers <= 2) return 0;
   const auto tokens = static_cast<double>(tokens_per_rank);
@@ -170,13 +170,13 @@ RingSize RingSizing::on(std::int64_t degree, std::int64_t tokens) const {
   return {degree, round_down(std::max(0.0, split_of(tokens, degree))), true};
 }
 
-// Of what leaves the device, the share that a forward pass hides; both fall alike with D. Above 1 it hides more.
+// The share of the leaving activations whose copies a forward pass hides; both are proportional to 1 / D. May exceed 1.
 double RingSizing::hidden_share(std::int64_t tokens) const {
   const double copy = context_.work.offload_per_token * static_cast<double>(tokens);
   return context_.work.forward_seconds(causal_pairs(tokens), tokens) / copy;
 }
 
-// Negative: not even what goes whole is hidden, or held.
+// Negative if not even the activations that always go to the host are hidden, or held.
 double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
   const double leaving = static_cast<double>(ceil_divide(tokens, degree)) * (1 - resident_share(1, context_.layers));
   const double held = static_cast<double>(context_.host_tokens.value_or(0)) / leaving;
@@ -186,7 +186,7 @@ double RingSizing::split_of(std::int64_t tokens, std::int64_t degree) const {
   return std::min(1.0, (std::min(hidden_share(tokens), held) - whole) / others);
 }
 
-// Where a forward pass does not even hide what goes whole, nothing is gained.
+// False if a forward pass does not even hide the copies of the activations that always go to the host.
 bool RingSizing::pays(std::int64_t tokens) const {
   return context_.layers > 2 && hidden_share(tokens) >= context_.work.copied_whole;
 }

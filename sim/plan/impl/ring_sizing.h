@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// How a sequence is spread: D ranks and the offload ratio r of its micro-batch.
+/// The spread of a sequence: D ranks and the offload ratio r of its micro-batch.
 struct RingSize {
   std::int64_t degree = 1;
   double offload = 0;
@@ -18,42 +18,44 @@ struct RingSize {
 };
 
 /// ByteScale (arXiv 2502.21231), eq. 3: the least D(s) = ceil(s / C x resident_share(r)) over r. Bounds on r: the
-/// forward pass hides the copies (T(s) >= r Act(s) / B; backward is longer), and host memory holds them. The text gives
-/// no bound from balance, and without one offload leaves a 2M-token sequence on 16 ranks for eight times the balanced
-/// step: here D never falls so low that the micro-batch takes longer than the policy allows. r is then lowered to what
-/// D needs.
+/// forward pass hides the copies (T(s) >= r Act(s) / B; backward is longer), and host memory holds them. The paper
+/// gives no bound from balance, and without one offload leaves a 2M-token sequence on 16 ranks for eight times the
+/// balanced step: here D never falls so low that the micro-batch takes longer than the policy allows. r is then lowered
+/// to what D needs.
 ///
-/// Token-wise, as MEMO (Zhao et al. 2024, section 4.2): D is bounded by what two layers of activations leave room for,
-/// and r is the largest share of the tokens whose copies, beside those that go whole, a forward pass hides and host
-/// memory holds. Where it does not even hide what goes whole, D is that without offload, if the pool is large enough.
+/// Token-wise, as MEMO (Zhao et al. 2024, section 4.2): D is bounded by the room left if only two layers of activations
+/// stay, and r is the largest share of the tokens whose copies, beside those that always go entirely, a forward pass
+/// hides and host memory holds. If it does not hide even the latter, D is that without offload, if the pool is large
+/// enough.
 class RingSizing {
  public:
   RingSizing(const PlanningContext& context, OffloadRule rule) : context_(context), rule_(rule) {}
 
-  /// For a sequence of at least one token. `longest_seconds` bounds D from below unless even r = 0 takes longer. Memory
-  /// comes before the other bounds: D <= ranks of the pool whenever the pool can hold the sequence.
+  /// The size for a sequence of at least one token. `longest_seconds` bounds D from below unless even r = 0 takes
+  /// longer. Memory has priority over the other bounds: D <= ranks of the pool whenever the pool can hold the sequence.
   [[nodiscard]] RingSize size(std::int64_t tokens, double longest_seconds) const;
-  /// With at most so many tokens a rank, as far as the pool and its memory allow, whatever copies and other ranks take.
+  /// The size with at most `tokens_per_rank` tokens per rank, as far as the pool and its memory allow, whatever the
+  /// time of copies and of other ranks.
   [[nodiscard]] RingSize size_of(std::int64_t tokens, std::int64_t tokens_per_rank) const;
   /// D without offload: ceil(s / C).
   [[nodiscard]] std::int64_t plain_degree(std::int64_t tokens) const;
-  /// The least D whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if there is none up
-  /// to it.
+  /// The least D up to `most` whose compute takes at most `seconds` on each rank (ring transfers hidden); `most` if
+  /// there is none.
   [[nodiscard]] std::int64_t degree_within(std::int64_t tokens, double seconds, std::int64_t most) const;
   /// The largest D >= `degree`, at most the pool, whose ring is not slower than its compute.
   [[nodiscard]] std::int64_t widest_hidden_ring(std::int64_t tokens, std::int64_t degree) const;
-  /// Of one rank of a ring of that size, with what it computes again and waits for copies, and of all its ranks
-  /// together. `near`: they share a node.
+  /// Seconds of one rank of a ring of that size, including recompute and waits for copies. `near`: the ranks share a
+  /// node.
   [[nodiscard]] double seconds(std::int64_t tokens, const RingSize& size, bool near = false) const;
-  /// The latter with transfers hidden: no plan takes less.
+  /// The total seconds of all ranks of such a ring, with transfers hidden: no plan takes less.
   [[nodiscard]] double work(std::int64_t tokens, const RingSize& size) const;
-  /// Tokens that one rank can hold at most when its host memory may be used to the full.
+  /// The maximum tokens of one rank if its host memory may be used entirely.
   [[nodiscard]] std::int64_t most_tokens_per_rank() const;
 
  private:
-  /// The most tokens of a rank of whose activations the device has room for this share.
+  /// The maximum tokens of a rank for which the device has room for this share of the activations.
   [[nodiscard]] double tokens_held(double least_share) const;
-  /// The most tokens of a rank whose leaving activations the host has room for.
+  /// The maximum tokens of a rank for which the host has room for the activations that leave.
   [[nodiscard]] double tokens_the_host_holds() const;
   [[nodiscard]] double rounding() const;
   [[nodiscard]] std::int64_t least_degree_hidden(std::int64_t tokens) const;
@@ -70,12 +72,12 @@ class RingSizing {
   OffloadRule rule_;
 };
 
-/// Tokens a rank that offload makes possible: twice C, four times as many, and so on, up to all that memory holds.
-/// None where the rule does not choose.
+/// Tokens per rank that offload makes possible: 2 C, 4 C, and so on, up to what memory holds. Empty if the rule does
+/// not choose.
 [[nodiscard]] std::vector<std::int64_t> offloaded_tokens(const PlanningContext& context, const OffloadRule& rule);
 
-/// What bounds every plan in which rings have at most so many tokens a rank, in seconds: its work spread evenly, and its
-/// longest ring.
+/// Lower bounds, in seconds, of every plan whose rings have at most `tokens_per_rank` tokens per rank: its work spread
+/// evenly, and its longest ring.
 struct Bounds {
   double share = 0;
   double longest = 0;
@@ -84,16 +86,15 @@ struct Bounds {
 [[nodiscard]] Bounds bounds_with(const Batch& batch, const PlanningContext& context, const OffloadRule& rule,
                                  std::int64_t tokens_per_rank);
 
-/// What every rank would take if all work were spread evenly, in seconds.
+/// Seconds of every rank if all work were spread evenly.
 struct Shares {
-  double step = 0;  ///< All of its work.
-  double micro_batch =
-      0;  ///< One of its micro-batches: the step's share over the micro-batches of C tokens that a rank has.
+  double step = 0;         ///< All of its work.
+  double micro_batch = 0;  ///< One of its micro-batches: `step` over the number of micro-batches of C tokens per rank.
 };
 
-/// Sequences of at least C tokens count as rings, shorter ones as parts of full micro-batches. Fewer ranks a ring mean
-/// fewer micro-batches and less work: the shares are taken with the plain degrees first and then with those that they
-/// lead to.
+/// Sequences of at least C tokens count as rings, shorter ones as parts of full micro-batches. Fewer ranks per ring
+/// mean fewer micro-batches and less work: the shares are computed with the plain degrees first and then with those
+/// that result from these shares.
 [[nodiscard]] Shares balanced_shares(const Batch& batch, const PlanningContext& context, const RingSizing& sizing);
 
 }  // namespace hdpsim

@@ -47,16 +47,16 @@ SequenceList ShortSequences::rest() const {
 
 namespace {
 
-/// One rank's micro-batches that have room, while they are being filled by best fit.
+/// The micro-batches of one rank that have room, while best fit fills them.
 class OpenPacks {
  public:
   struct Pack {
     std::int64_t room;
     std::uint32_t id;
-    double seconds;  ///< So far, with the fixed time.
+    double seconds;  ///< Seconds so far, including the fixed time.
   };
 
-  /// Takes out the fullest that has room for so many tokens.
+  /// Takes out the fullest pack that has room for `tokens`.
   std::optional<Pack> take(std::int64_t tokens) {
     const auto fit = from(tokens);
     if (fit == ascending_.end()) return std::nullopt;
@@ -78,8 +78,8 @@ class OpenPacks {
   std::vector<Pack> ascending_;  // by room
 };
 
-/// The rank that is done first, the first among equals. A heap of four children a node: they share a cache line, and
-/// the way down, a miss each step in large pools, is half as long as with two.
+/// The rank that is done first, the lowest among equals. A heap with four children per node: they share a cache line,
+/// and the path down, with a miss per level in large pools, is half as long as with two.
 class LeastLoaded {
  public:
   explicit LeastLoaded(const std::vector<double>& loads) {
@@ -90,7 +90,7 @@ class LeastLoaded {
 
   [[nodiscard]] std::size_t rank() const { return heap_.front().second; }
 
-  /// The first rank's, which does not fall.
+  /// Sets the load of rank(), which must not decrease.
   void set_load(double load) {
     const Load moved{load, rank()};
     std::size_t hole = 0;
@@ -111,7 +111,7 @@ class LeastLoaded {
   std::vector<Load> heap_;
 };
 
-/// In a pass of its own: lengths lie scattered, and one by one the dealing would wait for each.
+/// The lengths in a separate pass: they are scattered in memory, and the dealing would wait for each one.
 std::vector<std::int64_t> lengths_of(const Batch& batch, const SequenceList& sequences) {
   std::vector<std::int64_t> tokens(sequences.size());
   std::transform(sequences.begin(), sequences.end(), tokens.begin(),
@@ -119,7 +119,7 @@ std::vector<std::int64_t> lengths_of(const Batch& batch, const SequenceList& seq
   return tokens;
 }
 
-/// The indices of `keys` by key, those of one key in their order; `ends` of every key's.
+/// The indices of `keys` by key, those of one key in their order; `ends`: the end of each key's indices.
 struct ByKey {
   std::vector<std::size_t> indices;
   std::vector<std::size_t> ends;
@@ -129,7 +129,7 @@ ByKey by_key(const std::vector<std::uint32_t>& keys, std::size_t count) {
   ByKey sorted{std::vector<std::size_t>(keys.size()), std::vector<std::size_t>(count + 1)};
   for (const std::uint32_t key : keys) ++sorted.ends[key + 1];
   std::partial_sum(sorted.ends.begin(), sorted.ends.end(), sorted.ends.begin());
-  // Each entry is where its key begins, and ends up where it ends.
+  // Each entry is the begin of its key at first, and its end after this loop.
   for (std::size_t index = 0; index < keys.size(); ++index) sorted.indices[sorted.ends[keys[index]]++] = index;
   return sorted;
 }
@@ -156,7 +156,7 @@ DealtSequences deal_to_least_loaded(const Batch& batch, SequenceList sequences, 
     const std::size_t rank = least_loaded.rank();
     double seconds = context.work.compute_seconds(causal_pairs(tokens), tokens);
     std::optional<OpenPacks::Pack> pack = open[rank].take(tokens);
-    double below_least = 0;  // is paid already
+    double below_least = 0;  // is in the load already
     if (pack) {
       below_least = std::max(0.0, context.work.least - pack->seconds);
     } else {

@@ -15,9 +15,9 @@ class Waves {
     std::size_t wave;
     std::int64_t first_rank;
   };
-  /// For at most `micro_batches` micro-batches on a pool of `ranks`.
+  /// Waves for at most `micro_batches` micro-batches on a pool of `ranks`.
   Waves(std::size_t micro_batches, std::int64_t ranks);
-  /// `degree` consecutive ranks, 1 to all. O(log micro-batches).
+  /// Takes `degree` consecutive ranks, 1 to all. O(log micro-batches).
   [[nodiscard]] Place place(std::int64_t degree);
 
  private:
