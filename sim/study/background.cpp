@@ -13,14 +13,14 @@
 namespace hdpsim {
 namespace {
 
-// Every pattern whose messages are flows; an all-to-all is none.
+// Every pattern whose messages are single flows, which excludes all-to-all.
 std::vector<std::string> endless_patterns() {
   std::vector<std::string> names = traffic_pattern_names();
   std::erase(names, traffic_pattern_names().at(static_cast<std::size_t>(TrafficPattern::all_to_all)));
   return names;
 }
 
-// The study's map with the entry's keys over it, at the place of the entry's.
+// The map of the study with the keys of the entry put over it, at the position of the latter.
 Value overlaid(const Value& study, const Value& entry, std::string_view key) {
   const Value* theirs = entry.find(key);
   const Value* base = study.find(key);
@@ -48,7 +48,7 @@ const KeyTable<Traffic>& traffic_keys() {
   return made;
 }
 
-/// The parts of an entry, which are read where what they hang on is known.
+/// The parts of an entry that are read later, when what they depend on is known.
 struct EntryText {
   std::string name;
   const Value* nodes = nullptr;
@@ -63,7 +63,7 @@ KeyTable<EntryText>::Read kept_in(Member member) {
   return [member](const Value& value, EntryText& text, Diagnostics&) { text.*member = &value; };
 }
 
-// What a job trains, in place of the study's, key by key.
+// A section of the study that a job may override, key by key.
 KeyText overlay(const char* section) {
   KeyShape shape = shape_of(KeyShape::Kind::map);
   shape.definition = section;
@@ -136,14 +136,14 @@ class EntryReader {
   void read_job(const Value& nodes, Catalog& catalog, Diagnostics& diagnostics) {
     check_own_keys(diagnostics);
     const Value study = study_of_job(nodes);
-    // What the study itself lacks is told there.
+    // Sections that the study itself lacks are reported there.
     for (const char* key : {"cluster", "model", "profile", "data"}) {
       if (study.find(key) == nullptr) return;
     }
     if (auto job = read_point(study, catalog, diagnostics)) spec_.job = std::make_shared<PointSpec>(std::move(*job));
   }
 
-  // What the entry could say, but means nothing there.
+  // Reports keys that an entry accepts but that have no meaning in it.
   void check_own_keys(Diagnostics& diagnostics) const {
     const Value* data = entry_.find("data");
     const Value* mesh = entry_.find("mesh");
@@ -159,7 +159,7 @@ class EntryReader {
     }
   }
 
-  // A study in which this job is the main one and alone.
+  // A study in which this job is the main one, and the only one.
   [[nodiscard]] Value study_of_job(const Value& nodes) const {
     Value study = Value::map(entry_.position);
     for (const char* key : {"cluster", "profile", "kernels", "overheads", "grain", "memory"}) {
@@ -176,7 +176,7 @@ class EntryReader {
     return study;
   }
 
-  // Two jobs of the same seed would draw the same documents.
+  // Gives the job a seed of its own: two jobs with the same seed would draw the same documents.
   [[nodiscard]] Value data_of_job() const {
     Value data = overlaid(study_, entry_, "data");
     const Value* own = entry_.find("data");
@@ -194,13 +194,13 @@ class EntryReader {
   BackgroundSpec spec_;
 };
 
-/// Tells nodes that two jobs have, and names that two have.
+/// Reports nodes that two jobs share, and names that two jobs share.
 class Overlaps {
  public:
   explicit Overlaps(const ClusterSpec& cluster)
       : cluster_(cluster), owners_(static_cast<std::size_t>(cluster_.nodes())) {}
 
-  // Nodes that cannot be read are told elsewhere.
+  // Nodes that cannot be read are reported elsewhere.
   void add_main(const Value& study) {
     const Value* mesh = study.find("mesh");
     const Value* nodes = mesh == nullptr ? nullptr : mesh->find("nodes");
@@ -225,7 +225,7 @@ class Overlaps {
   }
 
  private:
-  // What is wrong with it, if anything.
+  // Assigns nodes to a job. Returns the problem, or an empty text.
   std::string take(const NodeList& nodes, const std::string& name) {
     std::string problem;
     for (std::size_t i = 0; i < static_cast<std::size_t>(nodes.count(cluster_)); ++i) {

@@ -23,7 +23,7 @@ Bytes channels(const PointSpec& point) {
   return *connections->memory_per_peer * std::min(point.mesh.hdp - 1, ring_neighbours);
 }
 
-/// The memory of the devices of one rank, the stages of its pipeline, with full micro-batches in flight.
+/// The memory of the devices of one rank, which are the stages of its pipeline, with full micro-batches in flight.
 class RankRoom {
  public:
   explicit RankRoom(const PointSpec& point)
@@ -44,8 +44,8 @@ class RankRoom {
     available_ = available_ - channels(point);
   }
 
-  /// Whether all stages hold a micro-batch of so many tokens of the rank, of whose activations the share `offload`
-  /// leaves the device, beside the others of C tokens that are in flight.
+  /// True if all stages hold a micro-batch of `tokens` tokens of the rank, the share `offload` of whose activations
+  /// leaves the device, beside the other micro-batches in flight, which have C tokens.
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
     for (const auto& [device, layers, in_flight, held] : stages_) {
       const MemoryParts alone = device.peak({.tokens = tokens,
@@ -62,22 +62,22 @@ class RankRoom {
   struct Stage {
     DeviceMemory device;
     std::int64_t layers;
-    std::int64_t in_flight;  ///< Chunks with activations, at the most.
-    std::int64_t held;       ///< Chunks whose parameters it has.
+    std::int64_t in_flight;  ///< Maximum number of chunks with activations.
+    std::int64_t held;       ///< Number of chunks whose parameters it has.
   };
 
   const PointSpec& point_;
   Bytes available_;
-  bool holds_all_;           ///< All of a rank's tokens of a step are in flight.
-  std::int64_t even_share_;  ///< Of the step's tokens.
+  bool holds_all_;           ///< All tokens of a rank in a step are in flight.
+  std::int64_t even_share_;  ///< Even share of a rank in the tokens of a step.
   std::vector<Stage> stages_;
 };
 
 }  // namespace
 
 std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
-  std::int64_t least = 0;                                                     // fits, or is nothing
-  std::int64_t first = std::max<std::int64_t>(1, most / capacity_grain) + 1;  // is not asked for
+  std::int64_t least = 0;                                                     // fits, or is 0
+  std::int64_t first = std::max<std::int64_t>(1, most / capacity_grain) + 1;  // is never asked for
   while (first - least > 1) {
     const std::int64_t middle = least + (first - least) / 2;
     (fits(middle * capacity_grain) ? least : first) = middle;
@@ -110,8 +110,9 @@ void report_no_capacity(const PointSpec& point, const Position& where, Diagnosti
 OffloadRoom offload_room(const PointSpec& point) {
   const RankRoom room(point);
   const std::int64_t capacity = point.capacity;
-  // A device's memory is the largest of a few sums that are linear in the tokens and in those that stay, so what lies
-  // between two loads that fit fits as well: C tokens that all stay, and the most of which all leaves that can.
+  // A device's memory is the maximum of a few sums that are linear in the tokens and in the tokens that stay, so any
+  // load between two that fit fits as well. The two are: C tokens that all stay; and the maximum number of tokens, with
+  // all activations offloaded that can leave.
   const auto leaves = [&](std::int64_t beyond) { return room.holds(capacity + beyond, 1, capacity); };
   const std::int64_t beyond = largest_fitting(point.batch.context, leaves).value_or(0);
   OffloadRoom offload{.most_tokens = capacity + beyond, .rounding = 2 * point.mesh.tp};

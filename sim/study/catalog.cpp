@@ -21,7 +21,8 @@ void append_text(std::string_view text, std::string& key) {
   key += text;
 }
 
-// All of a value but its place, unlike for values that differ. Of the place only the file counts: paths start there.
+// A text of all of a value but its position; different values have different texts. Of the position only the file
+// counts, because paths are relative to it.
 void append_value(const Value& value, std::string& key) {
   key += static_cast<char>('a' + static_cast<int>(value.kind));
   key += value.quoted ? 'q' : value.one_line ? 'l' : ' ';
@@ -43,7 +44,7 @@ std::string key_of(const Value& value) {
   return key;
 }
 
-// What gave a problem is asked again, so that the problem is told again.
+// A question that gave a problem is answered anew, so that the problem is reported again.
 template <typename Answer, typename Read>
 std::optional<Answer> remembered(std::map<std::string, Answer>& answers, const Value& asked, Diagnostics& diagnostics,
                                  const Read& read) {

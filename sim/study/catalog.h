@@ -16,9 +16,10 @@
 
 namespace hdpsim {
 
-/// The things that a study names, found and read. Shipped ones stand below one folder: configs/clusters,
-/// configs/models, configs/overheads, configs/validation, calib/profiles and traces. What many points of a sweep share is read once:
-/// asked the same, without a problem, it gives the same answer, whatever has become of the files since.
+/// Finds and reads the things that a study names. Shipped ones are in the subfolders configs/clusters, configs/models,
+/// configs/overheads, configs/validation, calib/profiles and traces of one folder. Things that many points of a sweep
+/// share are read once: the same question, if it gave no problem, gets the same answer again, even if the files have
+/// changed since.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {
@@ -35,9 +36,9 @@ class Catalog {
   /// `{preset: a100-rail-3tier, gpus: 1024}`, `{file: path}`, a path, or a cluster written out in full.
   [[nodiscard]] std::optional<ClusterSpec> cluster(const Value& value, Diagnostics& diagnostics) const;
   /// `{preset: llama-7b}` or `{hf_config: path}`; keys beside `preset` replace those of its configuration:
-  /// `{preset: llama-7b, num_hidden_layers: 12}`. What cannot be simulated yet is reported.
+  /// `{preset: llama-7b, num_hidden_layers: 12}`. Configurations that cannot be simulated yet are reported.
   [[nodiscard]] std::optional<Transformer> model(const Value& value, Diagnostics& diagnostics) const;
-  /// A name or a path.
+  /// `value` is a name or a path.
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile(const Value& value, Diagnostics& diagnostics);
   /// See with_kernels() ...
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_kernels(
@@ -45,19 +46,19 @@ class Catalog {
   /// ... and with_overheads().
   [[nodiscard]] std::shared_ptr<const DeviceProfile> profile_with_overheads(
       const Value& stated, const std::shared_ptr<const DeviceProfile>& profile, Diagnostics& diagnostics);
-  /// As read_lengths() has it.
+  /// The lengths, as read by read_lengths().
   [[nodiscard]] std::optional<Lengths> lengths(const Value& value, Diagnostics& diagnostics);
 
   /// The cluster of a study written out in full.
   [[nodiscard]] Value expanded_cluster(const Value& value) const;
-  /// Of everything in the lengths, which could be read, and the profile.
+  /// The fingerprint of the contents of the lengths, which must be readable, and of the profile.
   [[nodiscard]] std::uint64_t fingerprint(const Value& lengths, const std::shared_ptr<const DeviceProfile>& profile);
 
  private:
-  /// By the whole text of what was asked.
+  /// Answers by the whole text of the question.
   template <typename Answer>
   using Answers = std::map<std::string, Answer>;
-  /// And by the profile that it was asked of.
+  /// The same, also by the profile of the question.
   template <typename Answer>
   using AnswersOfProfiles = std::map<std::shared_ptr<const DeviceProfile>, Answers<Answer>>;
 
@@ -69,7 +70,7 @@ class Catalog {
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_kernels_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_overheads_;
   AnswersOfProfiles<std::uint64_t> fingerprints_;
-  // Who asks sees no difference.
+  // Callers see no difference.
   mutable Answers<ClusterSpec> clusters_;
   mutable Answers<Value> expanded_clusters_;
   mutable Answers<Transformer> models_;

@@ -16,7 +16,7 @@ constexpr Range tokens_of_step{1, limits::most_tokens_of_step};
 constexpr Range steps_range{1, 1e6};
 constexpr Range seeds{0, 9e15};
 
-// Lengths are read by the catalog, which remembers them.
+// Lengths are read by the catalog, which caches them.
 const KeyTable<DataOptions>& table() {
   static const auto made = [] {
     KeyTable<DataOptions> data("the data");

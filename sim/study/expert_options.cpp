@@ -19,7 +19,7 @@ constexpr Range exponents{0, 100};
 constexpr Range capacity_factors{0.01, 1e5};
 constexpr Range loads_of_experts{0, 1e15};
 
-/// Options while they are read, for a model whose experts may be unknown.
+/// Options during reading, for a model whose experts may be unknown.
 struct ExpertReading {
   ExpertOptions options;
   MixtureOfExperts moe;
@@ -162,7 +162,7 @@ std::string ExpertOptions::text() const {
 ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep, Diagnostics& diagnostics) {
   const Value* value = study.find("moe");
   if (value != nullptr && value->is_null()) value = nullptr;
-  const bool is_known = model.layers > 0;  // otherwise its problems are told
+  const bool is_known = model.layers > 0;  // otherwise its problems have been reported
   if (value != nullptr && is_known && !model.moe) {
     diagnostics.error(value->position, fmt::format("{} has no experts", model.name), "remove 'moe'");
   }

@@ -9,23 +9,23 @@
 
 namespace hdpsim {
 
-/// How a study divides and feeds the experts of its model.
+/// The distribution of a model's experts over devices, and of tokens over experts, in a study.
 struct ExpertOptions {
   ExpertLayout layout;
   ExpertSpan across = ExpertSpan::inside;
 
-  /// " x ep 8 (waves)"; nothing without expert groups.
+  /// " x ep 8 (waves)"; empty without expert groups.
   [[nodiscard]] std::string text() const;
 };
 
 /// The keys of `moe`.
 [[nodiscard]] const std::vector<KeyText>& expert_keys();
 
-/// Reads a study's `moe`, which may be missing, for `ep` devices a group:
+/// Reads a study's `moe`, which may be missing, for `ep` devices per group:
 ///   moe: {across: inside | waves | padding, capacity_factor: none | FACTOR,
 ///         routing: uniform | {zipf: S, seed: N} | {file: PATH}}
-/// A file is a list of numbers, one an expert, in the order of the devices: what each had of all copies, in any unit.
-/// Experts for a model without any are reported, and what does not fit the model.
+/// A file is a list of numbers, one per expert, in the order of the devices: each expert's share of all copies, in any
+/// unit. `moe` for a model without experts is reported, and so is what does not fit the model.
 [[nodiscard]] ExpertOptions read_experts(const Value& study, const Transformer& model, std::int64_t ep,
                                          Diagnostics& diagnostics);
 

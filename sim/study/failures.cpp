@@ -17,7 +17,7 @@ constexpr double least_s = 1e-6;
 constexpr double most_years = 1000;
 constexpr double year_s = 365 * 86400.0;
 
-// Nothing, with the problem reported, if it is no time above zero (or, where that is allowed, zero).
+// A time above zero (or zero, if that is allowed); otherwise empty, with the problem reported.
 std::optional<double> read_time(const Value& value, std::string_view key, bool may_be_zero, Diagnostics& diagnostics) {
   const Parsed<double> seconds = parse_seconds(value.text);
   if (!value.is_scalar() || !seconds.value) {
@@ -32,7 +32,7 @@ std::optional<double> read_time(const Value& value, std::string_view key, bool m
   return std::nullopt;
 }
 
-// A key that may be zero has that for its default.
+// A key that may be zero is zero by default.
 template <class Member>
 void add_time(Keys& keys, const std::string& name, bool may_be_zero, Member member, std::string sentence,
               KeyNotes notes) {

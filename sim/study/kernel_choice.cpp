@@ -17,7 +17,7 @@ constexpr std::size_t unfused = 1;
 constexpr std::size_t first_other = 2;
 
 struct KernelChoice {
-  std::size_t attention = 0;  ///< `flash`, `unfused`, then those of OtherAttention.
+  std::size_t attention = 0;  ///< `flash`, `unfused`, then the values of OtherAttention.
   bool fp8 = false;
   bool graphs = false;
 };

@@ -9,7 +9,7 @@
 namespace hdpsim {
 namespace {
 
-// What holds where the key is left out: "`8Ki`", "all"; empty for what has no such value.
+// The meaning of a missing key: "`8Ki`", "all"; empty if there is none.
 std::string default_text(const KeyText& key) {
   if (key.notes.required) return "required";
   if (!key.notes.otherwise.empty()) return std::string(key.notes.otherwise);

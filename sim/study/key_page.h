@@ -7,7 +7,7 @@
 
 namespace hdpsim {
 
-/// What people are told of some keys, for a terminal: path, values, default and meaning.
+/// The help text of some keys for a terminal: path, values, default and meaning.
 [[nodiscard]] std::string key_text(const std::vector<StudyKey>& keys);
 /// The reference page of all declared keys, in Markdown: configs/studies/KEYS.md.
 [[nodiscard]] std::string key_page();

@@ -21,9 +21,9 @@ namespace {
 
 constexpr Range tokens{1, static_cast<double>(longest_length)};
 
-/// What a map of lengths says, whatever its source is.
+/// The contents of a map of lengths, from any source.
 struct LengthsText {
-  std::string name;  ///< Of the preset or the file.
+  std::string name;  ///< Name of the preset or the file.
   TraceOptions trace;
   MixtureOptions mixture;
   std::int64_t fixed = 0;
@@ -33,7 +33,7 @@ struct LengthsText {
 
 using Keys = KeyTable<LengthsText>;
 
-// Of a lognormal, and of one with a Pareto tail.
+// The keys of a lognormal, with or without a Pareto tail.
 template <class Parameters>
 KeyTable<Parameters> body_keys(std::string what) {
   KeyTable<Parameters> keys(std::move(what));
@@ -107,7 +107,7 @@ Keys lognormal_pareto_keys() {
 
 enum class Source : std::uint8_t { preset, file, fixed, lognormal, lognormal_pareto };
 
-// The first key of a table names its source; the others go with it.
+// The first key of a table names its source; the others belong to it.
 const std::array<Keys, 5>& tables() {
   static const std::array<Keys, 5> made = {preset_keys(), file_keys(), fixed_keys(), lognormal_keys(),
                                            lognormal_pareto_keys()};
@@ -121,7 +121,7 @@ class LengthsReader {
 
   std::optional<Lengths> read() {
     if (!value_.is_map()) {
-      MapReader(value_, "the lengths", diagnostics_);  // tells it
+      MapReader(value_, "the lengths", diagnostics_);  // reports it
       return std::nullopt;
     }
     std::vector<std::size_t> given;
@@ -158,7 +158,7 @@ class LengthsReader {
     return guarded("lognormal_pareto", [&] { return Lengths{nullptr, make_distribution(text_.lognormal_pareto)}; });
   }
 
-  // What the trace library throws has no place in the study.
+  // Reports the errors of the trace library, which may have no position in the study.
   std::optional<Lengths> guarded(std::string_view key, const std::function<Lengths()>& make) {
     try {
       return make();

@@ -9,17 +9,17 @@
 
 namespace hdpsim {
 
-/// The keys of all sources of lengths; a map has one source, and the keys that go with it.
+/// The keys of all sources of lengths; a map has one source, and the keys that belong to it.
 [[nodiscard]] KeyShape lengths_shape();
 
 /// The lengths of a study:
 ///   {preset: github, edges: upper, lowest: 256}              a file of `presets`; the last two for mixtures only
 ///   {file: lengths.csv, column: tokens, step_column: step, format: csv, edges: upper, lowest: 256}
-///   {fixed: 2Ki}                                       every sequence as long
+///   {fixed: 2Ki}                                       every sequence has this length
 ///   {lognormal: {mu: 7.6, sigma: 1.4, min: 1, max: 2Mi}}
 ///   {lognormal_pareto: {mu: 7.6, sigma: 1.4, tail_from: 64Ki, alpha: 1.2, min: 1, max: 2Mi, tail_share: 0.01}}
-/// Of each map only the first key is needed, of the generators' parameters mu, sigma and the tail's. Problems are
-/// reported; the result is then empty.
+/// Only the first key of each map is required; of the generators' parameters, mu, sigma, tail_from and alpha. Problems
+/// are reported; the result is then empty.
 [[nodiscard]] std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::path& presets,
                                                   Diagnostics& diagnostics);
 

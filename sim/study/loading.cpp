@@ -40,7 +40,7 @@ std::vector<Duration> remote_stages(const LoadingSpec& spec, const LoadingJob& j
   return {read + preparation(spec, job.tokens), planning_ahead(spec), transfer(slices, spec.network)};
 }
 
-/// A run in which every step waits for its batch. Its clock holds runs of any length.
+/// A run in which every step waits for its batch. DurationSum holds the time of runs of any length.
 class LoadedRun {
  public:
   LoadedRun(const LoadingSpec& spec, const std::vector<LoadedStep>& steps)

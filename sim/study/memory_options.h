@@ -7,7 +7,7 @@ namespace hdpsim {
 
 [[nodiscard]] const std::vector<KeyText>& memory_keys();
 
-/// Reads `memory` of a study into the rules, of which it states some. All problems are reported.
+/// Reads `memory` of a study into `rules`, some of which it states. All problems are reported.
 void read_memory(const Value& value, MemoryRules& rules, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -13,7 +13,7 @@ namespace {
 
 using Keys = KeyTable<PointSpec>;
 
-// Products of three degrees fit 64 bits.
+// Products of three degrees fit into 64 bits.
 constexpr Range ranks_range{1, 16 * 1024 * 1024};
 constexpr Range degree_range{1, 65536};
 constexpr Range capacity_range{1, limits::most_tokens_of_sequence};
@@ -23,7 +23,7 @@ std::vector<std::string> texts_of(const Names& names) {
   return {names.begin(), names.end()};
 }
 
-// In the order of an enumeration.
+// The choices of an enumeration, whose order `names` has.
 template <class Choice>
 std::vector<std::pair<std::string, Choice>> choices_of(const std::vector<std::string>& names) {
   std::vector<std::pair<std::string, Choice>> choices;
@@ -39,7 +39,7 @@ void read_capacity(const Value& value, PointSpec& point, Diagnostics& diagnostic
   }
 }
 
-// Without a cluster, which is told elsewhere, nothing can be said of its nodes.
+// Without a cluster, which is reported elsewhere, its nodes cannot be checked.
 void read_nodes_of_job(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
   if (point.cluster.devices == 0) return;
   if (auto nodes = read_nodes(value, point.cluster, diagnostics)) point.nodes = std::move(*nodes);
@@ -58,7 +58,7 @@ void read_schedule(const Value& value, PointSpec& point, Diagnostics& diagnostic
 }
 
 void check_module(const Value& item, LayerModule module, const Transformer& model, Diagnostics& diagnostics) {
-  if (model.layers == 0) return;  // unknown, which is told elsewhere
+  if (model.layers == 0) return;  // unknown, which is reported elsewhere
   const std::int64_t with_experts = expert_layers(model, 0, model.layers);
   if (module == LayerModule::experts && with_experts == 0) {
     diagnostics.error(item.position, fmt::format("no layer of {} has experts", model.name), "write mlp");
@@ -69,7 +69,7 @@ void check_module(const Value& item, LayerModule module, const Transformer& mode
   }
 }
 
-// The name of a set, or a list of modules.
+// `value` is the name of a set, or a list of modules.
 void read_recompute(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
   if (!value.is_sequence()) {
     const auto choice = read_choice(value, "way to recompute activations", texts_of(recompute_names), diagnostics);

@@ -5,10 +5,10 @@
 
 namespace hdpsim {
 
-/// What a list of nodes looks like: `0-127`, `every 2`.
+/// The shape of a list of nodes: `0-127`, `every 2`.
 [[nodiscard]] KeyShape nodes_shape();
 
-/// The keys of `mesh`. What they say together is checked by read_mesh().
+/// The keys of `mesh`. read_mesh() checks that their values are consistent.
 [[nodiscard]] const KeyTable<PointSpec>& mesh_keys();
 
 }  // namespace hdpsim

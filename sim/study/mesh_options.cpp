@@ -11,13 +11,13 @@
 namespace hdpsim {
 namespace {
 
-/// What the keys of a mesh say together, and whether they fit the model and the cluster.
+/// Checks whether the keys of a mesh are consistent, and whether they fit the model and the cluster.
 class MeshChecks {
  public:
   MeshChecks(const Value& mesh, const KeyReading& reading, PointSpec& point, Diagnostics& diagnostics)
       : mesh_(mesh), reading_(reading), point_(point), diagnostics_(diagnostics) {}
 
-  // Whether it is known how many devices of which kind the mesh has.
+  // Returns true if the number and kind of the mesh's devices are known.
   bool run() {
     check_parameters();
     if (point_.model.moe) check_rules_of_experts();
@@ -49,7 +49,7 @@ class MeshChecks {
                              "leave these keys of 'mesh', and 'kernels.linear', as they are by default");
   }
 
-  // With one stage nothing is scheduled, whatever the study says of it. A schedule that cannot be had is none.
+  // With one stage there is no schedule, whatever the study states. An impossible schedule is replaced by the default.
   void check_pipeline() {
     if (point_.mesh.pp == 1 || !fits_pipeline()) point_.pipeline = {};
   }
@@ -97,7 +97,7 @@ class MeshChecks {
         "write schedule: interleaved, or leave 'virtual_stages' out");
   }
 
-  // Tensor parallelism cuts heads and the inner width of the MLP in equal parts.
+  // Tensor parallelism cuts heads and the inner width of the MLP into equal parts.
   void check_split() {
     const std::int64_t tp = point_.mesh.tp;
     const Transformer& model = point_.model;

@@ -4,13 +4,13 @@
 
 namespace hdpsim {
 
-/// Reads `mesh` of a study into a point whose model, cluster and profile are read already: degrees, nodes, capacity
-/// (tokens), placement, schedule, sharding and overlap. What does not fit the model or the cluster is reported.
-/// True where it is known how many devices of which kind the mesh has, right or wrong.
+/// Reads `mesh` of a study into a point whose model, cluster and profile have been read: degrees, nodes, capacity
+/// (tokens), placement, schedule, sharding and overlap. Values that do not fit the model or the cluster are reported.
+/// Returns true if the number and kind of the mesh's devices are known, with or without problems.
 [[nodiscard]] bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics);
 
-/// Every device of an expert group has equally many experts, and groups fill ranks or the other way round. Of a mesh
-/// that is not known only the number of experts is checked.
+/// Checks that every device of an expert group has the same number of experts, and that ranks consist of whole groups
+/// or groups of whole ranks. If the mesh is not known, only the number of experts is checked.
 void check_expert_groups(const Value& study, const PointSpec& point, bool mesh_is_known, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-// What a cold step of this point would have to pay for and cannot.
+// The costs of a cold step of this point that the profile does not know.
 std::vector<std::string> unknown_set_up(const PointSpec& point) {
   if (!point.connections.cold || point.mesh.hdp == 1) return {};
   const ConnectionCosts known = point.profile->connections.value_or(ConnectionCosts{});

@@ -7,11 +7,11 @@
 
 namespace hdpsim {
 
-/// What costs something in reality and nothing in this point, because its profile does not know it, by the profile's
+/// Costs that exist in reality but are zero in this point because its profile does not know them, by the profile's
 /// keys: `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`.
 [[nodiscard]] std::vector<std::string> not_modelled(const PointSpec& point);
 
-/// Lines for the user where a study asks for cold steps and a profile does not say what they cost; one a profile and
+/// Warnings for a study that has cold steps with a profile that does not state their costs; one line per profile and
 /// missing figure.
 [[nodiscard]] std::vector<std::string> cold_step_warnings(const Study& study);
 

@@ -9,9 +9,9 @@
 namespace hdpsim {
 namespace {
 
-constexpr double most_memory_ranks = 1024;  // of a step: hundreds of samples each
+constexpr double most_memory_ranks = 1024;  // of a step; each has hundreds of samples
 constexpr std::int64_t usual_ranks = 8;
-constexpr std::int64_t most_ranks = 256;  // more threads than a person can look at
+constexpr std::int64_t most_ranks = 256;  // more threads than a person can read
 
 constexpr Range counts_of_ranks{1, most_ranks};
 
@@ -41,7 +41,7 @@ std::vector<HdpRank> listed_ranks(const Value& list, const OutputLimits& limits,
   return ranks;
 }
 
-/// Options while they are read: what they may ask for hangs on the study's runs.
+/// Options during reading: their limits depend on the runs of the study.
 struct PerfettoReading {
   PerfettoOptions options;
   OutputLimits limits;

@@ -19,25 +19,25 @@ struct PerfettoOptions {
   Duration to = Duration::max();
 };
 
-/// `output` of a study: what is written beside the figures.
+/// `output` of a study: additional output files.
 struct OutputOptions {
   bool html = false;
-  std::size_t memory_ranks = 8;  ///< In memory.csv: the fullest.
+  std::size_t memory_ranks = 8;  ///< Number of ranks in memory.csv: the fullest.
   std::optional<PerfettoOptions> perfetto;
 };
 
-/// What every run of the study has.
+/// The ranks and steps that every run of the study has.
 struct OutputLimits {
   std::int64_t ranks = std::numeric_limits<std::int64_t>::max();  ///< HDP ranks of its smallest mesh.
-  std::int64_t steps = std::numeric_limits<std::int64_t>::max();  ///< Of its shortest run.
+  std::int64_t steps = std::numeric_limits<std::int64_t>::max();  ///< Steps of its shortest run.
 };
 
 /// The keys of `output`.
 [[nodiscard]] const std::vector<KeyText>& output_keys();
 
-/// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`. `perfetto: true`
-/// is `{ranks: 8}`; a number of ranks means the first ones, fewer if there are fewer; a list, `[0, 5]`, means those. All
-/// problems are reported.
+/// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`.
+/// `perfetto: true` is `{ranks: 8}`; a number of ranks means the first ones, fewer if there are fewer; a list, `[0,
+/// 5]`, means those. All problems are reported.
 [[nodiscard]] OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics);
 
 }  // namespace hdpsim

@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-// Generous for each quantity, so that a step where all are usual takes minutes.
+// Generous values for each quantity: with all of them, a step takes minutes.
 constexpr std::int64_t usual_context = 2 << 20;
 constexpr std::int64_t usual_tokens_per_device = 64 << 10;
 constexpr std::int64_t usual_capacity = 1 << 20;
@@ -71,7 +71,7 @@ std::vector<Suspect> suspects_of(const PointSpec& spec) {
           {"profile", usual_peak.per_second() / profile.datasheet.peak.per_second()}};
 }
 
-// As far down the path as the study goes.
+// The position of the last value on the path that the study has.
 Position place_of(const Value& study, std::string_view key) {
   const Value* at = &study;
   while (!key.empty() && at->is_map()) {

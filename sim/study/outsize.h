@@ -7,18 +7,18 @@
 
 namespace hdpsim {
 
-/// The quantity of a point that is farthest from what clusters, models and data usually have, towards longer steps:
-/// where a step that is too long to be simulated most likely comes from.
+/// The quantity of a point that deviates most from the usual values of clusters, models and data towards longer steps:
+/// the most likely cause of a step that is too long to be simulated.
 struct Outsize {
-  Position position;  ///< Of its value, or of the part of the study that it belongs to.
+  Position position;  ///< Position of its value, or of the part of the study that contains it.
   std::string key;    ///< "data.context".
-  double times = 1;   ///< What is usual.
+  double times = 1;   ///< Ratio to the usual value.
 
-  /// The user's problem that something ("step 3 of 'static'") of the point does not fit, for the reason `why`.
+  /// The problem to report when something ("step 3 of 'static'") of the point does not fit, for the reason `why`.
   [[nodiscard]] Diagnostic problem(std::string_view something, std::string_view why) const;
 };
 
-/// `study` is what the point was read from, with its cluster in full.
+/// `study` is the study from which the point was read, with its cluster in full.
 [[nodiscard]] Outsize outsize_of(const Value& study, const PointSpec& spec);
 
 }  // namespace hdpsim

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".yaml";
 
-/// What a study, or a file that it names, states in place of the profile's figures.
+/// The figures that a study, or a file that it names, states instead of the profile's.
 struct StatedOverheads {
   std::string preset;
   std::string source = "stated by the study";

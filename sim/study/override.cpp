@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// The child that a step of a path leads to, made at `position` if a map lacks it; nullptr where no entry can be made.
+// The child for one step of a path, created at `position` if a map lacks it; nullptr if no entry can be created.
 Value* step_into(Value& at, std::string_view step, const Position& position) {
   if (at.is_sequence()) {
     const Parsed<std::int64_t> index = parse_count(step);
@@ -23,7 +23,8 @@ Value* step_into(Value& at, std::string_view step, const Position& position) {
   return &at.set(step, nothing);
 }
 
-// set_path() makes entries without a position; this makes them first, with one. New items of lists are left to it.
+// Creates missing entries with a position, because set_path() would create them without. New items of lists are left to
+// set_path().
 void prepare_way(Value& root, std::string_view path, const Position& position) {
   Value* at = &root;
   while (!path.empty() && at != nullptr) {
@@ -33,7 +34,7 @@ void prepare_way(Value& root, std::string_view path, const Position& position) {
   }
 }
 
-// A value with the positions that it has in line `number` of all assignments, behind `skipped` characters.
+// A value with the positions that it has in line `number` of all assignments, after `skipped` characters.
 Value parse_at(const std::string& text, std::size_t number, std::size_t skipped, Diagnostics& diagnostics) {
   return parse_document(override_source, std::string(number, '\n') + std::string(skipped, ' ') + text, diagnostics);
 }
@@ -63,7 +64,7 @@ std::string override_text(const std::vector<std::string>& assignments) {
 }
 
 void apply_overrides(Value& root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
-  // Each is parsed as a line of its own of all of them, which takes as long as there are lines before it.
+  // Each is parsed as a line of the text of all of them, which takes time in proportion to the lines before it.
   constexpr std::size_t most_assignments = 1000;
   if (assignments.size() > most_assignments) {
     diagnostics.error({}, fmt::format("more than {} values are set one by one", most_assignments),

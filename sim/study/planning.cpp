@@ -13,7 +13,7 @@
 namespace hdpsim {
 namespace {
 
-// A device's share of the host's memory, in tokens whose activations of all layers fit there.
+// A device's share of host memory, as the number of tokens whose activations of all layers fit there.
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
   const Bytes activations =
@@ -24,7 +24,8 @@ std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
 }
 
-// Of every rank its slowest device, by the speeds and the faults that planners know of. Nothing if they know none.
+// The speed of the slowest device of every rank, by the speeds and faults that planners know. Empty if they know
+// neither.
 std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const World& world) {
   if (!spec.knows.speeds && !spec.knows.faults) return {};
   const std::vector<DeviceId> devices = world.devices();

@@ -6,7 +6,7 @@
 
 namespace hdpsim {
 
-/// What the planners of a point are told. `world` is one of its cluster and jobs.
+/// The context of a point's planners. `world` must have the point's cluster and jobs.
 [[nodiscard]] PlanningContext planning_context(const PointSpec& spec, const World& world);
 
 }  // namespace hdpsim

@@ -95,8 +95,8 @@ class PointReader {
   PointSpec point_;
 };
 
-// All of a model, since costs may depend on any of it: a new member does not compile here until it is named. The bytes of
-// an element are the profile's, which has a fingerprint of its own.
+// A text of all of a model, since costs may depend on any of it: a new member does not compile here until it is listed.
+// The bytes of an element come from the profile, which has a fingerprint of its own.
 std::string text_of(const MixtureOfExperts& model) {
   const auto& [experts, experts_per_token, expert_hidden, shared_hidden, shared_gate, dense_layers] = model;
   return fmt::format(" {} {} {} {} {} [{}]", experts, experts_per_token, expert_hidden, shared_hidden, shared_gate,

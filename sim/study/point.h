@@ -34,25 +34,25 @@ namespace hdpsim {
 
 struct PointSpec;
 
-/// What runs beside the main job on nodes of its own: another job that trains, or traffic without end.
+/// A job that trains, or traffic without end, on nodes of its own beside the main job.
 struct BackgroundSpec {
   std::string name;
   NodeList nodes;
-  std::shared_ptr<const PointSpec> job;  ///< Nothing: traffic.
-  Value plan;                            ///< Of the job: the planner's entry.
-  std::optional<Policy> policy;          ///< The same, read; empty where it is wrong, which is reported.
-  Traffic traffic = {};                  ///< Among the devices of the nodes, the first of which is 0 here.
+  std::shared_ptr<const PointSpec> job;  ///< Null: traffic.
+  Value plan;                            ///< The entry of the job's planner.
+  std::optional<Policy> policy;          ///< The same, read; empty if it is wrong, which is reported.
+  Traffic traffic = {};                  ///< Among the devices of the nodes, numbered from 0 here.
 
   [[nodiscard]] std::int64_t gpus(const ClusterSpec& cluster) const { return nodes.devices(cluster); }
   /// "llama-7b with static", "permutation".
   [[nodiscard]] std::string what() const;
 };
 
-/// `planner: {knows: [speeds, faults]}`: what planners are told of devices that differ. By default nothing: a plan is
-/// made for devices that are all alike.
+/// `planner: {knows: [speeds, faults]}`: what planners know of devices that differ. By default they know neither, and
+/// plan for equal devices.
 struct PlannerKnowledge {
-  bool speeds = false;  ///< Those of the cluster.
-  bool faults = false;  ///< Those of the step that is planned.
+  bool speeds = false;  ///< Speeds of the cluster's devices.
+  bool faults = false;  ///< Faults in the planned step.
 };
 
 /// The checked values of one point of a study.
@@ -61,18 +61,18 @@ struct PointSpec {
   Transformer model;
   std::shared_ptr<const DeviceProfile> profile;
   Mesh mesh;
-  PipelineOptions pipeline;              ///< Of a mesh with more than one stage.
-  NodeList nodes;                        ///< Of the main job.
+  PipelineOptions pipeline;              ///< For a mesh with more than one stage.
+  NodeList nodes;                        ///< Nodes of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
-  ExpertOptions experts;  ///< Of a model with experts.
+  ExpertOptions experts;  ///< For a model with experts.
   Recompute recompute = {};
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
-  bool capacity_is_chosen = false;  ///< From the device's memory (`auto`).
-  MemoryRules memory;               ///< As the study states them, without the recomputation: see memory_rules_of().
-  DenseRules dense;                 ///< As the study states them: see lowering_of().
-  PoolSharding sharding;            ///< Of the same level as `memory`.
-  bool overlap_tp = false;          ///< See LoweringOptions, as for the next two.
+  bool capacity_is_chosen = false;  ///< Chosen by the device's memory (`auto`).
+  MemoryRules memory;               ///< As stated, without recompute: see memory_rules_of().
+  DenseRules dense;                 ///< As stated: see lowering_of().
+  PoolSharding sharding;            ///< With the ZeRO level of `memory`.
+  bool overlap_tp = false;          ///< See LoweringOptions; the same for the next two.
   bool overlap_tp_gradients = false;
   bool separate_merge = true;
   bool accumulation_fusion = true;  ///< Products add up gradients over micro-batches: DenseRules::added_bytes.
@@ -80,30 +80,31 @@ struct PointSpec {
   BatchOptions batch;
   std::int64_t steps = 0;
   Grain grain = Grain::fluid;
-  DeviceConditions conditions;  ///< Of all devices, also those of other jobs.
+  DeviceConditions conditions;  ///< For all devices, including those of other jobs.
   PlannerKnowledge knows;
   std::optional<FailureModel> failures;
   std::optional<UncertaintyOptions> uncertainty;
-  std::optional<LoadingSpec> loading;  ///< Nothing: data is always there.
+  std::optional<LoadingSpec> loading;  ///< Empty: data is always there.
   std::vector<BackgroundSpec> background;
-  std::uint64_t fingerprint = 0;  ///< Of the profile, the models and the lengths.
+  std::uint64_t fingerprint = 0;  ///< Hash of the profile, the models and the lengths.
 
   /// "llama-7b on 1024 x A100-80GB, hdp 512 x tp 2, 50 steps of 32Mi tokens", and what runs beside it.
   [[nodiscard]] std::string setting() const;
 };
 
-/// Layers of a pass: those of a device, or the fewest of a pipeline's chunks.
+/// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
 [[nodiscard]] std::int64_t layers_of_pass(const PointSpec& spec);
-/// How the plans of a point are lowered.
+/// The options for lowering the plans of a point.
 [[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
-/// What decides the memory of a point's devices.
+/// The rules for the memory of a point's devices.
 [[nodiscard]] MemoryRules memory_rules_of(const PointSpec& spec);
 
-/// Of one of the main job's devices, on average: that of the data sheet, times the speed of a device that is faster than
-/// the profile's. A slower device has the peak of its data sheet still.
+/// The mean peak of the main job's devices: that of the data sheet, times the speed of a device if it is faster than
+/// the profile's. A slower device still has the peak of its data sheet.
 [[nodiscard]] FlopRate mean_peak(const PointSpec& spec);
 
-/// Reads one point of a study that has its defaults. Values of the study as a whole are left to load_study().
+/// Reads one point of a study, whose defaults have been put in. Values of the study as a whole are left to
+/// load_study().
 /// All problems are reported; the result is empty if there is one.
 [[nodiscard]] std::optional<PointSpec> read_point(const Value& study, Catalog& catalog, Diagnostics& diagnostics);
 

@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-// A table of one key, which stands in the study's outermost map.
+// A table of one key, which is in the outermost map of the study.
 const KeyTable<PointSpec>& grains() {
   static const auto made = [] {
     KeyTable<PointSpec> keys("the study");

@@ -9,7 +9,7 @@ namespace hdpsim {
 [[nodiscard]] KeyText grain_key();
 void read_grain(const Value& value, PointSpec& point, Diagnostics& diagnostics);
 
-/// The keys of `planner`: what policies know.
+/// The keys of `planner`: the knowledge of policies.
 [[nodiscard]] const std::vector<KeyText>& planner_keys();
 void read_planner(const Value& value, PlannerKnowledge& knows, Diagnostics& diagnostics);
 

@@ -6,12 +6,12 @@
 
 namespace hdpsim {
 
-/// The memory of all devices while a plan of the point runs in the order of `pipeline`. `connections` are the plan's, of
-/// the point's kind; plan, point and connections must outlive the result.
+/// The memory of all devices while a plan of the point runs in the order of `pipeline`. `connections` are those of the
+/// plan, of the point's kind; plan, point and connections must outlive the result.
 [[nodiscard]] PlanMemory memory_of(const Pipeline& pipeline, const PointSpec& point,
                                    const ConnectionTable& connections);
 
-/// Whether the plan leaves room on every device of the point.
+/// True if the plan fits into the memory of every device of the point.
 [[nodiscard]] bool fits(const Plan& plan, const PointSpec& point);
 
 }  // namespace hdpsim

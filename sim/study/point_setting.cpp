@@ -8,7 +8,7 @@
 namespace hdpsim {
 namespace {
 
-// " x pp 4 (interleaved, 2 virtual stages)"; nothing for one stage.
+// " x pp 4 (interleaved, 2 virtual stages)"; empty for one stage.
 std::string text_of(const Mesh& mesh, const PipelineOptions& pipeline) {
   if (mesh.pp == 1) return "";
   const std::int64_t chunks = pipeline.virtual_stages;

@@ -9,15 +9,15 @@
 
 namespace hdpsim {
 
-/// Collects the problems of many points of a sweep: what is wrong at one place in the same words is told once.
+/// Collects the problems of many points of a sweep: the same words about the same place are reported once.
 class Problems {
  public:
   explicit Problems(const Diagnostics& found) { add(found, {}); }
   /// Problems without a place get `where`.
   void add(const Diagnostics& found, const Position& where);
   [[nodiscard]] bool empty() const { return diagnostics_.empty(); }
-  /// Throws InputError with the lines of all files that the problems name; `texts` are by name those that are no files,
-  /// as the `--set` options.
+  /// Throws InputError with the lines of all files that the problems name; `texts` has, by name, the texts that are not
+  /// files, such as the `--set` options.
   void throw_if_any(const std::map<std::string, std::string>& texts) const;
 
  private:

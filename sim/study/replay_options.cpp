@@ -6,7 +6,7 @@ namespace hdpsim {
 namespace {
 
 constexpr double most_steps = 1e6;
-constexpr double most_worst = 100;  // each is simulated once more
+constexpr double most_worst = 100;  // each is simulated again
 
 const KeyTable<ReplayOptions>& table() {
   static const auto made = [] {

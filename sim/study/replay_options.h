@@ -8,13 +8,13 @@
 
 namespace hdpsim {
 
-/// `replay` of a study: what `hdpsim replay` tells of a long run.
+/// `replay` of a study: the analysis of a long run by `hdpsim replay`.
 struct ReplayOptions {
-  /// Steps that are looked at together; by default a fiftieth of the run, at least 10.
+  /// Steps of one window; by default a fiftieth of the run, at least 10.
   std::optional<std::int64_t> window{};
-  /// A plan has lost its lead where it is not so many times as fast as the baseline, over a window.
+  /// A plan has lost its lead in a window in which its speed-up over the baseline is below this.
   double threshold = 1.1;
-  std::int64_t worst = 3;  ///< Slowest steps of each plan that are explained.
+  std::int64_t worst = 3;  ///< Number of slowest steps of each plan that are explained.
 };
 
 /// The keys of `replay`.

@@ -4,12 +4,12 @@
 
 namespace hdpsim {
 
-// Which studies get a key's default written into them when they are resolved: KeyNotes::written.
+// Conditions for KeyNotes::written: in which studies the default of a key is written when they are resolved.
 
 [[nodiscard]] bool always_written(const Value& study);
-/// Those whose mesh has more than one pipeline stage.
+/// Studies whose mesh has more than one pipeline stage.
 [[nodiscard]] bool written_with_stages(const Value& study);
-/// Those that say anything of experts: `moe`, or `mesh.ep`.
+/// Studies that state anything about experts: `moe`, or `mesh.ep`.
 [[nodiscard]] bool written_with_experts(const Value& study);
 
 }  // namespace hdpsim

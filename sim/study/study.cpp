@@ -77,7 +77,7 @@ void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   if (read_choice(*compare_to, "plan", names, diagnostics)) study.compare_to = compare_to->text;
 }
 
-// The points are known by now, so that ranks and steps can be held against them.
+// The points are known by now, so that ranks and steps can be checked against them.
 void read_output_of(const Value& root, Study& study, Problems& problems) {
   const Value* output = root.find("output");
   if (output == nullptr) return;
@@ -101,7 +101,7 @@ bool all_plans_fit(const StudyPoint& point) {
   return true;
 }
 
-// The cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
+// The world of the cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
 std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& profile, Diagnostics& diagnostics) {
   auto world = World::make(spec.cluster, profile, spec.mesh, spec.placement, diagnostics, spec.connections, spec.nodes);
   if (world == nullptr) return nullptr;
@@ -120,7 +120,7 @@ bool sweeps_over_clusters(const Value& study) {
                      [](const Value::Entry& entry) { return entry.key.starts_with("cluster"); });
 }
 
-// What the study says without the files around it: the cluster in full (unless a sweep replaces it), absolute paths.
+// The study independent of other files: the cluster in full (unless a sweep replaces it), absolute paths.
 Value resolved(Value study, const Catalog& catalog) {
   if (!sweeps_over_clusters(study)) {
     Value* cluster = study.find("cluster");
@@ -130,7 +130,7 @@ Value resolved(Value study, const Catalog& catalog) {
   return study;
 }
 
-/// Makes the points of one study. Points that have cluster, profile and mesh in common share a world.
+/// Makes the points of one study. Points that agree in all keys with Decides::world share a world.
 class PointMaker {
  public:
   PointMaker(Study& study, Catalog& catalog, Problems& problems)
@@ -170,7 +170,7 @@ class PointMaker {
     study_.points.push_back(std::move(point));
   }
 
-  // Of all plans, for the point's capacity. Returns what is wrong with them.
+  // Makes the planners of all plans for the point's capacity. Returns their problems.
   Diagnostics make_planners(StudyPoint& point, const World& world) const {
     const PlanningContext context = planning_context(point.spec, world);
     point.work = context.work;
@@ -182,7 +182,8 @@ class PointMaker {
     return found;
   }
 
-  // With such a schedule a device holds what a policy gives its rank in a whole step, which is known once it has planned.
+  // With a schedule that holds all micro-batches, a device holds all that a policy assigns to its rank in a step, which
+  // is known only from the plans.
   void fit_capacity_to_plans(StudyPoint& point, const World& world, Diagnostics& problems) const {
     const auto all_fit = [&](std::int64_t capacity) {
       point.spec.capacity = capacity;
@@ -192,7 +193,7 @@ class PointMaker {
     if (all_fit(most)) return;
     const auto capacity = largest_fitting(most, all_fit);
     if (capacity) {
-      (void)all_fit(*capacity);  // makes the planners for it
+      (void)all_fit(*capacity);  // makes its planners
     } else {
       report_no_capacity(point.spec, mesh_position_, problems);
     }
@@ -209,7 +210,8 @@ class PointMaker {
     }
   }
 
-  // Notes on the way what has to be looked up in the study with its cluster in full.
+  // The identity of a point. Also sets what needs the study with its cluster in full: mesh_position_, `outsize` and
+  // world_key_.
   std::string identity_of(Value study, StudyPoint& point) {
     const PointSpec& spec = point.spec;
     mesh_position_ = study.find("mesh") == nullptr ? study.position : study.find("mesh")->position;
@@ -251,7 +253,7 @@ std::unique_ptr<World> accepted_world(const PointSpec& spec, const DeviceProfile
   return made;
 }
 
-// What to measure to know a family better: the shapes that a full micro-batch has most of.
+// The measurements that would improve a family: the most frequent shapes of a full micro-batch.
 std::array<std::string, cost_families> advice_for(const PointSpec& spec) {
   const Transformer& model = spec.model;
   const std::int64_t tp = spec.mesh.tp;
@@ -328,7 +330,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
 
 namespace {
 
-/// By name, the texts of a study that are no files, for messages.
+/// By name, the texts of a study that are not files, for messages.
 using Texts = std::map<std::string, std::string>;
 
 Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics) {
@@ -336,7 +338,7 @@ Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics dia
   read_whole(root, study, diagnostics);
   const Value complete = with_defaults(std::move(root));
   std::vector<SweepPoint> sweep = expand_sweep(complete, diagnostics);
-  if (sweep.empty()) sweep.push_back({{}, complete});  // to tell what else is wrong
+  if (sweep.empty()) sweep.push_back({{}, complete});  // to report what else is wrong
 
   Problems problems(diagnostics);
   PointMaker maker(study, catalog, problems);
@@ -347,7 +349,7 @@ Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics dia
   return study;
 }
 
-/// What a user changes in a study that has been written.
+/// The changes of a user to a study that has been written.
 struct Changes {
   const std::vector<std::string>& overrides;
   const std::vector<std::string>& without;

@@ -33,31 +33,31 @@ struct StudyPoint {
   /// Points with the same number can share a World.
   std::size_t world = 0;
   BatchSourcePtr batches;
-  WorkModel work;                                  ///< What the planners take the time of a micro-batch to be.
+  WorkModel work;                                  ///< The planners' model of the time of a micro-batch.
   std::vector<std::unique_ptr<Planner>> planners;  ///< In the order of Study::plans.
   std::vector<StudyNeighbour> neighbours;          ///< In the order of the jobs of its worlds.
-  std::string identity;                            ///< YAML of all values that its steps depend on.
-  Outsize outsize;                                 ///< Its suspect, where a step is too long to be simulated.
+  std::string identity;                            ///< YAML of all values on which its steps depend.
+  Outsize outsize;                                 ///< The likely cause if a step is too long to be simulated.
 
-  /// Of the simulated cluster and all jobs that train on it; each thread needs its own.
+  /// The world of the simulated cluster and all jobs that train on it; each thread needs its own.
   [[nodiscard]] std::unique_ptr<World> make_world() const;
   /// The same with another cluster of the same nodes.
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
-  /// The same where the costs of families are so many times what the profile says.
+  /// The same with the costs of families multiplied by `factors`.
   [[nodiscard]] std::unique_ptr<World> make_world(const FamilyFactors& factors) const;
 };
 
 /// One policy of a study with its options.
 struct StudyPlan {
-  std::string name;  ///< The policy, with its options where one policy stands twice: `static {cp: 8}`.
+  std::string name;  ///< The policy, with its options if a policy occurs twice: `static {cp: 8}`.
   Value entry;
-  std::optional<Policy> policy;  ///< Empty where the entry is wrong, which is reported.
+  std::optional<Policy> policy;  ///< Empty if the entry is wrong, which is reported.
 };
 
 /// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.
 struct Study {
   std::string name;
-  Value resolved;  ///< With overrides and defaults put in and paths made absolute.
+  Value resolved;  ///< With overrides and defaults put in, and with absolute paths.
   std::vector<StudyPlan> plans;
   std::optional<std::string> compare_to;
   OutputOptions output;
@@ -70,15 +70,16 @@ struct Study {
 };
 
 /// Reads a study. Paths in it are relative to its folder, those in overrides to the working folder. InputError with
-/// every problem of the file, of what it names, and of every point of its sweep. `without`: see apply_without(), after
-/// the overrides.
+/// every problem of the file, of the files that it names, and of every point of its sweep. `without` is applied after
+/// the overrides: see apply_without().
 [[nodiscard]] Study load_study(const std::string& path, const std::vector<std::string>& overrides, Catalog& catalog,
                                const std::vector<std::string>& without = {});
-/// The same for a text that is no file. Problems call it `name`, and paths in it are relative to the folder of this name.
+/// The same for a text that is not a file. Problems call it `name`, and paths in it are relative to the folder of
+/// `name`.
 [[nodiscard]] Study parse_study(const std::string& name, const std::string& text,
                                 const std::vector<std::string>& overrides, Catalog& catalog,
                                 const std::vector<std::string>& without = {});
-/// The same for a study that stands in no file of its own; its paths are relative to the files of their positions.
+/// The same for a study without a file of its own; its paths are relative to the files of their positions.
 [[nodiscard]] Study read_study(Value root, Catalog& catalog);
 
 }  // namespace hdpsim

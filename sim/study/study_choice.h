@@ -7,11 +7,11 @@
 
 namespace hdpsim {
 
-/// The plan of a study that --plan names; the only one, if it names none. InputError if there is no such plan, or
-/// several to choose from.
+/// The plan of a study that --plan names; if `name` is empty, the only plan. InputError if there is no such plan, or if
+/// there are several to choose from.
 [[nodiscard]] std::size_t chosen_plan(const Study& study, const std::string& name);
 
-/// The point of a study that --point names, counted from 0. InputError if there is none.
+/// The point of a study that --point names, counted from 0. InputError if it does not exist.
 [[nodiscard]] const StudyPoint& chosen_point(const Study& study, std::int64_t point);
 
 }  // namespace hdpsim

@@ -15,7 +15,7 @@ void set_default(Value& map, const KeyText& key) {
   if (map.is_map() && is_left_out(map.find(key.name))) map.set(key.name, Value::scalar(key.fallback, map.position));
 }
 
-// A section that may be left out is made where it gets a default.
+// Creates an optional section if one of its keys gets a default.
 void set_defaults_of_section(const KeyText& section, Value& study) {
   for (const KeyText& key : section.shape.keys) {
     if (key.notes.written == nullptr || !key.notes.written(study)) continue;

@@ -4,8 +4,8 @@
 
 namespace hdpsim {
 
-/// A study with the defaults of what it leaves out put in, where the declarations of the keys say so
-/// (KeyNotes::written): a resolved study states them, so that it gives the same results with another default.
+/// A study with the defaults of missing keys put in, where the declarations of the keys require it (KeyNotes::written):
+/// a resolved study states them, so that it gives the same results if a default changes.
 [[nodiscard]] Value with_defaults(Value study);
 
 }  // namespace hdpsim

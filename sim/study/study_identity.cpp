@@ -7,7 +7,7 @@
 namespace hdpsim {
 namespace {
 
-// The order of keys means nothing: two studies that differ only in it have the same runs.
+// The order of keys has no meaning: two studies that differ only in it have the same runs.
 void sort_keys(Value& value) {
   std::sort(value.entries.begin(), value.entries.end(),
             [](const Value::Entry& a, const Value::Entry& b) { return a.key < b.key; });
@@ -15,7 +15,7 @@ void sort_keys(Value& value) {
   for (Value& item : value.items) sort_keys(item);
 }
 
-// An empty list of other jobs is none.
+// True for an empty list of background jobs, which is the same as none.
 bool says_nothing(const Value::Entry& entry) {
   const Value& value = entry.value;
   return entry.key == "background" && (value.is_null() || (value.is_sequence() && value.items.empty()));

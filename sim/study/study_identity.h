@@ -6,11 +6,11 @@
 
 namespace hdpsim {
 
-/// YAML of everything in a point's study that its steps depend on, whatever the order of the keys: all sections but those
-/// that are declared to belong to the study as a whole. The cluster must be written in full, and paths be absolute.
+/// YAML of everything in a point's study on which its steps depend, independent of the order of keys: all sections but
+/// those declared to belong to the study as a whole. The cluster must be in full, and paths absolute.
 [[nodiscard]] std::string identity_text(Value study);
 
-/// The same of the sections that are declared to decide the simulated world: points of one text can share it.
+/// The same for the sections declared to decide the simulated world: points with the same text can share it.
 [[nodiscard]] std::string world_text(const Value& study);
 
 }  // namespace hdpsim

@@ -9,14 +9,14 @@
 
 namespace hdpsim {
 
-/// What hangs on a key of the study's outermost map.
+/// What a key of the study's outermost map decides.
 enum class Decides : std::uint8_t {
-  study,  ///< The study as a whole, and not what one of its points simulates.
+  study,  ///< The study as a whole, and not the simulation of its points.
   point,  ///< The steps of a point.
-  world,  ///< Those, and the simulated cluster with its jobs: points that differ in it do not share a World.
+  world,  ///< The same, and the simulated cluster with its jobs: points that differ in it do not share a World.
 };
 
-/// A key of the study's outermost map; a section's keys are those of its shape.
+/// A key of the study's outermost map; the keys of a section are those of its shape.
 struct StudySection {
   KeyText text;
   Decides decides = Decides::point;
@@ -24,7 +24,7 @@ struct StudySection {
 
 /// All keys of a study, declared once.
 [[nodiscard]] const std::vector<StudySection>& study_sections();
-/// Whether a study as a whole has a key of that name, which its points do not see.
+/// True if the key belongs to the study as a whole, so that its points do not see it.
 [[nodiscard]] bool belongs_to_whole_study(std::string_view key);
 
 /// A declared key with its path: `mesh.tp`.
@@ -32,8 +32,8 @@ struct StudyKey {
   std::string path;
   const KeyText* key;
 };
-/// All declared keys that have a sentence, those of sections behind their section, policies and their
-/// options behind `plans`.
+/// All declared keys that have a sentence, those of sections after their section, policies and their options after
+/// `plans`.
 [[nodiscard]] std::vector<StudyKey> all_study_keys();
 
 }  // namespace hdpsim

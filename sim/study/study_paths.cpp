@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path of the sweep ends in the key that it sets.
+// True if the value is a path. `key` may be a dotted path of a sweep, whose last part is the key that it sets.
 bool holds_path(std::string_view key, const Value& value) {
   if (!value.is_scalar() || value.text.empty()) return false;
   const std::string_view last = key.substr(key.rfind('.') + 1);

@@ -36,7 +36,7 @@ std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   return points;
 }
 
-// Of a document: itself and all that is in it.
+// The number of values in a document, itself included.
 std::size_t count_values(const Value& value) {
   std::size_t count = 1;
   for (const Value& item : value.items) count += count_values(item);
@@ -44,7 +44,7 @@ std::size_t count_values(const Value& value) {
   return count;
 }
 
-// Every point holds the whole study: a large one has fewer.
+// Every point holds the whole study, so a large study can have fewer points.
 bool fits(const Value& study, const Value& sweep, std::size_t points, Diagnostics& diagnostics) {
   constexpr std::size_t most_held = 1'000'000;
   const std::size_t values = count_values(study);
@@ -60,7 +60,7 @@ Value without_sweep(const Value& study) {
   return result;
 }
 
-// Which value of each list the point with this index has: digits of a number, the last list being the lowest place.
+// The value of each list at the point with this index: the digits of a number, with the last list as the lowest digit.
 std::vector<RunInfo::Coordinate> coordinates_of(const Value& sweep, std::size_t index) {
   std::vector<RunInfo::Coordinate> coordinates(sweep.entries.size());
   for (std::size_t place = coordinates.size(); place-- > 0;) {

@@ -9,7 +9,7 @@
 
 namespace hdpsim {
 
-/// What an hour of one GPU costs.
+/// The price of one GPU-hour.
 struct Price {
   double amount = 0;
   std::string currency;  ///< Three letters: "USD".
@@ -17,20 +17,20 @@ struct Price {
 
 enum class TuneObjective {
   time,  ///< The shortest step.
-  cost,  ///< The fewest GPU-hours a step.
+  cost,  ///< The fewest GPU-hours per step.
 };
 
-/// `tune` of a study: what `hdpsim tune` searches, and for what.
+/// `tune` of a study: the search space and objective of `hdpsim tune`.
 struct TuneOptions {
   /// The values that one path of the study can have.
   struct Dimension {
-    std::string path;  ///< `plans` stands for one plan, everything else is a path as in a sweep.
+    std::string path;  ///< `plans` for the one plan; otherwise a path as in a sweep.
     std::vector<Value> values;
   };
-  std::vector<Dimension> space;  ///< As given; what is left out has defaults of its own.
+  std::vector<Dimension> space;  ///< As stated; missing paths have defaults of their own.
   TuneObjective objective = TuneObjective::time;
   std::optional<Price> price{};
-  std::int64_t keep = 5;  ///< Candidates that are compared over all steps.
+  std::int64_t keep = 5;  ///< Number of candidates that are compared over all steps.
 };
 
 /// The keys of `tune`.

@@ -10,31 +10,30 @@
 
 namespace hdpsim {
 
-/// `uncertainty` of a study: how the intervals of its figures are found.
+/// `uncertainty` of a study: how the intervals of its figures are computed.
 struct UncertaintyOptions {
   std::int64_t samples = 200;
-  std::int64_t steps = 4;  ///< Of a run, on which elasticities are taken.
+  std::int64_t steps = 4;  ///< Steps of a run on which elasticities are computed.
   std::uint64_t seed = 1;
-  std::array<double, cost_families> supposed{};  ///< Coefficients of variation; 0: the profile's residuals.
+  std::array<double, cost_families> supposed{};  ///< Assumed coefficients of variation; 0: the profile's residuals.
 };
 
 /// The keys of `uncertainty`.
 [[nodiscard]] const std::vector<KeyText>& uncertainty_keys();
 
-/// Reads `{samples: 200, steps: 4, seed: 1, errors: {attention_forward: 0.1}}`, each key of which may be left out;
-/// `errors` supposes a coefficient of variation for a family instead of what the profile's residuals say. All problems
-/// are reported.
+/// Reads `{samples: 200, steps: 4, seed: 1, errors: {attention_forward: 0.1}}`, all keys optional; `errors` assumes a
+/// coefficient of variation for a family instead of the profile's residuals. All problems are reported.
 [[nodiscard]] UncertaintyOptions read_uncertainty(const Value& value, Diagnostics& diagnostics);
 
-/// The errors of all families: those supposed, otherwise the profile's.
+/// The errors of all families: the assumed ones, otherwise those of the profile.
 [[nodiscard]] FamilyErrors errors_of(const UncertaintyOptions& options, const DeviceProfile& profile,
                                      std::int64_t head_dim);
 
-/// How far a family is moved to see what that does to a step: one standard deviation of its error, at least 1 %; 5 %
-/// where it is not known.
+/// The change of a family's cost for measuring its effect on a step: one standard deviation of its error, at least 1 %;
+/// 5 % if the error is not known.
 [[nodiscard]] double nudge(const FamilyError& error);
 
-/// Whether elasticities are taken on a step of a run: on so many, spread evenly over it.
+/// True if elasticities are computed on this step: on `options.steps` of `steps`, spread evenly.
 [[nodiscard]] bool takes_elasticities(const UncertaintyOptions& options, std::int64_t step, std::int64_t steps);
 
 }  // namespace hdpsim

@@ -19,10 +19,10 @@ namespace {
 
 constexpr Range lengths{1, limits::most_tokens_of_sequence};
 constexpr Range sequences{1, 1e6};
-constexpr Range degrees{1, 32768};    // the product of four fits 64 bits
-constexpr Range figures{1e-9, 1e15};  // the ratio of two of them is a number
+constexpr Range degrees{1, 32768};    // the product of four fits into 64 bits
+constexpr Range figures{1e-9, 1e15};  // the ratio of two of them is finite
 
-/// How a plan spreads a job; everything else of a case says what the job is.
+/// The columns that describe how a plan spreads a job; all others describe the job.
 constexpr std::array<std::string_view, 9> plan_columns = {
     "tp", "pp", "dp", "cp", "micro_batch", "virtual_stages", "recompute", "sequence_parallel", "gpus_per_node"};
 constexpr std::array<std::string_view, 3> job_columns = {"model", "sequence", "global_batch"};
@@ -114,7 +114,7 @@ class CaseReader {
     case_.published.push_back({*column.figure, column.plan, *value});
   }
 
-  // A job of sequences of one length: how its batch becomes packs of one micro-batch, and its degrees a mesh.
+  // A job of sequences of one length: turns its batch into packs of one micro-batch each, and its degrees into a mesh.
   void fixed_lengths() {
     const std::int64_t sequence = count("sequence", lengths, 0);
     const std::int64_t global_batch = count("global_batch", sequences, 0);
@@ -167,7 +167,7 @@ class CaseReader {
     return read_in<std::int64_t>(*found, fmt::format("'{}'", name), range, diagnostics_).value_or(fallback);
   }
 
-  // At the cell that it comes from, so that what a study says against it points there.
+  // Puts a value at the position of its cell `from`, so that problems with it point there.
   void put(const std::string& path, std::int64_t value, std::string_view from) {
     put_at(case_.study, path, Value::scalar(std::to_string(value), position(from)), diagnostics_);
   }

@@ -13,7 +13,7 @@
 namespace hdpsim {
 namespace {
 
-/// Turns mechanisms off, one after the other, in a study; what it writes stands at the option's place.
+/// Turns mechanisms off in a study, one after the other; new values get the position of the option.
 class Removal {
  public:
   Removal(Value& study, Position position) : study_(study), position_(std::move(position)) {}
@@ -39,7 +39,7 @@ class Removal {
  private:
   [[nodiscard]] Value scalar(std::string_view text) const { return Value::scalar(std::string(text), position_); }
 
-  // Of every plan of this policy.
+  // Sets an option in every plan of this policy.
   void set_option(std::string_view policy, std::string_view option, std::string_view value) {
     Value* plans = study_.find("plans");
     if (plans == nullptr) return;
@@ -56,7 +56,8 @@ class Removal {
     }
   }
 
-  // What has no value that turns it off is removed; from the sweep too, which would put it back.
+  // Sets the key to its value for off, or removes it if it has none. Removes it from the sweep too, which would set it
+  // again.
   void turn_off(Value& map, const KeyText& key, const std::string& path) {
     const auto is_it = [&](const Value::Entry& entry) { return entry.key == key.name; };
     const auto is_below = [&](const Value::Entry& entry) {

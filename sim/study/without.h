@@ -10,14 +10,14 @@ namespace hdpsim {
 /// The name that positions of `--without` options carry in diagnostics.
 inline constexpr char without_source[] = "--without";
 
-/// What a study simulates and can be left out of it, as the declarations of keys and of policies' options name it:
+/// The mechanisms that can be left out of a study, as named by the declarations of keys and of policies' options:
 /// `offload`, `balance`, `dynamic-groups`, `contention`, `noise`, `faults`, `failures`, `loading`, `overheads`,
 /// `background`, `recompute`, `cold-connections`.
 [[nodiscard]] std::vector<std::string> mechanism_names();
 
-/// Turns mechanisms off in a study that has been read from its file, by the keys that a user would set: what is left is
-/// a study like any other, and the resolved one says what it was run with. A mechanism that the study has not is no
-/// problem; unknown names are reported, all of them.
+/// Turns mechanisms off in a study that has been read from its file, with the keys that a user would set: the result is
+/// a study like any other, and the resolved one states how it was run. Turning off a mechanism that the study does not
+/// have is no problem; all unknown names are reported.
 void apply_without(Value& study, const std::vector<std::string>& names, Diagnostics& diagnostics);
 
 }  // namespace hdpsim
