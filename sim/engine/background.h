@@ -12,23 +12,24 @@
 
 namespace hdpsim {
 
-/// A job that trains beside the main job, on other devices, as long as the main job's step lasts. Its first step begins
-/// with that of the main job, each further one when the one before has ended.
+/// A job that trains on other devices while the main job's step lasts. Its first step begins together with the main
+/// job's step, and every further step begins when the previous one has ended.
 struct BackgroundJob {
-  std::string name;            ///< For messages.
-  Machine* machine = nullptr;  ///< Over the network of the main job's machine.
+  std::string name;            ///< The job's name in error messages.
+  Machine* machine = nullptr;  ///< It must use the network of the main job's machine (checked).
   LoweringOptions lowering;
-  /// The plan of its n-th step beside this one of the main job, n = 0, 1, ... A step must take time.
+  /// Returns the plan of the job's n-th step during this step of the main job, n = 0, 1, ... A step must take time
+  /// (checked).
   std::function<Plan(std::int64_t)> plan;
 };
 
-/// Messages without end, all at once: each pair of devices is one flow that takes what it gets.
+/// Endless traffic: all messages are sent at the same time, and each is one flow that takes all bandwidth that it gets.
 struct BackgroundTraffic {
   std::string name;
   std::vector<Message> messages;
 };
 
-/// What else uses the network while a step of the main job is simulated.
+/// Everything else that uses the network while a step of the main job is simulated.
 struct Background {
   std::vector<BackgroundJob> jobs;
   std::vector<BackgroundTraffic> traffic;

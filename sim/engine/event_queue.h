@@ -11,20 +11,20 @@
 
 namespace hdpsim {
 
-/// Something that will happen to an actor. What actor and tag mean is the affair of the simulation that scheduled it.
+/// A future event of an actor. The simulation that schedules it decides what actor and tag mean.
 struct Event {
   Instant time;
   std::uint32_t actor = 0;
   std::uint32_t tag = 0;
 };
 
-/// Pending events, run by (time, order of scheduling). Time never flows back: an event may be scheduled at the current
-/// time, not before it (checked). One queue is one world.
+/// Pending events, executed in the order of (time, order of scheduling). Time never goes back: an event may be
+/// scheduled at the current time but not before it (checked). Every simulation has its own queue.
 ///
-/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): events lie in buckets by the highest bit in which their time
-/// differs from the current one. A bucket is only ever read front to back, which keeps a million pending events out of
-/// the way of the cache, and two events of one time always share a bucket in the order of scheduling, which makes the
-/// order of ties free. Cost: amortised O(log of the time range) sequential moves an event.
+/// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): the bucket of an event is the highest bit in which its time
+/// differs from the current time. A bucket is only read front to back, so that a million pending events cost few cache
+/// misses. Two events of the same time always share a bucket, in the order of scheduling, so that ties cost nothing.
+/// Cost: amortised O(log of the time range) sequential moves per event.
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -42,7 +42,7 @@ class EventQueue {
 
   void schedule_after(Duration delay, std::uint32_t actor, std::uint32_t tag) { schedule(now() + delay, actor, tag); }
 
-  /// The next event; it is now its time. Requires a pending event (checked).
+  /// Removes and returns the next event, whose time becomes the current time. Requires a pending event (checked).
   Event pop() {
     HDPSIM_CHECK(size_ > 0, "no event is pending at {} ps", now_);
     if (next_ == buckets_[0].size()) refill();
@@ -59,7 +59,8 @@ class EventQueue {
     buckets_[bucket].push_back(event);
   }
 
-  // Moves time to the earliest event and spreads that event's bucket over the buckets below it, all of which are empty.
+  // Sets the current time to the earliest event and distributes that event's bucket over the lower buckets, all of
+  // which are empty.
   void refill() {
     buckets_[0].clear();
     next_ = 0;
@@ -74,7 +75,7 @@ class EventQueue {
   }
 
   std::array<std::vector<Event>, bucket_count> buckets_;
-  std::size_t next_ = 0;  // first event of bucket 0 that has not run
+  std::size_t next_ = 0;  // first event of bucket 0 that has not been executed
   std::size_t size_ = 0;
   std::uint64_t now_ = 0;
   std::uint64_t executed_ = 0;

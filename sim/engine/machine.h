@@ -17,45 +17,46 @@
 
 namespace hdpsim {
 
-/// What ranks that never talked before pay in a cold step. What the profile does not know costs nothing.
+/// The costs of a first contact between ranks in a cold step. A cost that the profile does not state is 0.
 struct SetUpCosts {
   Communicators communicators = Communicators::one;
-  CommunicatorCost communicator;  ///< Those of all tensor-parallel shards of a group are made at the same time.
+  CommunicatorCost communicator;  ///< The tensor-parallel shards of a group create theirs at the same time.
   Duration first_contact;
 };
 
-/// How long a collective of one kind and size takes among a group of the job's devices, nothing else on the links, and
-/// what that rests on: CollectiveModel, or a test's own figures.
+/// The time of a collective of a kind and size in one group of the job's devices without other traffic on the links,
+/// and its evidence. CollectiveModel answers, or a test with its own figures.
 using Collective = std::function<Estimate(CollectiveKind, Bytes)>;
 
-/// The simulated cluster as one job sees it. The machines of jobs that run beside each other have one network in
-/// common, which serves one simulation at a time: it holds the flows.
+/// The simulated cluster as one job sees it. The machines of concurrent jobs share one network. A network serves one
+/// simulation at a time, because it holds the flows.
 struct Machine {
   const CostModel* cost = nullptr;
   NetworkModel* network = nullptr;
   const Placement* placement = nullptr;
   std::int64_t tp = 1;
-  std::vector<double> speed;  ///< Of every worker's slowest device, relative to nominal.
-  /// So many workers can compute at a time at full speed; more of them share evenly. Nothing: all can. Real ranks on
-  /// fewer cores are predicted so, by the exact grain alone.
+  std::vector<double> speed;  ///< By worker: the speed of its slowest device relative to nominal.
+  /// The number of workers that can compute at full speed at the same time; more of them share the processors evenly.
+  /// Empty if all can. It serves to predict real ranks that run on fewer cores, in the exact fidelity only.
   std::optional<double> processors{};
-  Bandwidth d2h;  ///< Per device, to host memory.
-  Bandwidth h2d;
+  Bandwidth d2h;  ///< Copies from one device to host memory.
+  Bandwidth h2d;  ///< Copies from host memory to one device.
   Duration micro_batch_overhead;
   Duration step_overhead;
-  std::optional<SetUpCosts> set_up{};                    ///< Of cold steps; none in warm ones.
-  std::optional<KernelSlowdown> beside_communication{};  ///< Nothing if it is not known: then there is none.
-  Duration issue;                                        ///< What the host takes to issue a kernel.
-  Collective tensor_parallel;                            ///< Among the tp devices of a rank's stage.
-  Collective pool;                                       ///< Over the devices of all ranks that hold the same shard.
-  Collective experts{};       ///< In each expert group; this and the next where there are any.
-  Collective expert_pools{};  ///< Over the devices that have the same experts.
-  /// How a collective over the pool loads the network. Asked for only where jobs share it. If empty, they do not.
+  std::optional<SetUpCosts> set_up{};                    ///< Costs in a cold step; empty in a warm one.
+  std::optional<KernelSlowdown> beside_communication{};  ///< Empty if unknown: kernels are then not slowed.
+  Duration issue;                                        ///< Host time to issue one kernel.
+  Collective tensor_parallel;                            ///< Collectives among the tp devices of a rank's stage.
+  Collective pool;            ///< Collectives over the devices of all ranks that hold the same shard.
+  Collective experts{};       ///< Collectives in each expert group; this and the next are empty where ep is 1.
+  Collective expert_pools{};  ///< Collectives over the devices that hold the same experts.
+  /// The load of a collective over the data-parallel group on the network, needed only where jobs share the network. If
+  /// empty, these collectives do not load it.
   std::function<CollectivePlan(CollectiveKind, Bytes)> pool_flows;
-  /// Keep Timeline::instructions, in the order in which they end. The exact grain alone knows them.
+  /// Record Timeline::instructions, in the order in which they end. Only Grain::exact supports it.
   bool record_instructions = false;
 
-  /// Of a worker while all of them compute.
+  /// The speed of a worker while all workers compute.
   [[nodiscard]] double speed_among_all(std::size_t worker) const {
     const double share = processors ? std::min(1.0, *processors / static_cast<double>(speed.size())) : 1;
     return share * speed[worker];

@@ -28,7 +28,7 @@ class Pricer {
 
  private:
   Duration time(const Instruction& instruction) {
-    // A ring repeats the same launches step after step: each opcode's last answer is asked again and again.
+    // A ring repeats the same launches in every step, so that the last answer of each opcode is worth keeping.
     Answer& answer = answers_[static_cast<std::size_t>(instruction.opcode)];
     if (!answer.known || answer.work != instruction.work) answer = {true, instruction.work, estimate(instruction)};
     const Estimate& last = answer.estimate;
@@ -65,7 +65,7 @@ class Pricer {
       case Opcode::expert_wait:
         return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
       case Opcode::issue:
-        return {};  // what it waits for depends on the others
+        return {};  // wait_for_host() sets it from the other instructions
       case Opcode::gather:
         return machine_.pool(CollectiveKind::all_gather, program.bytes[instruction.work]);
       case Opcode::reduce:
@@ -79,14 +79,14 @@ class Pricer {
     return (is_of_experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
   }
 
-  // Odd shapes may make an even share the slower one.
+  // With odd shapes an even share may be the slower one.
   [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
     return std::max(Duration{}, machine_.cost->linear(wait.slowest).time - machine_.cost->linear(wait.even).time);
   }
 
-  // A collective C and its product G in tp chunks each, one chunk of the one beside the chunk of the other before it,
-  // take max(C, G) + min(C, G) / tp (Wang et al., ASPLOS 2023); both whole, max(C, G). G is longer beside C than alone,
-  // as it is booked; this is what is left.
+  // A collective C and its product G take max(C, G) + min(C, G) / tp if both are cut into tp chunks and each chunk of
+  // one overlaps with the preceding chunk of the other (Wang et al., ASPLOS 2023), and max(C, G) if both are whole. G
+  // takes longer while it overlaps with C, but is booked with its time alone; the collective gets the rest.
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
@@ -100,8 +100,8 @@ class Pricer {
     }
   }
 
-  // What a loop gathers and reduces for the pool goes on beside its kernels, in an iteration from the first of them on;
-  // a reduction beside those of the iteration after.
+  // The data-parallel all-gathers and reductions of a loop overlap with its kernels, in each iteration from the first
+  // kernel on; a reduction overlaps with the kernels of the next iteration.
   void slow_beside_pool(const Block& block, std::vector<Duration>& times) {
     Duration left;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
@@ -124,7 +124,7 @@ class Pricer {
     return op.beside == Beside::chunks ? product_of(op, block, i) : gradient_before(op.beside, block, i);
   }
 
-  // The last product of a backward part has its two gradients last: the input's, then the weight's.
+  // The last two products of a backward part are the gradients of its last product: the input's, then the weight's.
   [[nodiscard]] const Gemm* gradient_before(Beside beside, const Block& block, std::size_t i) const {
     while (i > 0 && block.body[i - 1].opcode == Opcode::collective) --i;
     if (i == 0 || block.body[i - 1].opcode != Opcode::dense) return nullptr;
@@ -135,7 +135,7 @@ class Pricer {
     return &part.gemms[part.gemms.size() - (is_last ? 1 : 2)];
   }
 
-  // What is gathered is the input of the next product; what is summed, the output of the last one.
+  // A gathered tensor is the input of the next product; a reduced tensor is the output of the previous product.
   [[nodiscard]] const Gemm* product_of(const TensorParallelCollective& op, const Block& block, std::size_t i) const {
     const bool gathers = op.kind == CollectiveKind::all_gather;
     if (gathers ? i + 1 == block.body.size() : i == 0) return nullptr;
@@ -146,8 +146,8 @@ class Pricer {
     return gathers ? &gemms.front() : &gemms.back();
   }
 
-  // The host runs ahead of the device and issues a kernel after the other: an iteration takes as long as the slower of
-  // the two. How far it is ahead when a loop begins, and while the device waits for messages, is neglected.
+  // The host runs ahead of the device and issues one kernel after another: an iteration takes as long as the slower of
+  // the two. The host's lead when a loop begins, and while the device waits for messages, is neglected.
   void wait_for_host(const Block& block, std::vector<Duration>& times) const {
     Duration device;
     std::int64_t kernels = 0;

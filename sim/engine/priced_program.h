@@ -12,46 +12,47 @@
 
 namespace hdpsim {
 
-/// Device work gets slower on a slow device; transfers and collectives do not.
+/// Whether an instruction takes longer on a slow device: kernels do, transfers and collectives do not.
 [[nodiscard]] bool depends_on_device_speed(Opcode opcode);
 
-/// A pass's program with the time of every instruction on a device of nominal speed. Exchanges have no time of
-/// their own: the network decides.
+/// The program of a pass with the time of every instruction on a device of nominal speed. The time of an exchange is 0
+/// here, because it depends on the network.
 struct PricedProgram {
   MicroBatchProgram program;
   std::vector<std::vector<Duration>> times;  ///< By block and instruction.
-  EvidenceTimes evidence{};                  ///< Of one rank's kernels, all iterations.
+  EvidenceTimes evidence{};                  ///< Times of one rank's kernels over all iterations.
 
   [[nodiscard]] Duration time(std::size_t block, std::size_t instruction, double speed) const {
     const Duration nominal = times[block][instruction];
     const bool scaled = speed != 1 && depends_on_device_speed(program.blocks[block].body[instruction].opcode);
     return scaled ? nominal.scaled(1 / speed) : nominal;
   }
-  /// Before anything else all ranks spend `delay`, booked as overhead: the program must begin with that (checked), if
-  /// there is one.
+  /// Adds `delay` to the program's first instruction on all ranks, which must be an overhead instruction unless `delay`
+  /// is 0 (checked).
   void delay_start(Duration delay);
 };
 
 [[nodiscard]] PricedProgram price(const Program& program, PassId id, const Machine& machine);
 
-/// Adds what the kernels of a program take on these workers, each at its own device's speed.
+/// Adds the kernel times of a program on these workers, each at the speed of its own device.
 void add_evidence(const PricedProgram& priced, std::span<const WorkerId> workers, const Machine& machine,
                   EvidenceSums& evidence);
 
-/// The hop from one worker to another: one route for each tensor-parallel shard.
+/// The hop from one worker to another, with one route per tensor-parallel shard.
 struct Hop {
   std::vector<Route> routes;
-  Duration latency;  ///< The longest.
-  Bandwidth alone;   ///< The slowest.
+  Duration latency;  ///< The longest latency of a route.
+  Bandwidth alone;   ///< The lowest bandwidth of a route, without other traffic.
   bool is_private = true;
 
-  /// Time of a message when nobody else uses the links. Each shard sends `bytes`.
+  /// Time of a message without other traffic on the links. Each shard sends `bytes`.
   [[nodiscard]] Duration transfer(Bytes bytes) const { return latency + bytes / alone; }
 };
 
-/// Hop i leads from group[i] to group[(i + 1) % N] on one of their stages. No hops for a group of one.
+/// The hops of a micro-batch's ring on one stage: hop i leads from group[i] to group[(i + 1) % N]. A group of one rank
+/// has none.
 [[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, std::int64_t stage, const Machine& machine);
-/// From a rank's devices of one stage to those of another.
+/// The hop from a rank's devices of one stage to its devices of another stage.
 [[nodiscard]] Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine);
 
 }  // namespace hdpsim

@@ -7,21 +7,21 @@
 
 namespace hdpsim {
 
-/// How fine the simulation is. All grains run the same program and agree where they should.
+/// The fidelity of a simulation. All fidelities simulate the same program.
 enum class Grain {
-  fluid,        ///< A micro-batch of a group is one coupled activity; only contention breaks it into layers.
-  exact,        ///< Every ring step, layer and copy of every rank is an event with its own flow.
-  closed_form,  ///< As fluid, with nobody sharing a link.
+  fluid,        ///< A pass of a group is one coupled activity; only contended passes are simulated layer by layer.
+  exact,        ///< Every ring step, layer and copy of every rank is an event.
+  closed_form,  ///< Like fluid, but without contention: no link is shared.
 };
 
-/// Runs one step of a program. Deterministic. The program's plan must have passed the checker: a deadlock of the
-/// simulated program is a CheckFailure that says which ranks wait for which micro-batch.
+/// Simulates one step of a program. Deterministic. The program's plan must have passed the plan checker; a deadlock of
+/// the simulated program throws a CheckFailure that says which ranks wait in which micro-batch.
 ///
-/// Events, for m = sum of group sizes, L layers and N the largest group: fluid O(micro-batches), with contended links
-/// O(L x contended micro-batches); exact O(L N m).
+/// Number of events, where m is the sum of the group sizes, L the number of layers and N the size of the largest group:
+/// O(micro-batches) in fluid, with contended links O(L x contended micro-batches); O(L N m) in exact.
 ///
-/// With a background the step runs beside it on the same network; what a step of a background job costs comes on top,
-/// as often as it runs. The closed form knows no neighbours: a background is then a CheckFailure.
+/// A background shares the network with the step, and each of its jobs' steps adds its own events. The closed form
+/// supports no background and throws a CheckFailure.
 [[nodiscard]] Timeline simulate(const Program& program, Machine& machine, Grain grain,
                                 const Background& background = {});
 

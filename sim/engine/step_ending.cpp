@@ -10,13 +10,13 @@ namespace {
 
 // The end of the step on one stage.
 struct StageEnd {
-  Instant last = {};         // of its workers' last passes
-  Instant sync_begins = {};  // of the gradients
+  Instant last = {};         // end of its workers' last passes
+  Instant sync_begins = {};  // begin of the gradient reduction
   Instant synced = {};
-  Duration sync = {};       // gradients, those that another stage has too, parameters
-  Estimate optimizer = {};  // of a nominal device
-  Duration slowest = {};    // optimizer
-  Duration gather = {};     // of the parameters, where it is not in `synced` already
+  Duration sync = {};       // gradient reduction, sum with another stage, parameter all-gather
+  Estimate optimizer = {};  // on a device of nominal speed
+  Duration slowest = {};    // the longest optimizer time of a worker
+  Duration gather = {};     // parameter all-gather, if `synced` does not include it
   Instant ends = {};
 
   [[nodiscard]] Duration waits_for_stages(Instant optimizer_begins, Instant all_end) const {

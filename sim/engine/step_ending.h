@@ -9,35 +9,37 @@
 
 namespace hdpsim {
 
-/// A reduction of so many bytes of gradients over the pool with the network to itself: a reduce-scatter, or an
-/// all-reduce, which is one and an all-gather.
+/// The time of a reduction of `gradients` over the data-parallel group without other traffic: a reduce-scatter or, if
+/// `all_reduce`, a reduce-scatter and an all-gather.
 [[nodiscard]] Estimate reduction_of(Bytes gradients, bool all_reduce, const Machine& machine);
-/// Of the gradients of a stage, and the all-gather of its parameters. No time for what the step has done by then, or
-/// what is nowhere to be gathered from. Whole experts come after the rest: both go over the same links.
+/// The times of a stage's gradient reduction and of its parameter all-gather at the end of the step. They are 0 where
+/// the passes have done this work already, and the all-gather is 0 where the optimizer is not sharded. Whole experts
+/// come after the other parameters, because both use the same links.
 [[nodiscard]] Duration gradient_reduction(const StepEnd& end, const Machine& machine);
 [[nodiscard]] Duration parameter_gather(const StepEnd& end, const Machine& machine);
 
-/// Of the worker with the slowest device for its stage's shard.
+/// The longest optimizer time of a worker, over all stages.
 [[nodiscard]] Duration slowest_optimizer(const Program& program, const Machine& machine);
 
-/// The sum of the gradients that a stage has in common with another one of its rank (StepEnd::twice): the two send each
-/// other half of them and then what these have become. No time where there are none.
+/// The time to sum the gradients that a stage has in common with another stage of its rank (StepEnd::twice): each of
+/// the two stages sends one half to the other, which sums it, and then sends back the sums of its own half. 0 if there
+/// are no such gradients.
 [[nodiscard]] Duration sum_with_other_stage(const Program& program, std::int64_t stage, const Machine& machine);
-/// The longest of them, as pairs of stages sum beside each other.
+/// The longest of these times, because pairs of stages sum at the same time.
 [[nodiscard]] Duration sum_with_other_stages(const Program& program, const Machine& machine);
 
-/// When the passes of a step ran, and what its collectives took.
+/// When the passes of a step ran, and how long its collectives took.
 struct StepTimes {
   Instant begin;
   const std::vector<Instant>& finished;  ///< By worker: when it ended its last pass.
-  /// Of the collectives of all stages, which began together when the last worker had ended, as where jobs share the
-  /// network. Nothing: each stage reduces its gradients as soon as its own workers have ended, and the network is idle.
+  /// The time of the collectives where jobs share the network: those of all stages begin together, when the last worker
+  /// has ended. If empty, each stage reduces its gradients as soon as its own workers have ended, on an idle network.
   std::optional<Duration> sync = {};
 };
 
-/// What every worker does after its last pass, booked on top of the timeline's ranks: the wait for the slowest rank of
-/// its stage, gradient sync, optimizer, fixed cost. The optimizer begins on all stages together, because it needs the
-/// norm of the whole gradient; waiting for another stage is bubble. Sets step_time.
+/// Adds to the timeline what every worker does after its last pass: it waits for the slowest rank of its stage,
+/// synchronizes gradients, runs the optimizer and pays the fixed cost. The optimizer begins on all stages together,
+/// because it needs the norm of the whole gradient; the wait for another stage is booked as bubble. Sets step_time.
 void finish_step(const Program& program, const Machine& machine, const StepTimes& times, Timeline& timeline);
 
 }  // namespace hdpsim

@@ -69,7 +69,7 @@ Breakdown Timeline::mean() const {
     for (const Breakdown& rank : ranks) sum += rank[activity].picoseconds();
     mean[activity] = Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<std::int64_t>(ranks.size())));
   }
-  // Division lost less than one picosecond an activity; waiting is where it is missed least.
+  // The divisions lost less than one picosecond per activity; it matters least if waiting takes up the sum.
   mean[Activity::group_wait] += step_time - mean.total();
   return mean;
 }

@@ -14,19 +14,19 @@ namespace {
 
 constexpr std::size_t sizes = 3;
 
-// What a probe takes, in seconds over all its passes and iterations, by what it depends on.
+// The times of a probe in seconds, over all its passes and iterations.
 struct Probe {
-  double total = 0;    // with what its streams wait for
+  double total = 0;    // all streams, waits included
   double kernels = 0;  // on the compute stream, without attention
-  double own = 0;      // attention of a rank's own keys
-  double steps = 0;    // attention and merging of those that a ring brings
+  double own = 0;      // attention to a rank's own keys
+  double steps = 0;    // attention to the keys that a ring brings, and merges
   double forward_kernels = 0;
   double forward_own = 0;
-  double exchanges = 0;  // beside these
-  double last = 0;       // behind them
-  double copies = 0;     // to the host: as if no layer stayed
-  double fetches = 0;
-  double all_layers = 0;  // kernels, as if none were skipped in any layer
+  double exchanges = 0;   // exchanges that overlap with ring steps
+  double last = 0;        // the exchange after the last ring step
+  double copies = 0;      // copies to the host, as if no layer stayed on the device
+  double fetches = 0;     // copies back, likewise
+  double all_layers = 0;  // kernels, as if no layer skipped any
 };
 
 bool is_backward(const MicroBatchProgram& program, const Block& block) {
@@ -94,8 +94,8 @@ class PassReader {
   RingPace pace_;
 };
 
-// All probes as the plan of one step. One before and one behind them has what only the first and the last micro-batches
-// of a rank have.
+// All probes as the plan of one step. An additional micro-batch before and one after them take the work that only the
+// first and the last micro-batch of a rank have.
 class Probes {
  public:
   Probes(const LoweringOptions& lowering, std::int64_t capacity) : lowering_(lowering) {
@@ -109,7 +109,8 @@ class Probes {
     add(1, 1);
   }
 
-  // `degree`: 1, or 2 for a ring of the first and the last rank. Where it stands.
+  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. `degree`: 1, or 2 for a ring of the
+  // first and the last rank.
   std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false) {
     MicroBatch probe;
     probe.group = {HdpRank(0)};
@@ -140,7 +141,7 @@ class Probes {
   }
 
  private:
-  // The other ranks of expert groups, which must run as many micro-batches.
+  // The other ranks of the group's expert groups, which must run equally many micro-batches.
   [[nodiscard]] std::vector<HdpRank> beside(const std::vector<HdpRank>& group) const {
     std::vector<HdpRank> others;
     const auto size = static_cast<std::size_t>(plan_.expert_ranks);
@@ -168,7 +169,7 @@ class Probes {
   Plan plan_;
 };
 
-// Seconds as a sum of area, tokens and a constant, none of them negative.
+// Seconds as a linear function of area and tokens. No coefficient is negative.
 struct Curve {
   double per_area = 0;
   double per_token = 0;
@@ -182,14 +183,15 @@ struct Sample {
 };
 using Samples = std::array<Sample, sizes>;
 
-// a x + b y = r of two samples.
+// Solves a x + b y = r for two samples.
 std::array<double, 2> solved(const std::array<double, 3>& first, const std::array<double, 3>& second) {
   const double determinant = first[0] * second[1] - second[0] * first[1];
   return {(first[2] * second[1] - second[2] * first[1]) / determinant,
           (first[0] * second[2] - second[0] * first[2]) / determinant};
 }
 
-// Through all samples; where that takes a negative coefficient, through the second and the third without one of them.
+// The curve through all samples. Where this has a negative coefficient, it is the curve through the second and the
+// third sample without a constant or without tokens, or else the one through the third sample with area alone.
 Curve curve_through(const Samples& s) {
   const auto difference = [&](std::size_t i) {
     return std::array{s[i].area - s[1].area, s[i].tokens - s[1].tokens, s[i].seconds - s[1].seconds};
@@ -204,7 +206,7 @@ Curve curve_through(const Samples& s) {
   return {s[2].seconds / s[2].area, 0, 0};
 }
 
-// A line through two samples that does not fall, nor begins below nothing.
+// The line through two samples, with neither a negative slope nor a negative constant.
 Curve line_through(const Sample& first, const Sample& second) {
   const double slope = std::max(0.0, (second.seconds - first.seconds) / (second.tokens - first.tokens));
   const double fixed = first.seconds - slope * first.tokens;
@@ -214,7 +216,7 @@ Curve line_through(const Sample& first, const Sample& second) {
 
 class Reading {
  public:
-  /// Probes have half, once and four times `size` tokens.
+  /// Probes have half of `size`, `size` and four times `size` tokens.
   Reading(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine, std::int64_t size)
       : lowering_(lowering), stages_(static_cast<double>(lowering.mesh.pp)) {
     const std::int64_t middle = std::max<std::int64_t>(2, size);
@@ -263,7 +265,8 @@ class Reading {
     if (middle.own > 0) work_.forward_of_area = middle.forward_own / middle.own;
   }
 
-  // Of two ranks, which share the area of a sequence of twice the tokens: half of what each does is its own.
+  // The two ranks of a ring share the area of a sequence of twice the tokens equally, and half of each rank's area is
+  // attention to its own keys.
   void read_ring(const Three& probes) {
     Samples steps;
     std::array<Sample, sizes> exchanges;
@@ -297,7 +300,7 @@ class Reading {
   WorkModel work_;
 };
 
-// Where a step of months is within the clock and a probe of four times the capacity is not, probes are smaller.
+// The clock may hold a step of months but not a probe of four times the capacity; the probes are then smaller.
 WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine) {
   try {
     return Reading(lowering, capacity, machine, capacity).work();
@@ -306,7 +309,7 @@ WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, cons
   }
 }
 
-// As the widest hops, whose transfers and latencies those within a node have in another size.
+// Scales the coefficients of the widest hop by the ratios of its bandwidth and latency to those of a hop within a node.
 RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machine& machine) {
   const auto hop_to = [&](std::int64_t rank) {
     MicroBatch pair;

@@ -8,11 +8,15 @@
 
 namespace hdpsim {
 
-/// The planners' coefficients, read off a few micro-batches that are lowered and priced as those of a step are: of half
-/// of `capacity`, of `capacity` and of four times as many tokens a rank, each on one rank alone and in a ring of two over
-/// the widest hop of the pool, of one token, and with activations that leave the device. Seconds of a mean stage.
-/// Ranks of an expert group have as many tokens each. Of the `ranks_per_node` first ranks, which share a node, the hops
-/// are those within nodes. Requires capacity >= 1. O(ranks of the pool).
+/// The planners' coefficients in seconds of a mean stage, fitted to a few probe micro-batches that are lowered and
+/// priced like those of a step:
+///   - `capacity` / 2, `capacity` and 4 x `capacity` tokens per rank, each on one rank and in a ring of the first and
+///     the last rank;
+///   - one token on one rank;
+///   - `capacity` tokens on one rank with all activations offloaded and, without experts, with token-wise offload.
+/// The other ranks of the probes' expert groups have equally many tokens per rank. If the first `ranks_per_node` ranks,
+/// which share a node, are at least two, the hop between the first two is the hop within a node. O(HDP ranks).
+/// Requires capacity >= 1.
 [[nodiscard]] WorkModel work_model_of(const LoweringOptions& lowering, std::int64_t capacity, const Machine& machine,
                                       std::int64_t ranks_per_node);
 

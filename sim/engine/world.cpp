@@ -29,10 +29,10 @@ struct Site {
   std::unique_ptr<CostModel> cost;
   std::unique_ptr<WatchedCostModel> watched_cost;
   std::unique_ptr<NetworkModel> network;
-  std::unique_ptr<ClusterLinks> links;  ///< Of the bare cluster: shares of its rates are the collectives' affair.
+  std::unique_ptr<ClusterLinks> links;  ///< Links at their full rates: CollectiveModel applies efficiencies itself.
 };
 
-// Of every worker's slowest device. `factors` as World::set_time_factors has them.
+// The speed of every worker's slowest device. `factors` are those of World::set_time_factors.
 std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster,
                                   const std::vector<double>& factors) {
   const auto speed = [&](HdpRank rank, std::int64_t stage, std::int64_t shard) {
@@ -65,14 +65,14 @@ Collective collective_of(const Model& model) {
   };
 }
 
-// The ranks of a mesh are alike: those of the first stage of the first one stand for all.
+// The devices of the first rank's first stage, which represent those of all ranks and stages, because these are alike.
 std::vector<DeviceId> tensor_parallel_devices(const Mesh& mesh, const Placement& placement) {
   std::vector<DeviceId> devices;
   for (std::int64_t shard = 0; shard < mesh.tp; ++shard) devices.push_back(placement.device(HdpRank(0), 0, shard));
   return devices;
 }
 
-// `site` lives as long as the machine.
+// `site` must live as long as the machine.
 void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   const Placement& placement = *machine.placement;
   machine.tensor_parallel = collective_of(model_among({tensor_parallel_devices(mesh, placement)}, site));
@@ -195,9 +195,9 @@ std::int64_t World::ranks_per_node() const {
 
 WorkModel World::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
   Machine machine = parts_->machine;
-  machine.cost = parts_->site->cost.get();  // what planners ask is no part of a simulation's coverage
+  machine.cost = parts_->site->cost.get();  // what planners ask must not count in the coverage of simulations
   WorkModel work = work_model_of(lowering, capacity, machine, ranks_per_node());
-  // The shards of a rank send at the same time.
+  // The shards of a rank send at the same time, and those on one NIC share it.
   const ClusterSpec& cluster = parts_->site->cluster;
   const bool crosses = cluster.nodes() > 1 && lowering.mesh.hdp > ranks_per_node();
   if (crosses) work.per_ring_token *= static_cast<double>(std::min(lowering.mesh.tp, cluster.devices_per_nic()));

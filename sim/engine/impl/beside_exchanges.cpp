@@ -12,7 +12,7 @@ class ExchangesUnderWay {
  public:
   void post(std::size_t instruction, Duration time) { open_.push_back({instruction, time}); }
 
-  // A kernel that needs an exchange finds all before it ended too.
+  // When a kernel needs an exchange, all earlier exchanges have ended too.
   void await(const Instruction& kernel) {
     for (std::uint32_t d = 0; d < kernel.dependency_count; ++d) {
       const Dependency& needed = kernel.dependencies[d];
@@ -23,7 +23,7 @@ class ExchangesUnderWay {
     }
   }
 
-  // Lets them go on for `most` at most; returns for how long they did.
+  // Advances the exchanges by at most `most`; returns by how much they advanced.
   Duration pass(Duration most) {
     Duration passed;
     while (!open_.empty() && passed < most) {
@@ -40,7 +40,7 @@ class ExchangesUnderWay {
     std::size_t instruction;
     Duration left;
   };
-  std::vector<Exchange> open_;  // two at most: each kernel of a ring waits for the exchange before the newest
+  std::vector<Exchange> open_;  // at most two: each kernel of a ring waits for the exchange before the newest
 };
 
 }  // namespace

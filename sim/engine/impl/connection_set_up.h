@@ -8,25 +8,25 @@
 
 namespace hdpsim {
 
-/// Who has talked to whom while one step runs, and what it costs to begin. In a warm step nothing is ever due.
+/// The connections that ranks have set up during one step, and the cost of new ones. A warm step sets up nothing.
 ///
-/// A group that lacks something makes it when its last rank is there and before it computes anything: the communicator,
-/// then all new connections of its ring at the same time. Each rank makes one group's at a time, as it runs one
-/// micro-batch at a time. Connections between the stages of a pipeline are always there.
+/// A group sets up what it lacks when its last rank has arrived and before it computes anything: first the
+/// communicator, then all new connections of its ring at the same time. A rank sets up one group at a time, because it
+/// runs one micro-batch at a time. Connections between pipeline stages always exist.
 class ConnectionSetUp {
  public:
   explicit ConnectionSetUp(const Machine& machine, std::int64_t stages = 1);
 
-  /// True if the group cannot compute before all its ranks are there.
+  /// True if the group has something to set up, so that it cannot compute before all its ranks have arrived.
   [[nodiscard]] bool is_due(const std::vector<HdpRank>& group, std::int64_t stage = 0) const;
-  /// How long the group takes to make what it lacks, which it has from now on.
+  /// Sets up what the group lacks and returns the time that this takes.
   [[nodiscard]] Duration connect(const std::vector<HdpRank>& group, std::int64_t stage = 0);
 
  private:
   [[nodiscard]] Duration cost(const std::vector<HdpRank>& group, std::int64_t stage) const;
 
   std::optional<SetUpCosts> costs_;
-  std::vector<ConnectionTable> tables_;  // by stage: other devices, other connections
+  std::vector<ConnectionTable> tables_;  // by stage, because each stage has its own devices
 };
 
 }  // namespace hdpsim

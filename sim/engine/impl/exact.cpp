@@ -19,20 +19,20 @@ namespace {
 // One stream of a worker: the next instruction, and whether one is running.
 struct StreamState {
   std::int64_t iteration = 0;
-  std::size_t next = 0;  // in the stream's list of the block
+  std::size_t next = 0;  // index in the stream's list of the block
   bool running = false;
   Instant free_since;
-  Instant began{};  // the instruction that is running
+  Instant began{};  // begin of the running instruction
 };
 
 struct WorkerState {
   PassId pass;
-  std::size_t index = 0;  // in the group
+  std::size_t index = 0;  // of the worker in the group
   std::size_t block = 0;
   std::array<StreamState, stream_count> streams;
-  std::uint32_t posted = 0;  // exchanges
-  Instant posted_at;         // the last of them
-  Duration peer_wait;        // while compute stands still: for ranks that had not posted their side
+  std::uint32_t posted = 0;  // number of exchanges
+  Instant posted_at;         // when the last of them was posted
+  Duration peer_wait;        // idle compute: waiting for ranks that had not posted their side
 };
 
 class ExactStep final : public StepRun {
@@ -63,7 +63,7 @@ class ExactStep final : public StepRun {
 
   void pass_rate_changed(std::uint32_t key) override { board_.rate_changed(key); }
 
-  // By the kernels of one worker that is in it: ranks of a ring stay close together.
+  // The kernels of one worker that runs the pass tell the share, because the ranks of a ring stay close together.
   [[nodiscard]] double share_sent(PassId id) const override {
     const auto& group = groups_[id.index()];
     if (group == nullptr) return 1;
@@ -85,7 +85,7 @@ class ExactStep final : public StepRun {
     return groups_[state.pass.index()]->priced.program.blocks[state.block];
   }
 
-  // Each worker starts on its own; the ring makes it wait for the others where it needs them.
+  // Each worker starts by itself; the ring makes it wait for the others where it needs them.
   void arrive(WorkerId worker, PassId pass, bool all_are_here) override {
     open_group(pass);
     GroupProgram& group = *groups_[pass.index()];
@@ -132,7 +132,7 @@ class ExactStep final : public StepRun {
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
     make_private(hops);
     intervals_[id.index()].begin = queue_.now();
-    // Gradients of weights need no ring: each worker has its own pace.
+    // Weight gradients need no ring: each worker runs at its own pace.
     const bool rings = pipeline_.pass(id).kind != PassKind::weight_gradient;
     group->is_private = !queue_all_ && !experts_.joins_ranks() && (rings || ranks == 1) &&
                         std::all_of(hops.begin(), hops.end(), [](const Hop& hop) { return hop.is_private; });
@@ -144,7 +144,8 @@ class ExactStep final : public StepRun {
     }
   }
 
-  // Of a step whose rings share no link nobody needs to know more.
+  // Makes the hops of a ring over serial links private. The serial links of the step are only looked for when some ring
+  // shares a link.
   void make_private(std::vector<Hop>& hops) {
     const auto is_private = [](const Hop& hop) { return hop.is_private; };
     if (!looks_for_serial_links_ || std::all_of(hops.begin(), hops.end(), is_private)) return;
@@ -167,7 +168,7 @@ class ExactStep final : public StepRun {
     }
     group.began = intervals_[id.index()].begin;
     group.ends = *std::max_element(outcome.ends.begin(), outcome.ends.end());
-    timeline_.events += outcome.events - workers.size();  // the ends of workers are counted with the queue's
+    timeline_.events += outcome.events - workers.size();  // the queue counts the ends of the workers
   }
 
   void enter_block(std::size_t worker, std::size_t block) {
@@ -177,7 +178,7 @@ class ExactStep final : public StepRun {
     advance(worker);
   }
 
-  // Starts whatever can start on any stream; moves on when the block has ended on all of them.
+  // Starts every instruction that can start on any stream; ends the block when all streams have ended it.
   void advance(std::size_t worker) {
     bool moved = true;
     while (moved) {
@@ -223,7 +224,7 @@ class ExactStep final : public StepRun {
       return false;
     }
     if (processors_ && depends_on_device_speed(instruction.opcode)) {
-      processors_->begin(worker, time);  // and is booked when it ends
+      processors_->begin(worker, time);  // booked when it ends
       return false;
     }
     if (stream == compute) timeline_.ranks[worker][activity_of(instruction.opcode)] += time;
@@ -247,7 +248,7 @@ class ExactStep final : public StepRun {
     }
   }
 
-  // A stream completes its instructions in order: how far it is tells how often each of them has ended.
+  // A stream completes its instructions in order, so that its position tells how often each of them has ended.
   static bool ready(const WorkerState& state, const GroupProgram& group, const Instruction& instruction) {
     const std::int64_t iteration = state.streams[static_cast<std::size_t>(instruction.stream)].iteration;
     const std::vector<Instruction>& body = group.priced.program.blocks[state.block].body;
@@ -260,8 +261,8 @@ class ExactStep final : public StepRun {
     return true;
   }
 
-  // The compute stream stood still: for ranks of the ring that had not posted their side of an exchange, for messages
-  // on their way, or for a copy.
+  // Books the idle time of the compute stream, which waited for ranks of the ring that had not posted their side of an
+  // exchange, for messages under way, or for a copy.
   void book_wait(std::size_t worker, const Instruction& instruction) {
     WorkerState& state = workers_[worker];
     const Duration idle = queue_.now() - state.streams[compute].free_since;
@@ -276,7 +277,7 @@ class ExactStep final : public StepRun {
     state.peer_wait = Duration{};
   }
 
-  // An exchange has ended. If compute stood still meanwhile, the time until the message began was a wait for the peer.
+  // An exchange has ended. If compute was idle meanwhile, the time until the message began was a wait for the peer.
   void note_peer_wait(WorkerState& state, Instant began) const {
     const StreamState& kernels = state.streams[compute];
     if (kernels.running) return;
@@ -337,7 +338,7 @@ class ExactStep final : public StepRun {
     advance(worker.index());
   }
 
-  // The one that ends the block, of those beside compute.
+  // The stream other than compute that ends the block.
   Stream last_stream(const WorkerState& state) const {
     for (const Stream stream : {Stream::comm, Stream::d2h, Stream::h2d}) {
       if (state.streams[static_cast<std::size_t>(stream)].free_since == queue_.now()) return stream;
@@ -374,7 +375,7 @@ class ExactStep final : public StepRun {
 
   bool queue_all_;
   bool looks_for_serial_links_;
-  std::optional<SerialLinks> serial_links_;     // when first asked for
+  std::optional<SerialLinks> serial_links_;     // made on first use
   std::optional<SharedProcessors> processors_;  // if workers share them
   ConnectionSetUp set_up_;
   ExchangeBoard board_;

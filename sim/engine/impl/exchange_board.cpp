@@ -22,17 +22,18 @@ struct ExchangeBoard::Lane {
   Hop hop;
   std::uint32_t sent = 0;      // exchanges that the sender has posted
   std::uint32_t awaited = 0;   // exchanges that the receiver has posted
-  std::uint32_t started = 0;   // messages
-  std::uint32_t finished = 0;  // messages
-  Bytes posted;                // of the newest exchange: a rank posts one at a time
-  Instant began;               // of the newest message
-  std::vector<FlowId> flows;   // while it shares links
+  std::uint32_t started = 0;   // messages that have begun
+  std::uint32_t finished = 0;  // messages that have arrived
+  Bytes posted;                // size of the newest exchange: a rank posts one at a time
+  Instant began;               // begin of the newest message
+  std::vector<FlowId> flows;   // of the newest message, while it shares links
   double remaining = 0;        // bytes
   Bandwidth rate;
-  Instant since;  // of that rate
+  Instant since;  // begin of that rate
   std::uint32_t version = 0;
 
-  // Of a message that nothing has slowed yet to the picosecond, as if it had its links alone.
+  // The time until the message has arrived at the current rate; exact to the picosecond if none of it has been sent
+  // yet, as over private links.
   [[nodiscard]] Duration time_left() const {
     if (remaining == static_cast<double>(posted.count())) return posted / rate;
     return Duration::seconds(std::max(0.0, remaining) / static_cast<double>(rate.bytes_per_second()));
@@ -128,7 +129,7 @@ void ExchangeBoard::set_rate(std::uint32_t slot) {
 
 std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
   const std::uint32_t slot = event.actor;
-  if (slot >= lanes_.size()) return {};  // outdated, of an earlier step
+  if (slot >= lanes_.size()) return {};  // an outdated event of an earlier step
   Lane& hop = lanes_[slot];
   if ((event.tag & version_mask) != hop.version) return {};
   const bool is_latency = ((event.tag - first_tag) >> 28) == latency_over;

@@ -10,10 +10,9 @@
 
 namespace hdpsim {
 
-/// The messages of the rings that are under way in the exact grain. An exchange is a grouped send and receive: message
-/// number n over a hop starts when its sender has posted exchange n and its receiver has too, and each rank's exchange
-/// n ends when the messages of both its hops have arrived. A message over private links takes its time alone; others
-/// are flows.
+/// The messages of rings in the exact fidelity. An exchange is a grouped send/recv: message n over a hop starts when
+/// both its sender and its receiver have posted exchange n, and exchange n of a rank ends when the messages of both its
+/// hops have arrived. A message over private links takes its time without other traffic; other messages are flows.
 class ExchangeBoard {
  public:
   ExchangeBoard(const Pipeline& pipeline, JobFlows& flows, JobQueue& queue);
@@ -26,9 +25,9 @@ class ExchangeBoard {
 
   /// The `index`-th rank of the group posts its next exchange, of `bytes`.
   void post(PassId id, std::size_t index, Bytes bytes);
-  /// Exchanges of this rank that have ended, both ways.
+  /// The number of exchanges of this rank that have ended in both directions.
   [[nodiscard]] std::uint32_t ended(PassId id, std::size_t index) const;
-  /// When the message that the rank received last began to flow.
+  /// When the message that the rank received last began; its latency comes after that.
   [[nodiscard]] Instant last_received_began(PassId id, std::size_t index) const;
 
   /// A rank of a group.
@@ -36,12 +35,12 @@ class ExchangeBoard {
     PassId pass;
     std::size_t index = 0;
   };
-  /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if the message flows
-  /// on.
+  /// Handles an event of the board. Returns the two ranks whose exchanges may have ended, or none if no message has
+  /// arrived.
   [[nodiscard]] std::vector<Member> handle(const Event& event);
-  /// Events of the board have a tag from this on, below twice as much.
+  /// Events of the board have tags from first_tag to 2 x first_tag - 1.
   static constexpr std::uint32_t first_tag = 1U << 30;
-  /// A flow that was added with this key has another rate: its message arrives at another time.
+  /// The rate of a flow with this key has changed, so that its message arrives at another time.
   void rate_changed(std::uint32_t key) { set_rate(key); }
 
  private:
@@ -62,7 +61,7 @@ class ExchangeBoard {
   const Pipeline& pipeline_;
   JobFlows& flows_;
   JobQueue& queue_;
-  std::vector<std::uint32_t> first_slot_;  // by pass: its lanes follow each other
+  std::vector<std::uint32_t> first_slot_;  // by pass: the first of its lanes, which are consecutive
   std::vector<Place> places_;              // by slot
   std::vector<Lane> lanes_;                // by slot
 };

@@ -10,8 +10,8 @@
 
 namespace hdpsim {
 
-/// Where the ranks of an expert group that reaches over several of them meet, in the exact grain: the all-to-all number
-/// n of a group on one stage begins when all of its workers have come to theirs.
+/// Synchronizes the ranks of expert groups that span several ranks, in the exact fidelity: all-to-all n of a group on
+/// one stage begins when all workers of the group have reached it.
 class ExpertBoard {
  public:
   ExpertBoard(const Pipeline& pipeline, std::int64_t expert_ranks)
@@ -20,15 +20,16 @@ class ExpertBoard {
         groups_(pipeline.workers() / ranks_),
         came_(pipeline.workers()) {}
 
-  /// False where each rank exchanges among its own devices.
+  /// False if every expert group lies within one rank.
   [[nodiscard]] bool joins_ranks() const { return ranks_ > 1; }
 
-  /// An all-to-all that begins: whose it is, and how long it takes. Of the workers' messages the longest decide.
+  /// An all-to-all that begins: its workers and its time, which is the longest of the workers' times.
   struct Begun {
     std::vector<WorkerId> workers;
     Duration time;
   };
-  /// A worker has come to its next all-to-all, whose messages would take it `time`. Nothing while others are missing.
+  /// A worker has reached its next all-to-all, whose messages would take it `time`. Returns no value while other
+  /// workers of the group are missing.
   [[nodiscard]] std::optional<Begun> come(WorkerId worker, Instant now, Duration time) {
     came_[worker.index()] = now;
     Group& group = groups_[group_of(worker)];
@@ -38,7 +39,7 @@ class ExpertBoard {
     group = {};
     return Begun{workers_of(worker), longest};
   }
-  /// When a worker came to its last one.
+  /// When a worker reached its latest all-to-all.
   [[nodiscard]] Instant came(WorkerId worker) const { return came_[worker.index()]; }
 
  private:

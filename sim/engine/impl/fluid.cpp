@@ -13,14 +13,14 @@
 namespace hdpsim {
 namespace {
 
-// Other tags are those of SharedRings.
+// All other tags belong to SharedRings.
 constexpr std::uint32_t group_ended = 0;
 constexpr std::uint32_t weights_ended = 4;  // the actor is the worker
 
-/// What a pass takes on ranks of one speed and another, each computed once.
+/// The time of a pass on ranks of any speed, computed once per speed.
 class TimeBySpeed {
  public:
-  /// The program outlives this.
+  /// The program must outlive this object.
   TimeBySpeed(const PricedProgram& priced, TransferTime transfer) : priced_(priced), transfer_(std::move(transfer)) {}
 
   const LoopTime& operator[](double speed) {
@@ -62,7 +62,7 @@ class FluidStep final : public StepRun {
   [[nodiscard]] double share_sent(PassId id) const override {
     if (const auto share = shared_.share_sent(id)) return *share;
     const auto& [begun, ends] = intervals_[id.index()];
-    if (ends <= queue_.now()) return 1;  // or not begun
+    if (ends <= queue_.now()) return 1;  // ended, or not begun
     return (queue_.now() - begun).seconds() / (ends - begun).seconds();
   }
 
@@ -75,7 +75,7 @@ class FluidStep final : public StepRun {
     }
   }
 
-  // Gradients of weights need no ring: each worker has its own pace.
+  // Weight gradients need no ring: each worker runs at its own pace.
   void begin_weights(WorkerId worker, PassId id) {
     const PricedProgram priced = price(program_, id, machine_);
     const auto no_transfer = [](Bytes) { return Duration{}; };
@@ -120,7 +120,7 @@ class FluidStep final : public StepRun {
     shared_.begin(id, std::move(priced), std::move(pace), std::move(hops), shared_wave(id));
   }
 
-  // Counted once a wave.
+  // The wave of a pass, with its number of passes that share links, which is counted once per wave.
   [[nodiscard]] SharedWave shared_wave(PassId id) {
     const std::size_t index = pipeline_.wave_index(id);
     std::size_t& passes = sharing_[index];
@@ -137,7 +137,7 @@ class FluidStep final : public StepRun {
     return std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return !hop.is_private; });
   }
 
-  // By itself a pass ends then; in a wave as soon as it is known when the others end.
+  // A pass by itself ends at `ended`. The passes of a wave end together, as soon as the ends of all of them are known.
   void end_at(PassId id, Instant ended, bool shared) {
     intervals_[id.index()].end = ended;
     if (!margins_[id.index()]) return schedule_end(id);
@@ -155,8 +155,8 @@ class FluidStep final : public StepRun {
     }
   }
 
-  // How much longer the slowest device of the expert groups that a pass meets takes for its experts than the slowest
-  // one of the pass, which its own time is that of.
+  // How much longer experts take on the slowest worker of the expert groups that a pass takes part in than on the
+  // slowest worker of the pass, whose time is the pass's own time.
   [[nodiscard]] Duration wait_for_experts(PassId id) const {
     double own = 1e9;
     double met = 1e9;
@@ -167,7 +167,7 @@ class FluidStep final : public StepRun {
     return margins_[id.index()]->experts.scaled(1 / met - 1 / own);
   }
 
-  // By worker: the slowest of its expert group.
+  // By worker: the speed of the slowest worker of its expert group.
   [[nodiscard]] std::vector<double> slowest_experts() const {
     std::vector<double> slowest = machine_.speed;
     const auto ranks = static_cast<std::size_t>(program_.plan().expert_ranks);
@@ -186,7 +186,7 @@ class FluidStep final : public StepRun {
     queue_.schedule_after(left, static_cast<std::uint32_t>(id.index()), group_ended);
   }
 
-  // How long the pass takes with its links to itself; books it for every worker of the group.
+  // The time of a pass that has its links to itself; books it for every worker of the group.
   Duration private_time(const std::vector<WorkerId>& group, const PricedProgram& priced, const GroupPace& pace) {
     TimeBySpeed at_slowest_hop(priced, [&](Bytes bytes) { return pace.all.transfer(bytes); });
     Duration longest;
@@ -218,7 +218,7 @@ class FluidStep final : public StepRun {
     for (const WorkerId worker : group) go_on(worker);
   }
 
-  // What a contended pass took beyond the kernels of its slowest worker is waiting for keys and values.
+  // The time of a contended pass beyond the kernels of its slowest worker is booked as waiting for keys and values.
   void end_shared(PassId id) {
     const PricedProgram& priced = shared_.priced(id);
     const std::vector<WorkerId> group = pipeline_.group(id);
@@ -239,10 +239,10 @@ class FluidStep final : public StepRun {
   bool contention_;
   ConnectionSetUp set_up_;
   SharedRings shared_;
-  std::vector<std::optional<Margins>> margins_;  // by pass, while it runs in a wave of several
+  std::vector<std::optional<Margins>> margins_;  // by pass; empty unless it runs in a wave of several
   std::vector<WaveRun> waves_;                   // by wave
-  std::vector<std::size_t> sharing_;             // by wave: its passes whose rings share links; 0: not counted yet
-  std::vector<double> slowest_expert_;           // by worker
+  std::vector<std::size_t> sharing_;    // by wave: number of passes whose rings share links; 0: not counted yet
+  std::vector<double> slowest_expert_;  // by worker
 };
 
 }  // namespace

@@ -10,20 +10,20 @@
 
 namespace hdpsim {
 
-/// What the workers of a pass share while it runs in the exact grain.
+/// The data that the workers of a pass share while it runs in the exact fidelity.
 struct GroupProgram {
   PricedProgram priced;
   using Instructions = std::vector<std::uint32_t>;
-  std::vector<std::array<Instructions, stream_count>> streams;  ///< By block: instructions of each stream.
-  std::vector<Instructions> turns;                       ///< By block and instruction: its place in its stream's list.
-  std::vector<std::pair<WorkerId, std::size_t>> places;  ///< In the group, by worker.
+  std::vector<std::array<Instructions, stream_count>> streams;  ///< By block: the instructions of each stream.
+  std::vector<Instructions> turns;                       ///< By block and instruction: its index in its stream's list.
+  std::vector<std::pair<WorkerId, std::size_t>> places;  ///< Workers with their index in the group, sorted.
   std::size_t ranks_left = 0;
-  bool starts_together = false;  ///< It has connections to make.
+  bool starts_together = false;  ///< The group has connections to set up.
   bool is_private = false;
-  std::vector<Hop> hops{};        ///< Of a private ring; the board has those of the others.
-  std::vector<Instant> begins{};  ///< Of its ranks,
-  Instant began{};                ///< and once all of them have, when the first did
-  Instant ends{};                 ///< and the last will have ended.
+  std::vector<Hop> hops{};        ///< Hops of a private ring; ExchangeBoard has those of other rings.
+  std::vector<Instant> begins{};  ///< Private ring: when each rank begins.
+  Instant began{};                ///< Private ring, once all ranks have begun: when the first began.
+  Instant ends{};                 ///< Private ring, once all ranks have begun: when the last will have ended.
 
   GroupProgram(PricedProgram program, const std::vector<WorkerId>& group)
       : priced(std::move(program)), ranks_left(group.size()) {
@@ -41,11 +41,11 @@ struct GroupProgram {
     }
   }
 
-  /// Of a private ring, by its time.
+  /// The share of a private ring that is done, by time.
   [[nodiscard]] double share_done(Instant now) const {
     return ends > began ? (now - began).seconds() / (ends - began).seconds() : 0;
   }
-  /// In the group. O(log ranks).
+  /// The index of a worker in the group. O(log ranks).
   [[nodiscard]] std::size_t place_of(WorkerId worker) const {
     return std::lower_bound(places.begin(), places.end(), std::pair(worker, std::size_t{0}))->second;
   }

@@ -16,21 +16,21 @@ bool waits_for(const Instruction& instruction, std::size_t other) {
   });
 }
 
-// From the first exchange of a ring, behind `begin`, to the first instruction that needs its last one: links are in use
-// nowhere else. Empty without an exchange.
+// The first ring at or after `begin`: from its first exchange to the first instruction that needs its last exchange.
+// Links are in use nowhere else. Empty without an exchange.
 BodyRange next_ring(const std::vector<Instruction>& body, std::size_t begin) {
   const auto is_exchange = [](const Instruction& instruction) { return instruction.opcode == Opcode::exchange; };
   const auto begins_ring = [&](const Instruction& i) { return is_exchange(i) && i.ring_step == 1; };
   const auto first = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(begin), body.end(), begins_ring);
   if (first == body.end()) return {0, 0};
-  const auto end = std::find_if(first + 1, body.end(), begins_ring);  // of the next one
+  const auto end = std::find_if(first + 1, body.end(), begins_ring);  // begin of the next ring
   const auto last = std::find_if(std::reverse_iterator(end), body.rend(), is_exchange).base() - 1;
   const auto last_index = static_cast<std::size_t>(last - body.begin());
   const auto needs_last = std::find_if(last, body.end(), [&](const auto& i) { return waits_for(i, last_index); });
   return {static_cast<std::size_t>(first - body.begin()), static_cast<std::size_t>(needs_last - body.begin())};
 }
 
-// Of the stream that has most of it.
+// The time per layer of the busiest stream of host copies and data-parallel collectives.
 Duration copy_of_layer(const PricedProgram& priced, std::size_t block) {
   std::array<Duration, stream_count> copies{};
   const std::vector<Instruction>& body = priced.program.blocks[block].body;
@@ -54,7 +54,7 @@ bool is_slower(const Hop& a, const Hop& b) {
   return a.alone != b.alone ? a.alone < b.alone : a.latency > b.latency;
 }
 
-// For every rank of a ring the number of ranks between it and the nearest end of one of the slowest hops.
+// For every rank of a ring the number of hops between it and the nearest end of one of the slowest hops.
 std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops) {
   const std::size_t ranks = hops.size();
   std::vector<std::size_t> distances(ranks, ranks);

@@ -8,13 +8,13 @@
 
 namespace hdpsim {
 
-/// Hops that a rank, or several, must wait for: an exchange takes as long as the slowest of them.
+/// The hops that one or several ranks wait for. An exchange takes as long as the slowest of them.
 class RingPace {
  public:
   void add(const Hop& hop, bool contention);
-  /// Time of one exchange when nobody else uses the links.
+  /// Time of one exchange without other traffic on the links.
   [[nodiscard]] Duration transfer(Bytes bytes) const;
-  /// The same when the contended hops get `share`.
+  /// Time of one exchange if contended hops get a bandwidth of at most `share`.
   [[nodiscard]] Duration transfer(Bytes bytes, Bandwidth share) const;
   [[nodiscard]] bool is_contended() const { return !contended_.empty(); }
 
@@ -28,18 +28,19 @@ class RingPace {
   std::vector<Kind> contended_;  // distinct
 };
 
-/// The ranks of a group that have one speed, and the hops beside any of them.
+/// The ranks of a group that have the same speed, and the hops to and from them.
 ///
-/// A ring is a system of ranks that wait for their neighbours once an exchange, and its speed is its slowest cycle of
-/// dependencies. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank behind the
-/// kernels before the ring, reaches the ring's slowest hop d exchanges later, stays there, and comes back d exchanges
-/// before the kernels behind the ring: all but 2d of the ring's exchanges then go at the pace of the slowest hop. Where
-/// an all-to-all makes all ranks begin their layers together it need not come back: all but d do.
+/// In a ring every rank waits for its neighbours once per exchange, so that the slowest cycle of dependencies sets the
+/// ring's speed. A cycle may stay with one rank: its kernels and its own two hops. Or it leaves a rank after the
+/// kernels before the ring, reaches the ring's slowest hop d exchanges later, stays there, and returns to the rank d
+/// exchanges before the kernels after the ring: then all but 2d of the ring's exchanges go at the pace of the slowest
+/// hop. Where an all-to-all makes all ranks begin their layers together, the cycle need not return, and all but d
+/// exchanges do.
 struct SpeedClass {
   double speed = 1;
   RingPace own;
-  double reach =
-      1;  ///< Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d (or d) / exchanges, at least 0.
+  /// Share of the exchanges that can go at the pace of the slowest hop: 1 - 2d (or d) / exchanges, at least 0.
+  double reach = 1;
 };
 
 struct GroupPace {
@@ -54,40 +55,40 @@ struct RingRules {
 [[nodiscard]] GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops,
                                    const Machine& machine, const RingRules& rules);
 
-/// A cycle of a speed class, of which `reach` of the exchanges go at the pace of the slowest hop.
+/// The time of a cycle of a speed class in which a share `reach` of the exchanges goes at the pace of the slowest hop.
 [[nodiscard]] Duration between(Duration own, Duration slowest, double reach);
 
-/// Time of a whole pass of a micro-batch on a rank of this speed, in a ring with these transfer times, all blocks.
+/// The time of a whole pass of a micro-batch, all blocks, on a rank of this speed in a ring with these transfer times.
 [[nodiscard]] LoopTime micro_batch_time(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// One turn of a block's loop, or one leg of it, in three parts. A block without an exchange has only `before`, which
-/// then holds all iterations.
+/// One iteration of a block's loop, or one leg of it, in three parts. A block without an exchange has only `before`,
+/// the whole body.
 struct Pass {
   BodyRange before;
   BodyRange ring;
   BodyRange behind;
-  Duration copy;  ///< To or from host memory or over the pool, one layer's.
-  Duration tail;  ///< What is left of it when the last layer has ended.
+  Duration copy;  ///< One layer's time on the busiest stream of host copies and data-parallel collectives.
+  Duration tail;  ///< The part of `copy` that remains when the last layer has ended: its gradient reductions.
   [[nodiscard]] bool has_ring() const { return ring.first < ring.last; }
 };
 
-/// One pass through a block: a leg for every ring in it, of which there are two where forward is computed again. What
-/// lies behind a ring is that leg's if there is no other one.
+/// One iteration of a block, as one leg per ring in it; there are two rings where attention's forward is recomputed.
+/// What follows a ring belongs to the next leg, or to the same one if it is the last.
 [[nodiscard]] std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block);
 
-/// Time of the compute instructions of a part in one iteration.
+/// The time of the compute instructions of a part in one iteration.
 [[nodiscard]] Duration kernel_time(const PricedProgram& priced, std::size_t block, BodyRange part, double speed,
                                    std::int64_t iteration);
 
-/// Time of the ring of a pass on ranks of this speed.
+/// The time of the ring of a pass on ranks of this speed.
 [[nodiscard]] Duration ring_time(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed,
                                  const TransferTime& transfer);
 
-/// What the messages of a ring must not exceed: while a ring step computes, the largest message has to arrive.
+/// The bandwidth that a ring needs: its largest message has to arrive while one ring step computes.
 struct RingDemand {
   Bytes message;
-  Duration step;  ///< Of the kernels.
-  /// The most that a flow takes whose messages take so long before their first byte arrives: faster would not help.
+  Duration step;  ///< Time of the attention kernel of one ring step.
+  /// The highest rate that a flow with messages of this latency asks for; a higher one would not help.
   [[nodiscard]] Bandwidth rate(Duration latency) const;
 };
 [[nodiscard]] RingDemand ring_demand(const PricedProgram& priced, std::size_t block, BodyRange ring, double speed);

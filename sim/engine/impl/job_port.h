@@ -10,14 +10,14 @@
 
 namespace hdpsim {
 
-/// Whose flow it is: which job's, and what that job knows it by.
+/// The owner of a flow: its job, and the key by which that job knows it.
 struct FlowOwner {
   static constexpr std::uint32_t nobody = UINT32_MAX;
   std::uint32_t job = nobody;
   std::uint32_t key = 0;
 };
 
-/// What all jobs of a simulation share: time and links. The flows that are still there at its end go with it.
+/// What all jobs of a simulation share: the event queue and the network. Its destructor removes the remaining flows.
 struct SharedGround {
   explicit SharedGround(NetworkModel& shared_network) : network(&shared_network) {}
   SharedGround(const SharedGround&) = delete;
@@ -31,12 +31,12 @@ struct SharedGround {
   EventQueue queue;
   NetworkModel* network;
   std::vector<FlowOwner> owners;  ///< By flow.
-  bool any_flow = false;          ///< Ever.
-  std::uint64_t round = 0;        ///< Of telling who has other rates.
+  bool any_flow = false;          ///< Whether a flow has ever been added.
+  std::uint64_t round = 0;        ///< Number of the round in which jobs are told of changed rates.
 };
 
-/// The events of one job among those of all. An event's actor holds the job in its highest bits, so that events stay
-/// small; the job sees the rest.
+/// One job's view of the event queue. The highest bits of an event's actor hold the job, so that events stay small; the
+/// job only sees the other bits.
 class JobQueue {
  public:
   static constexpr std::uint32_t job_bits = 6;
@@ -56,17 +56,17 @@ class JobQueue {
   }
 
   [[nodiscard]] static std::uint32_t job_of(const Event& event) { return event.actor >> actor_bits; }
-  /// The event as the job scheduled it. Call once for each event that ran.
+  /// The event as the job scheduled it. Call once for each executed event.
   [[nodiscard]] Event take(Event event) {
     --pending_;
     event.actor &= most_actors - 1;
     return event;
   }
-  /// Events of the job that have not run. With none left, and no step ended, nothing will ever wake the job.
+  /// The number of pending events of the job. If it is 0 before the step has ended, nothing will ever wake the job.
   [[nodiscard]] std::uint64_t pending() const { return pending_; }
 
-  /// A number that no pending event of the job carries, never 0: events that carry an older one are outdated, also
-  /// those of an earlier step.
+  /// A version number that no pending event of the job carries; never 0. Events that carry an older version are
+  /// outdated, including those of an earlier step.
   [[nodiscard]] std::uint32_t fresh_version() {
     version_ = version_ == most_versions - 1 ? 1 : version_ + 1;
     return version_;
@@ -80,16 +80,16 @@ class JobQueue {
   std::uint32_t version_ = 0;
 };
 
-/// The flows of one job among those of all.
+/// One job's view of the flows in the network.
 class JobFlows {
  public:
   JobFlows(SharedGround& ground, std::uint32_t job) : ground_(ground), job_(job) {}
 
-  /// Whenever the rate of the flow changes, the job is told with this key.
+  /// Adds a message. Whenever the rate of its flow changes, the job is told with this key.
   FlowId add(const Route& route, Bandwidth cap, std::uint32_t key) {
     return own(ground_.network->add(route, cap), key);
   }
-  /// A part of a collective that wants no more than `cap`.
+  /// Adds a part of a collective that takes at most `cap`.
   FlowId add(std::span<const FairShare::Load> part, Bandwidth cap, std::uint32_t key) {
     return own(ground_.network->add(part, cap), key);
   }
@@ -98,7 +98,8 @@ class JobFlows {
     ground_.owners[flow.index()].job = FlowOwner::nobody;
   }
   [[nodiscard]] Bandwidth rate(FlowId flow) const { return ground_.network->rate(flow); }
-  /// One number for all changes that are told together: who has looked at all of its flows need not do so again.
+  /// The number of the current round of rate changes: a listener that has looked at all its flows in this round need
+  /// not do so again.
   [[nodiscard]] std::uint64_t round() const { return ground_.round; }
 
  private:
@@ -113,7 +114,7 @@ class JobFlows {
   std::uint32_t job_;
 };
 
-/// One job's access to what all share.
+/// One job's access to what all jobs share.
 struct JobPort {
   JobPort(SharedGround& ground, std::uint32_t job) : queue(ground.queue, job), flows(ground, job) {}
   JobQueue queue;

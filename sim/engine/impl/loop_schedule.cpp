@@ -96,8 +96,8 @@ class LoopSchedule {
   const TransferTime& transfer_;
   std::int64_t iteration_ = 0;
   std::array<Duration, stream_count> free_{};
-  std::int64_t kept_ = 1;       ///< Iterations whose ends are known.
-  std::vector<Duration> ends_;  ///< By those and instruction.
+  std::int64_t kept_ = 1;       ///< Number of newest iterations whose ends are kept.
+  std::vector<Duration> ends_;  ///< By kept iteration and instruction.
   Breakdown breakdown_;
 };
 

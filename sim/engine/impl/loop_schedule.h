@@ -6,8 +6,8 @@
 
 namespace hdpsim {
 
-/// How long a block takes on one rank of a ring whose ranks all run in step, so that every exchange takes the same
-/// known time.
+/// The time of a block on one rank of a ring whose ranks all run in lockstep, so that the time of every exchange is
+/// known.
 struct LoopTime {
   Duration total;
   Breakdown breakdown;  ///< Sums to total.
@@ -21,12 +21,12 @@ struct BodyRange {
 
 using TransferTime = std::function<Duration(Bytes)>;
 
-/// Runs a range of a block's body, all iterations, on the streams of one device of the given speed. Without copies to
-/// the host and collectives over the pool the iterations owe each other nothing and one pass is enough. O(instructions
-/// x passes).
+/// Schedules a range of a block's body, all iterations, on the streams of one device of the given speed. Without host
+/// copies and data-parallel collectives the iterations are independent, and only one is scheduled. O(instructions x
+/// scheduled iterations).
 [[nodiscard]] LoopTime loop_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
-/// One iteration alone.
+/// The same for a single iteration.
 [[nodiscard]] LoopTime pass_time(const PricedProgram& priced, std::size_t block, BodyRange range, double speed,
                                  const TransferTime& transfer);
 

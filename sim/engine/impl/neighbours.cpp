@@ -6,14 +6,14 @@
 namespace hdpsim {
 namespace {
 
-/// A step of a background job with the plan that it runs.
+/// A step of a background job: its plan and its program.
 struct PlannedStep {
   Plan plan;
   Program program;
   PlannedStep(Plan made, const LoweringOptions& lowering) : plan(std::move(made)), program(plan, lowering) {}
 };
 
-/// Trains step after step.
+/// A background job that trains step after step.
 class TrainingNeighbour final : public Neighbour {
  public:
   TrainingNeighbour(const BackgroundJob& job, Grain grain, JobPort& port)
@@ -55,7 +55,7 @@ class TrainingNeighbour final : public Neighbour {
   TrainingJob training_;
 };
 
-/// Sends without end.
+/// Background traffic without end.
 class TrafficNeighbour final : public Neighbour {
  public:
   TrafficNeighbour(const BackgroundTraffic& traffic, const NetworkModel& network, JobPort& port) : port_(port) {
@@ -91,8 +91,8 @@ class TrafficNeighbour final : public Neighbour {
     Route route;
     FlowId flow = {};
     Bandwidth rate = {};
-    Instant since = {};  // of that rate
-    double sent = 0;     // bytes, until then
+    Instant since = {};  // begin of that rate
+    double sent = 0;     // bytes sent until `since`
   };
 
   void count(Stream& stream) const {

@@ -8,22 +8,23 @@
 
 namespace hdpsim {
 
-/// A collective over the pool of a job beside other jobs. Alone it takes the time of its closed form, and sends its
-/// bytes evenly over that time. Its hops move at one pace; a part that gets less than that slows it in proportion, as
-/// far as it did not already with no other job there: what a collective does to itself is in the closed form.
+/// A collective over the data-parallel group of a job that shares the network with other jobs. Without other traffic it
+/// takes the time of its closed form and sends its bytes evenly over that time. All its hops move at the same pace: a
+/// part that gets less bandwidth than it asks for slows the whole collective in proportion. The slowdown is relative to
+/// the idle network, because the closed form already contains how the parts of the collective slow each other.
 class PoolTraffic {
  public:
-  /// Takes `alone` with nobody else there, and is the collective of so many bytes, the size that the plan has. The
-  /// network must be idle; `plan` must live as long. A plan without parts sends nothing.
+  /// `alone`: the time without other traffic; `bytes`: the size of the collective in terms of `plan`. The network must
+  /// be idle. `plan` must outlive this object; a plan without parts sends nothing.
   PoolTraffic(Duration alone, Bytes bytes, const CollectivePlan& plan, JobPort& port);
 
-  /// Its events and flows carry this actor and key; a tag of 0 is never one of its own.
+  /// Starts the collective. Its events have this actor, its flows have it as key, and none of its tags is 0.
   void begin(std::uint32_t actor);
-  /// True if it has ended.
+  /// Returns true if the collective has ended.
   bool handle(const Event& event);
   void rate_changed();
 
-  /// Adds what it has sent since it began.
+  /// Adds the bytes that it has sent since it began, by LinkId.
   void add_traffic(std::vector<Bytes>& link_bytes) const;
 
  private:
@@ -37,16 +38,16 @@ class PoolTraffic {
   Bytes bytes_;
   const CollectivePlan& plan_;
   JobPort& port_;
-  Bandwidth demand_;  ///< Of each of its flows.
+  Bandwidth demand_;  ///< The rate that each of its flows asks for.
   double pace_of_idle_network_ = 1;
 
   std::uint32_t actor_ = 0;
   std::uint32_t version_ = 0;
-  std::vector<FlowId> flows_;  ///< By part, while it runs.
-  Instant since_;              ///< Of the present pace.
-  double pace_ = 0;            ///< Share of the speed that it has alone; 0 while it does not run.
-  double done_ = 0;            ///< Share of it, until `since_`.
-  std::uint64_t round_ = 0;    ///< Of the rates that it has seen.
+  std::vector<FlowId> flows_;  ///< By part, while the collective runs.
+  Instant since_;              ///< When the current pace began.
+  double pace_ = 0;            ///< Speed relative to the idle network; 0 while it does not run.
+  double done_ = 0;            ///< Share of the collective that was done at `since_`.
+  std::uint64_t round_ = 0;    ///< The last round of rate changes that it has seen.
 };
 
 }  // namespace hdpsim

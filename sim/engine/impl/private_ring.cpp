@@ -6,7 +6,7 @@
 namespace hdpsim {
 namespace {
 
-// How many iterations of a body its dependencies reach back, and the present one.
+// The number of iterations that dependencies of a block refer to, the current one included.
 std::int64_t iterations_to_keep(const Block& block) {
   std::uint32_t farthest = 0;
   for (const Instruction& instruction : block.body) {
@@ -17,7 +17,7 @@ std::int64_t iterations_to_keep(const Block& block) {
   return std::int64_t{farthest} + 1;
 }
 
-// What a kernel that starts late has waited for.
+// The activity as which the wait of a kernel that starts late is booked.
 Activity waited_for(const Instruction& instruction, const Block& block) {
   for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
     const Stream stream = block.body[instruction.dependencies[d].instruction].stream;
@@ -26,8 +26,8 @@ Activity waited_for(const Instruction& instruction, const Block& block) {
   return Activity::cp_comm;
 }
 
-// starts + time, rank by rank. Neither is negative, so that a sum beyond the clock has its highest bit set: one look at
-// all of them leaves a loop of vectors.
+// Computes starts + time by rank. Neither is negative, so that a sum that overflows the clock has its highest bit set.
+// All sums are checked together after the loop, so that the compiler can vectorize it.
 template <class Time>
 void add_times(const std::vector<Instant>& starts, Time time, std::vector<Instant>& ends) {
   std::uint64_t all = 0;
@@ -118,8 +118,8 @@ void PrivateRing::find_starts(const Instruction& instruction) {
   }
 }
 
-// The message from a rank begins when its receiver has posted too. A rank's exchange ends with the later of its
-// messages.
+// The message from a rank begins when its receiver has posted its exchange too. A rank's exchange ends with the later
+// of its two messages.
 void PrivateRing::exchange(const Instruction& instruction, Row& ended) {
   Exchange& now = exchanges_[next_exchange_++ % remembered_exchanges];
   const std::vector<Duration>& transfer = transfers(instruction.work);
@@ -174,8 +174,8 @@ void PrivateRing::end_block() {
   }
 }
 
-// The compute stream of a rank stood still until then: for ranks that had not posted their side of an exchange, for
-// messages on their way, or for a copy.
+// Books the idle time of a rank's compute stream until `until`: it waited for ranks that had not posted their side of
+// an exchange, for messages under way, or for a copy.
 void PrivateRing::book_wait(std::size_t rank, Instant until, Activity waited_for) {
   const Instant since = free_[compute][rank];
   const Duration for_peers = peer_wait(rank, since, until);
@@ -183,7 +183,8 @@ void PrivateRing::book_wait(std::size_t rank, Instant until, Activity waited_for
   outcome_.booked[rank][waited_for] += until - since - for_peers;
 }
 
-// Of every exchange that ended meanwhile, the time until its message began. One that ended before began before.
+// Sums the time until the message began over the exchanges that ended between `since` and `until`. An exchange that
+// ended earlier also began earlier.
 Duration PrivateRing::peer_wait(std::size_t rank, Instant since, Instant until) const {
   Duration sum;
   for (const Exchange& exchange : exchanges_) {

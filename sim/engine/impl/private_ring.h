@@ -8,9 +8,10 @@
 
 namespace hdpsim {
 
-/// A micro-batch of the exact grain whose ring shares no link. Nobody outside its group can slow it down: when its
-/// ranks begin decides all that follows. Every instruction of every rank and every message is run as with events, to
-/// the same picosecond, but an instruction of all ranks at a time and without a queue. One object runs once.
+/// A pass in the exact fidelity whose ring shares no link. Nothing outside its group can slow it down, so that the
+/// begins of its ranks determine all other times. Every instruction of every rank and every message gets the same time
+/// as with events, to the picosecond, but each instruction is computed for all ranks at once and without a queue. One
+/// object runs once.
 class PrivateRing {
  public:
   /// `speeds` by rank of the group. `hops` is empty for a group of one. All must outlive the object.
@@ -18,7 +19,7 @@ class PrivateRing {
 
   struct Outcome {
     std::vector<Instant> ends;      ///< By rank of the group.
-    std::vector<Breakdown> booked;  ///< The same: from its begin to its end.
+    std::vector<Breakdown> booked;  ///< By rank of the group: the time from its begin to its end.
     std::uint64_t events = 0;       ///< Instructions and messages that ended.
   };
   /// `begins` by rank of the group. O(instructions x iterations x ranks).
@@ -26,13 +27,15 @@ class PrivateRing {
 
  private:
   using Row = std::vector<Instant>;  ///< By rank of the group.
-  /// One exchange as each rank saw it: when it posted, when the message to it began, when both its messages were there.
+  /// One exchange, by rank: when the rank posted it, when the message to the rank began, and when both its messages had
+  /// arrived.
   struct Exchange {
     Row posted;
     Row began;
     Row ended;
   };
-  /// A rank waits for no exchange but the one that its next kernel needs and, after the last kernel, the two behind it.
+  /// A rank only waits for the exchange that its next kernel needs and, after the last kernel, for the two exchanges
+  /// that follow.
   static constexpr std::size_t remembered_exchanges = 4;
   static constexpr auto compute = static_cast<std::size_t>(Stream::compute);
 
@@ -42,7 +45,7 @@ class PrivateRing {
   void run_kernel(std::size_t index, Row& ended);
   void run_on_device(std::size_t index, Row& ended);
   void end_block();
-  /// When each rank can start an instruction: its stream is free and what it depends on has ended.
+  /// Computes when each rank can start an instruction: when its stream is free and its dependencies have ended.
   void find_starts(const Instruction& instruction);
   void book_wait(std::size_t rank, Instant until, Activity waited_for);
   [[nodiscard]] Duration peer_wait(std::size_t rank, Instant since, Instant until) const;
@@ -57,12 +60,12 @@ class PrivateRing {
 
   std::size_t block_ = 0;
   std::int64_t iteration_ = 0;
-  std::int64_t kept_iterations_ = 1;  // whose ends a dependency may ask for
+  std::int64_t kept_iterations_ = 1;  // iterations to whose ends dependencies may refer
   std::array<Row, stream_count> free_;
   std::vector<Row> ends_;  // by kept iteration and instruction
   Row starts_;
   Row arrivals_;                                  // of the messages, by sender
-  std::vector<std::vector<Duration>> transfers_;  // by work and sender, when first asked for
+  std::vector<std::vector<Duration>> transfers_;  // by work and sender; filled on first use
   std::array<Exchange, remembered_exchanges> exchanges_;
   std::size_t next_exchange_ = 0;
   std::vector<Breakdown> kernels_;  // by speed

@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-// What one shard of one rank sends in a block.
+// The bytes that one shard of one rank sends in a block.
 Bytes bytes_of_block(const MicroBatchProgram& program, const Block& block) {
   Bytes sum;
   for (const Instruction& instruction : block.body) {
@@ -17,7 +17,7 @@ Bytes bytes_of_block(const MicroBatchProgram& program, const Block& block) {
   return sum;
 }
 
-// The same in the whole micro-batch.
+// The same for the whole program.
 Bytes bytes_of_shard(const MicroBatchProgram& program) {
   Bytes sum;
   for (const Block& block : program.blocks) sum += bytes_of_block(program, block);

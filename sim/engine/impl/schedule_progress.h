@@ -11,15 +11,15 @@
 
 namespace hdpsim {
 
-/// Where every worker stands in its list of passes.
+/// The position of every worker in its list of passes.
 class ScheduleProgress {
  public:
   explicit ScheduleProgress(const Pipeline& pipeline);
 
-  /// The pass that the worker runs or waits for; nothing behind its last one.
+  /// The pass that the worker runs or waits for; no value after its last pass.
   [[nodiscard]] std::optional<PassId> current(WorkerId worker) const;
-  /// The worker stands before its current pass with all that it needs of other stages. Returns that pass if its whole
-  /// group now does.
+  /// The worker is about to begin its current pass and has everything that it needs from other stages. Returns this
+  /// pass if the same now holds for its whole group.
   std::optional<PassId> arrive(WorkerId worker);
   /// The worker has ended its current pass.
   void advance(WorkerId worker) {
@@ -27,7 +27,8 @@ class ScheduleProgress {
   }
   /// True if every worker has ended its schedule.
   [[nodiscard]] bool all_ended() const { return unfinished_ == 0; }
-  /// A check of the same; otherwise a CheckFailure that says who waits for whom in the program of `whose` job.
+  /// Unless every worker has ended its schedule, throws a CheckFailure that says who waits for whom in the program of
+  /// the job `whose`.
   void check_all_ended(std::string_view whose) const;
 
  private:
@@ -35,7 +36,7 @@ class ScheduleProgress {
 
   const Pipeline& pipeline_;
   std::vector<std::size_t> position_;      // by worker
-  std::vector<std::size_t> still_absent_;  // by pass
+  std::vector<std::size_t> still_absent_;  // by pass: ranks that have not arrived
   std::size_t unfinished_ = 0;             // workers
 };
 

@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-// How many of a hop's shards use the link.
+// The number of a hop's shards that use the link.
 std::int64_t shards_on(const Hop& hop, LinkId link) {
   return std::count_if(hop.routes.begin(), hop.routes.end(), [&](const Route& route) {
     const auto links = route.binding_links();
@@ -36,7 +36,7 @@ void SerialLinks::add_rings(const Program& program) {
   }
 }
 
-// Those that share links are flows, and go beside the rings of both workers.
+// Stage messages that share links are flows and overlap with the rings of both workers.
 void SerialLinks::add_stage_messages(const Program& program) {
   const Pipeline& pipeline = program.pipeline();
   const ChunkMap& chunks = pipeline.chunk_map();
@@ -74,7 +74,7 @@ bool SerialLinks::is_serial(LinkId link) const {
   return users.sender != Users::several || users.receiver != Users::several;
 }
 
-// Of max-min fair shares the least is what the fullest link gives to each of its flows.
+// The lowest max-min fair rate is the equal share of each flow on the fullest link.
 void SerialLinks::make_private(Hop& hop) const {
   if (hop.is_private) return;
   Bandwidth slowest = hop.alone;

@@ -7,30 +7,30 @@
 
 namespace hdpsim {
 
-/// The links of a step on which no two messages of rings ever meet.
+/// The links of a step on which two ring messages never overlap.
 ///
-/// A worker posts an exchange when its last one has ended, and that ends when its message to the next rank and the one
-/// from the rank before have both arrived. So what one worker sends goes out one after the other, whatever ring it is
-/// in, and what one worker receives comes in so. A link is serial if all messages over it have one sender, or all have
-/// one receiver, and no message between stages shares it: two GPUs of a rank may share a NIC, and many rings a link
-/// between nodes, if one pair of neighbours at a time uses it.
+/// A worker posts an exchange when its previous one has ended, and an exchange ends when the message to the next rank
+/// and the message from the previous rank have both arrived. Therefore a worker sends its messages one after another,
+/// whatever rings they belong to, and receives them one after another too. A link is serial if all messages over it
+/// have the same sender, or all have the same receiver, and no message between stages uses it: two GPUs of a rank may
+/// share a NIC, and many rings a link between nodes if only one pair of neighbours uses it at a time.
 ///
-/// A message over serial links finds them idle but for the other shards of its rank. Its time is known when it begins.
+/// A message shares serial links with the other shards of its rank only, so that its time is known when it begins.
 class SerialLinks {
  public:
-  /// Of a job that has the network to itself. O(hops of all rings and stages x shards).
+  /// For a job that has the network to itself. O(hops of all rings and stages x shards).
   SerialLinks(const Program& program, const Machine& machine);
 
-  /// A hop of one of the step's rings becomes private if all of its links are serial. `alone` is then the rate of its
-  /// slowest shard beside the others.
+  /// Makes a hop of one of the step's rings private if all of its links are serial. `alone` is then the rate of its
+  /// slowest shard while all shards send.
   void make_private(Hop& hop) const;
 
  private:
-  /// Who puts messages on a link.
+  /// The workers whose messages use a link.
   struct Users {
     static constexpr std::uint32_t nobody = UINT32_MAX;
     static constexpr std::uint32_t several = UINT32_MAX - 1;
-    std::uint32_t sender = nobody;  ///< Worker.
+    std::uint32_t sender = nobody;  ///< Worker index, `nobody` or `several`, like the receiver.
     std::uint32_t receiver = nobody;
   };
 

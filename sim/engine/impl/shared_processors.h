@@ -12,10 +12,10 @@
 
 namespace hdpsim {
 
-/// Processors that workers share evenly (processor sharing, Kleinrock 1967): with k of them and n workers that
-/// compute, each of these goes at min(1, k / n) of its speed. A virtual clock that runs at that rate makes it
-/// simple: a kernel ends when the clock has advanced by what it takes alone, so that only the first to end has to be
-/// known. O(log n) a kernel.
+/// Processors that workers share evenly (processor sharing, Kleinrock 1967): with k processors and n computing workers,
+/// each worker runs at min(1, k / n) of its speed. A virtual clock runs at that rate: a kernel ends when the clock has
+/// advanced by the kernel's time without sharing, so that only the first kernel to end has to be known. O(log n) per
+/// kernel.
 class SharedProcessors {
  public:
   SharedProcessors(double processors, JobQueue& queue, std::uint32_t tag)
@@ -29,8 +29,8 @@ class SharedProcessors {
     schedule();
   }
 
-  /// The workers whose kernels end with an event of this tag, in the order in which they would end; none if the event
-  /// is outdated.
+  /// The workers whose kernels end with an event of this actor and the object's tag, in the order of their ends; none
+  /// if the event is outdated.
   [[nodiscard]] std::vector<std::size_t> ended(std::uint32_t actor) {
     std::vector<std::size_t> workers;
     if (actor != version_) return workers;
@@ -61,7 +61,7 @@ class SharedProcessors {
     queue_.schedule_after(Duration::picoseconds(std::llround(std::ceil(left_ps))), version_, tag_);
   }
 
-  using Running = std::pair<double, std::size_t>;  // when it ends on the virtual clock, worker
+  using Running = std::pair<double, std::size_t>;  // end on the virtual clock, worker
 
   double processors_;
   JobQueue& queue_;
@@ -69,7 +69,7 @@ class SharedProcessors {
   std::uint32_t version_ = 0;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
   double virtual_ps_ = 0;
-  Instant since_;  // of virtual_ps_
+  Instant since_;  // the time at which virtual_ps_ was set
 };
 
 }  // namespace hdpsim

@@ -10,11 +10,8 @@
 namespace hdpsim {
 namespace {
 
-enum Tag : std::uint32_t {
-  ring_reached = 1,
-  ring_ended = 2,
-  pass_ended = 3
-};  // a ring's end also carries its pace's version
+// The end of a ring also carries the version of its pace.
+enum Tag : std::uint32_t { ring_reached = 1, ring_ended = 2, pass_ended = 3 };
 constexpr std::uint32_t tag_bits = 2;
 constexpr std::uint32_t tag_mask = (1U << tag_bits) - 1;
 
@@ -24,15 +21,15 @@ Duration no_transfer(Bytes) {
 
 const Bandwidth unlimited = Bandwidth::bytes_per_second(9'000'000'000'000'000'000);
 
-/// A leg of a block's pass, as the slowest class runs it.
+/// A leg of a block's iteration, as the slowest speed class runs it.
 struct Leg {
   Pass pass;
-  Duration before;            ///< Until the ring ...
-  Duration behind;            ///< ... and from its end.
-  Duration ring_alone;        ///< With transfers that take no time.
-  RingDemand demand;          ///< Of its flows.
-  Bandwidth last_share = {};  ///< At which the ring was last computed for this block, and the answer.
-  Duration last_ring = {};
+  Duration before;            ///< Time before the ring.
+  Duration behind;            ///< Time after the ring.
+  Duration ring_alone;        ///< Time of the ring if transfers took no time.
+  RingDemand demand;          ///< Demand of the ring's flows.
+  Bandwidth last_share = {};  ///< The share for which the ring was last computed for this block ...
+  Duration last_ring = {};    ///< ... and the result.
 };
 
 Leg leg_of(const PricedProgram& priced, std::size_t block, const Pass& pass, double speed, std::int64_t iteration) {
@@ -59,18 +56,18 @@ struct SharedRings::Run {
 
   std::vector<FlowId> flows{};     // while in a ring
   std::vector<Bandwidth> asked{};  // what each of them takes at most
-  Bandwidth share{};               // the rate that sets the present pace
-  Instant since{};                 // of that pace
-  Duration whole{};                // the ring of this pass at that pace
-  Instant earliest_end{};          // of the ring: its kernels
-  double done = 0;                 // share of the ring
+  Bandwidth share{};               // the rate that sets the current pace
+  Instant since{};                 // begin of that pace
+  Duration whole{};                // time of the whole ring at that pace
+  Instant earliest_end{};          // end of the ring if transfers took no time
+  double done = 0;                 // share of the ring that was done at `since`
   std::uint32_t version = 0;
-  std::uint64_t round = 0;  // of the rates that it has seen
+  std::uint64_t round = 0;  // the last round of rate changes that the run has seen
 
   [[nodiscard]] std::int64_t iterations() const { return priced.program.blocks[block].iterations; }
   [[nodiscard]] double slowest_speed() const { return pace.classes.front().speed; }
 
-  // Some kernels begin with a later iteration.
+  // Whether this iteration has kernels that the previous one skipped.
   [[nodiscard]] bool differs_from_last() const {
     const std::vector<Instruction>& body = priced.program.blocks[block].body;
     return std::any_of(body.begin(), body.end(), [&](const Instruction& i) {
@@ -84,7 +81,7 @@ struct SharedRings::Run {
     }
   }
 
-  // Layer after layer the share is mostly the same.
+  // The share is mostly the same layer after layer, so that the last result is kept.
   [[nodiscard]] Duration ring_at(Bandwidth at_share) {
     Leg& own = legs[leg];
     if (at_share != own.last_share) {
@@ -94,8 +91,8 @@ struct SharedRings::Run {
     return own.last_ring;
   }
 
-  // Each speed class's pass has its own kernels and hops; the longest pass is everybody's. What it takes beyond the
-  // parts before and behind the ring is the ring.
+  // Each speed class has its own kernels and hops, and the longest time of a class is that of all. The ring takes this
+  // time less the parts before and after the ring.
   [[nodiscard]] Duration ring(const Leg& of, Bandwidth at_share) const {
     Duration longest;
     const Pass& pass = of.pass;
@@ -130,7 +127,7 @@ bool SharedRings::handle(const Event& event) {
       enter_ring(id);
       return false;
     case ring_ended:
-      // The end at a pace that has changed since, or of a pass that has ended, means nothing.
+      // An end at an outdated pace, or of a pass that has ended, is ignored.
       if (is_running(id) && event.tag >> tag_bits == runs_[id.index()]->version) leave_ring(id);
       return false;
     default:
@@ -178,7 +175,7 @@ void SharedRings::leave_ring(PassId id) {
   run.version = queue_.fresh_version();
   if (run.leg + 1 < run.legs.size()) return schedule(id, run.legs[++run.leg].before, ring_reached);
   const Leg& last = run.legs.back();
-  // A layer's copy hides behind the whole pass of another layer; two layers have none to wait for.
+  // A layer's copy overlaps with the whole iteration of another layer; the first and the last layer wait for no copy.
   const Duration pass = queue_.now() + last.behind - run.pass_began;
   const bool is_last = run.iteration + 1 == run.iterations();
   const bool waits = run.iteration > 0 && !is_last;
@@ -206,8 +203,9 @@ void SharedRings::meet_wave(PassId id) {
   for (const PassId member : std::exchange(here, {})) enter_pass(member);
 }
 
-// A ring asks for what its messages need on average, beside its kernels. Where the links have that, each message takes
-// the whole link while it travels, so that those beside no kernel, which come last, are not kept waiting.
+// A ring asks for the rate that its messages need on average while they overlap with kernels. Where the links provide
+// this rate, the share is unlimited: each message takes the whole link while it travels, so that the last messages,
+// which overlap with no kernel, are not delayed.
 Bandwidth SharedRings::slowest_share(const Run& run) const {
   Bandwidth share = unlimited;
   for (std::size_t i = 0; i < run.flows.size(); ++i) {

@@ -13,16 +13,17 @@ namespace hdpsim {
 
 /// The passes of a wave whose rings share links, with each other or with others.
 struct SharedWave {
-  std::size_t index = 0;   ///< Of the wave.
-  std::size_t passes = 1;  ///< Those with such rings.
+  std::size_t index = 0;   ///< Index of the wave.
+  std::size_t passes = 1;  ///< Number of its passes with such rings.
 };
 
-/// The passes of the fluid grain whose rings share links with others. Such a pass goes through its
-/// layers one by one; while it is in a ring its flows are in the network, and the ring changes pace whenever they get
-/// another rate. A ring asks for no more than its kernels let it send, so that what it leaves goes to others.
+/// The passes of the fluid fidelity whose rings share links with others. Such a pass is simulated layer by layer: while
+/// it is in a ring, its flows are in the network, and the ring changes its pace whenever their rates change. A ring
+/// asks for no more bandwidth than its kernels let it use, so that the rest goes to others.
 ///
-/// Those of a wave go from layer to layer together, as their all-to-alls make them: else a ring that is faster would
-/// leave the others behind, and have the links to itself when in truth all send at the same time.
+/// The passes of a wave go from layer to layer together, because their all-to-alls synchronize them. Otherwise a faster
+/// ring would run ahead of the others and have the links to itself, although in reality all rings send at the same
+/// time.
 class SharedRings {
  public:
   SharedRings(JobFlows& flows, JobQueue& queue, std::size_t passes);
@@ -30,16 +31,17 @@ class SharedRings {
   SharedRings(const SharedRings&) = delete;
   SharedRings& operator=(const SharedRings&) = delete;
 
-  /// `hops` are those of the ring that are not private, at least one.
+  /// Begins a pass. `hops` are the hops of its ring that are not private, at least one.
   void begin(PassId id, PricedProgram priced, GroupPace pace, std::vector<Hop> hops, const SharedWave& wave);
-  /// Events of this class carry a tag other than 0, below 2^30, and their pass as actor. Returns true if it has ended.
+  /// Handles an event of this class: its actor is the pass, its tag is not 0 and below 2^30. Returns true if the pass
+  /// has ended.
   bool handle(const Event& event);
-  /// A flow of this ring has another rate: the ring goes on at its new pace.
+  /// The rate of a flow of this pass's ring has changed: the ring continues at its new pace.
   void rate_changed(PassId id);
-  /// The share of its bytes that a pass has sent; nothing if it does not run here.
+  /// The share of its bytes that a pass has sent; no value if the pass does not run here.
   [[nodiscard]] std::optional<double> share_sent(PassId id) const;
 
-  /// From begin until forget.
+  /// The program of a pass; it is known from begin() until forget().
   [[nodiscard]] const PricedProgram& priced(PassId id) const;
   void forget(PassId id);
 

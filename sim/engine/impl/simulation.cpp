@@ -69,7 +69,7 @@ void Simulation::follow_rate_changes() {
   }
 }
 
-// A job that waits has an event pending: what it waits for would else never come.
+// A job that waits must have a pending event; otherwise what it waits for would never come.
 void Simulation::check_not_stuck(std::uint32_t job) {
   if (ports_[job]->queue.pending() > 0) return;
   if (job > 0) return neighbours_[job - 1]->run_out();

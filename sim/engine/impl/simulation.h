@@ -10,25 +10,25 @@
 
 namespace hdpsim {
 
-/// Something that uses the network beside the main job for as long as that one's step lasts.
+/// A background job or background traffic, which uses the network while the main job's step lasts.
 class Neighbour {
  public:
   virtual ~Neighbour() = default;
   virtual void begin() = 0;
   virtual void handle(const Event& event) = 0;
   virtual void rate_changed(std::uint32_t key) = 0;
-  /// It has scheduled events, and none is left: a CheckFailure that says what it waits for.
+  /// Called when none of its events is left. A job then throws a CheckFailure that says what it waits for.
   virtual void run_out() = 0;
-  /// Adds what it has sent until now, by LinkId. Call once, at the end.
+  /// Adds the bytes that it has sent so far, by LinkId. Call once, at the end.
   virtual void add_bytes(std::vector<Bytes>& link_bytes) = 0;
 };
 
-/// `network` must be idle; the port and the rest must outlive the neighbour.
+/// The network must be idle. The port and the other arguments must outlive the neighbour.
 [[nodiscard]] std::unique_ptr<Neighbour> make_neighbour(const BackgroundJob& job, Grain grain, JobPort& port);
 [[nodiscard]] std::unique_ptr<Neighbour> make_neighbour(const BackgroundTraffic& traffic, const NetworkModel& network,
                                                         JobPort& port);
 
-/// One step of the main job and what goes on beside it: one event queue, one network. Job 0 is the main job.
+/// One step of the main job and its background, on one event queue and one network. Job 0 is the main job.
 class Simulation {
  public:
   /// `queue_all`: see make_exact_step.
@@ -48,7 +48,7 @@ class Simulation {
   SharedGround ground_;
   std::vector<std::unique_ptr<JobPort>> ports_;  // by job
   std::unique_ptr<TrainingJob> main_;
-  std::vector<std::unique_ptr<Neighbour>> neighbours_;  // job i + 1
+  std::vector<std::unique_ptr<Neighbour>> neighbours_;  // element i is job i + 1
   std::vector<FlowId> changed_;
 };
 

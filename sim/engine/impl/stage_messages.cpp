@@ -14,20 +14,20 @@ constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
 
 }  // namespace
 
-// The way from one worker to another one of its rank, and the messages on it.
+// The lane from one worker to another worker of its rank, and the messages on it.
 struct StageMessages::Lane {
   WorkerId to;
   bool is_forward = true;
   Hop hop;
-  std::vector<PassId> waiting;  // targets of the messages from `next` on; the first of them is under way if it is busy
+  std::vector<PassId> waiting;  // targets of messages; that of `next` is under way if `busy`
   std::size_t next = 0;
   bool busy = false;
-  Bytes bytes;                // of the message that is under way
-  Instant began;              // and when it did
-  std::vector<FlowId> flows;  // while it shares links
+  Bytes bytes;                // size of the message under way
+  Instant began;              // when that message began
+  std::vector<FlowId> flows;  // of that message, while it shares links
   double remaining = 0;       // bytes
   Bandwidth rate;
-  Instant since;  // of that rate
+  Instant since;  // begin of that rate
   std::uint32_t version = 0;
 };
 
@@ -51,7 +51,7 @@ void StageMessages::send(WorkerId from, PassId pass) {
   if (!lanes_[index].busy) start_next(index);
 }
 
-// A worker sends to one or two others: a search among a handful.
+// A worker sends to one or two others, so that a linear search is enough.
 std::uint32_t StageMessages::lane_between(WorkerId from, std::int64_t stage, bool is_forward) {
   const Pipeline& pipeline = program_.pipeline();
   const HdpRank rank = pipeline.rank_of(from);
@@ -111,7 +111,7 @@ void StageMessages::set_rate(std::uint32_t index) {
 
 std::optional<StageMessages::Arrival> StageMessages::handle(const Event& event) {
   const std::uint32_t index = event.actor;
-  if (index >= lanes_.size()) return std::nullopt;  // outdated, of an earlier step
+  if (index >= lanes_.size()) return std::nullopt;  // an outdated event of an earlier step
   Lane& lane = lanes_[index];
   if (!lane.busy || (event.tag & version_mask) != lane.version) return std::nullopt;
   if (((event.tag - first_tag) >> kind_shift) == latency_over) {

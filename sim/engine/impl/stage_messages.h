@@ -11,38 +11,40 @@
 
 namespace hdpsim {
 
-/// The messages between the stages of a pipeline that are under way, in every grain. A worker has two lanes to each stage
-/// that it sends to, one for activations and one for their gradients; on each it sends one message after another, in the
-/// order of its passes and beside its kernels, and receivers are always ready. A message over private links takes its time alone, as if the
-/// rings of its devices left them idle; others are flows, and share links with rings and with each other.
+/// The messages between pipeline stages, in every fidelity. A worker has two lanes to each stage that it sends to: one
+/// for activations and one for their gradients. On each lane it sends one message after another, in the order of its
+/// passes and overlapping with its kernels. Receivers are always ready. A message over private links takes its time
+/// without other traffic, as if the rings of its devices left these links idle; other messages are flows, which share
+/// links with rings and with each other.
 class StageMessages {
  public:
-  /// `contention` false gives every message its links alone. What is sent is added to `link_bytes`, by LinkId.
+  /// If `contention` is false, every message has its links to itself. The bytes sent are added to `link_bytes`, by
+  /// LinkId.
   StageMessages(const Program& program, const Machine& machine, JobPort& port, std::vector<Bytes>& link_bytes,
                 bool contention);
   ~StageMessages();
   StageMessages(const StageMessages&) = delete;
   StageMessages& operator=(const StageMessages&) = delete;
 
-  /// The worker has ended a pass: what its target needs is sent, if it has one.
+  /// The worker has ended a pass: its result is sent to the pass's target, if it has one.
   void send(WorkerId from, PassId pass);
 
-  /// A message for a worker, which it needs for this pass.
+  /// A message that has arrived: the worker needs it for this pass.
   struct Arrival {
     WorkerId worker;
     PassId pass;
   };
-  /// Handles an event of a message. Nothing if that message flows on.
+  /// Handles an event of a message. Returns no value if the message has not arrived yet.
   [[nodiscard]] std::optional<Arrival> handle(const Event& event);
-  /// Events of messages have a tag from this on.
+  /// Events of messages have tags from this one on.
   static constexpr std::uint32_t first_tag = 1U << 31;
 
-  /// A flow that was added with this key, one of ours, has another rate.
+  /// The rate of the flow of a message has changed; `key` is the flow's key.
   void rate_changed(std::uint32_t key);
-  /// Keys of their flows have this bit.
+  /// The keys of messages' flows have this bit.
   static constexpr std::uint32_t key_bit = 1U << 31;
 
-  /// Takes from the bytes what is under way and has not been sent yet.
+  /// Subtracts from `link_bytes` what the messages under way have not sent yet.
   void take_back_unsent();
 
  private:
@@ -62,7 +64,7 @@ class StageMessages {
   std::vector<Bytes>& link_bytes_;
   bool contention_;
   std::vector<Lane> lanes_;
-  std::vector<std::vector<std::uint32_t>> lanes_of_;  // by worker that sends
+  std::vector<std::vector<std::uint32_t>> lanes_of_;  // by sending worker
 };
 
 }  // namespace hdpsim

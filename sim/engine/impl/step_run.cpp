@@ -91,7 +91,7 @@ void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().sharding.zero == 0, machine_).time;
 }
 
-// What is still under way when a worker has ended its last pass.
+// Books the data-parallel collectives that are still under way when a worker has ended its last pass.
 void StepRun::end_pool_streams() {
   for (std::size_t w = 0; w < pool_free_.size(); ++w) {
     if (pool_free_[w] <= free_since_[w]) continue;

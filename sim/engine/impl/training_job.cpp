@@ -9,7 +9,7 @@ namespace hdpsim {
 
 namespace {
 
-// The most that any stage reduces and gathers.
+// The end of the stage that reduces and gathers the most bytes.
 StepEnd largest_end(const Program& program) {
   StepEnd largest = program.step_end();
   for (std::int64_t stage = 1; stage < program.pipeline().stages(); ++stage) {
@@ -33,7 +33,7 @@ TrainingJob::TrainingJob(const Setting& setting, const Program& first_step, JobP
   const auto collective = [&](Duration alone, Bytes bytes, const CollectivePlan& flows) {
     return std::make_unique<PoolTraffic>(alone, bytes, flows, port_);
   };
-  // An all-reduce is a reduce-scatter and an all-gather of what came out.
+  // An all-reduce is a reduce-scatter and an all-gather of its result.
   reduction_ = collective(gradient_reduction(end, machine), end.gradient * (end.all_reduce ? 2 : 1), reduction_flows_);
   all_gather_ = collective(parameter_gather(end, machine), end.parameters, all_gather_flows_);
   collective_bytes_.resize(links);
@@ -57,7 +57,7 @@ void TrainingJob::handle(const Event& event) {
     if (ended) next_phase();
     return;
   }
-  if (phase_ != Phase::micro_batches) return;  // outdated
+  if (phase_ != Phase::micro_batches) return;  // an outdated event
   micro_batches_->handle(event);
   if (!setting_.alone && micro_batches_->progress().all_ended()) next_phase();
 }

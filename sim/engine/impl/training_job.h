@@ -11,40 +11,42 @@
 
 namespace hdpsim {
 
-/// A job that trains: its step, from the first micro-batch to the end of the optimizer, step after step. A job that has
-/// the network to itself ends its steps in closed form, one that shares it in events: there the stages of a pipeline
-/// begin each collective together.
+/// A training job, which runs step after step. If it has the network to itself, the end of each step (gradient
+/// reduction, optimizer, parameter all-gather, fixed overhead) is computed in closed form. If it shares the network,
+/// the end of the step is simulated with events, and all pipeline stages begin each collective together.
 class TrainingJob {
  public:
   struct Setting {
-    std::string_view name;  ///< For messages.
+    std::string_view name;  ///< The job's name in error messages.
     const Machine& machine;
     Grain grain = Grain::fluid;
-    bool alone = true;       ///< On the network.
+    bool alone = true;       ///< The job has the network to itself.
     bool queue_all = false;  ///< See make_exact_step.
   };
-  /// The network must be idle: how fast the pool's collectives are then is what they are slowed from.
+  /// The network must be idle: the slowdown of data-parallel collectives is relative to their pace on the idle network.
   TrainingJob(const Setting& setting, const Program& first_step, JobPort& port, std::size_t links);
 
-  /// The step before must have ended. The program must live until this one has.
+  /// The previous step must have ended (checked). The program must live until the new step has ended.
   void begin_step(const Program& program);
   void handle(const Event& event);
   void rate_changed(std::uint32_t key);
   [[nodiscard]] bool step_ended() const { return phase_ == Phase::ended; }
-  /// No event of the job is left. Ends the step of a job alone; for others it is a deadlock, and a CheckFailure.
+  /// Called when no event of the job is left. This ends the step of a job that has the network to itself; otherwise it
+  /// is a deadlock and throws a CheckFailure.
   void run_out();
 
-  /// Of the step that has ended.
+  /// The time of the step that has ended.
   [[nodiscard]] Duration step_time() const { return timeline_.step_time; }
-  /// The same with the bytes of the rings of all steps. Call once, at the end.
+  /// The timeline of the step that has ended, with the bytes of rings and stage messages of all steps. Call once, at
+  /// the end.
   [[nodiscard]] Timeline take_timeline();
-  /// What the job sent until now, rings and collectives: of what is under way, the part behind it. Call once, at the
-  /// end.
+  /// The bytes that the job has sent so far, by LinkId: rings, stage messages and collectives, which count as far as
+  /// they have been sent. Call once, at the end.
   [[nodiscard]] std::vector<Bytes> all_bytes();
 
  private:
   enum class Phase { micro_batches, reduction, optimizer, all_gather, overhead, ended };
-  static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Of the end of the step.
+  static constexpr std::uint32_t own_actor = JobQueue::most_actors - 1;  ///< Actor of the events of the step's end.
   static constexpr std::uint32_t phase_ended = 0;
 
   void next_phase();
@@ -58,10 +60,10 @@ class TrainingJob {
   JobPort& port_;
   CollectivePlan reduction_flows_;
   CollectivePlan all_gather_flows_;
-  std::unique_ptr<PoolTraffic> reduction_;  ///< Of gradients; nothing if alone.
+  std::unique_ptr<PoolTraffic> reduction_;  ///< Reduction of gradients; null if the job is alone.
   std::unique_ptr<PoolTraffic> all_gather_;
   std::vector<Bytes> ring_bytes_;        ///< By LinkId.
-  std::vector<Bytes> collective_bytes_;  ///< By LinkId; nothing if alone.
+  std::vector<Bytes> collective_bytes_;  ///< By LinkId; empty if the job is alone.
 
   Phase phase_ = Phase::ended;
   std::unique_ptr<StepRun> micro_batches_;

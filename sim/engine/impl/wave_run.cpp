@@ -10,7 +10,7 @@ bool is_exchange(const Instruction& instruction, const MicroBatchProgram& progra
          program.collectives[instruction.work].kind == CollectiveKind::all_to_all;
 }
 
-// The places of a block's first and last all-to-all.
+// The indices of a block's first and last all-to-all.
 std::optional<BodyRange> exchanges(const MicroBatchProgram& program, std::size_t block) {
   std::optional<BodyRange> found;
   const std::vector<Instruction>& body = program.blocks[block].body;
@@ -22,8 +22,8 @@ std::optional<BodyRange> exchanges(const MicroBatchProgram& program, std::size_t
   return found;
 }
 
-// What a device of nominal speed computes between the all-to-alls of a block, of which every second one ends what the
-// one before began.
+// The time that a device of nominal speed computes between the all-to-alls of a block. They come in pairs: the first
+// sends tokens to their experts, the second sends the results back.
 Duration between_exchanges(const PricedProgram& priced, std::size_t block) {
   const Block& loop = priced.program.blocks[block];
   Duration sum;

@@ -9,28 +9,29 @@
 
 namespace hdpsim {
 
-/// What a pass does before its first all-to-all of an expert group and behind its last one: then it is alone. In
-/// between it goes from layer to layer together with the others of its wave.
+/// The times of a pass before its first all-to-all of an expert group and after its last one, when it runs by itself.
+/// In between it goes from layer to layer together with the other passes of its wave.
 struct Margins {
   Duration lead;
   Duration tail;
-  Duration experts;  ///< In between: of a device of nominal speed, the products between two all-to-alls, all layers.
+  Duration experts;  ///< In between: the experts' products of all layers on a device of nominal speed.
 };
-/// On workers of this speed. Nothing for a pass without an all-to-all.
+/// The margins on workers of this speed; no value for a pass without an all-to-all.
 [[nodiscard]] std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
 /// Whether the layers of a block have all-to-alls of an expert group.
 [[nodiscard]] bool has_all_to_all(const MicroBatchProgram& program, std::size_t block);
 
-/// The passes of a wave in the fluid grain. They meet at the first all-to-all, when the last of them has come there,
-/// and leave the last one together; in between each layer takes what it takes the slowest of them.
+/// The passes of a wave in the fluid fidelity. They begin the first all-to-all together, when the last of them has
+/// reached it, and leave the last all-to-all together. In between, each layer takes the time of the slowest pass.
 class WaveRun {
  public:
-  /// A pass whose ring shares links begins; it goes from layer to layer with the others that do.
+  /// A pass whose ring shares links begins. It goes from layer to layer together with the other passes of this kind.
   void begin_shared(Instant begun, const Margins& margins) {
     met_shared_ = std::max(met_shared_, begun + margins.lead);
   }
-  /// When a pass began, and when it would have ended by itself, or with those alone whose rings share links.
+  /// Adds a pass: when it began, and when it would have ended by itself or, if `shared`, together with only those
+  /// passes whose rings share links.
   void add(Instant begun, Instant ended, const Margins& margins, bool shared) {
     const Instant met = shared ? met_shared_ : begun + margins.lead;
     met_ = std::max(met_, met);
@@ -38,7 +39,7 @@ class WaveRun {
     ++passes_;
   }
   [[nodiscard]] std::size_t passes() const { return passes_; }
-  /// Of one of them, once all have been added; never before it would have ended by itself.
+  /// The end of a pass, once all passes have been added; never earlier than it would have ended by itself.
   [[nodiscard]] Instant end(const Margins& margins) const { return met_ + together_ + margins.tail; }
 
  private:
