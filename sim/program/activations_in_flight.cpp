@@ -16,7 +16,7 @@ std::int64_t counted(const Schedule& schedule, std::int64_t stage, std::int64_t 
   return most;
 }
 
-// A schedule that holds a bounded number of micro-batches has begun to release them on every stage by then.
+// After this number of micro-batches a schedule that holds a bounded number has begun to release them on every stage.
 std::int64_t enough_micro_batches(const Schedule& schedule) {
   return 2 * schedule.stages();
 }
@@ -30,7 +30,7 @@ std::vector<std::int64_t> most_chunks_in_flight(const Schedule& schedule, std::i
   std::vector<std::int64_t> most;
   for (std::int64_t stage = 0; stage < schedule.stages(); ++stage) {
     const std::int64_t held = counted(schedule, stage, counts);
-    most.push_back(grows ? held / counts * micro_batches : held);  // all chunks of each
+    most.push_back(grows ? held / counts * micro_batches : held);  // all chunks of each micro-batch
   }
   return most;
 }

@@ -7,11 +7,12 @@
 
 namespace hdpsim {
 
-/// The most chunks whose activations each stage holds at a time when every rank runs so many micro-batches: counted
-/// along the order of its passes, by stage. A schedule that holds a bounded number holds it by 2 stages micro-batches, so
-/// no more are looked at: O(passes of min(micro_batches, 2 stages) micro-batches).
+/// By stage: the largest number of chunks whose activations the stage holds at the same time if every rank runs
+/// `micro_batches` micro-batches, counted along the order of the stage's passes. A schedule that holds a bounded number
+/// reaches it within 2 x stages micro-batches, so that no more are counted: O(passes of min(micro_batches, 2 x stages)
+/// micro-batches).
 [[nodiscard]] std::vector<std::int64_t> most_chunks_in_flight(const Schedule& schedule, std::int64_t micro_batches);
-/// Whether a stage holds ever more micro-batches as a rank has more of them.
+/// Whether the number of micro-batches that a stage holds grows without bound with the number that a rank runs.
 [[nodiscard]] bool holds_all_micro_batches(const Schedule& schedule);
 
 }  // namespace hdpsim

@@ -70,7 +70,7 @@ class Steps {
     all_to_all();
   }
 
-  // Work of an even share, and the wait for the device that has most.
+  // Adds the work of an even share, and the wait for the device that has most rows.
   void evenly(const LinearPart& even, const LinearPart& slowest) {
     steps_.emplace_back(even);
     if (rows_.slowest != rows_.even) steps_.emplace_back(ExpertWait{slowest, even});
@@ -92,7 +92,7 @@ class Steps {
   const Transformer& model_;
   Direction direction_;
   ExpertRows rows_;
-  std::int64_t own_tokens_;  // of one device, under sequence parallelism
+  std::int64_t own_tokens_;  // tokens of one device under sequence parallelism
   std::vector<ExpertStep> steps_;
 };
 

@@ -13,23 +13,23 @@ struct ExpertLayer {
   const Transformer& model;
   const ExpertLayout& layout;
   std::int64_t tp = 1;
-  std::int64_t tokens = 0;  ///< Of the HDP rank. 0: its devices compute their experts for other ranks alone.
-  ExpertTokens group;       ///< Of the expert group.
+  std::int64_t tokens = 0;  ///< Tokens of the HDP rank. 0: its devices only compute their experts for other ranks.
+  ExpertTokens group;       ///< Tokens of the expert group.
 };
 
 using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait>;
 
-/// What takes the place of a dense MLP between its norm and its residual, in order. Forward, with expert groups:
+/// The steps, in order, that replace a dense MLP between its norm and its residual. Forward, with expert groups:
 ///
-///     shared experts (gathered and scattered as a dense MLP) | router | copies in the order of experts |
+///     shared experts (all-gather and reduce-scatter like a dense MLP) | router | permutation of copies |
 ///     all-to-all | experts, and the wait for the fullest device | all-to-all | sum of copies
 ///
-/// Without groups tokens are gathered before they are copied, and partial sums are scattered behind the experts.
-/// Backward is the same the other way round: gradients travel where hidden states did. Bytes are those of bf16
-/// elements.
+/// Without expert groups, tokens are all-gathered before they are copied, and partial sums are reduce-scattered after
+/// the experts. Backward runs the same steps in reverse order, with gradients in place of hidden states. Bytes are
+/// those of the model's elements.
 [[nodiscard]] std::vector<ExpertStep> expert_layer(const ExpertLayer& layer, Direction direction);
 
-/// What computes its activations again, and nothing else of it: forward, without anything that travels.
+/// The steps that recompute only the activations of a layer's experts: forward, without communication.
 [[nodiscard]] std::vector<ExpertStep> expert_activations(const ExpertLayer& layer);
 
 }  // namespace hdpsim

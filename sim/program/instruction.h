@@ -12,7 +12,7 @@
 
 namespace hdpsim {
 
-/// Queues of a device that run beside each other; each runs its own instructions in order.
+/// The streams of a device. They run concurrently, and each runs its instructions in order.
 enum class Stream : std::uint8_t { compute, comm, d2h, h2d, pool };
 inline constexpr std::size_t stream_count = 5;
 [[nodiscard]] std::string_view stream_name(Stream stream);
@@ -21,37 +21,37 @@ enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
   attention,    ///< One attention launch of a ring step: work = index into attention.
   merge,        ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
-  exchange,     ///< Ring: grouped send to the next rank and receive from the previous one: work = index into bytes.
-  collective,   ///< Among the tensor-parallel devices of a rank or an expert group: work = index into collectives.
+  exchange,     ///< Ring: grouped send/recv to the next and from the previous rank: work = index into bytes.
+  collective,   ///< Collective in a tensor-parallel or an expert group: work = index into collectives.
   offload,      ///< Copy of activations to host memory: work = index into bytes.
   prefetch,     ///< Copy of activations back to the device: work = index into bytes.
   overhead,     ///< Fixed host time of a micro-batch.
-  expert_wait,  ///< For the device of an expert group that has most copies: work = index into expert_waits.
-  issue,        ///< Waits until the host, which issues kernels one by one, can have issued those of the iteration.
-  gather,       ///< All-gather of parameters over the pool: work = index into bytes, of all of them.
-  reduce,       ///< Reduction of gradients over the pool: work = index into bytes, of all of them.
+  expert_wait,  ///< Wait for the device of an expert group that has most copies: work = index into expert_waits.
+  issue,        ///< Wait until the host, which issues kernels one by one, has issued those of the iteration.
+  gather,       ///< Data-parallel all-gather of parameters: work = index into bytes (whole size).
+  reduce,       ///< Data-parallel reduction of gradients: work = index into bytes (whole size).
 };
 inline constexpr std::size_t opcode_count = 12;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
-/// An instruction that must have ended, in this iteration of the loop or some iterations back.
+/// An instruction that must have ended, in this iteration of the loop or `iterations_back` iterations before.
 struct Dependency {
   std::uint32_t instruction = 0;
   std::uint32_t iterations_back = 0;
 };
 
-/// One instruction of a loop body. It also waits for the instruction before it on its own stream.
+/// One instruction of a loop body. It also waits for the previous instruction of its stream.
 struct Instruction {
   static constexpr std::size_t most_dependencies = 3;
 
   Opcode opcode = Opcode::dense;
   Stream stream = Stream::compute;
   std::uint32_t work = 0;
-  /// Of a ring of N. Attention and merge: the step, 0 to N - 1. An exchange: the step whose keys and values it brings,
-  /// if that is below N; in a backward ring it brings from step 2 on, and up to N + 1, the gradients of the keys and
-  /// values of the step before.
+  /// The step in a ring of N ranks. Attention and merge: their step, 0 to N - 1. Exchange: the step whose keys and
+  /// values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the gradients of the keys and values
+  /// of the previous step.
   std::uint32_t ring_step = 0;
-  std::uint32_t first_iteration = 0;  ///< Does nothing in iterations before this one ...
+  std::uint32_t first_iteration = 0;  ///< The instruction is skipped in iterations before this one ...
   std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
   std::array<Dependency, most_dependencies> dependencies{};
   std::uint32_t dependency_count = 0;
@@ -65,49 +65,52 @@ struct Instruction {
   }
 };
 
-/// A loop: the body runs `iterations` times, layer after layer. A block starts when the one before it has ended on all
+/// A loop: the body runs `iterations` times, layer after layer. A block starts when the previous block has ended on all
 /// streams.
 struct Block {
   std::int64_t iterations = 1;
   std::vector<Instruction> body;
 };
 
-/// The product that a collective runs beside, if it does.
+/// The matrix product that a collective overlaps with, if any.
 enum class Beside : std::uint8_t {
   nothing,
-  chunks,           ///< The one whose input it gathers or whose output it reduces, in chunks.
-  input_gradient,   ///< In backward the last one before it that makes the gradient of an input ...
+  chunks,           ///< The product whose input it gathers or whose output it reduces, in chunks.
+  input_gradient,   ///< Backward: the last product before it that computes the gradient of an input ...
   weight_gradient,  ///< ... or of a weight.
 };
 
 /// A collective among the tensor-parallel devices of a rank. Under sequence parallelism (Korthikanti et al. 2022):
-/// forward it follows the part of which it joins the results: an all-gather of a norm's tokens, a reduce-scatter of a
-/// product's partial sums, for the head an all-gather of each token's log-sum-exp over a device's share of the
-/// vocabulary. Backward it is an all-gather of the gradient that the part begins with, or a reduce-scatter of the
-/// partial sums of the gradient that it ends with; or, beside the product for that gradient, an all-gather of the part's
-/// input (LoweringOptions::overlap_tp_gradients). An all-to-all is one of an expert group instead: copies of tokens,
-/// or their gradients, on the way to their experts or back. Its bytes are those of expert_exchange_bytes().
+///   - Forward, it follows `part` and combines the part's results: an all-gather of a norm's tokens, a reduce-scatter
+///     of a product's partial sums or, for the head, an all-gather of each token's log-sum-exp over a device's share of
+///     the vocabulary.
+///   - Backward, it is an all-gather of the gradient that the part begins with, a reduce-scatter of the partial sums of
+///     the gradient that the part ends with or, overlapping with the product for that gradient, an all-gather of the
+///     part's input (LoweringOptions::overlap_tp_gradients).
 ///
-/// Without sequence parallelism (Shoeybi et al. 2019) nothing is gathered and each reduce-scatter is an all-reduce;
-/// what came from another stage, which sends each device its share, is gathered once (Narayanan et al. 2021, section
-/// 4.1).
+/// Without sequence parallelism (Shoeybi et al. 2019) only the head has an all-gather, and each reduce-scatter is an
+/// all-reduce. Activations from another stage, which sends each device its share, are all-gathered once (Narayanan et
+/// al. 2021, section 4.1).
+///
+/// An all-to-all runs in an expert group instead: it sends copies of tokens, or their gradients, to their experts or
+/// back. Its bytes are those of expert_exchange_bytes().
 struct TensorParallelCollective {
   CollectiveKind kind = CollectiveKind::all_gather;  ///< Or reduce_scatter, all_reduce, all_to_all.
-  Bytes bytes;                                       ///< Of all tokens together.
+  Bytes bytes;                                       ///< Bytes of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
   Beside beside = Beside::nothing;
 };
 
-/// Experts on the device of a group that has most rows, and with the rows spread evenly: what one takes longer than the
-/// other, the devices of the group wait on average.
+/// The experts' work on the device of a group that has most rows, and on a device if the rows were spread evenly. The
+/// devices of the group wait for the difference of the two times on average.
 struct ExpertWait {
   LinearPart slowest;
   LinearPart even;
 };
 
-/// What every rank of a group executes for one micro-batch. All ranks run the same instructions; only the parts of the
-/// spans that they hold differ. Work is stated once and shared by all layers.
+/// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
+/// only the parts of the spans that they hold differ. Work is stored once and shared by all layers.
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
@@ -116,7 +119,7 @@ struct MicroBatchProgram {
   std::vector<TensorParallelCollective> collectives;
   std::vector<ExpertWait> expert_waits;
   std::vector<Block> blocks;  ///< Forward then backward.
-  bool all_reduce = false;    ///< `reduce` gives all ranks the whole sum; otherwise each gets its shard of it.
+  bool all_reduce = false;    ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
 };
 
 }  // namespace hdpsim

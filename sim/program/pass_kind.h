@@ -7,25 +7,27 @@
 namespace hdpsim {
 
 enum class PassKind : std::uint8_t {
-  whole,            ///< Forward and backward: of a pipeline of one stage, the only kind.
+  whole,            ///< Forward and backward together: the only kind with one stage.
   forward,          ///< F
   backward,         ///< B: all of backward.
-  input_gradient,   ///< B of a backward in two parts: what the stage before waits for.
-  weight_gradient,  ///< W: the other part, which nobody waits for before the end of the step.
+  input_gradient,   ///< B of a split backward: the part that the previous stage waits for.
+  weight_gradient,  ///< W: the other part, which no stage waits for before the end of the step.
 };
 inline constexpr std::size_t pass_kinds = 5;
 /// `whole`, `forward`, `backward`, `input gradient`, `weight gradient`.
 [[nodiscard]] std::string_view pass_kind_name(PassKind kind);
 
-/// Whether activations of the pass's chunk are in memory from it on: forward's are.
+/// Whether the activations of the chunk are in memory from this pass on, as from a forward pass.
 [[nodiscard]] bool keeps_activations(PassKind kind);
-/// Whether it is (or ends in) a pass that reads the activations and makes gradients of hidden states: the fullest moment.
+/// Whether the pass reads the activations and computes gradients of hidden states, at least at its end. Memory is then
+/// fullest.
 [[nodiscard]] bool goes_backward(PassKind kind);
-/// Whether nobody needs the activations of the chunk behind it. A weight gradient needs what backward needed.
+/// Whether the activations of the chunk are released after the pass. A weight-gradient pass still needs those of the
+/// input-gradient pass.
 [[nodiscard]] bool releases_activations(PassKind kind);
-/// Whether its result goes to the next chunk of the model: a forward pass of a pipeline.
+/// Whether the result goes to the next chunk of the model, as that of a forward pass in a pipeline.
 [[nodiscard]] bool sends_forward(PassKind kind);
-/// Whether its result goes to the chunk before it: the gradients of hidden states in a pipeline.
+/// Whether the result, the gradients of hidden states, goes to the previous chunk in a pipeline.
 [[nodiscard]] bool sends_backward(PassKind kind);
 
 }  // namespace hdpsim

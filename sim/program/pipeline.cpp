@@ -9,8 +9,8 @@
 namespace hdpsim {
 namespace {
 
-// Walks through the lists of all ranks in step with the groups and counts, on the longest way to each micro-batch, the
-// micro-batches before it. Those of a wave are as one.
+// Computes the slot of every wave: the number of waves before it on the longest path through the lists of all ranks.
+// The micro-batches of a wave count as one.
 class Slots {
  public:
   Slots(const Plan& plan, const WaveTable& waves)
@@ -20,7 +20,7 @@ class Slots {
     }
   }
 
-  // By wave.
+  // Returns the slots by wave.
   std::vector<std::int64_t> run() {
     for (std::size_t rank = 0; rank < next_.size(); ++rank) arrive(rank, 0);
     std::size_t done = 0;
@@ -70,12 +70,12 @@ class Slots {
   std::vector<std::size_t> ready_;    // waves in an order of execution
 };
 
-/// The order of one stage by the slots whose passes it has.
+/// The order of the passes of one stage, by slot.
 class StageOrder {
  public:
   struct Entry {
-    std::int64_t place;  // in the order
-    std::size_t offset;  // of the pass among those of its micro-batch
+    std::int64_t place;  // position in the order
+    std::size_t offset;  // index of the pass among those of its micro-batch
   };
   template <class OffsetOf>
   StageOrder(const std::vector<SlotPass>& order, std::int64_t slots, OffsetOf offset_of)
@@ -185,7 +185,7 @@ std::vector<PassId> Pipeline::wave(PassId id) const {
   return passes;
 }
 
-// The pass of the same kind through the chunk so many behind, if another stage has that.
+// The pass of the same kind through the chunk `step` further on, if another stage has that chunk.
 std::optional<PassId> Pipeline::neighbour(PassId id, std::int64_t step) const {
   const StagePass from = pass(id);
   const std::int64_t chunk = from.chunk + step;

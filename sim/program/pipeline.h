@@ -14,36 +14,36 @@
 
 namespace hdpsim {
 
-/// The devices that run one stage of one HDP rank, tp of them: rank x stages + stage.
+/// The tp devices that run one stage of one HDP rank; the index is rank x stages + stage.
 using WorkerId = Id<struct WorkerTag>;
 /// One pass of one micro-batch through one chunk.
 using PassId = Id<struct StagePassTag>;
 
-/// What the ranks of a micro-batch's group run together on one of their stages. A ring of theirs joins the devices of
-/// this stage.
+/// A pass that the ranks of a micro-batch's group run together on one stage. Their ring connects the devices of this
+/// stage.
 struct StagePass {
   MicroBatchId micro_batch;
-  std::int64_t chunk = 0;  ///< Of the model, in the order of the layers.
-  std::int64_t stage = 0;  ///< Which has it for this micro-batch.
+  std::int64_t chunk = 0;  ///< Chunk of the model, in the order of the layers.
+  std::int64_t stage = 0;  ///< The stage that has the chunk for this micro-batch.
   PassKind kind = PassKind::whole;
   friend bool operator==(const StagePass&, const StagePass&) = default;
 };
 
-/// Who runs which pass when, and which pass waits for a message of which other.
+/// The order of the passes of every worker, and the messages between passes.
 ///
 /// Order rule. A plan orders the micro-batches of every rank, and rings make ranks wait for each other on every stage.
-/// If each rank ran its own 1F1B by the positions in its own list, two rings that stand close together on one rank and
-/// far apart on another would wait for each other for ever: one rank wants the second forward before the first
-/// backward, the other the reverse. So micro-batches get slots that all their ranks have in common: one more than the
-/// latest slot of those that stand right before it on any of its ranks. The order is the schedule's for a pipeline with
-/// one micro-batch a slot, of which each rank runs those that it has, in that order. A part of an
-/// order without circles has none; so there is no deadlock wherever the plan's own order has none
-/// (sim/plan/plan_check.h tells of those). A rank without a micro-batch in some slot runs nothing in its place.
-/// Micro-batches of a wave (sim/plan/expert_waves.h) have one slot.
+/// If each rank ran 1F1B by the positions in its own list, two rings that are close together on one rank and far apart
+/// on another would deadlock: one rank runs the second forward before the first backward, the other the reverse.
+/// Therefore every micro-batch has a slot, which is the same on all its ranks: one more than the latest slot of the
+/// micro-batches directly before it on any of its ranks. The order is that of the schedule for a pipeline with one
+/// micro-batch per slot, and each rank runs those micro-batches that it has, in this order. A part of an order without
+/// cycles has no cycle, so that there is no deadlock unless the plan's own order has a cycle (sim/plan/plan_check.h
+/// reports those). A rank without a micro-batch in some slot runs nothing in its place. The micro-batches of a wave
+/// (sim/plan/expert_waves.h) share one slot.
 class Pipeline {
  public:
-  /// The plan must have passed the checker and outlive the pipeline; a circle in its order is a CheckFailure that says
-  /// who waits for what. O(passes of all workers, times their logarithm).
+  /// The plan must have passed the checker and outlive the pipeline. With several stages, a cycle in its order throws a
+  /// CheckFailure that says who waits for what. O(n log n) for n passes of all workers.
   Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions& options);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -68,31 +68,32 @@ class Pipeline {
   [[nodiscard]] const std::vector<std::vector<PassId>>& orders() const { return orders_; }
   [[nodiscard]] StagePass pass(PassId id) const;
   [[nodiscard]] PassId id_of(MicroBatchId micro_batch, std::int64_t chunk, PassKind kind) const;
-  /// Whether it is the first pass of its micro-batch on its stage.
+  /// Whether a pass is the first one of its micro-batch on its stage.
   [[nodiscard]] bool begins_on_stage(PassId id) const;
-  /// The micro-batch whose pass it is: its group runs it.
+  /// The micro-batch of a pass, whose group runs the pass.
   [[nodiscard]] const MicroBatch& micro_batch(PassId id) const {
     return plan_.micro_batches[id.index() / passes_of_micro_batch()];
   }
-  /// The workers that run it, in ring order.
+  /// The workers that run a pass, in ring order.
   [[nodiscard]] std::vector<WorkerId> group(PassId id) const;
   [[nodiscard]] MicroBatchId micro_batch_id(PassId id) const {
     return MicroBatchId(id.index() / passes_of_micro_batch());
   }
-  /// The same passes of all micro-batches that run together with its own, which is one of them: how many, and which.
+  /// The wave of a pass: the same passes of all micro-batches of its micro-batch's wave, itself included. Their number,
+  /// and their ids.
   [[nodiscard]] std::size_t wave_size(PassId id) const {
     return waves_.members(waves_.wave(micro_batch_id(id))).size();
   }
   [[nodiscard]] std::vector<PassId> wave(PassId id) const;
-  /// Which wave that is, of all of a stage and kind: below passes().
+  /// The index of that wave among the waves of all chunks and kinds; below passes().
   [[nodiscard]] std::size_t wave_index(PassId id) const {
     return waves_.wave(micro_batch_id(id)) * passes_of_micro_batch() + id.index() % passes_of_micro_batch();
   }
 
-  /// The pass on another stage that needs what this one computes: forward the activations, backward their gradients.
-  /// Every rank sends to itself: from its worker of this pass to its worker of that one.
+  /// The pass on another stage that needs the result of this one: the activations in forward, their gradients in
+  /// backward. Every rank sends to itself: from its worker of this pass to its worker of the target.
   [[nodiscard]] std::optional<PassId> target(PassId id) const;
-  /// The pass on another stage whose message this one needs: the one that has it as target.
+  /// The pass on another stage whose message this pass needs: the one whose target is this pass.
   [[nodiscard]] std::optional<PassId> source(PassId id) const;
 
  private:
@@ -108,7 +109,7 @@ class Pipeline {
   std::shared_ptr<const Schedule> schedule_;
   ChunkMap chunk_map_;
   std::span<const PassKind> kinds_;   ///< Passes of a micro-batch through one chunk.
-  std::vector<std::int64_t> copies_;  ///< Of the model, by micro-batch; empty where there is one.
+  std::vector<std::int64_t> copies_;  ///< Copy of the model by micro-batch; empty if there is one copy.
   std::vector<std::vector<PassId>> orders_;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t fp32_bytes = 4;
 
-// A pass of a micro-batch that is the first or the last one of any of its ranks. The collectives of a pipeline that are
-// not needed layer by layer must not hold up its messages: they are no part of a pass.
+// `first`, `last`: the pass's micro-batch is the first or the last one of any of its ranks. The collectives of a
+// pipeline that are not needed layer by layer are not part of a pass, so that they do not delay its messages.
 PassWork work_of(const Pipeline& pipeline, PassId id, bool first, bool last, const LoweringOptions& options) {
   const StagePass pass = pipeline.pass(id);
   const LayerRange range = layers_of_chunk(options.model.layers, pipeline.chunks(), pass.chunk);
@@ -33,7 +33,7 @@ std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
   return divided(model.vocabulary * model.hidden, tp);
 }
 
-/// Parameters of one device of a stage: what all ranks of the pool have, and whole experts.
+/// Parameters of one device of a stage: those that the whole data-parallel group shares, and whole experts.
 struct StageParameters {
   std::int64_t common = 0;
   std::int64_t experts = 0;
@@ -125,7 +125,7 @@ PoolWork Program::pool_work(PassId id) const {
   std::int64_t parameters = layers * layer_parameter_count(model);
   if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
   if (pass.chunk + 1 == chunks) parameters += final_norm_parameters(model);
-  const bool has_table = model.tied_embeddings && pipeline_.chunk_map().has_embedding(pass.stage);  // from chunk 0
+  const bool has_table = model.tied_embeddings && pipeline_.chunk_map().has_embedding(pass.stage);  // of chunk 0
   if (pass.chunk + 1 == chunks && !has_table) parameters += model.vocabulary * model.hidden;
   parameters = divided(parameters, options_.mesh.tp);
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
@@ -152,7 +152,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = sharding.zero == 0 ? parameters.common : shard;
-  // Adam reads the gradient, and master weight and both moments in fp32, and writes these three and the parameter.
+  // Adam reads the gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
   const std::int64_t optimizer_bytes = sharding.gradient_bytes + (3 + 3) * fp32_bytes + model.element_bytes;
   StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1, MemoryKernel::adam}, .parameters = {}};
   end.all_reduce = sharding.zero == 0;
@@ -160,7 +160,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
   if (!end.all_reduce && !sharding.gathers_by_layer(true)) {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
-  if (options_.dense.fp8) {  // all parameters once a step, by rows and by columns
+  if (options_.dense.fp8) {  // quantizes all parameters once per step, by rows and by columns
     end.optimizer.traffic += Bytes(parameters.common * (model.element_bytes + 2));
     ++end.optimizer.kernels;
   }

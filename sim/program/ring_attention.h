@@ -6,14 +6,13 @@
 
 namespace hdpsim {
 
-/// The attention launches of one rank of a zigzag ring of N over all spans of a micro-batch. Zigzag gives every rank
-/// the same area, so one pair of launches stands for all ranks and steps:
+/// The attention launches of one rank in a zigzag ring of N ranks, over all spans (of length L) of a micro-batch.
+/// Zigzag gives every rank the same area, so that one pair of launches represents all ranks and steps:
 ///   own   the rank's own 2 parts of every span against themselves: causal over L / N tokens;
-///   step  keys and values of another rank: all queries against half the keys, or half the queries against all keys,
-/// both
-///         half a full square (L / N) x (L / 2N), no mask.
-/// A span shorter than N leaves ranks without a token of it: its blocks then count with the share of ranks (own) or of
-/// pairs of ranks (step) that have one. Blocks of equal length are stated once.
+///   step  the keys and values of another rank: all queries against half of the keys, or half of the queries against
+///         all keys. Both are half of a full square, (L / N) x (L / 2N), without a mask.
+/// If a span is shorter than N tokens, some ranks have no token of it: its blocks then count with the share of ranks
+/// (own) or of pairs of ranks (step) that have one. Blocks of equal length are merged.
 struct RingAttention {
   Attention own;
   Attention step;  ///< No blocks if N is 1.

@@ -7,9 +7,10 @@
 namespace hdpsim {
 namespace {
 
-/// The order of one stage, by the phases of the authors' own (github.com/deepseek-ai/DualPipe). Micro-batches enter at
-/// both ends of the pipeline. Of a stage `distance` stages from its nearer end, those from there are `near`, the others
-/// `far`; `before` stages lie between it and the middle of its half.
+/// The order of one stage, in the phases of the authors' implementation (github.com/deepseek-ai/DualPipe).
+/// Micro-batches enter at both ends of the pipeline. The stage is `distance` stages away from its nearer end:
+/// micro-batches that enter there are `near`, the others `far`. There are `before` stages between the stage and the
+/// middle of the pipeline.
 class StageOrder {
  public:
   StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
@@ -18,7 +19,7 @@ class StageOrder {
   std::vector<SlotPass> take() {
     const std::int64_t distance = std::min(stage_, stages_ - 1 - stage_);
     const std::int64_t before = stages_ / 2 - 1 - distance;
-    // Micro-batches from each end: with fewer than p the phases do not follow each other; those that lack are left out.
+    // Micro-batches from each end. The phases need at least p; the passes of missing micro-batches are left out.
     const std::int64_t each = std::max((slots_ + 1) / 2, stages_);
     warm_up(distance, before);
     for (std::int64_t i = 0; i < each - stages_ + distance + 1; ++i) {
@@ -47,8 +48,8 @@ class StageOrder {
     }
   }
 
-  // The later half of the gradients behind the last forward pass puts off its weights until there is nothing to do but
-  // to wait for gradients from the far end.
+  // After the last forward pass, the later half of the input gradients puts off its weight gradients until the stage
+  // could otherwise only wait for gradients from the far end.
   void cool_down(std::int64_t distance, std::int64_t before) {
     for (std::int64_t i = 0; i < before; ++i) {
       backward(far);
@@ -66,7 +67,8 @@ class StageOrder {
     while (!put_off_.empty()) weight_gradient();
   }
 
-  /// The next micro-batch of an end. Those from the first stage are the even slots, those from the last one the odd.
+  /// The pass of the next micro-batch of an end. Micro-batches from the first stage have even slots, those from the
+  /// last stage odd slots.
   [[nodiscard]] SlotPass next(std::size_t end, std::array<std::int64_t, 2>& counts, PassKind kind) const {
     const bool from_first = (stage_ < stages_ / 2) == (end == near);
     return {2 * counts[end]++ + (from_first ? 0 : 1), from_first ? stage_ : stages_ - 1 - stage_, kind};
@@ -98,14 +100,14 @@ class StageOrder {
   std::vector<SlotPass> order_;
 };
 
-/// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report" (arXiv 2412.19437), section 3.2.1: half of the micro-batches go down
-/// the stages and half of them up, through a copy of the model each, so that stage s of p has chunks s and p - 1 - s.
-/// Every stage holds p + 1 chunks' activations and twice the parameters.
+/// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report" (arXiv 2412.19437), section 3.2.1: half of the micro-batches go
+/// down the stages and the other half up, each half through its own copy of the model, so that stage s of p has chunks
+/// s and p - 1 - s. Every stage holds the activations of p + 1 chunks and twice the parameters.
 ///
-/// The report's bubble is (p / 2 - 1)(F&B + B - 3 W), where F&B is a forward and a backward pass that run at the same time
-/// and end together. Here passes of a worker follow each other and each sends its result at its own end, which leaves
-/// (p / 2 - 1)(F + B - 2 W): what the report has for F&B = F + W. What running both at once hides of their messages and
-/// of all-to-alls of experts is not modelled.
+/// The report's bubble is (p / 2 - 1)(F&B + B - 3 W), where F&B is a forward and a backward pass that run at the same
+/// time and end together. Here a worker runs one pass after another and sends each result when its pass ends, so that
+/// the bubble is (p / 2 - 1)(F + B - 2 W): that of the report for F&B = F + W. The overlap of two simultaneous passes,
+/// which hides messages and all-to-alls of experts, is not modelled.
 class DualPipe final : public Schedule {
  public:
   using Schedule::Schedule;

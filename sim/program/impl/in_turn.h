@@ -8,9 +8,9 @@
 
 namespace hdpsim {
 
-/// The order that 1F1B and what is made from it have in common (Narayanan et al. 2021): `warm_up` forward passes, then
-/// one forward and one backward in turn for as long as there are both. `forward(i)` and `backward(i)` append the i-th of
-/// `count` passes each.
+/// The common order of 1F1B and the schedules derived from it (Narayanan et al. 2021): `warm_up` forward passes, then
+/// one forward and one backward in turn while there are both, then the remaining backward passes. `forward(i)` and
+/// `backward(i)` append the i-th of `count` passes each.
 template <class Forward, class Backward>
 void in_turn(std::int64_t warm_up, std::int64_t count, Forward forward, Backward backward) {
   for (std::int64_t i = 0; i < std::min(warm_up, count); ++i) forward(i);
@@ -20,7 +20,7 @@ void in_turn(std::int64_t warm_up, std::int64_t count, Forward forward, Backward
   }
 }
 
-/// The same of a stage whose only chunk has its number and whose backward is one pass.
+/// The same for a stage whose only chunk has the stage's number and whose backward is one pass.
 inline std::vector<SlotPass> in_turn_on(std::int64_t stage, std::int64_t warm_up, std::int64_t slots) {
   std::vector<SlotPass> passes;
   const auto add = [&](std::int64_t slot, PassKind kind) { passes.push_back({slot, stage, kind}); };

@@ -5,8 +5,9 @@
 namespace hdpsim {
 namespace {
 
-/// Narayanan et al. 2021 (Megatron-LM): every stage of p has v chunks, each p behind the last, and p micro-batches go
-/// through one chunk before they go through the next. Stage s holds 2 (p - s - 1) + (v - 1) p + 1 chunks.
+/// Narayanan et al. 2021 (Megatron-LM): each of p stages has v chunks, p apart, and p micro-batches go through one
+/// chunk of a stage before they go through the next. Stage s holds the activations of 2 (p - s - 1) + (v - 1) p + 1
+/// chunks.
 class Interleaved final : public Schedule {
  public:
   Interleaved(std::int64_t stages, std::int64_t virtual_stages) : Schedule(stages), turns_(virtual_stages) {
@@ -20,7 +21,7 @@ class Interleaved final : public Schedule {
     const std::int64_t warm_up = 2 * (stages() - 1 - stage) + (turns_ - 1) * stages();
     const std::int64_t count = (slots + stages() - 1) / stages() * stages() * turns_;
     std::vector<SlotPass> passes;
-    // The last p micro-batches may be fewer: what lacks keeps its place in the order.
+    // The last group may have fewer than p micro-batches; the missing ones keep their place in the order.
     const auto add = [&](std::int64_t i, bool forward) {
       const std::int64_t block = i / stages();
       const std::int64_t turn = forward ? block % turns_ : turns_ - 1 - block % turns_;
@@ -34,7 +35,7 @@ class Interleaved final : public Schedule {
   }
 
  private:
-  std::int64_t turns_;  ///< Chunks of a stage.
+  std::int64_t turns_;  ///< Chunks per stage.
 };
 
 }  // namespace

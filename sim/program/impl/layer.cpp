@@ -13,7 +13,7 @@ void mlp_backward(PassWriter& writer) {
   writer.reduce_scatter(DensePart::mlp);
 }
 
-// From the gradient of the output of attention's branch to that of its input.
+// From the gradient of the attention branch's output to the gradient of its input.
 void attention_backward(PassWriter& writer) {
   writer.all_gather(DensePart::attention_output);
   writer.run(DensePart::attention_output);

@@ -4,18 +4,18 @@
 
 namespace hdpsim {
 
-/// A layer's forward.
+/// Writes a layer's forward.
 void layer_forward(PassWriter& writer, const LayerRun& of);
-/// Its parts: from the tokens of attention's norm to queries, keys and values; the core; from its output to the
-/// residual stream; and from the tokens of the MLP's norm to the MLP's output, with experts or dense.
+/// These write its parts: from the tokens of attention's norm to queries, keys and values; the attention core; from its
+/// output to the residual stream; and from the tokens of the MLP's norm to the MLP's output, dense or with experts.
 void qkv_forward(PassWriter& writer);
 void attention_forward(PassWriter& writer);
 void projection_forward(PassWriter& writer);
 void mlp_forward(PassWriter& writer, const LayerRun& of);
 
-/// Its backward, with what is computed again for it. Ends the iteration's kernels.
+/// Writes a layer's backward with its recompute. Ends the iteration's kernels.
 void layer_backward(PassWriter& writer, const LayerRun& of);
-/// The gradients of its weights alone.
+/// Writes only the weight gradients of a layer.
 void layer_weights(PassWriter& writer, const LayerRun& of);
 
 }  // namespace hdpsim

@@ -43,7 +43,7 @@ class Lowering {
     if (work_.embedding && writer_.has_tokens()) embedding_backward();
   }
 
-  // What was gathered for the gradients of inputs is still there.
+  // What was gathered for the input gradients is still in memory.
   void weights() {
     if (work_.head && writer_.has_tokens()) weights_of(DensePart::head, head_parameters(writer_));
     for (const LayerRun& layers : work_.layers) {

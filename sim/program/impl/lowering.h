@@ -9,26 +9,26 @@
 
 namespace hdpsim {
 
-/// The part of the model and of the work on it that one pass does.
+/// The part of the model that one pass runs, and what the pass does with it.
 struct PassWork {
   std::vector<LayerRun> layers;
   bool embedding;
   bool head;
-  bool first_of_stage;  // of the micro-batch
+  bool first_of_stage;  // the first pass of the micro-batch on its stage
   PassKind kind;
-  bool gathers;  // parameters, layer by layer, in forward
-  bool reduces;  // gradients, layer by layer
+  bool gathers;  // all-gathers parameters layer by layer in forward
+  bool reduces;  // reduces gradients layer by layer
 
   [[nodiscard]] bool forward() const { return kind == PassKind::whole || kind == PassKind::forward; }
   [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
 };
 
-/// Writes the program of one pass block by block. `dense_model`: as the layers of the model are that have no experts.
+/// Writes the program of one pass block by block. `dense_model` is the model with dense layers only.
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
                                         const LoweringOptions& options, const Transformer& dense_model,
                                         const ExpertTokens& expert_tokens);
 
-/// The final norm, which goes with the head.
+/// The parameters of the final norm, which belongs to the head.
 [[nodiscard]] std::int64_t final_norm_parameters(const Transformer& model);
 
 }  // namespace hdpsim

@@ -4,18 +4,20 @@
 
 namespace hdpsim {
 
-inline constexpr std::uint32_t resident_layers = 2;  ///< Always on the device (ByteScale, section 4.1).
+/// Layers whose activations always stay on the device (ByteScale, section 4.1).
+inline constexpr std::uint32_t resident_layers = 2;
 
-// Copies of a layer's kept activations to the host and back. Each writes into the block of the layer's run, or changes
-// what is in it already; none does anything for a micro-batch that offloads nothing.
+// Copies of a layer's kept activations to the host and back. Each function adds to the block of the layer's run, or
+// changes its instructions. None does anything for a micro-batch without offload.
 
-/// Behind a layer's forward. The layer two further on needs the memory that this one leaves.
+/// Call after a layer's forward: adds the copy to the host. The layer two further on waits for it, because it needs the
+/// memory.
 void offload(PassWriter& writer, const LayerRun& of);
 
-/// First in a layer's backward.
+/// Call first in a layer's backward: adds the copy back to the device.
 void prefetch(PassWriter& writer, const LayerRun& of);
-/// Last in it: whatever begins the iteration waits, on every stream. The memory of a layer is free once its backward
-/// has ended; the layer two further on may then come back.
+/// Call last in a layer's backward: the first instructions of the iteration, on every stream, wait for the copy. The
+/// copy waits for the backward of the layer two iterations before, which frees the memory.
 void wait_for_prefetch(PassWriter& writer);
 
 }  // namespace hdpsim

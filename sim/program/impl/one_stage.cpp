@@ -5,7 +5,7 @@
 namespace hdpsim {
 namespace {
 
-/// Each micro-batch goes forward and backward at once.
+/// Each micro-batch runs forward and backward in one pass.
 class OneStage final : public Schedule {
  public:
   OneStage() : Schedule(1) {}

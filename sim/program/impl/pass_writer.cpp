@@ -101,7 +101,7 @@ void PassWriter::issue() {
 }
 
 MicroBatchProgram PassWriter::take() {
-  if (program_.blocks.empty()) open_block(1, Direction::forward);  // nothing to do in this pass
+  if (program_.blocks.empty()) open_block(1, Direction::forward);  // this pass has no work
   return std::move(program_);
 }
 
@@ -119,7 +119,7 @@ Beside PassWriter::chunks_of(DensePart part) const {
   return overlaps ? Beside::chunks : Beside::nothing;
 }
 
-// A pass for the gradients of inputs alone has no product for the weight's.
+// An input-gradient pass has no product for the weight's gradient.
 Beside PassWriter::beside_sum_of(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
   if (direction_ == Direction::forward || !options_.overlap_tp_gradients || !is_input) return chunks_of(part);

@@ -8,11 +8,11 @@
 
 namespace hdpsim {
 
-/// Of an instruction in its block's body, or of work in the program's tables.
+/// The index of an instruction in its block's body, or of work in the program's tables.
 using Index = std::uint32_t;
 
-/// Writes down the instructions of one pass, block by block. Dense work is one instruction from one collective to the
-/// next, of which there is none without tensor parallelism. What it refers to must outlive it.
+/// Writes the instructions of one pass, block by block. The dense work between two collectives is one instruction;
+/// without tensor parallelism there are no such collectives. The constructor's arguments must outlive the writer.
 class PassWriter {
  public:
   PassWriter(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
@@ -26,33 +26,33 @@ class PassWriter {
     program_.all_reduce = options.sharding.zero == 0;
   }
 
-  // ---- What the pass is about
+  // ---- Properties of the pass
 
   [[nodiscard]] const PassWork& work() const { return work_; }
   [[nodiscard]] const MicroBatch& micro_batch() const { return micro_batch_; }
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
   [[nodiscard]] const Transformer& model() const { return options_.model; }
-  /// As the layers of a run are.
+  /// The model whose layers are like those of a run, dense or with experts.
   [[nodiscard]] const Transformer& model_of(const LayerRun& layers) const {
     return layers.has_experts ? options_.model : dense_model_;
   }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] std::size_t ring() const { return micro_batch_.group.size(); }
-  /// Of the HDP rank, or those that `count` says from here on.
+  /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens().
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
   [[nodiscard]] bool gathers_inputs_again() const {
     return options_.overlap_tp_gradients && options_.dense.sequence_parallel;
   }
-  /// Without tokens a rank computes experts for others, and nothing else.
+  /// A rank without tokens only computes experts for others.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
   [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || layers.has_experts; }
 
   // ---- Instructions
 
   void open_block(std::int64_t iterations, Direction direction);
-  /// Of what is written from here on.
+  /// Sets the direction of everything that is written from here on.
   void turn(Direction direction) { direction_ = direction; }
   Index add(Opcode opcode, Stream stream, Index work);
   Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step);
@@ -67,18 +67,19 @@ class PassWriter {
 
   void run(DensePart part) { stretch_.push_back(part); }
   void end_stretch();
-  /// Without sequence parallelism all devices have all tokens: there is nothing to gather, and sums are wanted whole.
+  /// Without sequence parallelism all devices have all tokens: all_gather() then does nothing except for the head, and
+  /// reduce_scatter() adds an all-reduce.
   void all_gather(DensePart part);
   void reduce_scatter(DensePart part);
-  /// Backward, behind a part that has been run and before its reduce-scatter: the part's input, where it is kept cut.
+  /// Backward, between a part and its reduce-scatter: all-gathers the part's input again if it was kept sharded.
   void gather_input_again(DensePart part);
-  /// What came from another stage, which sends each device its share.
+  /// All-gathers what came from another stage, which sends each device its share. Only without sequence parallelism.
   void gather_received(Direction direction);
-  /// In place of a dense MLP. A pass for the gradients of weights alone has the products and nothing that travels.
+  /// Adds the experts in place of a dense MLP. A weight-gradient pass has their products, but no communication.
   void experts();
-  /// Of experts, the activations that are done again.
+  /// Adds the recompute of the experts' activations alone.
   void expert_activations();
-  /// The host's issue of all kernels of the iteration.
+  /// Adds the wait for the host to issue all kernels of the iteration, if LoweringOptions::host_issues.
   void issue();
 
   [[nodiscard]] MicroBatchProgram take();
@@ -86,7 +87,7 @@ class PassWriter {
  private:
   void collective(CollectiveKind kind, DensePart part, Beside beside);
   [[nodiscard]] Beside chunks_of(DensePart part) const;
-  /// Chunks too, but for the gradient of an input beside that of a weight.
+  /// The same for a reduction; that of an input's gradient may overlap with the product for the weight's gradient.
   [[nodiscard]] Beside beside_sum_of(DensePart part) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
@@ -99,22 +100,22 @@ class PassWriter {
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
-  const Transformer& dense_model_;  ///< As its layers are that have no experts.
+  const Transformer& dense_model_;  ///< The model with dense layers only.
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;
   Direction direction_ = Direction::forward;
-  std::vector<DensePart> stretch_;  ///< Not written yet.
+  std::vector<DensePart> stretch_;  ///< Dense parts that are not written yet.
   MicroBatchProgram program_;
 };
 
-// ---- Instructions of the block that others wait with
+// ---- Instructions of the block that get dependencies for others too
 
 [[nodiscard]] bool has_kernel(PassWriter& writer);
-/// The first on the compute stream.
+/// The first instruction on the compute stream.
 [[nodiscard]] Instruction& first_kernel(PassWriter& writer);
-/// The first of those that iterations which compute nothing again have, too.
+/// The first instruction on the compute stream that runs in all iterations, also in those without recompute.
 [[nodiscard]] Instruction& first_kernel_of_all(PassWriter& writer);
-/// The first behind what is fetched beside the layer before.
+/// The first instruction after those that fetch for the layer while the previous layer computes.
 [[nodiscard]] Instruction& first_of_layer(PassWriter& writer);
 
 }  // namespace hdpsim

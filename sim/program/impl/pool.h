@@ -4,26 +4,28 @@
 
 namespace hdpsim {
 
-// Parameters and gradients over the pool. Those of a layer are gathered while the layer before computes, as soon as the
-// one before that is done with its own; one after the other with the reductions, which take the same links.
+// Collectives of parameters and gradients over the data-parallel group. The parameters of a layer are gathered while
+// the previous layer computes, as soon as the layer before that has finished with its own. Gathers and reductions run
+// one after another, because they use the same links.
 
-/// Parameters of one device: of a layer, of what stands before or behind the layers, or of both.
+/// Parameters of one device: of a layer, of the embedding, of the head with the final norm, and of whichever of the
+/// last two the pass has.
 [[nodiscard]] std::int64_t layer_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t embedding_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t head_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t parameters_around(const PassWriter& writer);
 
-/// Backward finds no parameters: they are gathered again.
+/// Whether backward gathers the parameters again.
 [[nodiscard]] bool gathers_again(const PassWriter& writer);
-/// A block of its own for the gather that nothing can hide.
+/// Adds a block of its own for an exposed gather.
 void gather_first(PassWriter& writer, std::int64_t parameters);
-/// Of so many parameters, beside the block.
+/// Adds a gather of `parameters` parameters that overlaps with the block.
 void gather(PassWriter& writer, std::int64_t parameters);
-/// Of the layer behind this one.
+/// Adds the gather of the next layer's parameters.
 void gather_next(PassWriter& writer);
-/// Last in a layer's block: its kernels wait for the gather one iteration back.
+/// Call last in a layer's block: its kernels wait for the gather of the previous iteration.
 void wait_for_gather(PassWriter& writer);
-/// Of the gradients that the block has computed, if the pass reduces any.
+/// Adds the reduction of the gradients that the block has computed, if the pass reduces gradients.
 void reduce(PassWriter& writer, std::int64_t parameters);
 
 }  // namespace hdpsim

@@ -16,13 +16,13 @@ bool is_again(const PassWriter& writer, LayerModule module) {
   return writer.options().recompute.has(module);
 }
 
-// The input of the MLP's norm is computed again, and with it all before.
+// Whether the projection is recomputed: attention's half is then recomputed before the MLP's backward.
 bool attention_is_first(const PassWriter& writer) {
   return is_again(writer, projection);
 }
 
-// A product's input that is made again is gathered again, whether its product is done again or not; unless backward
-// gathers it anyway.
+// A recomputed input of a product is all-gathered again, whether or not the product itself is recomputed, unless
+// backward gathers it anyway.
 void attention_half(PassWriter& writer) {
   if (is_again(writer, norm)) writer.run(DensePart::attention_norm);
   if (is_again(writer, qkv)) {
@@ -48,8 +48,8 @@ void mlp_half(PassWriter& writer, const LayerRun& of) {
   writer.end_stretch();
 }
 
-// From the layer's input and attention's output, what lies between and behind them; but for modules of which all tokens
-// are computed again anyway.
+// Recomputes what comes between the layer's input and attention's output, and what follows the latter, except modules
+// that are recomputed for all tokens anyway.
 void around_attention(PassWriter& writer) {
   if (!is_again(writer, norm)) writer.run(DensePart::attention_norm);
   if (!is_again(writer, qkv)) qkv_forward(writer);
@@ -67,8 +67,8 @@ std::int64_t split_tokens(const PassWriter& writer) {
   return all - std::llround(writer.micro_batch().offload * static_cast<double>(all));
 }
 
-// Of the tokens that token-wise offload leaves: the layer's input and attention's output came back. The two layers that
-// stayed have all.
+// Recomputes the activations of the tokens that token-wise offload does not copy, from the layer's input and
+// attention's output, which came back from the host. The two layers that stayed on the device have all activations.
 void compute_split_again(PassWriter& writer, const LayerRun& of) {
   HDPSIM_CHECK(!of.has_experts, "token-wise offload of layers with experts of {}", writer.model().name);
   const std::size_t first = writer.body().size();
@@ -97,7 +97,7 @@ void compute_mlp_again(PassWriter& writer, const LayerRun& of) {
 void compute_attention_again(PassWriter& writer) {
   const bool has_any = is_again(writer, norm) || is_again(writer, qkv) || is_again(writer, attention);
   if (!has_any || attention_is_first(writer)) return;
-  writer.end_stretch();  // of backward
+  writer.end_stretch();  // the backward parts so far
   writer.turn(Direction::forward);
   attention_half(writer);
   writer.end_stretch();

@@ -4,13 +4,14 @@
 
 namespace hdpsim {
 
-// Forward work in the block of a layer's backward, for what backward needs and was not kept.
+// Recompute: forward work in the block of a layer's backward, for activations that backward needs and that were not
+// kept.
 
-/// Before the MLP's backward, with all that it needs.
+/// Call before the MLP's backward: recomputes everything that it needs.
 void compute_mlp_again(PassWriter& writer, const LayerRun& of);
-/// Before attention's backward, what is not there yet.
+/// Call before attention's backward: recomputes what compute_mlp_again() has not.
 void compute_attention_again(PassWriter& writer);
-/// Last in the block: a ring that is run again, and first in the iteration, begins when the layer before it has ended.
+/// Call last in the block: a recomputed ring that is first in the iteration begins when the previous layer has ended.
 void begin_ring_behind_last_layer(PassWriter& writer);
 
 }  // namespace hdpsim

@@ -20,7 +20,8 @@ RingWork ring_work(PassWriter& writer, Direction direction) {
   return {own, writer.attention(std::move(ring.step))};
 }
 
-// fp32 output read and written and the step's output read, for the 3/4 of the queries that an average step touches.
+// A merge reads and writes the fp32 output and reads the step's output, for the 3/4 of the queries that an average step
+// touches.
 Index merge_work(PassWriter& writer) {
   const Transformer& model = writer.model();
   const std::int64_t elements = writer.tokens() * (model.heads / writer.tp()) * model.head_dim;

@@ -15,16 +15,16 @@ std::unique_ptr<const Schedule> make_interleaved(std::int64_t stages, std::int64
 std::unique_ptr<const Schedule> make_zb_h1(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_zb_v(std::int64_t stages, std::int64_t virtual_stages);
 std::unique_ptr<const Schedule> make_dualpipe(std::int64_t stages, std::int64_t virtual_stages);
-/// What every pipeline of one stage has, whatever its study says.
+/// The schedule of every pipeline of one stage, whatever its study says.
 std::unique_ptr<const Schedule> make_one_stage();
 
-/// Kinds of passes of a schedule with backward in two parts.
+/// Kinds of passes of a schedule with a split backward.
 inline constexpr std::array split_backward = {PassKind::forward, PassKind::input_gradient, PassKind::weight_gradient};
 
-/// The schedules that there are. The first one is the default.
+/// All schedules. The first one is the default.
 inline constexpr std::array schedule_table = {
     ScheduleEntry{.name = "1f1b", .make = make_one_f_one_b},
-    // It holds the activations of a whole step: whoever wants that says so.
+    // It holds the activations of a whole step, so that `tune` only tries it on request.
     ScheduleEntry{.name = "gpipe", .make = make_gpipe, .tuned_with = 0},
     ScheduleEntry{.name = "interleaved", .make = make_interleaved, .takes_virtual_stages = true, .tuned_with = 2},
     ScheduleEntry{.name = "zb-h1", .make = make_zb_h1},

@@ -4,8 +4,8 @@
 namespace hdpsim {
 namespace {
 
-/// Qi et al. 2023: 1F1B with backward in two parts. Stage s runs s weight gradients behind the gradients of inputs, so
-/// that as many micro-batches keep activations as on the first stage of 1F1B, p, on every stage.
+/// Qi et al. 2023: 1F1B with a split backward. On stage s the weight gradients run s micro-batches behind the input
+/// gradients, so that every stage keeps the activations of p micro-batches, like the first stage of 1F1B.
 class ZeroBubbleH1 final : public Schedule {
  public:
   using Schedule::Schedule;

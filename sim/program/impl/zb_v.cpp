@@ -6,19 +6,19 @@
 namespace hdpsim {
 namespace {
 
-/// The order of one stage of ZB-V, as it comes about when all passes take the same time, a tick.
+/// The order of one stage of ZB-V if all passes take the same time, one tick.
 ///
-/// The model goes down the stages and up again, so stage s of p has chunks s ("down") and 2 p - 1 - s ("up").
-///  - Stage s begins at tick s with 2 p forward passes: 2 (p - s) - 1 down, when the first micro-batch comes back; that
-///    one up; then one down and one up in turn until its gradient arrives, at tick 2 p + s.
-///  - Then come rounds of three: the gradient of an input, that of the weights, and a forward pass in the memory that
-///    this has freed. Gradients are those of the up chunk in the first p - s rounds, after which the first one comes
-///    back; then of the down chunk and the up chunk in turn. Forward passes go up in the first p - s - 1 rounds, then
-///    down and up in turn: then each is there one round before the next stage needs it.
-///  - When there is no forward pass left, memory no longer counts, and 2 s weight gradients are put off until stage s
-///    has no other gradient to wait for: so no gradient waits for another stage's weights.
-/// By this no stage is idle between its first and its last pass, given 2 p - 1 micro-batches, and none ever holds more than
-/// 2 p chunks.
+/// The model goes down the stages and up again, so that stage s of p has chunks s ("down") and 2 p - 1 - s ("up").
+///  - Stage s begins at tick s with 2 p forward passes: 2 (p - s) - 1 down, until the first micro-batch comes back;
+///    this one up; then one down and one up in turn until its gradient arrives, at tick 2 p + s.
+///  - Rounds of three passes follow: an input gradient, its weight gradient, and a forward pass in the memory that
+///    these have freed. Gradients are those of the up chunk in the first p - s rounds, after which the first gradient
+///    comes back; then those of the down and the up chunk in turn. Forward passes go up in the first p - s - 1 rounds,
+///    then down and up in turn, so that each result arrives one round before the next stage needs it.
+///  - When no forward pass is left, memory no longer matters, and 2 s weight gradients are put off until stage s has no
+///    other gradient to wait for, so that no gradient waits for another stage's weight gradients.
+/// With at least 2 p - 1 micro-batches, no stage is idle between its first and its last pass, and none ever holds more
+/// than 2 p chunks.
 class StageOrder {
  public:
   StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
@@ -44,7 +44,7 @@ class StageOrder {
   static constexpr std::size_t down = 0;
   static constexpr std::size_t up = 1;
 
-  /// Up in so many rounds, then down and up in turn.
+  /// Up in the first `rounds_up` rounds, then down and up in turn.
   static std::size_t leg_of(std::int64_t round, std::int64_t rounds_up) {
     return round >= rounds_up && (round - rounds_up) % 2 == 0 ? down : up;
   }
@@ -60,7 +60,7 @@ class StageOrder {
     order_.push_back({slot, chunk_of(leg), PassKind::input_gradient});
     put_off_.push_back({slot, chunk_of(leg), PassKind::weight_gradient});
   }
-  /// All weight gradients but the last so many.
+  /// Adds all weight gradients that were put off, except the last `stay`.
   void weights_but(std::int64_t stay) {
     for (; std::ssize(put_off_) > stay; put_off_.pop_front()) order_.push_back(put_off_.front());
   }
@@ -74,9 +74,10 @@ class StageOrder {
   std::vector<SlotPass> order_;
 };
 
-/// Qi et al. 2023, "Zero Bubble Pipeline Parallelism": two chunks a stage, laid out as a V, so that the first stage has
-/// embedding, head and loss; backward in two parts. Where forward, the gradients of inputs and those of weights take
-/// the same time, no stage is idle, with the activations of p micro-batches on every stage, as on the first one of 1F1B.
+/// Qi et al. 2023, "Zero Bubble Pipeline Parallelism": two chunks per stage, laid out as a V, so that the first stage
+/// has the embedding, the head and the loss, and a split backward. If forward passes, input gradients and weight
+/// gradients take the same time, no stage is idle, with the activations of p micro-batches on every stage, like the
+/// first stage of 1F1B.
 class ZeroBubbleV final : public Schedule {
  public:
   using Schedule::Schedule;
