@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
@@ -75,8 +76,7 @@ class Pricer {
   }
 
   [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
-    const bool is_of_experts = op.kind == CollectiveKind::all_to_all;
-    return (is_of_experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
+    return (op.among == CollectiveGroup::experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
   }
 
   // With odd shapes an even share may be the slower one.
@@ -90,11 +90,10 @@ class Pricer {
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
-      const TensorParallelCollective& op = priced_.program.collectives[block.body[i].work];
-      const Gemm* product = product_beside(op, block, i);
-      if (product == nullptr) continue;
-      const Duration alone = machine_.cost->gemm(*product).time;
-      const double chunk = op.beside == Beside::chunks ? 1 / static_cast<double>(machine_.tp) : 0;
+      const std::optional<ProductBeside>& product = priced_.program.collectives[block.body[i].work].beside;
+      if (!product) continue;
+      const Duration alone = machine_.cost->gemm(priced_.program.dense[product->dense].gemms[product->gemm]).time;
+      const double chunk = product->in_chunks ? 1 / static_cast<double>(machine_.tp) : 0;
       const Duration beside = alone + lost_beside(alone, times[i], slowdown_.product);
       times[i] = std::max(times[i], beside) + std::min(times[i], beside).scaled(chunk) - alone;
     }
@@ -116,34 +115,6 @@ class Pricer {
       left -= std::min(left, times[i]);
       priced_.evidence[static_cast<std::size_t>(slowdown_.evidence)] += lost * iterations_;
     }
-  }
-
-  [[nodiscard]] const Gemm* product_beside(const TensorParallelCollective& op, const Block& block,
-                                           std::size_t i) const {
-    if (op.beside == Beside::nothing) return nullptr;
-    return op.beside == Beside::chunks ? product_of(op, block, i) : gradient_before(op.beside, block, i);
-  }
-
-  // The last two products of a backward part are the gradients of its last product: the input's, then the weight's.
-  [[nodiscard]] const Gemm* gradient_before(Beside beside, const Block& block, std::size_t i) const {
-    while (i > 0 && block.body[i - 1].opcode == Opcode::collective) --i;
-    if (i == 0 || block.body[i - 1].opcode != Opcode::dense) return nullptr;
-    const LinearPart& part = priced_.program.dense[block.body[i - 1].work];
-    const bool has_both = part.gradients == Gradients::all;
-    if (part.gemms.size() < (has_both ? 2 : 1)) return nullptr;
-    const bool is_last = beside == Beside::weight_gradient || !has_both;
-    return &part.gemms[part.gemms.size() - (is_last ? 1 : 2)];
-  }
-
-  // A gathered tensor is the input of the next product; a reduced tensor is the output of the previous product.
-  [[nodiscard]] const Gemm* product_of(const TensorParallelCollective& op, const Block& block, std::size_t i) const {
-    const bool gathers = op.kind == CollectiveKind::all_gather;
-    if (gathers ? i + 1 == block.body.size() : i == 0) return nullptr;
-    const Instruction& other = block.body[gathers ? i + 1 : i - 1];
-    if (other.opcode != Opcode::dense) return nullptr;
-    const std::vector<Gemm>& gemms = priced_.program.dense[other.work].gemms;
-    if (gemms.empty()) return nullptr;
-    return gathers ? &gemms.front() : &gemms.back();
   }
 
   // The host runs ahead of the device and issues one kernel after another: an iteration takes as long as the slower of

@@ -1,63 +1,45 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "sim/base/diagnostic.h"
-#include "sim/cluster/cluster.h"
-#include "sim/cluster/placement.h"
-#include "sim/cost/coverage.h"
-#include "sim/engine/machine.h"
-#include "sim/model/experts.h"
-#include "sim/plan/connection_table.h"
-#include "sim/plan/work_model.h"
-#include "sim/profile/device_profile.h"
-#include "sim/program/program.h"
+#include "sim/engine/job.h"
+#include "sim/engine/site.h"
 
 namespace hdpsim {
 
-/// One simulated cluster with everything that a Machine points to: cost model, network, placement. Worlds from make()
-/// share nothing, so that each thread can have its own; jobs from add_job() share their world's network and cost model.
+/// One simulated cluster with the job that a study asks about and the jobs that run beside it on nodes of their own. Worlds
+/// share nothing, so each thread can have its own; the jobs of a world share its network and costs.
 class World {
  public:
-  /// `placement` is one of placement_names(). The mesh must fit the nodes, and tp must fit a node; otherwise the
-  /// problem is reported, and the result is null.
+  /// As Job::make(), on a new site.
   [[nodiscard]] static std::unique_ptr<World> make(const ClusterSpec& cluster, const DeviceProfile& profile,
                                                    const Mesh& mesh, std::string_view placement,
                                                    Diagnostics& diagnostics, const ConnectionOptions& options = {},
                                                    const NodeList& nodes = {});
-  ~World();
 
-  /// Adds a job that runs at the same time as the first one, on its own nodes, and returns the cluster as this job sees
-  /// it. The result lives as long as this world; its connections are warm. Null where make() returns null, with the
-  /// problem reported.
-  World* add_job(const Mesh& mesh, std::string_view placement, const NodeList& nodes, Diagnostics& diagnostics);
-  /// The `index`-th job that was added.
-  [[nodiscard]] World& job(std::size_t index);
+  /// Adds a job that runs beside the first one; its connections are warm. False, with what does not fit reported, as
+  /// Job::make().
+  [[nodiscard]] bool add_neighbour(const Mesh& mesh, std::string_view placement, const NodeList& nodes,
+                                   Diagnostics& diagnostics);
 
-  [[nodiscard]] Machine& machine();
-  /// Sets how many times longer the kernels of each device take from now on than the cluster says, for this job and the
-  /// added ones. `factors` has one element per device of the cluster; if empty, kernels take as long as the cluster
-  /// says. O(devices of the jobs).
+  [[nodiscard]] Job& job() { return *job_; }
+  [[nodiscard]] Job& neighbour(std::size_t index) { return *neighbours_.at(index); }
+  /// Of the first job.
+  [[nodiscard]] Machine& machine() { return job_->machine(); }
+  /// Job::set_time_factors() for all jobs.
   void set_time_factors(const std::vector<double>& factors);
-  /// All devices of the job in the order of rank, stage and shard.
-  [[nodiscard]] std::vector<DeviceId> devices() const;
-  /// The operations that the simulations of all jobs have asked of the profile since the last call.
-  [[nodiscard]] Coverage take_coverage();
-  /// Consecutive HDP ranks that share a node; at least 1.
-  [[nodiscard]] std::int64_t ranks_per_node() const;
-  /// The planners' coefficients for a model that is lowered for this mesh, at `capacity` tokens per rank
-  /// (work_probes.h).
-  [[nodiscard]] WorkModel work_model(const LoweringOptions& lowering, std::int64_t capacity) const;
+  /// What simulations of all jobs asked of the profile since the last call.
+  [[nodiscard]] Coverage take_coverage() { return site_->watched_cost->take_coverage(); }
 
  private:
-  struct Parts;
-  [[nodiscard]] static std::unique_ptr<World> place(std::unique_ptr<Parts> parts, std::string_view placement,
-                                                    const NodeList& nodes, Diagnostics& diagnostics);
-  explicit World(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  World(std::unique_ptr<Site> site, std::unique_ptr<Job> job) : site_(std::move(site)), job_(std::move(job)) {}
+
+  std::unique_ptr<Site> site_;
+  std::unique_ptr<Job> job_;
+  std::vector<std::unique_ptr<Job>> neighbours_;
 };
 
 }  // namespace hdpsim

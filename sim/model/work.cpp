@@ -388,7 +388,8 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
 
 namespace {
 
-// Takes every second product of a backward part, in the order of Stretch::product().
+// Takes every second product of a backward part: Stretch::product() adds the gradient of a product's input, then that of
+// its weight.
 LinearPart half_of(const LinearPart& backward, Gradients gradients) {
   const bool scatters = backward.parts == std::vector{DensePart::embedding};
   const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
@@ -410,6 +411,14 @@ LinearPart input_gradients(const LinearPart& backward) {
 
 LinearPart weight_gradients(const LinearPart& backward) {
   return half_of(backward, Gradients::weights);
+}
+
+std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gradients) {
+  const std::size_t products = backward.gemms.size();
+  if (products == 0) return std::nullopt;
+  if (backward.gradients == gradients) return products - 1;
+  if (backward.gradients != Gradients::all) return std::nullopt;
+  return gradients == Gradients::inputs ? products - 2 : products - 1;
 }
 
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -120,6 +122,9 @@ struct DenseRules {
 /// weights.
 [[nodiscard]] LinearPart input_gradients(const LinearPart& backward);
 [[nodiscard]] LinearPart weight_gradients(const LinearPart& backward);
+/// Where the products of a backward part (whole, or one of its halves) have the last one that computes such gradients
+/// (inputs or weights, not all). No value if there is none.
+[[nodiscard]] std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gradients);
 
 /// Bytes of one layer's keys and values for `tokens` tokens on one device: the message of one ring step.
 [[nodiscard]] Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);

@@ -64,16 +64,22 @@ class Steps {
   }
 
   void exchanged_experts() {
-    all_to_all();
-    evenly(expert_work(model_, rows_.even, 1, true, direction_),
-           expert_work(model_, rows_.slowest, 1, true, direction_));
-    all_to_all();
+    const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_);
+    const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_);
+    const TensorParallelCollective exchange{CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_),
+                                            DensePart::mlp, direction_, {}, CollectiveGroup::experts};
+    steps_.emplace_back(ExchangedExperts{exchange, even, wait_for(slowest, even)});
   }
 
   // Adds the work of an even share, and the wait for the device that has most rows.
   void evenly(const LinearPart& even, const LinearPart& slowest) {
     steps_.emplace_back(even);
-    if (rows_.slowest != rows_.even) steps_.emplace_back(ExpertWait{slowest, even});
+    if (const auto wait = wait_for(slowest, even)) steps_.emplace_back(*wait);
+  }
+
+  [[nodiscard]] std::optional<ExpertWait> wait_for(const LinearPart& slowest, const LinearPart& even) const {
+    if (rows_.slowest == rows_.even) return std::nullopt;
+    return ExpertWait{slowest, even};
   }
 
   void permutation(std::int64_t tokens) { steps_.emplace_back(permutation_work(model_, tokens, direction_)); }
@@ -81,11 +87,6 @@ class Steps {
   void gathered(CollectiveKind kind) {
     steps_.emplace_back(
         TensorParallelCollective{kind, hidden_bytes(model_, layer_.tokens), DensePart::mlp, direction_});
-  }
-
-  void all_to_all() {
-    steps_.emplace_back(TensorParallelCollective{CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_),
-                                                 DensePart::mlp, direction_});
   }
 
   const ExpertLayer& layer_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -17,7 +18,15 @@ struct ExpertLayer {
   ExpertTokens group;       ///< Tokens of the expert group.
 };
 
-using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait>;
+/// Experts that a group computes for all its ranks, between the all-to-all that brings copies of tokens and the equal
+/// one that returns the results.
+struct ExchangedExperts {
+  TensorParallelCollective exchange;
+  LinearPart even;  ///< With the copies spread evenly over the devices.
+  std::optional<ExpertWait> wait{};
+};
+
+using ExpertStep = std::variant<LinearPart, TensorParallelCollective, ExpertWait, ExchangedExperts>;
 
 /// The steps, in order, that replace a dense MLP between its norm and its residual. Forward, with expert groups:
 ///

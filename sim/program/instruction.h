@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -65,20 +67,37 @@ struct Instruction {
   }
 };
 
+/// The instructions [first, last) of a block's body.
+struct BodyRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
 /// A loop: the body runs `iterations` times, layer after layer. A block starts when the previous block has ended on all
 /// streams.
 struct Block {
   std::int64_t iterations = 1;
   std::vector<Instruction> body;
+  /// The ring of each attention that the body computes, in order: from the ring's first exchange to the first
+  /// instruction that needs its last one. A group of one rank has none.
+  std::vector<BodyRange> rings{};
+  /// The experts that an expert group computes between two all-to-alls, in order: from the all-to-all that sends copies
+  /// of tokens (or their gradients) to the experts, to the one that brings the results back.
+  std::vector<BodyRange> exchanged_experts{};
 };
 
-/// The matrix product that a collective overlaps with, if any.
-enum class Beside : std::uint8_t {
-  nothing,
-  chunks,           ///< The product whose input it gathers or whose output it reduces, in chunks.
-  input_gradient,   ///< Backward: the last product before it that computes the gradient of an input ...
-  weight_gradient,  ///< ... or of a weight.
+/// The matrix product that a collective overlaps with.
+struct ProductBeside {
+  std::uint32_t dense = 0;  ///< Index into MicroBatchProgram::dense ...
+  std::uint32_t gemm = 0;   ///< ... and into its products.
+  /// Collective and product are cut into tp chunks, and each chunk needs one of the other (the product's input is
+  /// gathered, or its output is reduced). Otherwise both are whole and independent.
+  bool in_chunks = false;
+  friend bool operator==(const ProductBeside&, const ProductBeside&) = default;
 };
+
+/// The devices that take part in a collective within a layer.
+enum class CollectiveGroup : std::uint8_t { tensor_parallel, experts };
 
 /// A collective among the tensor-parallel devices of a rank. Under sequence parallelism (Korthikanti et al. 2022):
 ///   - Forward, it follows `part` and combines the part's results: an all-gather of a norm's tokens, a reduce-scatter
@@ -99,7 +118,8 @@ struct TensorParallelCollective {
   Bytes bytes;                                       ///< Bytes of all tokens together.
   DensePart part = DensePart::embedding;
   Direction direction = Direction::forward;
-  Beside beside = Beside::nothing;
+  std::optional<ProductBeside> beside{};  ///< None: the collective is exposed.
+  CollectiveGroup among = CollectiveGroup::tensor_parallel;
 };
 
 /// The experts' work on the device of a group that has most rows, and on a device if the rows were spread evenly. The

@@ -1,6 +1,7 @@
 #include "sim/program/program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/plan/expert_waves.h"
@@ -67,23 +68,23 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
   return parameters.common + parameters.experts;
 }
 
-Program::Program(const Plan& plan, const LoweringOptions& options)
+Program::Program(const Plan& plan, LoweringOptions options)
     : plan_(plan),
-      options_(options),
-      dense_model_(with_dense_layers(options.model)),
-      pipeline_(plan, options.mesh.pp, options.pipeline) {
-  const Mesh& mesh = options.mesh;
+      options_(std::move(options)),
+      dense_model_(with_dense_layers(options_.model)),
+      pipeline_(plan, options_.mesh.pp, options_.pipeline) {
+  const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
-  HDPSIM_CHECK(pipeline_.chunks() <= options.model.layers, "{} layers in {} chunks of {} stages", options.model.layers,
+  HDPSIM_CHECK(pipeline_.chunks() <= options_.model.layers, "{} layers in {} chunks of {} stages", options_.model.layers,
                pipeline_.chunks(), pipeline_.stages());
-  HDPSIM_CHECK(mesh.ep == options.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
+  HDPSIM_CHECK(mesh.ep == options_.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
-               options.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
-  const bool plain = options.dense.sequence_parallel && !options.dense.fp8 && options.sharding == PoolSharding{};
-  HDPSIM_CHECK(!options.model.moe || plain, "experts of {} under rules that are not known for them",
-               options.model.name);
-  if (options.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
-  if (options.sharding.overlap_grad_reduce || options.sharding.overlap_param_gather) mark_first_and_last();
+               options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
+  const bool plain = options_.dense.sequence_parallel && !options_.dense.fp8 && options_.sharding == PoolSharding{};
+  HDPSIM_CHECK(!options_.model.moe || plain, "experts of {} under rules that are not known for them",
+               options_.model.name);
+  if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
+  if (options_.sharding.overlap_grad_reduce || options_.sharding.overlap_param_gather) mark_first_and_last();
 }
 
 void Program::mark_first_and_last() {

@@ -104,8 +104,8 @@ struct StepEnd {
 class Program {
  public:
   /// The plan must have passed the checker, and the model must have a layer for each chunk of the pipeline (checked).
-  /// Plan and options must outlive the program.
-  Program(const Plan& plan, const LoweringOptions& options);
+  /// The plan must outlive the program.
+  Program(const Plan& plan, LoweringOptions options);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
@@ -128,8 +128,8 @@ class Program {
   [[nodiscard]] bool is_last(PassId id) const;
 
   const Plan& plan_;
-  const LoweringOptions& options_;
-  const Transformer dense_model_;  ///< The model with dense layers only.
+  LoweringOptions options_;
+  Transformer dense_model_;  ///< The model with dense layers only.
   Pipeline pipeline_;
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.
   std::vector<bool> last_;   ///< By micro-batch: it is the last of any of its ranks; empty if not needed.

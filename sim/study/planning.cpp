@@ -26,9 +26,9 @@ std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
 
 // The speed of the slowest device of every rank, by the speeds and faults that planners know. Empty if they know
 // neither.
-std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const World& world) {
+std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const Job& on) {
   if (!spec.knows.speeds && !spec.knows.faults) return {};
-  const std::vector<DeviceId> devices = world.devices();
+  const std::vector<DeviceId> devices = on.devices();
   const std::size_t per_rank = devices.size() / static_cast<std::size_t>(spec.mesh.hdp);
   std::vector<double> of_cluster;
   of_cluster.reserve(devices.size());
@@ -46,19 +46,19 @@ std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& s
 
 }  // namespace
 
-PlanningContext planning_context(const PointSpec& spec, const World& world) {
+PlanningContext planning_context(const PointSpec& spec, const Job& on) {
   return {.ranks = spec.mesh.hdp,
-          .ranks_per_node = world.ranks_per_node(),
+          .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
           .context = spec.batch.context,
           .layers = layers_of_pass(spec),
           .stages = spec.mesh.pp,
-          .work = world.work_model(lowering_of(spec), spec.capacity),
+          .work = on.work_model(lowering_of(spec), spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
           .host_tokens = host_tokens(spec),
           .offload_room = spec.capacity_is_chosen ? std::optional(offload_room(spec)) : std::nullopt,
-          .rank_speeds = known_speeds(spec, world)};
+          .rank_speeds = known_speeds(spec, on)};
 }
 
 }  // namespace hdpsim

@@ -108,7 +108,7 @@ std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& prof
   for (const BackgroundSpec& other : spec.background) {
     if (other.job == nullptr) continue;
     const PointSpec& job = *other.job;
-    if (world->add_job(job.mesh, job.placement, job.nodes, diagnostics) == nullptr) return nullptr;
+    if (!world->add_neighbour(job.mesh, job.placement, job.nodes, diagnostics)) return nullptr;
   }
   return world;
 }
@@ -160,10 +160,10 @@ class PointMaker {
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return;
     point.batches = make_batches(point.spec.lengths, point.spec.batch);
-    Diagnostics problems_of_plans = make_planners(point, *world);
+    Diagnostics problems_of_plans = make_planners(point, world->job());
     if (problems_of_plans.empty() && point.spec.capacity_is_chosen &&
         holds_all_micro_batches(*make_schedule(point.spec.pipeline, point.spec.mesh.pp))) {
-      fit_capacity_to_plans(point, *world, problems_of_plans);
+      fit_capacity_to_plans(point, world->job(), problems_of_plans);
     }
     problems_.add(problems_of_plans, mesh_position_);
     add_neighbours(point, *world);
@@ -171,8 +171,8 @@ class PointMaker {
   }
 
   // Makes the planners of all plans for the point's capacity. Returns their problems.
-  Diagnostics make_planners(StudyPoint& point, const World& world) const {
-    const PlanningContext context = planning_context(point.spec, world);
+  Diagnostics make_planners(StudyPoint& point, const Job& on) const {
+    const PlanningContext context = planning_context(point.spec, on);
     point.work = context.work;
     point.planners.clear();
     Diagnostics found;
@@ -184,10 +184,10 @@ class PointMaker {
 
   // With a schedule that holds all micro-batches, a device holds all that a policy assigns to its rank in a step, which
   // is known only from the plans.
-  void fit_capacity_to_plans(StudyPoint& point, const World& world, Diagnostics& problems) const {
+  void fit_capacity_to_plans(StudyPoint& point, const Job& on, Diagnostics& problems) const {
     const auto all_fit = [&](std::int64_t capacity) {
       point.spec.capacity = capacity;
-      return make_planners(point, world).empty() && all_plans_fit(point);
+      return make_planners(point, on).empty() && all_plans_fit(point);
     };
     const std::int64_t most = point.spec.capacity;
     if (all_fit(most)) return;
@@ -203,7 +203,7 @@ class PointMaker {
     for (const BackgroundSpec& other : point.spec.background) {
       if (other.job == nullptr) continue;
       Diagnostics found;
-      const PlanningContext context = planning_context(*other.job, world.job(point.neighbours.size()));
+      const PlanningContext context = planning_context(*other.job, world.neighbour(point.neighbours.size()));
       point.neighbours.push_back({other.name, other.job, make_batches(other.job->lengths, other.job->batch),
                                   make_planner(*other.policy, context, found)});
       problems_.add(found, other.plan.position);

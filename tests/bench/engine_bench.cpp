@@ -55,11 +55,11 @@ struct Workload {
     const auto batches = make_batches(Lengths{nullptr, load_preset("github", root + "/traces")},
                                       {.context = context, .tokens_per_step = (32 << 20) * (gpus / 1024)});
     const PlanningContext planning{.ranks = options.mesh.hdp,
-                                   .ranks_per_node = world->ranks_per_node(),
+                                   .ranks_per_node = world->job().ranks_per_node(),
                                    .capacity = 8192,
                                    .context = context,
                                    .layers = options.model.layers,
-                                   .work = world->work_model(options, 8192),
+                                   .work = world->job().work_model(options, 8192),
                                    .host_tokens = {}};
     plan = test::planner_of(Value::scalar(policy), planning, problems)->plan(batches->step(0), 0);
   }

@@ -130,7 +130,7 @@ Communication random_communication(std::uint64_t seed) {
 }
 
 // A job of a random study: its ranks, and what becomes of its batches.
-struct Job {
+struct DrawnJob {
   Mesh mesh;
   NodeList nodes;
   std::string policy = {};
@@ -149,8 +149,8 @@ struct Capacity {
   std::int64_t contexts;  // in quarters of the pool
 };
 
-Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity, Job job,
-               const World& world, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
+DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity, DrawnJob job,
+               const Job& placed, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
   const std::int64_t ranks = job.mesh.hdp;
   const std::int64_t context = capacity.tokens * capacity.contexts * ranks / 4 + capacity.tokens;
   const std::int64_t fits = std::min(context, capacity.tokens * ranks);
@@ -158,12 +158,12 @@ Job random_job(RandomStream& random, std::uint64_t seed, const Transformer& mode
   job.batches = make_batches(lengths, {.context = fits, .tokens_per_step = 4 * ranks * capacity.tokens, .seed = seed});
   const LoweringOptions lowering{.model = model, .mesh = job.mesh, .experts = experts};
   const PlanningContext planning{.ranks = ranks,
-                                 .ranks_per_node = world.ranks_per_node(),
+                                 .ranks_per_node = placed.ranks_per_node(),
                                  .capacity = capacity.tokens,
                                  .context = fits,
                                  .layers = model.layers / job.mesh.pp,
                                  .stages = job.mesh.pp,
-                                 .work = world.work_model(lowering, capacity.tokens),
+                                 .work = placed.work_model(lowering, capacity.tokens),
                                  .expert_ranks = expert_ranks(experts.ep, job.mesh.tp),
                                  .expert_padding = padding,
                                  .host_tokens = 1 << 30};
@@ -273,9 +273,9 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const Pipelines pipelines = choice.pipelines ? random_pipelines(seed, cluster.devices / tp) : Pipelines{};
   const std::int64_t pp = pipelines.stages;
   const auto job_on = [&](const NodeList& nodes) {
-    return Job{.mesh = {.hdp = nodes.devices(cluster) / (tp * pp), .tp = tp, .pp = pp}, .nodes = nodes};
+    return DrawnJob{.mesh = {.hdp = nodes.devices(cluster) / (tp * pp), .tp = tp, .pp = pp}, .nodes = nodes};
   };
-  Job main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
+  DrawnJob main = job_on(choice.two_jobs ? half_of(cluster, 0) : NodeList{});
   const Experts experts = choice.experts ? random_experts(seed, main.mesh, model) : Experts{};
   main.mesh.ep = experts.layout.ep;
   const auto world =
@@ -286,7 +286,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const std::int64_t padding = experts.padding ? capacity.tokens : 0;
   if (choice.token_wise)
     main.policy = seed % 2 == 0 ? "hdp-balance: {offload: token-wise}" : "hdp-naive: {offload: token-wise}";
-  main = random_job(random, seed, model, capacity, std::move(main), *world, experts.layout, padding);
+  main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding);
   const Plan plan = main.plan(0);
   LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
   lowering.pipeline = pipelines.options;
@@ -295,14 +295,14 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const Program program(plan, lowering);
 
   Background background;
-  Job other;
+  DrawnJob other;
   if (choice.two_jobs) {
     other = job_on(half_of(cluster, 1));
-    World* beside = world->add_job(other.mesh, "contiguous", other.nodes, problems);
-    problems.throw_if_any();
-    other = random_job(random, seed + studies, model, capacity, std::move(other), *beside);
+    REQUIRE(world->add_neighbour(other.mesh, "contiguous", other.nodes, problems));
+    Job& beside = world->neighbour(0);
+    other = random_job(random, seed + studies, model, capacity, std::move(other), beside);
     background.jobs.push_back({"the neighbour",
-                               &beside->machine(),
+                               &beside.machine(),
                                {model, other.mesh, lowering.dkv_bytes_per_element},
                                [&other](std::int64_t step) { return other.plan(step); }});
   }

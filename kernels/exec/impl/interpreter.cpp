@@ -72,10 +72,9 @@ void Interpreter::run_iteration(const Block& block) {
 
 // A ring of several ranks begins with its first send/recv, which is posted before the first attention.
 bool Interpreter::begins_ring(const Instruction& instruction) const {
-  if (at_.share != nullptr && at_.share->documents.ranks() > 1) {
-    return instruction.opcode == Opcode::exchange && instruction.ring_step == 1;
-  }
-  return instruction.opcode == Opcode::attention;
+  const std::vector<BodyRange>& rings = instructions_.blocks[at_.block].rings;
+  if (rings.empty()) return instruction.opcode == Opcode::attention;
+  return std::any_of(rings.begin(), rings.end(), [&](const BodyRange& ring) { return ring.first == at_.instruction; });
 }
 
 // The direction of the next attention.

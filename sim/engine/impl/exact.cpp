@@ -12,6 +12,7 @@
 #include "sim/engine/impl/serial_links.h"
 #include "sim/engine/impl/shared_processors.h"
 #include "sim/engine/impl/step_run.h"
+#include "sim/engine/impl/waiting.h"
 
 namespace hdpsim {
 namespace {
@@ -234,7 +235,7 @@ class ExactStep final : public StepRun {
 
   [[nodiscard]] bool meets_others(const Instruction& instruction, const MicroBatchProgram& program) const {
     return experts_.joins_ranks() && instruction.opcode == Opcode::collective &&
-           program.collectives[instruction.work].kind == CollectiveKind::all_to_all;
+           program.collectives[instruction.work].among == CollectiveGroup::experts;
   }
 
   void meet(WorkerId worker, Duration time) {
@@ -267,14 +268,22 @@ class ExactStep final : public StepRun {
     WorkerState& state = workers_[worker];
     const Duration idle = queue_.now() - state.streams[compute].free_since;
     Breakdown& booked = timeline_.ranks[worker];
-    Activity waited_for = Activity::cp_comm;
-    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-      const Stream stream = block_of(state).body[instruction.dependencies[d].instruction].stream;
-      if (stream != Stream::compute && stream != Stream::comm) waited_for = activity_of(stream);
-    }
+    const Activity waited_for = waits_for(state, instruction);
     booked[Activity::group_wait] += state.peer_wait;
     booked[waited_for] += idle - state.peer_wait;
     state.peer_wait = Duration{};
+  }
+
+  // Of the dependencies only one that was its stream's last can have ended just now.
+  [[nodiscard]] Activity waits_for(const WorkerState& state, const Instruction& instruction) const {
+    const auto& lists = groups_[state.pass.index()]->streams[state.block];
+    const auto end_of = [&](const Dependency& dependency) {
+      const auto stream = static_cast<std::size_t>(block_of(state).body[dependency.instruction].stream);
+      const StreamState& on = state.streams[stream];
+      const std::uint32_t last = on.next > 0 ? lists[stream][on.next - 1] : lists[stream].back();
+      return last == dependency.instruction ? on.free_since : Instant{};
+    };
+    return start_of(instruction, block_of(state), state.streams[compute].free_since, end_of).waited_for;
   }
 
   // An exchange has ended. If compute was idle meanwhile, the time until the message began was a wait for the peer.
@@ -338,19 +347,14 @@ class ExactStep final : public StepRun {
     advance(worker.index());
   }
 
-  // The stream other than compute that ends the block.
-  Stream last_stream(const WorkerState& state) const {
-    for (const Stream stream : {Stream::comm, Stream::d2h, Stream::h2d}) {
-      if (state.streams[static_cast<std::size_t>(stream)].free_since == queue_.now()) return stream;
-    }
-    return Stream::pool;
-  }
-
   void end_block(std::size_t worker) {
     WorkerState& state = workers_[worker];
-    const Duration drained = queue_.now() - state.streams[compute].free_since;
+    std::array<Instant, stream_count> ends;
+    for (std::size_t stream = 0; stream < stream_count; ++stream) ends[stream] = state.streams[stream].free_since;
+    const auto [end, waited_for] = end_of_block(ends);
+    const Duration drained = end - state.streams[compute].free_since;
     if (drained > Duration{}) {
-      timeline_.ranks[worker][activity_of(last_stream(state))] += drained - state.peer_wait;
+      timeline_.ranks[worker][waited_for] += drained - state.peer_wait;
       timeline_.ranks[worker][Activity::group_wait] += state.peer_wait;
       state.peer_wait = Duration{};
     }

@@ -2,33 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "sim/base/check.h"
 
 namespace hdpsim {
 namespace {
-
-bool waits_for(const Instruction& instruction, std::size_t other) {
-  const auto end = instruction.dependencies.begin() + instruction.dependency_count;
-  return std::any_of(instruction.dependencies.begin(), end, [&](const Dependency& dependency) {
-    return dependency.instruction == other && dependency.iterations_back == 0;
-  });
-}
-
-// The first ring at or after `begin`: from its first exchange to the first instruction that needs its last exchange.
-// Links are in use nowhere else. Empty without an exchange.
-BodyRange next_ring(const std::vector<Instruction>& body, std::size_t begin) {
-  const auto is_exchange = [](const Instruction& instruction) { return instruction.opcode == Opcode::exchange; };
-  const auto begins_ring = [&](const Instruction& i) { return is_exchange(i) && i.ring_step == 1; };
-  const auto first = std::find_if(body.begin() + static_cast<std::ptrdiff_t>(begin), body.end(), begins_ring);
-  if (first == body.end()) return {0, 0};
-  const auto end = std::find_if(first + 1, body.end(), begins_ring);  // begin of the next ring
-  const auto last = std::find_if(std::reverse_iterator(end), body.rend(), is_exchange).base() - 1;
-  const auto last_index = static_cast<std::size_t>(last - body.begin());
-  const auto needs_last = std::find_if(last, body.end(), [&](const auto& i) { return waits_for(i, last_index); });
-  return {static_cast<std::size_t>(first - body.begin()), static_cast<std::size_t>(needs_last - body.begin())};
-}
 
 // The time per layer of the busiest stream of host copies and data-parallel collectives.
 Duration copy_of_layer(const PricedProgram& priced, std::size_t block) {
@@ -140,16 +118,17 @@ LoopTime micro_batch_time(const PricedProgram& priced, double speed, const Trans
 }
 
 std::vector<Pass> pass_through(const PricedProgram& priced, std::size_t block) {
-  const std::vector<Instruction>& body = priced.program.blocks[block].body;
-  BodyRange ring = next_ring(body, 0);
+  const Block& loop = priced.program.blocks[block];
   const Duration copy = copy_of_layer(priced, block);
   const Duration tail = tail_of_block(priced, block);
-  if (ring.last == 0) return {{{0, body.size()}, {}, {}, copy, tail}};
+  if (loop.rings.empty()) return {{{0, loop.body.size()}, {}, {}, copy, tail}};
   std::vector<Pass> legs;
-  for (std::size_t begin = 0; ring.last > 0; begin = ring.last, ring = next_ring(body, begin)) {
+  std::size_t begin = 0;
+  for (const BodyRange& ring : loop.rings) {
     legs.push_back({{begin, ring.first}, ring, {ring.last, ring.last}, copy, tail});
+    begin = ring.last;
   }
-  legs.back().behind.last = body.size();
+  legs.back().behind.last = loop.body.size();
   return legs;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/engine/impl/waiting.h"
+
 namespace hdpsim {
 namespace {
 
@@ -53,20 +55,14 @@ class LoopSchedule {
       return;
     }
     Duration& stream_free = free_[static_cast<std::size_t>(instruction.stream)];
-    Duration start = stream_free;
-    Opcode waited_for = instruction.opcode;
-    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-      const Dependency& dependency = instruction.dependencies[d];
+    const auto [start, waited_for] = start_of(instruction, block_, stream_free, [this](const Dependency& dependency) {
       const std::int64_t of = iteration_ - dependency.iterations_back;
-      if (of < 0 || dependency.instruction < range_.first) continue;
-      const Duration end = end_of(of, dependency.instruction);
-      if (end <= start) continue;
-      start = end;
-      waited_for = block_.body[dependency.instruction].opcode;
-    }
+      const bool is_outside = of < 0 || dependency.instruction < range_.first;
+      return is_outside ? Duration{} : end_of(of, dependency.instruction);
+    });
     const Duration time = duration(index);
     if (instruction.stream == Stream::compute) {
-      breakdown_[activity_of(waited_for)] += start - stream_free;
+      breakdown_[waited_for] += start - stream_free;
       breakdown_[activity_of(instruction.opcode)] += time;
     }
     stream_free = start + time;
@@ -79,13 +75,10 @@ class LoopSchedule {
     return priced_.time(block_index_, index, speed_);
   }
 
-  // The block ends when its last stream does.
   void drain() {
-    for (std::size_t stream = 0; stream < stream_count; ++stream) {
-      if (free_[stream] <= free_[compute]) continue;
-      breakdown_[activity_of(static_cast<Stream>(stream))] += free_[stream] - free_[compute];
-      free_[compute] = free_[stream];
-    }
+    const auto [end, waited_for] = end_of_block(free_);
+    breakdown_[waited_for] += end - free_[compute];
+    free_[compute] = end;
   }
 
   const PricedProgram& priced_;

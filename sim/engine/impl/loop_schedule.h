@@ -13,12 +13,6 @@ struct LoopTime {
   Breakdown breakdown;  ///< Sums to total.
 };
 
-/// The instructions [first, last) of a block's body.
-struct BodyRange {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
 using TransferTime = std::function<Duration(Bytes)>;
 
 /// Schedules a range of a block's body, all iterations, on the streams of one device of the given speed. Without host

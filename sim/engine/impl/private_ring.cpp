@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/engine/impl/waiting.h"
+
 namespace hdpsim {
 namespace {
 
@@ -15,15 +17,6 @@ std::int64_t iterations_to_keep(const Block& block) {
     }
   }
   return std::int64_t{farthest} + 1;
-}
-
-// The activity as which the wait of a kernel that starts late is booked.
-Activity waited_for(const Instruction& instruction, const Block& block) {
-  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
-    const Stream stream = block.body[instruction.dependencies[d].instruction].stream;
-    if (stream != Stream::compute && stream != Stream::comm) return activity_of(stream);
-  }
-  return Activity::cp_comm;
 }
 
 // Computes starts + time by rank. Neither is negative, so that a sum that overflows the clock has its highest bit set.
@@ -141,7 +134,7 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
   const Instruction& instruction = loop.body[index];
   const Row& free = free_[compute];
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], waited_for(instruction, loop));
+    if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], waited_for(rank, instruction));
   }
   run_on_device(index, ended);
   for (std::size_t s = 0; s < speeds_.size(); ++s) {
@@ -163,15 +156,21 @@ void PrivateRing::run_on_device(std::size_t index, Row& ended) {
 }
 
 void PrivateRing::end_block() {
+  std::array<Instant, stream_count> ends;
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    std::size_t last = static_cast<std::size_t>(Stream::comm);
-    for (std::size_t stream = last + 1; stream < stream_count; ++stream) {
-      if (free_[stream][rank] > free_[last][rank]) last = stream;
-    }
-    const Instant end = std::max(free_[compute][rank], free_[last][rank]);
-    if (end > free_[compute][rank]) book_wait(rank, end, activity_of(static_cast<Stream>(last)));
+    for (std::size_t stream = 0; stream < stream_count; ++stream) ends[stream] = free_[stream][rank];
+    const auto [end, waited_for] = end_of_block(ends);
+    if (end > free_[compute][rank]) book_wait(rank, end, waited_for);
     for (Row& free : free_) free[rank] = end;
   }
+}
+
+Activity PrivateRing::waited_for(std::size_t rank, const Instruction& instruction) {
+  const auto end_of = [&](const Dependency& dependency) {
+    const std::int64_t of = iteration_ - dependency.iterations_back;
+    return of < 0 ? Instant{} : ends_of(of, dependency.instruction)[rank];
+  };
+  return start_of(instruction, priced_.program.blocks[block_], free_[compute][rank], end_of).waited_for;
 }
 
 // Books the idle time of a rank's compute stream until `until`: it waited for ranks that had not posted their side of

@@ -47,6 +47,7 @@ class PrivateRing {
   void end_block();
   /// Computes when each rank can start an instruction: when its stream is free and its dependencies have ended.
   void find_starts(const Instruction& instruction);
+  [[nodiscard]] Activity waited_for(std::size_t rank, const Instruction& instruction);
   void book_wait(std::size_t rank, Instant until, Activity waited_for);
   [[nodiscard]] Duration peer_wait(std::size_t rank, Instant since, Instant until) const;
   [[nodiscard]] const std::vector<Duration>& transfers(std::uint32_t work);

@@ -19,9 +19,6 @@ struct Margins {
 /// The margins on workers of this speed; no value for a pass without an all-to-all.
 [[nodiscard]] std::optional<Margins> margins(const PricedProgram& priced, double speed, const TransferTime& transfer);
 
-/// Whether the layers of a block have all-to-alls of an expert group.
-[[nodiscard]] bool has_all_to_all(const MicroBatchProgram& program, std::size_t block);
-
 /// The passes of a wave in the fluid fidelity. They begin the first all-to-all together, when the last of them has
 /// reached it, and leave the last all-to-all together. In between, each layer takes the time of the slowest pass.
 class WaveRun {

@@ -1,6 +1,7 @@
 #include "sim/program/impl/lowering.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
@@ -107,22 +108,22 @@ class Lowering {
 
   void layers_forward(const LayerRun& layers) {
     writer_.open_block(layers.count, Direction::forward);
-    if (work_.gathers) gather_next(writer_);
+    const auto gathered = work_.gathers ? std::optional(gather_next(writer_)) : std::nullopt;
     layer_forward(writer_, layers);
     writer_.issue();
-    if (work_.gathers) wait_for_gather(writer_);
+    if (gathered) wait_for_gather(writer_, *gathered);
     offload(writer_, layers);
   }
 
   void layers_backward(const LayerRun& layers) {
     writer_.open_block(layers.count, Direction::backward);
-    prefetch(writer_, layers);
-    if (gathers_again(writer_)) gather_next(writer_);
+    const std::optional<Index> fetched = prefetch(writer_, layers);
+    const auto gathered = gathers_again(writer_) ? std::optional(gather_next(writer_)) : std::nullopt;
     layer_backward(writer_, layers);
     if (!writer_.has_tokens()) return;
-    if (gathers_again(writer_)) wait_for_gather(writer_);
+    if (gathered) wait_for_gather(writer_, *gathered);
     begin_ring_behind_last_layer(writer_);
-    wait_for_prefetch(writer_);
+    if (fetched) wait_for_prefetch(writer_, *fetched);
     reduce(writer_, layer_parameters(writer_));
   }
 

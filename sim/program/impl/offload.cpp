@@ -29,17 +29,17 @@ void offload(PassWriter& writer, const LayerRun& of) {
   first_of_layer(writer).after(copy, resident_layers);
 }
 
-void prefetch(PassWriter& writer, const LayerRun& of) {
-  if (!writer.micro_batch().offloads()) return;
+std::optional<Index> prefetch(PassWriter& writer, const LayerRun& of) {
+  if (!writer.micro_batch().offloads()) return std::nullopt;
   const Index copy = writer.add(Opcode::prefetch, Stream::h2d, writer.bytes(offloaded_bytes(writer, of)));
   writer.body()[copy].first_iteration = resident_layers;
+  return copy;
 }
 
-void wait_for_prefetch(PassWriter& writer) {
-  if (!writer.micro_batch().offloads()) return;
-  first_kernel(writer).after(0);
-  if (first_of_layer(writer).stream == Stream::comm) first_of_layer(writer).after(0);
-  writer.body()[0].after(writer.last(), resident_layers);
+void wait_for_prefetch(PassWriter& writer, Index copy) {
+  first_kernel(writer).after(copy);
+  if (first_of_layer(writer).stream == Stream::comm) first_of_layer(writer).after(copy);
+  writer.body()[copy].after(writer.last(), resident_layers);
 }
 
 }  // namespace hdpsim

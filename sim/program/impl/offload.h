@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/program/impl/pass_writer.h"
 
 namespace hdpsim {
@@ -14,10 +16,10 @@ inline constexpr std::uint32_t resident_layers = 2;
 /// memory.
 void offload(PassWriter& writer, const LayerRun& of);
 
-/// Call first in a layer's backward: adds the copy back to the device.
-void prefetch(PassWriter& writer, const LayerRun& of);
+/// Call first in a layer's backward: adds the copy back to the device. Returns it; no value without offload.
+std::optional<Index> prefetch(PassWriter& writer, const LayerRun& of);
 /// Call last in a layer's backward: the first instructions of the iteration, on every stream, wait for the copy. The
 /// copy waits for the backward of the layer two iterations before, which frees the memory.
-void wait_for_prefetch(PassWriter& writer);
+void wait_for_prefetch(PassWriter& writer, Index copy);
 
 }  // namespace hdpsim

@@ -14,11 +14,17 @@ Index added(std::vector<Item>& table, Item item) {
   return static_cast<Index>(table.size()) - 1;
 }
 
+std::optional<std::size_t> last_of(std::size_t count) {
+  return count > 0 ? std::optional(count - 1) : std::nullopt;
+}
+
 }  // namespace
 
 void PassWriter::open_block(std::int64_t iterations, Direction direction) {
-  program_.blocks.push_back({iterations, {}});
+  program_.blocks.emplace_back().iterations = iterations;
   direction_ = direction;
+  dense_before_.reset();
+  gathering_.reset();
 }
 
 Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
@@ -26,6 +32,8 @@ Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
   instruction.opcode = opcode;
   instruction.stream = stream;
   instruction.work = work;
+  if (opcode != Opcode::collective) dense_before_.reset();
+  gathering_.reset();
   return added(body(), instruction);
 }
 
@@ -60,17 +68,17 @@ void PassWriter::all_gather(DensePart part) {
 
 void PassWriter::reduce_scatter(DensePart part) {
   const bool cut = options_.dense.sequence_parallel;
-  collective(cut ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part, beside_sum_of(part));
+  collective(cut ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part, overlap_of_sum(part));
 }
 
 void PassWriter::gather_input_again(DensePart part) {
-  if (gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Beside::input_gradient);
+  if (gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Overlap::input_gradient);
 }
 
 void PassWriter::gather_received(Direction direction) {
   if (options_.dense.sequence_parallel || tp() == 1) return;
   open_block(1, direction);
-  collective(CollectiveKind::all_gather, DensePart::mlp_residual, Beside::nothing);
+  collective(CollectiveKind::all_gather, DensePart::mlp_residual, Overlap::none);
 }
 
 void PassWriter::experts() {
@@ -87,13 +95,24 @@ void PassWriter::add_steps(std::vector<ExpertStep> steps) {
     if (auto* part = std::get_if<LinearPart>(&step)) {
       add_dense(std::move(*part));
     } else if (auto* wait = std::get_if<ExpertWait>(&step)) {
-      const ExpertWait work{of_this_pass(std::move(wait->slowest)), of_this_pass(std::move(wait->even))};
-      add(Opcode::expert_wait, Stream::compute, added(program_.expert_waits, work));
-    } else if (work_.kind != PassKind::weight_gradient) {
-      const auto& op = std::get<TensorParallelCollective>(step);
-      if (tp() > 1 || op.kind == CollectiveKind::all_to_all) add_collective(op);
+      add_wait(*wait);
+    } else if (auto* exchanged = std::get_if<ExchangedExperts>(&step)) {
+      add_exchanged(std::move(*exchanged));
+    } else if (work_.kind != PassKind::weight_gradient && tp() > 1) {
+      add_collective(std::get<TensorParallelCollective>(step));
     }
   }
+}
+
+void PassWriter::add_exchanged(ExchangedExperts experts) {
+  const bool travels = work_.kind != PassKind::weight_gradient;
+  const std::size_t first = body().size();
+  if (travels) add_collective(experts.exchange);
+  add_dense(std::move(experts.even));
+  if (experts.wait) add_wait(*experts.wait);
+  if (!travels) return;
+  program_.blocks.back().exchanged_experts.push_back({first, body().size()});
+  add_collective(experts.exchange);
 }
 
 void PassWriter::issue() {
@@ -105,25 +124,38 @@ MicroBatchProgram PassWriter::take() {
   return std::move(program_);
 }
 
-void PassWriter::collective(CollectiveKind kind, DensePart part, Beside beside) {
+void PassWriter::collective(CollectiveKind kind, DensePart part, Overlap overlap) {
   if (tp() == 1) return;
   end_stretch();
   const bool is_loss =
       part == DensePart::head && kind == CollectiveKind::all_gather && direction_ == Direction::forward;
   const Bytes amount = is_loss ? Bytes(tokens_ * tp() * fp32_bytes) : hidden_bytes(model(), tokens_);
-  add_collective({kind, amount, part, direction_, beside});
+  const bool product_follows = overlap == Overlap::chunks && kind == CollectiveKind::all_gather;
+  add_collective({kind, amount, part, direction_, product_follows ? std::nullopt : product_before(overlap)});
+  if (product_follows) gathering_ = static_cast<Index>(program_.collectives.size()) - 1;
 }
 
-Beside PassWriter::chunks_of(DensePart part) const {
+PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
   const bool overlaps = options_.overlap_tp && options_.dense.sequence_parallel && part != DensePart::head;
-  return overlaps ? Beside::chunks : Beside::nothing;
+  return overlaps ? Overlap::chunks : Overlap::none;
+}
+
+std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
+  if (overlap == Overlap::none || !dense_before_) return std::nullopt;
+  const LinearPart& part = program_.dense[*dense_before_];
+  const bool is_gradient = overlap == Overlap::input_gradient || overlap == Overlap::weight_gradient;
+  const bool of_input = overlap == Overlap::input_gradient;
+  const auto last = is_gradient ? last_product(part, of_input ? Gradients::inputs : Gradients::weights)
+                                : last_of(part.gemms.size());
+  if (!last) return std::nullopt;
+  return ProductBeside{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
 }
 
 // An input-gradient pass has no product for the weight's gradient.
-Beside PassWriter::beside_sum_of(DensePart part) const {
+PassWriter::Overlap PassWriter::overlap_of_sum(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
   if (direction_ == Direction::forward || !options_.overlap_tp_gradients || !is_input) return chunks_of(part);
-  return work_.kind == PassKind::input_gradient ? Beside::nothing : Beside::weight_gradient;
+  return work_.kind == PassKind::input_gradient ? Overlap::none : Overlap::weight_gradient;
 }
 
 void PassWriter::add_collective(const TensorParallelCollective& op) {
@@ -131,7 +163,18 @@ void PassWriter::add_collective(const TensorParallelCollective& op) {
 }
 
 void PassWriter::add_dense(LinearPart part) {
-  add(Opcode::dense, Stream::compute, added(program_.dense, of_this_pass(std::move(part))));
+  const std::optional<Index> gathering = gathering_;
+  const Index work = added(program_.dense, of_this_pass(std::move(part)));
+  add(Opcode::dense, Stream::compute, work);
+  dense_before_ = work;
+  if (gathering && !program_.dense[work].gemms.empty()) {
+    program_.collectives[*gathering].beside = ProductBeside{work, 0, true};
+  }
+}
+
+void PassWriter::add_wait(const ExpertWait& wait) {
+  const ExpertWait work{of_this_pass(wait.slowest), of_this_pass(wait.even)};
+  add(Opcode::expert_wait, Stream::compute, added(program_.expert_waits, work));
 }
 
 LinearPart PassWriter::of_this_pass(LinearPart part) const {

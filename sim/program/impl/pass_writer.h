@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/program/impl/lowering.h"
@@ -58,6 +59,9 @@ class PassWriter {
   Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step);
   [[nodiscard]] std::vector<Instruction>& body() { return program_.blocks.back().body; }
   [[nodiscard]] Index last() { return static_cast<Index>(body().size()) - 1; }
+  [[nodiscard]] const std::vector<BodyRange>& rings() const { return program_.blocks.back().rings; }
+  /// The instructions from `first_exchange` on, up to the one that is written next, are one ring.
+  void end_ring(Index first_exchange) { program_.blocks.back().rings.push_back({first_exchange, body().size()}); }
 
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
@@ -85,13 +89,25 @@ class PassWriter {
   [[nodiscard]] MicroBatchProgram take();
 
  private:
-  void collective(CollectiveKind kind, DensePart part, Beside beside);
-  [[nodiscard]] Beside chunks_of(DensePart part) const;
+  /// The product that hides a collective.
+  enum class Overlap {
+    none,
+    chunks,           ///< The product whose input it gathers or whose output it reduces, in chunks.
+    input_gradient,   ///< Backward: the last product before it that computes the gradient of an input ...
+    weight_gradient,  ///< ... or of a weight.
+  };
+
+  void collective(CollectiveKind kind, DensePart part, Overlap overlap);
+  [[nodiscard]] Overlap chunks_of(DensePart part) const;
   /// The same for a reduction; that of an input's gradient may overlap with the product for the weight's gradient.
-  [[nodiscard]] Beside beside_sum_of(DensePart part) const;
+  [[nodiscard]] Overlap overlap_of_sum(DensePart part) const;
+  /// The product of a collective that follows its product. No value if nothing hides it.
+  [[nodiscard]] std::optional<ProductBeside> product_before(Overlap overlap) const;
   void add_collective(const TensorParallelCollective& op);
   void add_dense(LinearPart part);
+  void add_wait(const ExpertWait& wait);
   void add_steps(std::vector<ExpertStep> steps);
+  void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
     return {model(), options_.experts, tp(), tokens_, expert_tokens_};
   }
@@ -105,6 +121,10 @@ class PassWriter {
   std::int64_t tokens_;
   Direction direction_ = Direction::forward;
   std::vector<DensePart> stretch_;  ///< Dense parts that are not written yet.
+  /// The dense work that the next instruction follows, with nothing but collectives in between.
+  std::optional<Index> dense_before_;
+  /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
+  std::optional<Index> gathering_;
   MicroBatchProgram program_;
 };
 

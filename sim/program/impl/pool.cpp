@@ -1,7 +1,5 @@
 #include "sim/program/impl/pool.h"
 
-#include <algorithm>
-
 namespace hdpsim {
 namespace {
 
@@ -38,26 +36,23 @@ void gather_first(PassWriter& writer, std::int64_t parameters) {
   gather(writer, parameters);
 }
 
-void gather(PassWriter& writer, std::int64_t parameters) {
+Index gather(PassWriter& writer, std::int64_t parameters) {
   const std::int64_t width = writer.options().sharding.fp32_parameters ? fp32_bytes : writer.model().element_bytes;
-  writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * width)));
+  return writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * width)));
 }
 
-void gather_next(PassWriter& writer) {
-  gather(writer, layer_parameters(writer));
-  writer.body().back().last_skipped = 1;
+Index gather_next(PassWriter& writer) {
+  const Index next = gather(writer, layer_parameters(writer));
+  writer.body()[next].last_skipped = 1;
+  return next;
 }
 
-void wait_for_gather(PassWriter& writer) {
-  std::vector<Instruction>& body = writer.body();
-  const auto is_gather = [](const Instruction& i) { return i.opcode == Opcode::gather; };
-  const auto gather = std::find_if(body.begin(), body.end(), is_gather);
-  gather->after(writer.last(), 1);
-  const auto index = static_cast<Index>(gather - body.begin());
+void wait_for_gather(PassWriter& writer, Index gather) {
+  writer.body()[gather].after(writer.last(), 1);
   Instruction& first = first_kernel(writer);
   Instruction& always = first_kernel_of_all(writer);
-  first.after(index, 1);
-  if (&always != &first) always.after(index, 1);
+  first.after(gather, 1);
+  if (&always != &first) always.after(gather, 1);
 }
 
 void reduce(PassWriter& writer, std::int64_t parameters) {

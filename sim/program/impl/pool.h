@@ -20,11 +20,11 @@ namespace hdpsim {
 /// Adds a block of its own for an exposed gather.
 void gather_first(PassWriter& writer, std::int64_t parameters);
 /// Adds a gather of `parameters` parameters that overlaps with the block.
-void gather(PassWriter& writer, std::int64_t parameters);
+Index gather(PassWriter& writer, std::int64_t parameters);
 /// Adds the gather of the next layer's parameters.
-void gather_next(PassWriter& writer);
+Index gather_next(PassWriter& writer);
 /// Call last in a layer's block: its kernels wait for the gather of the previous iteration.
-void wait_for_gather(PassWriter& writer);
+void wait_for_gather(PassWriter& writer, Index gather);
 /// Adds the reduction of the gradients that the block has computed, if the pass reduces gradients.
 void reduce(PassWriter& writer, std::int64_t parameters);
 

@@ -105,9 +105,9 @@ void compute_attention_again(PassWriter& writer) {
 }
 
 void begin_ring_behind_last_layer(PassWriter& writer) {
-  const auto is_exchange = [](const Instruction& i) { return i.opcode == Opcode::exchange; };
-  const auto first = std::find_if(writer.body().begin(), writer.body().end(), is_exchange);
-  if (first != writer.body().end() && &*first < &first_kernel_of_all(writer)) first->after(writer.last(), 1);
+  if (writer.rings().empty()) return;
+  Instruction& first = writer.body()[writer.rings().front().first];
+  if (&first < &first_kernel_of_all(writer)) first.after(writer.last(), 1);
 }
 
 }  // namespace hdpsim

@@ -48,6 +48,7 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   };
   for (std::size_t k = 0; k < ranks; ++k) {
     if (k + 1 < ranks) post(k + 1);
+    if (k > 0 && k + 1 == ranks) writer.end_ring(received[1]);
     computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? own : step, k);
     if (k == 0) continue;
     writer.body().back().after(received[k]);
@@ -79,6 +80,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   if (ranks == 1) return {};
   const Index last = writer.add_ring(Opcode::exchange, Stream::comm, gradient, ranks + 1);
   writer.body().back().after(computed[ranks - 1]);
+  writer.end_ring(received[1]);
   return last;
 }
 

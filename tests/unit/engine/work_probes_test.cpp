@@ -59,7 +59,7 @@ class Measured {
   [[nodiscard]] double seconds(const std::vector<std::size_t>& ranks, std::int64_t tokens, double offload = 0) {
     return step({{ranks, tokens}, {ranks, tokens}}, offload) - step({{ranks, tokens}}, offload);
   }
-  [[nodiscard]] WorkModel model() const { return world_->work_model(lowering_, capacity); }
+  [[nodiscard]] WorkModel model() const { return world_->job().work_model(lowering_, capacity); }
 
  private:
   double step(const std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>& micro_batches, double offload) {

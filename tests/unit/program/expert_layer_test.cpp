@@ -21,11 +21,17 @@ Transformer mixture(std::int64_t layers) {
   return model;
 }
 
+std::string name(const LinearPart& part) {
+  return part.gemms.empty() ? "copies " : fmt::format("{} products ", part.gemms.size());
+}
+
 std::string names(const std::vector<ExpertStep>& steps) {
   std::string text;
   for (const ExpertStep& step : steps) {
     if (const auto* part = std::get_if<LinearPart>(&step)) {
-      text += part->gemms.empty() ? "copies " : fmt::format("{} products ", part->gemms.size());
+      text += name(*part);
+    } else if (const auto* exchanged = std::get_if<ExchangedExperts>(&step)) {
+      text += fmt::format("exchanged: {}{}", name(exchanged->even), exchanged->wait ? "wait " : "");
     } else if (std::holds_alternative<ExpertWait>(step)) {
       text += "wait ";
     } else {
@@ -55,13 +61,13 @@ TEST_CASE("tokens are copied, travel to their experts and back, and backward the
   const Transformer model = mixture(1);
   ExpertLayout layout{.ep = 4, .capacity_factor = {}, .shares = {}};
   const ExpertLayer layer{model, layout, 1, 100, {100, 400}};
-  CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies alltoall 2 products alltoall copies ");
-  CHECK(names(expert_layer(layer, Direction::backward)) == "copies alltoall 4 products alltoall copies 2 products ");
+  CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies exchanged: 2 products copies ");
+  CHECK(names(expert_layer(layer, Direction::backward)) == "copies exchanged: 4 products copies 2 products ");
   // Without tokens of its own a rank computes its expert for the others alone.
-  CHECK(names(expert_layer({model, layout, 1, 0, {100, 300}}, Direction::forward)) == "alltoall 2 products alltoall ");
+  CHECK(names(expert_layer({model, layout, 1, 0, {100, 300}}, Direction::forward)) == "exchanged: 2 products ");
   layout.shares = {0.4, 0.2, 0.2, 0.2};
   CHECK(names(expert_layer(layer, Direction::forward)) ==
-        "1 products copies alltoall 2 products wait alltoall copies ");
+        "1 products copies exchanged: 2 products wait copies ");
 }
 
 TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {
@@ -90,6 +96,31 @@ TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[expert
   CHECK(exchanges(Recompute::full) == 6);
   CHECK(exchanges({LayerModule::experts}) == 6);
   CHECK(exchanges({LayerModule::activation, LayerModule::attention}) == 4);
+}
+
+TEST_CASE("a block says between which all-to-alls a group computes its experts", "[experts]") {
+  const Plan plan = plan_of(1, 3, {{{0}, 1000}});
+  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}, 2};
+  options.experts.ep = 2;
+  options.recompute = Recompute::full;
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  const auto is_exchange = [&](const Instruction& i) {
+    return i.opcode == Opcode::collective && program.collectives[i.work].among == CollectiveGroup::experts;
+  };
+  for (const Block& block : program.blocks) {
+    std::vector<std::size_t> ends;
+    for (const BodyRange& experts : block.exchanged_experts) {
+      ends.insert(ends.end(), {experts.first, experts.last});
+      CHECK(experts.last == experts.first + 2);  // one instruction computes them
+    }
+    std::vector<std::size_t> exchanges;
+    for (std::size_t i = 0; i < block.body.size(); ++i) {
+      if (is_exchange(block.body[i])) exchanges.push_back(i);
+    }
+    CHECK(ends == exchanges);
+  }
+  CHECK(program.blocks[2].exchanged_experts.size() == 1);
+  CHECK(program.blocks[5].exchanged_experts.size() == 2);  // forward again
 }
 
 TEST_CASE("ranks of a wave meet equally often, whether they have tokens or not", "[experts]") {

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 #include "tests/unit/program/lowered.h"
@@ -45,6 +49,38 @@ TEST_CASE("selective recomputation is the ring attention of forward, before that
   REQUIRE(first.opcode == Opcode::exchange);
   CHECK(first.dependencies[0].instruction == 0);
   CHECK(first.dependencies[0].iterations_back == 0);
+}
+
+TEST_CASE("a block says where its rings are: from the first exchange to what needs the last one",
+          "[program][recompute]") {
+  const Plan alone = plan_of(1, 4, {{{0}, 1000}});
+  CHECK(backward_layers(lowered(alone, Recompute::selective)).rings.empty());
+  for (const std::size_t ranks : {2, 3, 8}) {
+    std::vector<std::size_t> group(ranks);
+    std::iota(group.begin(), group.end(), std::size_t{0});
+    const MicroBatchProgram program = lowered(plan_of(static_cast<std::int64_t>(ranks), 4, {{group, 1000}}), Recompute::selective);
+    CHECK(forward_layers(program).rings.size() == 1);
+    CHECK(backward_layers(program).rings.size() == 2);
+    for (const Block* block : {&forward_layers(program), &backward_layers(program)}) {
+      std::size_t inside = 0;
+      for (const BodyRange& ring : block->rings) {
+        const Instruction& first = block->body[ring.first];
+        CHECK((first.opcode == Opcode::exchange && first.ring_step == 1));
+        std::size_t last = ring.first;
+        for (std::size_t i = ring.first; i < ring.last; ++i) {
+          if (block->body[i].opcode != Opcode::exchange) continue;
+          ++inside;
+          last = i;
+        }
+        const Instruction& behind = block->body[ring.last];
+        const auto end = behind.dependencies.begin() + behind.dependency_count;
+        CHECK(std::any_of(behind.dependencies.begin(), end, [&](const Dependency& d) {
+          return d.instruction == last && d.iterations_back == 0;
+        }));
+      }
+      CHECK(inside == count(*block, Opcode::exchange));
+    }
+  }
 }
 
 TEST_CASE("a ring that begins the layer's backward begins behind that of the layer before", "[program][recompute]") {

@@ -12,6 +12,16 @@ using test::lowered;
 using test::one_head_model;
 using test::plan_of;
 
+enum class Overlap { none, chunks, input_gradient, weight_gradient };
+
+// A product sums over the tokens for the gradient of a weight alone.
+Overlap overlap_of(const TensorParallelCollective& op, const MicroBatchProgram& program) {
+  if (!op.beside) return Overlap::none;
+  if (op.beside->in_chunks) return Overlap::chunks;
+  const Gemm& product = program.dense[op.beside->dense].gemms[op.beside->gemm];
+  return product.k == 1000 ? Overlap::weight_gradient : Overlap::input_gradient;
+}
+
 TEST_CASE("tensor-parallel devices meet twice beside attention and twice beside the MLP, and at both ends of the model",
           "[program][tp]") {
   const MicroBatchProgram program = lowered(plan_of(1, 4, {{{0}, 1000}}), Recompute::none, 0, 2);
@@ -50,33 +60,33 @@ TEST_CASE("backward gathers the inputs that are kept cut beside a product, and s
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   using enum DensePart;
   using enum CollectiveKind;
-  using Meeting = std::tuple<CollectiveKind, DensePart, Beside>;
+  using Meeting = std::tuple<CollectiveKind, DensePart, Overlap>;
   const auto meetings = [](const MicroBatchProgram& of, const Block& block) {
     std::vector<Meeting> found;
     for (const Instruction& i : block.body) {
       if (i.opcode != Opcode::collective) continue;
       const TensorParallelCollective& op = of.collectives[i.work];
       CHECK(op.bytes == hidden_bytes(one_head_model(4), 1000));
-      found.emplace_back(op.kind, op.part, op.beside);
+      found.emplace_back(op.kind, op.part, overlap_of(op, of));
     }
     return found;
   };
-  const auto gathered = [](DensePart part) { return Meeting{all_gather, part, Beside::nothing}; };
-  const auto gathered_again = [](DensePart part) { return Meeting{all_gather, part, Beside::input_gradient}; };
-  const auto summed = [](DensePart part, Beside beside) { return Meeting{reduce_scatter, part, beside}; };
+  const auto gathered = [](DensePart part) { return Meeting{all_gather, part, Overlap::none}; };
+  const auto gathered_again = [](DensePart part) { return Meeting{all_gather, part, Overlap::input_gradient}; };
+  const auto summed = [](DensePart part, Overlap overlap) { return Meeting{reduce_scatter, part, overlap}; };
   const std::vector<Meeting> of_layer = {gathered(mlp),
                                          gathered_again(mlp),
-                                         summed(mlp, Beside::weight_gradient),
+                                         summed(mlp, Overlap::weight_gradient),
                                          gathered(attention_output),
                                          gathered_again(qkv),
-                                         summed(qkv, Beside::weight_gradient)};
+                                         summed(qkv, Overlap::weight_gradient)};
   CHECK(meetings(program, program.blocks[4]) ==
-        std::vector<Meeting>{gathered_again(head), summed(head, Beside::weight_gradient)});
+        std::vector<Meeting>{gathered_again(head), summed(head, Overlap::weight_gradient)});
   CHECK(meetings(program, program.blocks[5]) == of_layer);
   // What runs in chunks elsewhere runs whole beside these products.
   options.overlap_tp = true;
   const MicroBatchProgram chunks = Program(plan, options).micro_batch(MicroBatchId(0));
-  const auto in_chunks = [](DensePart part) { return Meeting{all_gather, part, Beside::chunks}; };
+  const auto in_chunks = [](DensePart part) { return Meeting{all_gather, part, Overlap::chunks}; };
   CHECK(meetings(chunks, chunks.blocks[5]) == std::vector<Meeting>{in_chunks(mlp), of_layer[1], of_layer[2],
                                                                    in_chunks(attention_output), of_layer[4],
                                                                    of_layer[5]});
@@ -90,7 +100,7 @@ TEST_CASE("without sequence parallelism nothing is gathered again, and sums of g
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   const auto beside_weight_gradient = [&](const Block& block) {
     return std::count_if(block.body.begin(), block.body.end(), [&](const Instruction& i) {
-      return i.opcode == Opcode::collective && program.collectives[i.work].beside == Beside::weight_gradient;
+      return i.opcode == Opcode::collective && overlap_of(program.collectives[i.work], program) == Overlap::weight_gradient;
     });
   };
   CHECK(count(backward_layers(program), Opcode::collective) == 2);

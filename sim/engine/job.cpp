@@ -1,0 +1,141 @@
+#include "sim/engine/job.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/engine/work_probes.h"
+#include "sim/network/collective_model.h"
+
+namespace hdpsim {
+namespace {
+
+// Devices behind one PCIe uplink share it when all of them copy, as they do in training.
+Bandwidth host_copy_rate(const ClusterSpec& cluster, std::optional<Bandwidth> measured, double factor) {
+  const Bandwidth uplink = cluster.pcie / std::max<std::int64_t>(1, cluster.devices_per_pcie_uplink);
+  return measured ? std::min(measured->scaled(1 / factor), uplink) : uplink;
+}
+
+std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const ConnectionOptions& options) {
+  if (!options.cold || !profile.connections) return std::nullopt;
+  const ConnectionCosts& known = *profile.connections;
+  return SetUpCosts{options.communicators, known.communicator.value_or(CommunicatorCost{}),
+                    known.first_contact.value_or(Duration{})};
+}
+
+// Of every worker's slowest device. `factors` as Job::set_time_factors has them.
+std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster,
+                                  const std::vector<double>& factors) {
+  const auto speed = [&](HdpRank rank, std::int64_t stage, std::int64_t shard) {
+    const DeviceId device = placement.device(rank, stage, shard);
+    return cluster.speed_of(device) / (factors.empty() ? 1.0 : factors.at(device.index()));
+  };
+  std::vector<double> speeds;
+  speeds.reserve(static_cast<std::size_t>(mesh.hdp * mesh.pp));
+  for (std::int64_t worker = 0; worker < mesh.hdp * mesh.pp; ++worker) {
+    const HdpRank rank(static_cast<std::size_t>(worker / mesh.pp));
+    double slowest = speed(rank, worker % mesh.pp, 0);
+    for (std::int64_t shard = 1; shard < mesh.tp; ++shard) {
+      slowest = std::min(slowest, speed(rank, worker % mesh.pp, shard));
+    }
+    speeds.push_back(slowest);
+  }
+  return speeds;
+}
+
+using Model = std::shared_ptr<const CollectiveModel>;
+
+Model model_among(DeviceSets sets, const Site& site) {
+  return std::make_shared<CollectiveModel>(*site.links, site.profile, std::move(sets));
+}
+
+Collective collective_of(const Model& model) {
+  return [model](CollectiveKind kind, Bytes bytes) {
+    const CollectiveEstimate& estimate = model->estimate(kind, bytes);
+    return Estimate{estimate.time, estimate.evidence};
+  };
+}
+
+// The ranks of a mesh are alike: those of the first stage of the first one stand for all.
+std::vector<DeviceId> tensor_parallel_devices(const Mesh& mesh, const Placement& placement) {
+  std::vector<DeviceId> devices;
+  for (std::int64_t shard = 0; shard < mesh.tp; ++shard) devices.push_back(placement.device(HdpRank(0), 0, shard));
+  return devices;
+}
+
+// `site` lives as long as the machine.
+void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
+  const Placement& placement = *machine.placement;
+  machine.tensor_parallel = collective_of(model_among({tensor_parallel_devices(mesh, placement)}, site));
+  const Model pool = model_among(pools(mesh, placement), site);
+  machine.pool = collective_of(pool);
+  machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
+    return pool->flows(kind, pool->estimate(kind, bytes));
+  };
+  if (mesh.ep == 1) return;
+  machine.experts = collective_of(model_among(expert_groups(mesh, placement), site));
+  machine.expert_pools = collective_of(model_among(expert_pools(mesh, placement), site));
+}
+
+}  // namespace
+
+std::unique_ptr<Job> Job::make(const Site& site, const Mesh& mesh, std::string_view placement, const NodeList& nodes,
+                               const ConnectionOptions& connections, Diagnostics& diagnostics) {
+  auto placed = make_placement(placement, mesh, site.cluster, diagnostics, {}, nodes);
+  if (placed == nullptr) return nullptr;
+  return std::unique_ptr<Job>(new Job(site, mesh, std::move(placed), connections));
+}
+
+Job::Job(const Site& site, const Mesh& mesh, std::unique_ptr<Placement> placement, const ConnectionOptions& connections)
+    : site_(site), mesh_(mesh), placement_(std::move(placement)) {
+  const DeviceProfile& profile = site.profile;
+  machine_.cost = site.watched_cost.get();
+  machine_.network = site.network.get();
+  machine_.placement = placement_.get();
+  machine_.tp = mesh.tp;
+  machine_.speed = worker_speeds(mesh, *placement_, site.cluster, {});
+  const auto& copies = profile.host_copies;
+  const double slower = profile.factors[CostFamily::host_copies];
+  machine_.d2h = host_copy_rate(site.cluster, copies ? std::optional(copies->d2h) : std::nullopt, slower);
+  machine_.h2d = host_copy_rate(site.cluster, copies ? std::optional(copies->h2d) : std::nullopt, slower);
+  machine_.micro_batch_overhead = profile.overheads.per_micro_batch.time;
+  machine_.step_overhead = profile.overheads.per_step.time;
+  if (profile.overheads.host_issue) machine_.issue = profile.overheads.host_issue->time;
+  machine_.set_up = set_up_costs(profile, connections);
+  machine_.beside_communication = kernel_slowdown(profile);
+  add_collectives(machine_, site, mesh);
+}
+
+void Job::set_time_factors(const std::vector<double>& factors) {
+  const bool changes = !factors.empty() || has_time_factors_;
+  has_time_factors_ = !factors.empty();
+  if (changes) machine_.speed = worker_speeds(mesh_, *placement_, site_.cluster, factors);
+}
+
+std::vector<DeviceId> Job::devices() const {
+  std::vector<DeviceId> devices;
+  devices.reserve(static_cast<std::size_t>(mesh_.devices()));
+  for (std::int64_t rank = 0; rank < mesh_.hdp; ++rank) {
+    for (std::int64_t part = 0; part < mesh_.pp * mesh_.tp; ++part) {
+      devices.push_back(
+          placement_->device(HdpRank(static_cast<std::size_t>(rank)), part / mesh_.tp, part % mesh_.tp));
+    }
+  }
+  return devices;
+}
+
+std::int64_t Job::ranks_per_node() const {
+  return hdpsim::ranks_per_node(*placement_, mesh_, site_.cluster);
+}
+
+WorkModel Job::work_model(const LoweringOptions& lowering, std::int64_t capacity) const {
+  Machine machine = machine_;
+  machine.cost = site_.cost.get();  // what planners ask is no part of a simulation's coverage
+  WorkModel work = work_model_of(lowering, capacity, machine, ranks_per_node());
+  // The shards of a rank send at the same time.
+  const bool crosses = site_.cluster.nodes() > 1 && lowering.mesh.hdp > ranks_per_node();
+  if (crosses) work.per_ring_token *= static_cast<double>(std::min(lowering.mesh.tp, site_.cluster.devices_per_nic()));
+  return work;
+}
+
+}  // namespace hdpsim
