@@ -28,6 +28,7 @@
 #include "kernels/ring/ring_steps.h"
 #include "kernels/spec/error.h"
 #include "kernels/transport/group_transport.h"
+#include "sim/model/parameters.h"
 
 namespace hdpsim::kernels::exec {
 namespace {

@@ -12,6 +12,7 @@
 #include "kernels/spec/host_copies.h"
 #include "kernels/transport/transport.h"
 #include "sim/engine/timeline.h"
+#include "sim/model/parameters.h"
 #include "sim/model/transformer.h"
 #include "sim/program/program.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/plan/expert_waves.h"
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/plan/work_model.h"
 

@@ -142,50 +142,6 @@ Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
   return Bytes(std::max(rows.sent, rows.received()) * model.hidden * model.element_bytes);
 }
 
-std::int64_t expert_parameter_count(const Transformer& model) {
-  if (!model.moe) return 0;
-  return (inner_products(model) + 1) * model.hidden * model.moe->expert_hidden;
-}
-
-std::int64_t expert_layer_parameter_count(const Transformer& model) {
-  return model.moe ? model.moe->experts * expert_parameter_count(model) : 0;
-}
-
-std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count) {
-  if (!model.moe) return {{count, false}};
-  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
-  std::vector<LayerRun> runs;
-  const auto add = [&](std::int64_t layers, bool has_experts) {
-    if (layers <= 0) return;
-    if (!runs.empty() && runs.back().has_experts == has_experts) {
-      runs.back().count += layers;
-    } else {
-      runs.push_back({layers, has_experts});
-    }
-  };
-  std::int64_t next = first;
-  for (auto at = std::lower_bound(dense.begin(), dense.end(), first); at != dense.end() && *at < first + count; ++at) {
-    add(*at - next, true);
-    add(1, false);
-    next = *at + 1;
-  }
-  add(first + count - next, true);
-  return runs;
-}
-
-std::int64_t expert_layers(const Transformer& model, std::int64_t first, std::int64_t count) {
-  if (!model.moe) return 0;
-  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
-  const auto begin = std::lower_bound(dense.begin(), dense.end(), first);
-  return count - (std::lower_bound(begin, dense.end(), first + count) - begin);
-}
-
-Transformer with_dense_layers(const Transformer& model) {
-  Transformer dense = model;
-  dense.moe.reset();
-  return dense;
-}
-
 LinearPart router_work(const Transformer& model, std::int64_t tokens, Direction direction) {
   Part part(direction);
   part.product({tokens, model.moe->experts, model.hidden});

@@ -61,22 +61,6 @@ struct ExpertRows {
 /// most to send or receive sends or receives, its own part included. That device sets the pace of the all-to-all.
 [[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows);
 
-/// Parameters of one expert / of all experts of one layer, without the shared experts that every token takes.
-[[nodiscard]] std::int64_t expert_parameter_count(const Transformer& model);
-[[nodiscard]] std::int64_t expert_layer_parameter_count(const Transformer& model);
-
-/// Consecutive layers of one kind.
-struct LayerRun {
-  std::int64_t count = 0;
-  bool has_experts = false;
-};
-/// Layers first ... first + count - 1 of a model, in their order; one run of a model without experts.
-[[nodiscard]] std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count);
-/// The number of these layers that have experts.
-[[nodiscard]] std::int64_t expert_layers(const Transformer& model, std::int64_t first, std::int64_t count);
-/// The model with all of its layers replaced by layers with a dense MLP.
-[[nodiscard]] Transformer with_dense_layers(const Transformer& model);
-
 /// The work of a layer with experts, per device; in backward with the gradients of inputs and weights. Memory-bound
 /// kernels read and write elements, except for the router's fp32 probabilities.
 ///

@@ -152,4 +152,9 @@ Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t toke
   return of_whole + (kept_bytes(tensors, tokens, tp) - of_whole).scaled(share);
 }
 
+Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp, Recompute recompute,
+                       bool sequence_parallel) {
+  return kept_bytes(kept_tensors(model, {.recompute = recompute, .sequence_parallel = sequence_parallel}), tokens, tp);
+}
+
 }  // namespace hdpsim

@@ -70,4 +70,9 @@ struct KeptTensor {
 [[nodiscard]] Bytes token_wise_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp,
                                      double share);
 
+/// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout), from
+/// kept_tensors().
+[[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
+                                     Recompute recompute = {}, bool sequence_parallel = true);
+
 }  // namespace hdpsim

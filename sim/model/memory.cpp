@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/model/work.h"
 

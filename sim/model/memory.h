@@ -9,6 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/model/experts.h"
 #include "sim/model/kept_tensors.h"
+#include "sim/model/parameters.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sim/document/reader.h"
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {

@@ -12,23 +12,12 @@
 
 namespace hdpsim {
 
-/// Parameters of the whole model / of one layer (one with experts, if any has them) / of layers first ... first + count
-/// - 1 / of the embedding and output matrices together.
-[[nodiscard]] std::int64_t parameter_count(const Transformer& model);
-[[nodiscard]] std::int64_t layer_parameter_count(const Transformer& model);
-[[nodiscard]] std::int64_t parameters_of_layers(const Transformer& model, std::int64_t first, std::int64_t count);
-[[nodiscard]] std::int64_t embedding_parameter_count(const Transformer& model);
-
 /// Exact number of (query, key) pairs of a causal mask over one sequence: s (s + 1) / 2.
 [[nodiscard]] std::int64_t causal_area(std::int64_t tokens);
 
 /// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 4 h d area,
 /// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Transformer& model, double area, Direction direction);
-/// FLOPs of all linear work of the whole model for a number of tokens, forward and backward: 6 per parameter and token,
-/// with the output head and without the embedding lookup. Of a mixture's experts only those count that a token takes.
-[[nodiscard]] Flops training_linear_flops(const Transformer& model, std::int64_t tokens);
-
 /// The dense work of a transformer between its attentions, divided at the collectives of the tensor-parallel group:
 /// norms and residuals are on tokens / tp or on all tokens (DenseRules), products on all tokens with heads, inner width
 /// and vocabulary divided by tp. In the order of forward.
@@ -96,10 +85,6 @@ struct DenseRules {
 /// `qkv` and `attention_output`. A module is recomputed as a whole, as Megatron-LM's checkpoints do: the MLP with its
 /// last product, the layer with its last residual.
 [[nodiscard]] std::vector<DensePart> parts_again(Recompute recompute);
-/// The share of a layer's forward products, in FLOPs, that backward recomputes. Only the experts that a token takes
-/// count.
-[[nodiscard]] double linear_share_again(const Transformer& model, Recompute recompute);
-
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                     const std::vector<DensePart>& parts, Direction direction,
@@ -131,11 +116,4 @@ struct DenseRules {
 /// Bytes of one tensor-parallel all-gather or reduce-scatter: the hidden states of `tokens` tokens, counted as
 /// gathered.
 [[nodiscard]] Bytes hidden_bytes(const Transformer& model, std::int64_t tokens);
-/// Bytes of activations that one layer keeps for backward per device (flash attention, no dropout), from
-/// kept_tensors().
-[[nodiscard]] Bytes activation_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                     Recompute recompute = {}, bool sequence_parallel = true);
-/// Parameters that one device holds: everything divided by tp (replicated norms are too small to count).
-[[nodiscard]] std::int64_t parameters_per_device(const Transformer& model, std::int64_t tp);
-
 }  // namespace hdpsim

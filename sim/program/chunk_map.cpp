@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 
 namespace hdpsim {
 

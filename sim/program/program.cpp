@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/impl/lowering.h"

@@ -17,10 +17,6 @@ namespace {
 constexpr std::size_t most_sequences = 3;
 constexpr double share_of_a_cause = 0.1;  // share of the chain; below it a sequence is one among many
 
-double pairs_of(const Span& span) {
-  return causal_pairs(span.begin + span.tokens) - causal_pairs(span.begin);
-}
-
 /// A sequence's part in the chain.
 struct OnChain {
   double seconds = 0;
@@ -35,7 +31,7 @@ std::map<std::size_t, OnChain> sequences_on(const std::vector<ChainLink>& chain,
     const double all = work.compute_seconds(micro_batch.area(), micro_batch.tokens());
     for (const Span& span : micro_batch.spans) {
       OnChain& sequence = found[span.sequence.index()];
-      sequence.seconds += link.time.seconds() * work.compute_seconds(pairs_of(span), span.tokens) / all;
+      sequence.seconds += link.time.seconds() * work.compute_seconds(causal_pairs(span.tokens), span.tokens) / all;
       sequence.group = std::max(sequence.group, std::ssize(micro_batch.group));
     }
   }

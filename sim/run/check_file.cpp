@@ -13,6 +13,7 @@
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/json_stream.h"
 #include "sim/model/model_config.h"
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/model/experts.h"
+#include "sim/model/parameters.h"
 #include "sim/study/mesh_keys.h"
 
 namespace hdpsim {

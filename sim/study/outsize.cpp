@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 
 namespace hdpsim {

@@ -12,6 +12,7 @@
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
 #include "sim/document/values.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
 #include "sim/program/activations_in_flight.h"

@@ -1,5 +1,6 @@
 #include "sim/program/impl/layer.h"
 
+#include "sim/model/parameters.h"
 #include "sim/program/impl/recomputation.h"
 #include "sim/program/impl/ring.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/model/parameters.h"
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
 #include "sim/program/impl/pass_writer.h"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/program/expert_layer.h"
 #include "sim/program/program.h"

@@ -1,6 +1,7 @@
 #include "sim/program/impl/offload.h"
 
 #include "sim/model/kept_tensors.h"
+#include "sim/model/parameters.h"
 
 namespace hdpsim {
 namespace {

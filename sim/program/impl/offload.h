@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "sim/model/parameters.h"
 #include "sim/program/impl/pass_writer.h"
 
 namespace hdpsim {

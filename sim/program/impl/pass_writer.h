@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/model/parameters.h"
 #include "sim/program/impl/lowering.h"
 
 namespace hdpsim {

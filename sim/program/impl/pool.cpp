@@ -1,5 +1,7 @@
 #include "sim/program/impl/pool.h"
 
+#include "sim/model/parameters.h"
+
 namespace hdpsim {
 namespace {
 

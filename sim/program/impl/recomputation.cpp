@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/model/parameters.h"
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/model/parameters.h"
 #include "sim/program/impl/pass_writer.h"
 
 namespace hdpsim {

@@ -2,6 +2,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/engine/step_ending.h"
+#include "sim/model/parameters.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 

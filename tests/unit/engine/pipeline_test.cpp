@@ -1,6 +1,7 @@
 // Pipelines: bubbles in closed form, unequal micro-batches by hand, rings between pipelines, messages between stages.
 
 #include "sim/engine/simulator.h"
+#include "sim/model/parameters.h"
 #include "sim/program/activations_in_flight.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"

@@ -1,5 +1,6 @@
 #include "sim/engine/simulator.h"
 
+#include "sim/model/kept_tensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 

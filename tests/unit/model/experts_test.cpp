@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/model/memory.h"
+#include "sim/model/parameters.h"
 #include "tests/support/model_presets.h"
 
 namespace hdpsim {

@@ -1,3 +1,4 @@
+#include "sim/model/kept_tensors.h"
 #include "sim/model/memory.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "tests/support/model_presets.h"
 

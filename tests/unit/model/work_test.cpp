@@ -1,3 +1,5 @@
+#include "sim/model/kept_tensors.h"
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 
 #include <numeric>
@@ -319,10 +321,6 @@ TEST_CASE("the published offload experiment frees the memory that activations ta
   // layers always stay on the device.
   const Bytes layer = activation_bytes(preset("llama-7b"), 65'536, 8);
   CHECK((30 * layer).gigabytes() == Approx(59 - 27).epsilon(0.1));
-}
-
-TEST_CASE("a device holds its share of the parameters", "[model]") {
-  CHECK(parameters_per_device(preset("llama2-7b"), 8) == 6'738'415'616 / 8);
 }
 
 }  // namespace

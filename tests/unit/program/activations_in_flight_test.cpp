@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/model/memory.h"
+#include "sim/model/parameters.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
 #include "tests/support/catch.h"

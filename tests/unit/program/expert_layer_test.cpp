@@ -1,3 +1,4 @@
+#include "sim/model/parameters.h"
 #include "sim/program/expert_layer.h"
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sim/model/parameters.h"
 #include "sim/model/work.h"
 #include "sim/program/program.h"
 #include "tests/support/catch.h"

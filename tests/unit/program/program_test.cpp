@@ -1,3 +1,4 @@
+#include "sim/model/kept_tensors.h"
 #include "sim/program/program.h"
 
 #include "sim/program/ring_attention.h"

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/model/kept_tensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/small_world.h"
 #include "tests/unit/program/lowered.h"

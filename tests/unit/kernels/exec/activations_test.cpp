@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/exec/impl/copy_thread.h"
+#include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny_training.h"

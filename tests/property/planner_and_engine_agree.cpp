@@ -1,0 +1,164 @@
+// What planners take a micro-batch to cost and what the engine charges for it, under every mechanism of a framework that
+// a study can name: the planners' coefficients are read off priced programs, so that no mechanism can be forgotten.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/random.h"
+#include "sim/engine/simulator.h"
+#include "sim/plan/expert_waves.h"
+#include "sim/study/study.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::uint64_t recipes = 200;
+constexpr std::int64_t capacity = 4096;
+
+/// Values of one key, of which a recipe has one.
+struct Mechanism {
+  std::string_view key;
+  std::vector<std::string_view> values;
+};
+
+const std::vector<Mechanism>& mechanisms() {
+  static const std::vector<Mechanism> all = {
+      {"mesh.tp", {"1", "2", "4", "8"}},
+      {"mesh.recompute", {"none", "selective", "full", "[mlp]", "[norm, activation]", "[qkv, attention]"}},
+      {"mesh.zero", {"0", "1", "2", "3"}},
+      {"mesh.gradients", {"fp32", "bf16"}},
+      {"mesh.gradient_accumulation_fusion", {"true", "false"}},
+      {"mesh.separate_merge", {"true", "false"}},
+      {"mesh.sequence_parallel", {"true", "false"}},
+      {"mesh.tp_comm_overlap", {"true", "false"}},
+      {"mesh.tp_gradient_overlap", {"true", "false"}},
+      {"kernels.attention", {"flash", "unfused"}},
+      {"kernels.linear", {"bf16", "fp8"}},
+      {"kernels.launch", {"eager", "graphs"}},
+      {"overheads.per_micro_batch", {"0 s", "2 ms"}},
+      {"overheads.host_issue", {"0 s", "8 us"}},
+      {"overheads.compute_beside_communication", {"1", "1.2"}},
+  };
+  return all;
+}
+
+std::string drawn_recipe(RandomStream& random, std::vector<std::string>& overrides) {
+  std::string text;
+  for (const Mechanism& mechanism : mechanisms()) {
+    if (random.below(2) == 0) continue;
+    const std::string_view value = mechanism.values[random.below(mechanism.values.size())];
+    overrides.push_back(fmt::format("{}={}", mechanism.key, value));
+    text += fmt::format(" --set '{}'", overrides.back());
+  }
+  return text;
+}
+
+std::string study_of(RandomStream& random) {
+  const bool has_experts = random.below(4) == 0;
+  return fmt::format(R"(name: two nodes
+cluster: {{preset: h100-rail, gpus: 16}}
+model: {{preset: {}, num_hidden_layers: 6}}
+profile: h100-published
+data: {{lengths: {{fixed: 4Ki}}, context: 4Ki, tokens_per_step: 256Ki, steps: 1}}
+mesh: {{capacity: {}{}}}
+plans: [static: {{cp: 1}}]
+)",
+                     has_experts ? "mixtral-8x7b" : "llama-7b", capacity, has_experts ? ", tp: 2, ep: 2" : "");
+}
+
+/// The engine's seconds of a micro-batch: what a second one adds to a step.
+class Engine {
+ public:
+  explicit Engine(const StudyPoint& point)
+      : lowering_(lowering_of(point.spec)), world_(point.make_world()), experts_(expert_ranks(lowering_.mesh.ep, lowering_.mesh.tp)) {}
+
+  /// Every rank has a sequence of its own.
+  double alone(std::int64_t tokens) {
+    std::vector<std::pair<std::vector<std::size_t>, std::int64_t>> wave;
+    for (std::size_t rank = 0; rank < ranks(); ++rank) wave.push_back({{rank}, tokens});
+    return second_of(wave);
+  }
+  /// The first rank shares a sequence with another one.
+  double on_ring(std::size_t other, std::int64_t tokens) { return second_of({{{0, other}, tokens}}); }
+
+  [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(lowering_.mesh.hdp); }
+  [[nodiscard]] bool joins_ranks() const { return experts_ > 1; }
+
+ private:
+  using Wave = std::vector<std::pair<std::vector<std::size_t>, std::int64_t>>;
+
+  double second_of(const Wave& wave) {
+    Wave both = wave;
+    both.insert(both.end(), wave.begin(), wave.end());
+    return step(both) - step(wave);
+  }
+
+  double step(const Wave& micro_batches) {
+    Plan plan = test::plan_of(lowering_.mesh.hdp, lowering_.model.layers, micro_batches);
+    if (joins_ranks()) plan = in_expert_waves(std::move(plan), experts_, 0);
+    return simulate(Program(plan, lowering_), world_->machine(), Grain::closed_form).step_time.seconds();
+  }
+
+  LoweringOptions lowering_;
+  std::unique_ptr<World> world_;
+  std::int64_t experts_;
+};
+
+/// How far the planners are from the engine, as a share of the engine's time.
+double distance(double predicted, double measured) { return std::abs(predicted / measured - 1); }
+
+}  // namespace
+
+TEST_CASE("planners take a micro-batch to cost what the engine charges for it, whatever the recipe", "[probes]") {
+  const char* const one_seed = std::getenv("HDPSIM_SEED");
+  const std::uint64_t first = one_seed == nullptr ? 1 : std::strtoull(one_seed, nullptr, 10);
+  const std::uint64_t last = one_seed == nullptr ? recipes : first;
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  std::uint64_t compared = 0;
+  double worst_alone = 0;
+  double worst_ring = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    RandomStream random(seed, "planner and engine");
+    const std::string text = study_of(random);
+    std::vector<std::string> overrides;
+    const std::string recipe = drawn_recipe(random, overrides);
+    INFO("replay: HDPSIM_SEED=" << seed << " test_property [probes]\n" << text << recipe);
+    std::optional<Study> study;
+    try {
+      study = parse_study("recipe.yaml", text, overrides, catalog);
+    } catch (const InputError&) {
+      continue;  // two values that exclude each other
+    }
+    ++compared;
+    const StudyPoint& point = study->points[0];
+    Engine engine(point);
+    const std::int64_t tokens = capacity + static_cast<std::int64_t>(random.below(3 * capacity));
+    const double alone = distance(point.work.seconds(causal_pairs(tokens), tokens, 1), engine.alone(tokens));
+    worst_alone = std::max(worst_alone, alone);
+    CAPTURE(tokens, alone);
+    CHECK(alone < 0.01);
+    if (engine.joins_ranks() || engine.ranks() < 2) continue;
+    for (const auto& [other, near] : {std::pair<std::size_t, bool>{engine.ranks() - 1, false}, {1, true}}) {
+      const std::int64_t both = 2 * tokens;
+      const double predicted = point.work.seconds(causal_pairs(both), both, 2, near && point.work.within_node);
+      const double ring = distance(predicted, engine.on_ring(other, both));
+      worst_ring = std::max(worst_ring, ring);
+      CAPTURE(other, ring);
+      CHECK(ring < 0.01);
+    }
+  }
+  CHECK((one_seed != nullptr || compared > recipes / 2));
+  if (std::getenv("HDPSIM_SHOW") != nullptr) fmt::print("{} recipes: {} alone, {} on a ring\n", compared, worst_alone, worst_ring);
+}
+
+}  // namespace hdpsim
