@@ -5,7 +5,7 @@
 
 namespace hdpsim::kernels {
 
-enum class Mask { full, causal };
+enum class Mask { causal, full };
 
 /// The part of one document in one launch: query rows [query_begin, query_begin + queries) against key rows [key_begin,
 /// key_begin + keys) of the packed tensors. A causal mask is aligned to the bottom right: query i of the block sees
