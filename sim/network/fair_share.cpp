@@ -87,22 +87,6 @@ void FairShare::remove(Variable id) {
   unused_.push_back(id);
 }
 
-void FairShare::set_multiplicity(Variable id, std::int64_t multiplicity) {
-  HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way && multiplicity > 0, "variable {}: {} flows", id,
-               multiplicity);
-  variables_[id].flows = static_cast<double>(multiplicity);
-  arrived_.push_back(id);
-  for (const Hop& hop : variables_[id].hops) mark(hop.link);
-}
-
-void FairShare::set_capacity(Link link, double capacity) {
-  HDPSIM_CHECK(link < links_.size() && capacity > 0, "link {} carries {} B/s", link, capacity);
-  links_[link].capacity = capacity;
-  // The old rates may exceed the new capacity: every variable on the link gets a new rate.
-  for (const Seat& seat : links_[link].seats) arrived_.push_back(seat.variable);
-  mark(link);
-}
-
 double FairShare::rate(Variable id) {
   HDPSIM_CHECK(id < variables_.size() && variables_[id].under_way, "variable {} is not under way", id);
   settle();

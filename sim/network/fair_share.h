@@ -56,8 +56,6 @@ class FairShare {
   /// above.
   Variable add_coupled(std::span<const Load> loads, double cap, double weight = 1);
   void remove(Variable id);
-  void set_multiplicity(Variable id, std::int64_t multiplicity);
-  void set_capacity(Link link, double capacity);
 
   /// B/s of each flow of the variable.
   [[nodiscard]] double rate(Variable id);

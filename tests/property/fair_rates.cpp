@@ -32,17 +32,11 @@ struct Repaired {
 
   void change(RandomStream& random) {
     const std::size_t any = flows.empty() ? 0 : random.below(flows.size());
-    switch (flows.empty() ? 0 : random.below(12)) {
+    switch (flows.empty() ? 0 : random.below(9)) {
       case 6:
       case 7:
       case 8:
         return remove(any);
-      case 9:
-        flows[any].flows = static_cast<double>(1 + random.below(6));
-        return solver.set_multiplicity(variables[any], static_cast<std::int64_t>(flows[any].flows));
-      case 10:
-      case 11:
-        return set_capacity(random);
       default:
         return add(random_flow(random, capacities));
     }
@@ -55,11 +49,6 @@ struct Repaired {
     solver.remove(variables[which]);
     flows.erase(flows.begin() + static_cast<std::ptrdiff_t>(which));
     variables.erase(variables.begin() + static_cast<std::ptrdiff_t>(which));
-  }
-  void set_capacity(RandomStream& random) {
-    const std::size_t link = random.below(capacities.size());
-    capacities[link] *= random.below(2) == 0 ? 0.1 + random.uniform() : 1 + 3 * random.uniform();
-    solver.set_capacity(static_cast<FairShare::Link>(link), capacities[link]);
   }
   std::vector<double> rates() {
     std::vector<double> all;
