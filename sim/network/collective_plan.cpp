@@ -92,10 +92,6 @@ double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links) {
   return std::max(fullest.inside_s, fullest.between_s);
 }
 
-Duration time_alone(const CollectivePlan& plan, const ClusterLinks& links, double bytes) {
-  return plan.latency + Duration::seconds(bytes * seconds_a_byte(plan, links));
-}
-
 std::vector<Transfer> transfers_of(const CollectivePlan& plan, double bytes, double most) {
   std::vector<Transfer> transfers;
   for (const CollectivePlan::Part& part : plan.parts) {

@@ -107,8 +107,6 @@ struct FullestLinks {
 [[nodiscard]] FullestLinks fullest_links(const CollectivePlan& plan, const ClusterLinks& links);
 /// Seconds per byte of the collective's size on the slowest link, with no other traffic.
 [[nodiscard]] double seconds_a_byte(const CollectivePlan& plan, const ClusterLinks& links);
-/// The time for the latency and `bytes`, with no other traffic on the links.
-[[nodiscard]] Duration time_alone(const CollectivePlan& plan, const ClusterLinks& links, double bytes);
 
 /// The parts as transfers, to run beside others; they start when the latency has passed. `most`: upper bound of the
 /// rate, in bytes of the collective's size per second.

@@ -24,14 +24,14 @@ ClusterSpec rails_of(std::int64_t devices) {
   return spec;
 }
 
-/// From the cluster's description to the time of a gigabyte, nothing else on the links.
+/// From the cluster's description to the time of a byte, nothing else on the links.
 void all_reduce_alone(benchmark::State& state, CollectiveAlgorithm algorithm) {
   const ClusterSpec spec = rails_of(state.range(0));
   const std::vector<DeviceId> devices = consecutive_devices(0, spec.devices);
   for (auto _ : state) {
     const ClusterLinks links(spec, {});
     const CollectivePlan plan = plan_collective(links, CollectiveKind::all_reduce, algorithm, devices);
-    benchmark::DoNotOptimize(time_alone(plan, links, 1e9));
+    benchmark::DoNotOptimize(seconds_a_byte(plan, links));
     state.counters["links"] = static_cast<double>(plan.parts.front().size());
   }
 }
@@ -76,7 +76,7 @@ void uniform_all_to_all(benchmark::State& state) {
     const ClusterLinks links(spec, {});
     const CollectivePlan plan =
         plan_collective(links, CollectiveKind::all_to_all, CollectiveAlgorithm::direct, devices);
-    benchmark::DoNotOptimize(time_alone(plan, links, 1e9));
+    benchmark::DoNotOptimize(seconds_a_byte(plan, links));
   }
 }
 BENCHMARK(uniform_all_to_all)->Arg(12288)->Arg(1048576)->Unit(benchmark::kMillisecond);
