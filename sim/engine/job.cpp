@@ -117,8 +117,7 @@ std::vector<DeviceId> Job::devices() const {
   devices.reserve(static_cast<std::size_t>(mesh_.devices()));
   for (std::int64_t rank = 0; rank < mesh_.hdp; ++rank) {
     for (std::int64_t part = 0; part < mesh_.pp * mesh_.tp; ++part) {
-      devices.push_back(
-          placement_->device(HdpRank(static_cast<std::size_t>(rank)), part / mesh_.tp, part % mesh_.tp));
+      devices.push_back(placement_->device(HdpRank(static_cast<std::size_t>(rank)), part / mesh_.tp, part % mesh_.tp));
     }
   }
   return devices;

@@ -66,8 +66,9 @@ class Steps {
   void exchanged_experts() {
     const LinearPart even = expert_work(model_, rows_.even, 1, true, direction_);
     const LinearPart slowest = expert_work(model_, rows_.slowest, 1, true, direction_);
-    const TensorParallelCollective exchange{CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_),
-                                            DensePart::mlp, direction_, {}, CollectiveGroup::experts};
+    const TensorParallelCollective exchange{
+        CollectiveKind::all_to_all, expert_exchange_bytes(model_, rows_), DensePart::mlp, direction_, {},
+        CollectiveGroup::experts};
     steps_.emplace_back(ExchangedExperts{exchange, even, wait_for(slowest, even)});
   }
 

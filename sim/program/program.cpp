@@ -27,8 +27,8 @@ PassWork work_of(const Pipeline& pipeline, PassId id, bool first, bool last, con
           pass.chunk + 1 == pipeline.chunks(),
           pipeline.begins_on_stage(id),
           pass.kind,
-          pool && (staged ? sharding.zero == 3 : sharding.gathers_by_layer(first)),
-          pool && (staged ? sharding.zero >= 2 : sharding.reduces_by_layer(last))};
+          pool && (staged ? sharding.gathers_in_pass() : sharding.gathers_by_layer(first)),
+          pool && (staged ? sharding.reduces_in_pass() : sharding.reduces_by_layer(last))};
 }
 
 std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
@@ -76,8 +76,8 @@ Program::Program(const Plan& plan, LoweringOptions options)
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
-  HDPSIM_CHECK(pipeline_.chunks() <= options_.model.layers, "{} layers in {} chunks of {} stages", options_.model.layers,
-               pipeline_.chunks(), pipeline_.stages());
+  HDPSIM_CHECK(pipeline_.chunks() <= options_.model.layers, "{} layers in {} chunks of {} stages",
+               options_.model.layers, pipeline_.chunks(), pipeline_.stages());
   HDPSIM_CHECK(mesh.ep == options_.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
@@ -115,12 +115,12 @@ bool Program::is_last(PassId id) const {
 
 PoolWork Program::pool_work(PassId id) const {
   const PoolSharding& sharding = options_.sharding;
-  if (first_.empty() || pipeline_.stages() == 1 || options_.mesh.hdp == 1 || sharding.zero >= 2) return {};
+  if (first_.empty() || pipeline_.stages() == 1 || options_.mesh.hdp == 1) return {};
   const StagePass pass = pipeline_.pass(id);
   const bool forward = pass.kind == PassKind::forward;
-  const bool gathers = forward && sharding.gathers_by_layer(is_first(id));
+  const bool gathers = forward && !sharding.gathers_in_pass() && sharding.gathers_by_layer(is_first(id));
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
-  const bool reduces = sums && sharding.reduces_by_layer(is_last(id));
+  const bool reduces = sums && !sharding.reduces_in_pass() && sharding.reduces_by_layer(is_last(id));
   const std::int64_t chunks = pipeline_.chunks();
   const Transformer& model = options_.model;
   const std::int64_t layers = layers_of_chunk(model.layers, chunks, pass.chunk).count;

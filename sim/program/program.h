@@ -33,9 +33,14 @@ struct PoolSharding {
   bool fp32_parameters = false;
 
   friend bool operator==(const PoolSharding&, const PoolSharding&) = default;
-  [[nodiscard]] bool reduces_by_layer(bool last) const { return zero >= 2 || (overlap_grad_reduce && last); }
+  /// Every pass needs these collectives layer by layer: they are instructions of the pass.
+  [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
+  [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }
+  /// These collectives overlap with a rank's last backward and with its first forward, too. In a pipeline they then run
+  /// between its passes (Program::pool_work).
+  [[nodiscard]] bool reduces_by_layer(bool last) const { return reduces_in_pass() || (overlap_grad_reduce && last); }
   [[nodiscard]] bool gathers_by_layer(bool first) const {
-    return zero == 3 || (overlap_param_gather && zero > 0 && first);
+    return gathers_in_pass() || (overlap_param_gather && zero > 0 && first);
   }
 };
 
@@ -118,8 +123,8 @@ class Program {
   /// gradients.
   [[nodiscard]] Bytes message(PassId id) const;
   [[nodiscard]] StepEnd step_end(std::int64_t stage = 0) const;
-  /// The data-parallel collectives of a pass in a pipeline that overlaps them. Empty with one stage and from ZeRO stage
-  /// 2 on, where these collectives are instructions of the pass.
+  /// The data-parallel collectives that overlap with a pass of a pipeline and are not its instructions. Empty with one
+  /// stage.
   [[nodiscard]] PoolWork pool_work(PassId id) const;
 
  private:

@@ -135,11 +135,12 @@ Background background_of(const StudyPoint& point, std::int64_t step, World& worl
   Background background;
   for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
     const StudyNeighbour& job = point.neighbours[i];
-    background.jobs.push_back({job.name, &world.neighbour(i).machine(), lowering_of(*job.spec), [&job, step](std::int64_t n) {
-                                 Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
-                                 require_sound(plan);
-                                 return plan;
-                               }});
+    background.jobs.push_back(
+        {job.name, &world.neighbour(i).machine(), lowering_of(*job.spec), [&job, step](std::int64_t n) {
+           Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
+           require_sound(plan);
+           return plan;
+         }});
   }
   for (const BackgroundSpec& other : point.spec.background) {
     if (other.job != nullptr) continue;

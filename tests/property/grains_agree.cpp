@@ -149,8 +149,8 @@ struct Capacity {
   std::int64_t contexts;  // in quarters of the pool
 };
 
-DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity, DrawnJob job,
-               const Job& placed, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
+DrawnJob random_job(RandomStream& random, std::uint64_t seed, const Transformer& model, const Capacity& capacity,
+                    DrawnJob job, const Job& placed, const ExpertLayout& experts = {}, std::int64_t padding = 0) {
   const std::int64_t ranks = job.mesh.hdp;
   const std::int64_t context = capacity.tokens * capacity.contexts * ranks / 4 + capacity.tokens;
   const std::int64_t fits = std::min(context, capacity.tokens * ranks);

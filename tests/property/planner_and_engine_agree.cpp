@@ -80,7 +80,9 @@ plans: [static: {{cp: 1}}]
 class Engine {
  public:
   explicit Engine(const StudyPoint& point)
-      : lowering_(lowering_of(point.spec)), world_(point.make_world()), experts_(expert_ranks(lowering_.mesh.ep, lowering_.mesh.tp)) {}
+      : lowering_(lowering_of(point.spec)),
+        world_(point.make_world()),
+        experts_(expert_ranks(lowering_.mesh.ep, lowering_.mesh.tp)) {}
 
   /// Every rank has a sequence of its own.
   double alone(std::int64_t tokens) {
@@ -115,7 +117,9 @@ class Engine {
 };
 
 /// How far the planners are from the engine, as a share of the engine's time.
-double distance(double predicted, double measured) { return std::abs(predicted / measured - 1); }
+double distance(double predicted, double measured) {
+  return std::abs(predicted / measured - 1);
+}
 
 }  // namespace
 
@@ -158,7 +162,8 @@ TEST_CASE("planners take a micro-batch to cost what the engine charges for it, w
     }
   }
   CHECK((one_seed != nullptr || compared > recipes / 2));
-  if (std::getenv("HDPSIM_SHOW") != nullptr) fmt::print("{} recipes: {} alone, {} on a ring\n", compared, worst_alone, worst_ring);
+  if (std::getenv("HDPSIM_SHOW") != nullptr)
+    fmt::print("{} recipes: {} alone, {} on a ring\n", compared, worst_alone, worst_ring);
 }
 
 }  // namespace hdpsim

@@ -145,8 +145,8 @@ std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
   const LinearPart& part = program_.dense[*dense_before_];
   const bool is_gradient = overlap == Overlap::input_gradient || overlap == Overlap::weight_gradient;
   const bool of_input = overlap == Overlap::input_gradient;
-  const auto last = is_gradient ? last_product(part, of_input ? Gradients::inputs : Gradients::weights)
-                                : last_of(part.gemms.size());
+  const auto last =
+      is_gradient ? last_product(part, of_input ? Gradients::inputs : Gradients::weights) : last_of(part.gemms.size());
   if (!last) return std::nullopt;
   return ProductBeside{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
 }

@@ -1,5 +1,5 @@
-#include "sim/model/kept_tensors.h"
 #include "sim/model/memory.h"
+#include "sim/model/kept_tensors.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
+#include "sim/model/work.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
-#include "sim/model/work.h"
 
 #include <numeric>
 #include <string>

@@ -1,5 +1,5 @@
-#include "sim/model/parameters.h"
 #include "sim/program/expert_layer.h"
+#include "sim/model/parameters.h"
 
 #include <fmt/format.h>
 
@@ -67,8 +67,7 @@ TEST_CASE("tokens are copied, travel to their experts and back, and backward the
   // Without tokens of its own a rank computes its expert for the others alone.
   CHECK(names(expert_layer({model, layout, 1, 0, {100, 300}}, Direction::forward)) == "exchanged: 2 products ");
   layout.shares = {0.4, 0.2, 0.2, 0.2};
-  CHECK(names(expert_layer(layer, Direction::forward)) ==
-        "1 products copies exchanged: 2 products wait copies ");
+  CHECK(names(expert_layer(layer, Direction::forward)) == "1 products copies exchanged: 2 products wait copies ");
 }
 
 TEST_CASE("experts that are cut as a dense MLP need its two collectives and no other", "[experts]") {

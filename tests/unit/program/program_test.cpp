@@ -1,5 +1,5 @@
-#include "sim/model/kept_tensors.h"
 #include "sim/program/program.h"
+#include "sim/model/kept_tensors.h"
 
 #include "sim/program/ring_attention.h"
 #include "tests/support/catch.h"
@@ -134,6 +134,33 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
   CHECK(end_of(one).gradient == end_of(one).parameters * 2);  // fp32 against bf16
   CHECK(end_of(four).optimizer.traffic.gigabytes() ==
         Approx(end_of(one).optimizer.traffic.gigabytes() / 4).epsilon(1e-4));
+}
+
+TEST_CASE("a pipeline gathers and reduces all parameters of a device once, beside its passes or behind them",
+          "[program][zero]") {
+  const Plan plan = plan_of(2, 4, {{{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}});
+  for (const std::int64_t zero : {1, 2}) {
+    for (const bool overlaps : {false, true}) {
+      LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 2, .pp = 2}};
+      options.sharding = {.zero = zero, .overlap_grad_reduce = overlaps, .overlap_param_gather = overlaps};
+      const Program program(plan, options);
+      Bytes gathered = program.step_end(1).parameters;
+      Bytes reduced = program.step_end(1).gradient;
+      for (std::size_t id = 0; id < program.pipeline().passes(); ++id) {
+        const PassId pass(id);
+        const bool is_of_worker = program.pipeline().pass(pass).stage == 1 &&
+                                  program.pipeline().micro_batch(pass).group.front() == HdpRank(0);
+        if (!is_of_worker) continue;
+        gathered += program.pool_work(pass).gather;
+        reduced += program.pool_work(pass).reduction;
+      }
+      const std::int64_t parameters =
+          parameters_of_stage(options.model, options.mesh, program.pipeline().chunk_map(), 1);
+      CAPTURE(zero, overlaps);
+      CHECK(gathered == Bytes(2 * parameters));
+      CHECK(reduced == Bytes(zero == 1 ? 4 * parameters : 0));  // with level 2 the passes reduce
+    }
+  }
 }
 
 TEST_CASE("without sequence parallelism a stage gathers what the stage before has cut", "[program][tp]") {

@@ -59,7 +59,8 @@ TEST_CASE("a block says where its rings are: from the first exchange to what nee
   for (const std::size_t ranks : {2, 3, 8}) {
     std::vector<std::size_t> group(ranks);
     std::iota(group.begin(), group.end(), std::size_t{0});
-    const MicroBatchProgram program = lowered(plan_of(static_cast<std::int64_t>(ranks), 4, {{group, 1000}}), Recompute::selective);
+    const MicroBatchProgram program =
+        lowered(plan_of(static_cast<std::int64_t>(ranks), 4, {{group, 1000}}), Recompute::selective);
     CHECK(forward_layers(program).rings.size() == 1);
     CHECK(backward_layers(program).rings.size() == 2);
     for (const Block* block : {&forward_layers(program), &backward_layers(program)}) {
@@ -75,9 +76,8 @@ TEST_CASE("a block says where its rings are: from the first exchange to what nee
         }
         const Instruction& behind = block->body[ring.last];
         const auto end = behind.dependencies.begin() + behind.dependency_count;
-        CHECK(std::any_of(behind.dependencies.begin(), end, [&](const Dependency& d) {
-          return d.instruction == last && d.iterations_back == 0;
-        }));
+        CHECK(std::any_of(behind.dependencies.begin(), end,
+                          [&](const Dependency& d) { return d.instruction == last && d.iterations_back == 0; }));
       }
       CHECK(inside == count(*block, Opcode::exchange));
     }

@@ -100,7 +100,8 @@ TEST_CASE("without sequence parallelism nothing is gathered again, and sums of g
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   const auto beside_weight_gradient = [&](const Block& block) {
     return std::count_if(block.body.begin(), block.body.end(), [&](const Instruction& i) {
-      return i.opcode == Opcode::collective && overlap_of(program.collectives[i.work], program) == Overlap::weight_gradient;
+      return i.opcode == Opcode::collective &&
+             overlap_of(program.collectives[i.work], program) == Overlap::weight_gradient;
     });
   };
   CHECK(count(backward_layers(program), Opcode::collective) == 2);
