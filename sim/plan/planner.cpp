@@ -39,7 +39,9 @@ class PlannerMaker {
                            .node_first = policy.node_first,
                            .pack_groups = policy.pack_groups,
                            .widen = policy.widen,
-                           .fallback = policy.fallback};
+                           .fallback = policy.fallback,
+                           .margin = policy.margin,
+                           .spread = policy.spread};
     if (policy.balance == BalanceRule::dp) options.balance = Balance::dp;
     if (policy.balance == BalanceRule::pp) options.balance = Balance::pp;
     if (policy.groups == GroupSizes::uniform) return uniform();

@@ -118,7 +118,13 @@ const KeyTable<BalancePolicy>& balance_keys() {
     keys.flag("widen", at(&BalancePolicy::widen),
               "a ring that would end late may take more ranks than its length asks for");
     keys.flag("fallback", at(&BalancePolicy::fallback),
-              "the plan of hdp-naive or static is taken where it is shorter by more than 1 %");
+              "the plan of hdp-naive or static is taken where it is shorter by more than the margin");
+    keys.number("margin", {0, 1}, at(&BalancePolicy::margin),
+                "the share by which the times of two plans must differ to count as different: the work model knows no "
+                "better");
+    keys.number("spread", {0, 1}, at(&BalancePolicy::spread),
+                "of plans that take equally long, those are preferred whose ranks end within this share of the step of "
+                "each other: what the work model misses then delays few ranks");
     add_groups(keys);
     return keys;
   }();

@@ -63,6 +63,8 @@ struct BalancePolicy {
   bool widen = false;
   GroupSizes groups = GroupSizes::by_length;
   bool fallback = true;
+  double margin = 0.01;
+  double spread = 0.03;
 };
 
 /// A policy with its options as stated. Whether they fit a pool and a context is checked when the planner is made.

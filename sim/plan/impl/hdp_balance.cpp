@@ -12,14 +12,16 @@
 namespace hdpsim {
 namespace {
 
-// Steps within 1 % of the shortest are equal to this model. Among those it chooses the shortest whose ranks end within
-// 3 % of each other; if there is none, the one whose ranks end closest together. The first among equals.
+// Steps within `margin` of the shortest count as equal. Among those it chooses the shortest whose ranks end within
+// `spread` of each other; if there is none, the one whose ranks end closest together. The first among equals.
 class BestOutcome {
  public:
+  BestOutcome(double margin, double spread) : same_step_(1 + margin), together_(spread) {}
+
   // Plans of large pools are large: keeps only those that may still turn out the best. One that is neither shorter nor
   // better than another never does.
   void add(BalanceOutcome made) {
-    const auto excludes = [](const BalanceOutcome& a, const BalanceOutcome& b) {
+    const auto excludes = [this](const BalanceOutcome& a, const BalanceOutcome& b) {
       return a.step <= b.step && !is_better(b, a);
     };
     if (std::any_of(kept_.begin(), kept_.end(), [&](const BalanceOutcome& kept) { return excludes(kept, made); }))
@@ -34,22 +36,21 @@ class BestOutcome {
     double step;
   };
   void add(Other other) {
-    if (other.step < shortest() / same_step) other_ = std::move(other);
+    if (other.step < shortest() / same_step_) other_ = std::move(other);
   }
 
   /// True if a plan of at least `bound` seconds may be shorter than the best by more than what counts as equal.
-  [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step * bound; }
+  [[nodiscard]] bool may_be_shortened_to(double bound) const { return shortest() > same_step_ * bound; }
 
   Plan take() {
     if (other_) return std::move(other_->plan);
-    const double most = same_step * shortest();
+    const double most = same_step_ * shortest();
     std::erase_if(kept_, [&](const BalanceOutcome& kept) { return kept.step > most; });
-    return std::min_element(kept_.begin(), kept_.end(), is_better)->take_plan();
+    const auto better = [this](const BalanceOutcome& a, const BalanceOutcome& b) { return is_better(a, b); };
+    return std::min_element(kept_.begin(), kept_.end(), better)->take_plan();
   }
 
  private:
-  static constexpr double same_step = 1.01;
-
   [[nodiscard]] double shortest() const {
     if (other_) return other_->step;
     const auto shorter = [](const BalanceOutcome& a, const BalanceOutcome& b) { return a.step < b.step; };
@@ -57,12 +58,13 @@ class BestOutcome {
   }
 
   // Compares two whose steps count as equal.
-  static bool is_better(const BalanceOutcome& a, const BalanceOutcome& b) {
-    constexpr double together = 0.03;
-    if (a.spread <= together && b.spread <= together) return a.step < b.step;
+  [[nodiscard]] bool is_better(const BalanceOutcome& a, const BalanceOutcome& b) const {
+    if (a.spread <= together_ && b.spread <= together_) return a.step < b.step;
     return a.spread < b.spread;
   }
 
+  double same_step_;
+  double together_;
   std::vector<BalanceOutcome> kept_;
   std::optional<Other> other_;
 };
@@ -90,7 +92,7 @@ class HdpBalance final : public Planner {
     const SequenceList order = longest_first(batch);
     const KnownSpeeds speeds(context_, step);
     const BalancedStep balanced{context_, options_, batch, order, speeds, step};
-    BestOutcome best;
+    BestOutcome best(options_.margin, options_.spread);
     const auto add = [&](const BalanceCandidate& candidate) {
       best.add(options_.balance == Balance::pp ? balance_waves(balanced, candidate)
                                                : balance_ranks(balanced, candidate));

@@ -67,9 +67,14 @@ struct BalanceOptions {
   /// DP-Balance only, as is pack_groups: whether a ring that would end after the balanced share may take more than
   /// ceil(s / C) ranks, as long as its transfers stay hidden. Off by default, because the paper has D from eq. 3.
   bool widen = false;
-  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than 1 %:
+  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than `margin`:
   /// policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
   bool fallback = true;
+  /// The share of the step by which plans must differ to count as different; the work model is about as accurate.
+  double margin = 0.01;
+  /// Among plans that count as equally long, those whose ranks end within this share of the step of each other are
+  /// preferred, because an error of the work model then delays few ranks.
+  double spread = 0.03;
 };
 [[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);
 
