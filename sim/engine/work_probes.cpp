@@ -29,13 +29,6 @@ struct Probe {
   double all_layers = 0;  // kernels, as if no layer skipped any
 };
 
-bool is_backward(const MicroBatchProgram& program, const Block& block) {
-  return std::any_of(block.body.begin(), block.body.end(), [&](const Instruction& i) {
-    if (i.opcode == Opcode::dense) return program.dense[i.work].direction == Direction::backward;
-    return i.opcode == Opcode::attention && program.attention[i.work].direction == Direction::backward;
-  });
-}
-
 class PassReader {
  public:
   PassReader(const Program& program, PassId id, const Machine& machine)
@@ -54,7 +47,7 @@ class PassReader {
  private:
   void add_block(std::size_t index, Probe& probe) const {
     const Block& block = priced_.program.blocks[index];
-    const bool forward = !is_backward(priced_.program, block);
+    const bool forward = block.direction == Direction::forward;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
       const bool exchanges = instruction.opcode == Opcode::exchange;

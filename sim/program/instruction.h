@@ -78,6 +78,7 @@ struct BodyRange {
 struct Block {
   std::int64_t iterations = 1;
   std::vector<Instruction> body;
+  Direction direction = Direction::forward;  ///< Backward includes the recompute of forward.
   /// The ring of each attention that the body computes, in order: from the ring's first exchange to the first
   /// instruction that needs its last one. A group of one rank has none.
   std::vector<BodyRange> rings{};

@@ -21,7 +21,9 @@ std::optional<std::size_t> last_of(std::size_t count) {
 }  // namespace
 
 void PassWriter::open_block(std::int64_t iterations, Direction direction) {
-  program_.blocks.emplace_back().iterations = iterations;
+  Block& block = program_.blocks.emplace_back();
+  block.iterations = iterations;
+  block.direction = direction;
   direction_ = direction;
   dense_before_.reset();
   gathering_.reset();
