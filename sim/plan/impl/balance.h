@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/plan/impl/hdp_balance.h"
 #include "sim/plan/impl/known_speeds.h"
 #include "sim/plan/impl/plan_builder.h"
-#include "sim/plan/impl/policies.h"
 #include "sim/plan/impl/rank_loads.h"
 #include "sim/plan/impl/ring_sizing.h"
 #include "sim/plan/impl/short_sequences.h"

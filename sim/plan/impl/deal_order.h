@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/plan/impl/plan_builder.h"
-#include "sim/plan/policy.h"
+#include "sim/plan/impl/shared_options.h"
 
 namespace hdpsim {
 

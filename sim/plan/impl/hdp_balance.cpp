@@ -1,3 +1,5 @@
+#include "sim/plan/impl/hdp_balance.h"
+
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -6,7 +8,9 @@
 #include <vector>
 
 #include "sim/plan/impl/balance.h"
+#include "sim/plan/impl/hdp_naive.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/static_mesh.h"
 #include "sim/plan/plan_time.h"
 
 namespace hdpsim {
@@ -180,10 +184,82 @@ class HdpBalance final : public Planner {
   std::unique_ptr<Planner> static_;  ///< Null without fallback, or if no mesh holds the context.
 };
 
+/// How `hdp-balance` evens out loads; see BalanceOptions.
+enum class BalanceRule : std::uint8_t {
+  automatic,  ///< `pp` in pipelines of more than one stage and with expert groups over several ranks, otherwise `dp`.
+  dp,
+  pp,
+  none,  ///< No balancing, which makes the policy hdp-naive with the same offload.
+};
+
+/// `hdp-balance`; see BalanceOptions for its options.
+struct BalancePolicy final : PolicyOptions {
+  std::int64_t buckets = 16;
+  double delta = 0.01;
+  OffloadRule offload;
+  BalanceRule balance = BalanceRule::automatic;
+  bool node_first = true;
+  bool pack_groups = true;
+  bool widen = false;
+  GroupSizes groups = GroupSizes::by_length;
+  bool fallback = true;
+  double margin = 0.01;
+  double spread = 0.03;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    BalanceOptions made{.buckets = buckets,
+                        .delta = delta,
+                        .offload = pool.fitting(offload),
+                        .balance = {},
+                        .node_first = node_first,
+                        .pack_groups = pack_groups,
+                        .widen = widen,
+                        .fallback = fallback,
+                        .margin = margin,
+                        .spread = spread};
+    if (balance == BalanceRule::dp) made.balance = Balance::dp;
+    if (balance == BalanceRule::pp) made.balance = Balance::pp;
+    if (groups == GroupSizes::uniform) return make_uniform(pool);
+    if (balance == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
+    return make_hdp_balance(pool.context(), made);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options) {
   return std::make_unique<HdpBalance>(context, options);
+}
+
+PolicyKind hdp_balance_policy() {
+  KeyTable<BalancePolicy> keys("hdp-balance");
+  keys.count("buckets", {1, 1e6}, at(&BalancePolicy::buckets), "buckets of equal work into which sequences are sorted",
+             {.unit = "buckets"});
+  keys.number("delta", {1e-4, 1}, at(&BalancePolicy::delta),
+              "the share of the balanced step by which loads must differ to count as different");
+  add_offload(keys);
+  keys.word(
+      "balance", "balance",
+      {{"auto", BalanceRule::automatic}, {"dp", BalanceRule::dp}, {"pp", BalanceRule::pp}, {"none", BalanceRule::none}},
+      at(&BalancePolicy::balance),
+      "DP-Balance, PP-Balance, or hdp-naive with the same offload (`none`); `auto`: `pp` for pipelines of more "
+      "than one stage and for expert groups over several ranks",
+      {.mechanism = "balance", .off = "none"});
+  keys.word("placement", "placement", {{"node-first", true}, {"any", false}}, at(&BalancePolicy::node_first),
+            "which ranks a group gets: whole nodes first, or the lowest");
+  keys.flag("pack_groups", at(&BalancePolicy::pack_groups), "short sequences may join rings");
+  keys.flag("widen", at(&BalancePolicy::widen),
+            "a ring that would end late may take more ranks than its length asks for");
+  keys.flag("fallback", at(&BalancePolicy::fallback),
+            "the plan of hdp-naive or static is taken where it is shorter by more than the margin");
+  keys.number("margin", {0, 1}, at(&BalancePolicy::margin),
+              "the share by which the times of two plans must differ to count as different: the work model knows no "
+              "better");
+  keys.number("spread", {0, 1}, at(&BalancePolicy::spread),
+              "of plans that take equally long, those are preferred whose ranks end within this share of the step of "
+              "each other: what the work model misses then delays few ranks");
+  add_groups(keys);
+  return policy_kind("hdp-balance", "ByteScale, Algorithm 2: the same with loads evened out", std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -1,8 +1,12 @@
+#include "sim/plan/impl/hdp_naive.h"
+
 #include <algorithm>
 #include <utility>
 
+#include "sim/plan/impl/deal_order.h"
 #include "sim/plan/impl/packing.h"
 #include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/static_mesh.h"
 #include "sim/plan/impl/waves.h"
 #include "sim/plan/plan_time.h"
 
@@ -82,10 +86,31 @@ class HdpNaive final : public Planner {
   RingSizing sizing_;
 };
 
+/// `hdp-naive: {order: data | descending, offload: none | auto | ratio | token-wise, groups: by_length | uniform}`.
+struct NaivePolicy final : PolicyOptions {
+  DealOrder order = DealOrder::data;
+  OffloadRule offload;
+  GroupSizes groups = GroupSizes::by_length;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    const NaiveOptions options{order, pool.fitting(offload)};
+    return groups == GroupSizes::uniform ? make_uniform(pool) : make_hdp_naive(pool.context(), options);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options) {
   return std::make_unique<HdpNaive>(context, options);
+}
+
+PolicyKind hdp_naive_policy() {
+  KeyTable<NaivePolicy> keys("hdp-naive");
+  add_order(keys);
+  add_offload(keys);
+  add_groups(keys);
+  return policy_kind("hdp-naive", "ByteScale, Algorithm 1: each sequence has the ranks that its length asks for",
+                     std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -1,81 +1,19 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
+#include <vector>
 
-#include "sim/plan/impl/deal_order.h"
-#include "sim/plan/impl/ring_sizing.h"
-#include "sim/plan/planner.h"
+#include "sim/plan/impl/policy_kind.h"
 
 namespace hdpsim {
 
-/// The static mesh, `static`: ranks = dp x cp, and cp consecutive ranks form a group for the whole run. Sequences are
-/// packed by best-fit decreasing up to the context; every sequence of a pack is cut over all cp ranks; packs go to the
-/// dp groups in turn, so that their counts differ by at most one.
-struct StaticOptions {
-  std::int64_t cp = 1;  ///< Divides the ranks; cp x capacity >= context. `auto`: the smallest such number.
-  DealOrder order = DealOrder::data;
-};
-[[nodiscard]] std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options);
+[[nodiscard]] PolicyKind static_policy();
+[[nodiscard]] PolicyKind hdp_naive_policy();
+[[nodiscard]] PolicyKind hdp_balance_policy();
 
-/// `hdp-naive`: ByteScale (arXiv 2502.21231), Algorithm 1. Sequences of at least C tokens get (r, D) from eq. 3,
-/// shorter ones are packed to C by best fit with D = 1. The paper says only that they are then assigned to ranks. Here
-/// micro-batches fill consecutive ranks wave by wave (Waves), whatever the ranks' loads are. Their order is either that
-/// of the loop over the batch, in which the long sequences come first, as it meets them, and then the packs, which
-/// exist only at its end; or longest first.
-struct NaiveOptions {
-  DealOrder order = DealOrder::data;
-  /// `auto` lets no micro-batch take longer than the mean one, because nothing balances long ones. `auto` and
-  /// `token-wise` also try the sizes of offloaded_tokens() for all long sequences, and no offload; the work model
-  /// selects the best.
-  OffloadRule offload;
-};
-[[nodiscard]] std::unique_ptr<Planner> make_hdp_naive(const PlanningContext& context, const NaiveOptions& options);
-
-/// DP-Balance or PP-Balance, as described below.
-enum class Balance { dp, pp };
-
-/// `hdp-balance`: ByteScale, Algorithm 2 with DP-Balance. As printed it never starts, because no rank is below a
-/// maximum of zero, and it leaves several choices open. They are made as follows:
-///   targets   ranks more than delta below the most loaded one; if none or too few are, the least loaded join them;
-///   draw      within the first bucket the longest sequence that the targets can hold, otherwise the longest;
-///   ranks     a ring starts when its last rank is free, and that time counts on all its ranks. Of the ranks that are
-///             free in time it gets either those that would wait least or the least loaded; within delta, whole nodes
-///             first;
-///   packing   short sequences fill the room that ceil(s / C) leaves in a ring if they cost no more than alone; the
-///             others go one by one, longest first, to the rank that is done first, and each rank packs its own to C by
-///             best fit;
-///   choice    the alternatives (which ranks; how far offload may shrink a ring, by its time and by tokens per rank)
-///             are planned, unless they cannot be better, and the work model selects the best.
-/// PP-Balance prevents pipelines from waiting for micro-batches of another length. The paper draws from the buckets in
-/// turn, so that one pipeline keeps one length level. Here micro-batches, longest first, go to waves (Waves), and in
-/// every wave the longest go to the least loaded of the ranks that are free in it. Micro-batches of similar time thus
-/// run at the same position of all pipelines, and follow each other in each pipeline. Where waves are full, a ring has
-/// the same position on all its ranks, so that 1F1B runs without gaps (sim/program/pipeline.h). The last waves need not
-/// fill the pool: pipelines may have unequal counts. Every policy adds micro-batches rank by rank in one order that all
-/// share, so that none can deadlock, with or without stages.
-struct BalanceOptions {
-  /// Number of buckets of equal work. Many: strictly longest first. Few: more freedom to draw what the targets hold.
-  std::int64_t buckets = 16;
-  double delta = 0.01;  ///< Share of the balanced step by which loads must differ to count as different.
-  OffloadRule offload;
-  /// Empty: `auto`, which is `pp` in pipelines of more than one stage and with expert groups over several ranks.
-  std::optional<Balance> balance;
-  bool node_first = true;   ///< `placement`: true for node-first; false for any, the lowest ranks.
-  bool pack_groups = true;  ///< Whether short sequences may join rings.
-  /// DP-Balance only, as is pack_groups: whether a ring that would end after the balanced share may take more than
-  /// ceil(s / C) ranks, as long as its transfers stay hidden. Off by default, because the paper has D from eq. 3.
-  bool widen = false;
-  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than `margin`:
-  /// policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
-  bool fallback = true;
-  /// The share of the step by which plans must differ to count as different; the work model is about as accurate.
-  double margin = 0.01;
-  /// Among plans that count as equally long, those whose ranks end within this share of the step of each other are
-  /// preferred, because an error of the work model then delays few ranks.
-  double spread = 0.03;
-};
-[[nodiscard]] std::unique_ptr<Planner> make_hdp_balance(const PlanningContext& context, const BalanceOptions& options);
+/// All policies. Their names, options, schema, reference page and planners follow from this table.
+[[nodiscard]] inline const std::vector<PolicyKind>& policies() {
+  static const std::vector<PolicyKind> all = {static_policy(), hdp_naive_policy(), hdp_balance_policy()};
+  return all;
+}
 
 }  // namespace hdpsim

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/plan/impl/shared_options.h"
 #include "sim/plan/planner.h"
-#include "sim/plan/policy.h"
 
 namespace hdpsim {
 

@@ -1,3 +1,5 @@
+#include "sim/plan/impl/static_mesh.h"
+
 #include <algorithm>
 
 #include "sim/plan/impl/deal_order.h"
@@ -26,10 +28,45 @@ class StaticMesh final : public Planner {
   StaticOptions options_;
 };
 
+/// `static: {cp: auto | N, order: data | descending}`.
+struct StaticPolicy final : PolicyOptions {
+  std::optional<std::int64_t> cp;  ///< Ranks of a group; if empty, the smallest number that holds the context.
+  DealOrder order = DealOrder::data;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    return make_static(pool.context(), {cp ? pool.checked_degree(*cp) : pool.least_degree_that_fits("cp"), order});
+  }
+};
+
+void read_cp(const Value& value, StaticPolicy& policy, Diagnostics& diagnostics) {
+  if (value.text == "auto") return;
+  policy.cp = parse_count(value.text).value;
+  if (value.is_scalar() && policy.cp.value_or(0) >= 1) return;
+  diagnostics.error(value.position, fmt::format("'cp' is {}, it must be auto or a number of ranks", written(value)),
+                    "write cp: auto, or cp: 8");
+}
+
 }  // namespace
 
 std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
   return std::make_unique<StaticMesh>(context, options);
+}
+
+std::unique_ptr<Planner> make_uniform(PoolFit& pool) {
+  return make_static(pool.context(), {pool.least_degree_that_fits("groups"), DealOrder::data});
+}
+
+PolicyKind static_policy() {
+  KeyTable<StaticPolicy> keys("static");
+  keys.add({"cp",
+            either_shape({word_shape({"auto"}), shape_of(KeyShape::Kind::count)}),
+            "auto",
+            "the degree of context parallelism: ranks that share each sequence; `auto`: the least that holds the "
+            "context",
+            {}},
+           read_cp);
+  add_order(keys);
+  return policy_kind("static", "the static mesh: groups of `cp` consecutive ranks for the whole run", std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -1,0 +1,94 @@
+#include "sim/plan/impl/pool_fit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "sim/base/quantity_text.h"
+#include "sim/plan/impl/ring_sizing.h"
+
+namespace hdpsim {
+
+const Value& PoolFit::where(std::string_view option) const {
+  const Value* found = stated_.find(option);
+  return found == nullptr ? stated_ : *found;
+}
+
+std::int64_t PoolFit::checked_degree(std::int64_t degree) {
+  const Value& cp = where("cp");
+  if (degree > context_.ranks) {
+    error(cp, fmt::format("'cp' is {}, it must be auto or from 1 to {}", cp.text, context_.ranks), divisors_text());
+  } else if (context_.ranks % degree != 0) {
+    error(cp, fmt::format("'cp' is {}, which does not divide the pool of {} ranks", degree, context_.ranks),
+          divisors_text());
+  } else if (degree < least_ranks_for_context(context_.capacity)) {
+    error(cp,
+          fmt::format("'cp' is {}: {} ranks of {} tokens do not hold a context of {}", degree, degree,
+                      count_text(context_.capacity), count_text(context_.context)),
+          "use more ranks, or auto");
+  }
+  return degree;
+}
+
+std::int64_t PoolFit::least_degree_that_fits(std::string_view option) {
+  const std::int64_t least = least_ranks_for_context(context_.capacity);
+  for (const std::int64_t degree : divisors()) {
+    if (degree >= least) return degree;
+  }
+  does_not_fit(where(option), context_.capacity);
+  return 1;
+}
+
+std::int64_t PoolFit::least_ranks_for_context(std::int64_t tokens_per_rank) const {
+  return (context_.context - 1) / tokens_per_rank + 1;
+}
+
+std::vector<std::int64_t> PoolFit::divisors() const {
+  std::vector<std::int64_t> found;
+  for (std::int64_t divisor = 1; divisor <= context_.ranks; ++divisor) {
+    if (context_.ranks % divisor == 0) found.push_back(divisor);
+  }
+  return found;
+}
+
+std::string PoolFit::divisors_text() const {
+  return fmt::format("it can be {}", fmt::join(divisors(), ", "));
+}
+
+OffloadRule PoolFit::fitting(const OffloadRule& stated) {
+  const OffloadRule rule = allowed(stated);
+  const std::int64_t most = RingSizing(context_, rule).most_tokens_per_rank();
+  if (least_ranks_for_context(most) > context_.ranks) does_not_fit(where("offload"), most);
+  return rule;
+}
+
+OffloadRule PoolFit::allowed(const OffloadRule& stated) {
+  using Mode = OffloadRule::Mode;
+  const bool has_host = context_.host_tokens.value_or(0) > 0 && context_.work.offload_per_token > 0;
+  if (stated.mode == Mode::none || (stated.mode == Mode::automatic && !has_host)) return {};
+  const Value& value = where("offload");
+  if (!has_host) {
+    error(value, fmt::format("'offload' is {}, but the cluster has no host memory to copy to", value.text),
+          "give the nodes host memory, or write none");
+  }
+  if (stated.mode == Mode::token_wise && !context_.work.again_per_token) {
+    error(value, "'offload' is token-wise, but layers with experts are not computed again token by token",
+          "write auto, or a ratio such as 0.5");
+    return {};
+  }
+  return has_host ? stated : OffloadRule{};
+}
+
+void PoolFit::does_not_fit(const Value& where, std::int64_t tokens_per_rank) {
+  error(where,
+        fmt::format("a context of {} does not fit: {} ranks of {} tokens hold {}", count_text(context_.context),
+                    context_.ranks, count_text(tokens_per_rank), count_text(context_.ranks * tokens_per_rank)),
+        "use more ranks, a larger capacity or a shorter context");
+}
+
+void PoolFit::error(const Value& where, std::string message, std::string help) {
+  diagnostics_.error(where.position, std::move(message), std::move(help));
+}
+
+}  // namespace hdpsim

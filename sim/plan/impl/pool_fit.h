@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/document/document.h"
+#include "sim/plan/impl/shared_options.h"
+#include "sim/plan/planner.h"
+
+namespace hdpsim {
+
+/// Checks a policy's options against a pool and a context. What does not fit is reported at the option, or at the
+/// policy if the option is not stated.
+class PoolFit {
+ public:
+  /// The arguments must outlive it. `stated`: Policy::stated.
+  PoolFit(const Value& stated, const PlanningContext& context, Diagnostics& diagnostics)
+      : stated_(stated), context_(context), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] const PlanningContext& context() const { return context_; }
+  /// The value of an option, or that of the policy if the option is not stated.
+  [[nodiscard]] const Value& where(std::string_view option) const;
+
+  /// The degree of context parallelism that option `cp` states: it must divide the pool and hold the context.
+  std::int64_t checked_degree(std::int64_t degree);
+  /// The smallest divisor of the pool whose ranks hold the context. `option`: the one that asks for it.
+  std::int64_t least_degree_that_fits(std::string_view option);
+  /// The offload rule as far as the cluster and the model support it.
+  OffloadRule fitting(const OffloadRule& stated);
+
+  void error(const Value& where, std::string message, std::string help);
+
+ private:
+  [[nodiscard]] std::int64_t least_ranks_for_context(std::int64_t tokens_per_rank) const;
+  [[nodiscard]] std::vector<std::int64_t> divisors() const;
+  [[nodiscard]] std::string divisors_text() const;
+  OffloadRule allowed(const OffloadRule& stated);
+  void does_not_fit(const Value& where, std::int64_t tokens_per_rank);
+
+  const Value& stated_;
+  const PlanningContext& context_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace hdpsim

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/document/key_table.h"
+
+namespace hdpsim {
+
+// Options that several policies have, with the declarations of their keys.
+
+/// The order in which a policy that ignores loads deals out its micro-batches.
+enum class DealOrder : std::uint8_t {
+  data,        ///< By the place in the batch of the sequence that opened the micro-batch.
+  descending,  ///< By the longest sequence: the order in which best-fit decreasing opened them.
+};
+
+/// The part of the activations that a policy moves to host memory.
+struct OffloadRule {
+  enum class Mode : std::uint8_t { none, automatic, fixed, token_wise };
+  Mode mode = Mode::none;
+  double ratio = 0;  ///< Ratio of a fixed rule.
+};
+
+/// How a policy sizes the groups of ranks that share a sequence.
+enum class GroupSizes : std::uint8_t {
+  by_length,  ///< By the length of each sequence.
+  uniform,    ///< Each sequence gets the ranks of the longest one, which makes the policy `static`.
+};
+
+/// The text of a scalar, or what kind of value it is.
+[[nodiscard]] std::string_view written(const Value& value);
+/// Reads `none`, `auto`, `token-wise` or a ratio. Reports anything else.
+[[nodiscard]] OffloadRule offload_of(const Value& value, Diagnostics& diagnostics);
+
+template <class Options>
+void add_order(KeyTable<Options>& keys) {
+  keys.word("order", "order", {{"data", DealOrder::data}, {"descending", DealOrder::descending}}, at(&Options::order),
+            "micro-batches are dealt out as their first sequences stand in the data, or longest first");
+}
+
+template <class Options>
+void add_offload(KeyTable<Options>& keys) {
+  KeyShape ratio = shape_of(KeyShape::Kind::number);
+  ratio.range = Range{0, 1};
+  ratio.limits = range_text(*ratio.range);
+  keys.add(
+      {"offload",
+       either_shape({word_shape({"none", "auto", "token-wise"}), ratio}),
+       "none",
+       "the share of activations that goes to the host; `auto`: what pays; `token-wise`: MEMO's split between host "
+       "memory and recomputation",
+       {.mechanism = "offload", .off = "none"}},
+      [](const Value& value, Options& policy, Diagnostics& diagnostics) {
+        policy.offload = offload_of(value, diagnostics);
+      });
+}
+
+template <class Options>
+void add_groups(KeyTable<Options>& keys) {
+  keys.word("groups", "way to make groups", {{"by_length", GroupSizes::by_length}, {"uniform", GroupSizes::uniform}},
+            at(&Options::groups),
+            "each sequence gets the ranks that its length asks for, or those of the longest one, as in the static mesh",
+            {.mechanism = "dynamic-groups", .off = "uniform"});
+}
+
+}  // namespace hdpsim
