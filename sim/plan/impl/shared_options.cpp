@@ -8,6 +8,15 @@ std::string_view written(const Value& value) {
   return value.is_scalar() ? std::string_view(value.text) : kind_name(value.kind);
 }
 
+std::optional<std::int64_t> cp_of(const Value& value, Diagnostics& diagnostics) {
+  if (value.text == "auto") return std::nullopt;
+  const std::optional<std::int64_t> ranks = parse_count(value.text).value;
+  if (value.is_scalar() && ranks.value_or(0) >= 1) return ranks;
+  diagnostics.error(value.position, fmt::format("'cp' is {}, it must be auto or a number of ranks", written(value)),
+                    "write cp: auto, or cp: 8");
+  return std::nullopt;
+}
+
 OffloadRule offload_of(const Value& value, Diagnostics& diagnostics) {
   using Mode = OffloadRule::Mode;
   if (value.text == "none") return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "sim/document/key_table.h"
@@ -30,8 +31,22 @@ enum class GroupSizes : std::uint8_t {
 
 /// The text of a scalar, or what kind of value it is.
 [[nodiscard]] std::string_view written(const Value& value);
+/// Reads a number of ranks, or `auto`, which is no value. Reports anything else.
+[[nodiscard]] std::optional<std::int64_t> cp_of(const Value& value, Diagnostics& diagnostics);
 /// Reads `none`, `auto`, `token-wise` or a ratio. Reports anything else.
 [[nodiscard]] OffloadRule offload_of(const Value& value, Diagnostics& diagnostics);
+
+template <class Options>
+void add_cp(KeyTable<Options>& keys) {
+  keys.add(
+      {"cp",
+       either_shape({word_shape({"auto"}), shape_of(KeyShape::Kind::count)}),
+       "auto",
+       "the degree of context parallelism: ranks that share each sequence; `auto`: the least that holds the "
+       "context",
+       {}},
+      [](const Value& value, Options& policy, Diagnostics& diagnostics) { policy.cp = cp_of(value, diagnostics); });
+}
 
 template <class Options>
 void add_order(KeyTable<Options>& keys) {

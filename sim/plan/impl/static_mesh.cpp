@@ -38,14 +38,6 @@ struct StaticPolicy final : PolicyOptions {
   }
 };
 
-void read_cp(const Value& value, StaticPolicy& policy, Diagnostics& diagnostics) {
-  if (value.text == "auto") return;
-  policy.cp = parse_count(value.text).value;
-  if (value.is_scalar() && policy.cp.value_or(0) >= 1) return;
-  diagnostics.error(value.position, fmt::format("'cp' is {}, it must be auto or a number of ranks", written(value)),
-                    "write cp: auto, or cp: 8");
-}
-
 }  // namespace
 
 std::unique_ptr<Planner> make_static(const PlanningContext& context, const StaticOptions& options) {
@@ -58,13 +50,7 @@ std::unique_ptr<Planner> make_uniform(PoolFit& pool) {
 
 PolicyKind static_policy() {
   KeyTable<StaticPolicy> keys("static");
-  keys.add({"cp",
-            either_shape({word_shape({"auto"}), shape_of(KeyShape::Kind::count)}),
-            "auto",
-            "the degree of context parallelism: ranks that share each sequence; `auto`: the least that holds the "
-            "context",
-            {}},
-           read_cp);
+  add_cp(keys);
   add_order(keys);
   return policy_kind("static", "the static mesh: groups of `cp` consecutive ranks for the whole run", std::move(keys));
 }
