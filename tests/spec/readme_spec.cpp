@@ -58,14 +58,15 @@ TEST_CASE("commands of sh blocks are found", "[readme]") {
         std::vector<std::string>{"a b ", "d   e"});
 }
 
-TEST_CASE("every command of README works", "[readme]") {
+// Runs the hdpsim commands of all sh blocks of a page in the order of the page, in a workplace of its own.
+void check_commands_of(const std::string& page) {
   const fs::path source = HDPSIM_SOURCE_DIR;
-  REQUIRE(fs::exists(source / "README.md"));
+  REQUIRE(fs::exists(source / page));
   const Workplace here;
   const std::string no_mpi = mpi_missing();
   int hdpsim_commands = 0;
-  for (const std::string& command : commands_of(test::text_of(source / "README.md"))) {
-    CAPTURE(command);
+  for (const std::string& command : commands_of(test::text_of(source / page))) {
+    CAPTURE(page, command);
     if (command.starts_with("./scripts/") || command.starts_with("scripts/")) {
       CHECK(fs::exists(source / command.substr(0, command.find(' '))));
     } else if (auto call = call_of_hdpsim(command)) {
@@ -82,6 +83,22 @@ TEST_CASE("every command of README works", "[readme]") {
     }
   }
   CHECK(hdpsim_commands > 0);
+}
+
+TEST_CASE("every command of README works", "[readme]") {
+  check_commands_of("README.md");
+}
+
+TEST_CASE("every command of the page of studies works", "[readme]") {
+  check_commands_of("configs/studies/README.md");
+}
+
+TEST_CASE("every command of the page of calibration works", "[readme]") {
+  check_commands_of("calib/README.md");
+}
+
+TEST_CASE("every command of the page of validation works", "[readme]") {
+  check_commands_of("configs/validation/README.md");
 }
 
 }  // namespace
