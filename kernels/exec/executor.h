@@ -73,8 +73,9 @@ using ProgramSource = std::function<const Program&()>;
 /// rank r is rank (r pp + s) tp + t of the transport. It runs the very programs that the simulator prices
 /// (sim/program), pass by pass in the order of the pipeline's schedule, with the ZeRO-1 step end of StepEnd over the
 /// devices that hold the same shard of the same stage, before which those of a worker add up the gradients of their
-/// norms, and two stages those of the parameters that both have: a tied table, or a second copy of the model. Tensors are elements of the backend, fp32
-/// or bf16; master weights, moments, gradients of parameters and what is summed over ranks or ring steps are fp32.
+/// norms, and two stages those of the parameters that both have: a tied table, or a second copy of the model. Tensors
+/// are elements of the backend, fp32 or bf16; master weights, moments, gradients of parameters and what is summed over
+/// ranks or ring steps are fp32.
 ///
 /// Wherever a sequence is computed, the loss is a mean over the tokens of the batch and gradients are sums over them,
 /// so that all plans of a batch give the same gradients except for rounding, under every tp and pp. Sums have a fixed

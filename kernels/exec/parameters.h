@@ -35,8 +35,8 @@ struct TensorShard {
   int devices = 1;
 };
 
-/// One stage of the pipeline of an HDP rank, and the chunks of layers (layers_of_chunk) that it has. The first chunk has
-/// the embedding, the last one the final norm and the head.
+/// One stage of the pipeline of an HDP rank, and the chunks of layers (layers_of_chunk) that it has. The first chunk
+/// has the embedding, the last one the final norm and the head.
 struct PipelineStage {
   int index = 0;
   int stages = 1;

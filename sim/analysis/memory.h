@@ -76,9 +76,8 @@ class PlanMemory {
   /// A rank through a step: three samples a micro-batch, where it begins, where forward turns into backward, and where
   /// it ends, and one at each end of the step. The turn is where the planner's work model puts it; begin and end are
   /// those of the whole group, so that a rank that is ahead of its group begins a little late. Of a pipeline it is the
-  /// first stage, with the activations of each chunk from its forward pass to the last pass that needs them: two samples
-  /// a chunk.
-  /// O(n log n) for n micro-batches of the rank.
+  /// first stage, with the activations of each chunk from its forward pass to the last pass that needs them: two
+  /// samples a chunk. O(n log n) for n micro-batches of the rank.
   [[nodiscard]] RankMemory over_time(HdpRank rank, const Timeline& timeline, const WorkModel& work) const;
 
  private:

@@ -14,7 +14,8 @@ inline constexpr int unknown_capability = 0;
 /// The compute capability of a device type in tenths (90: 9.0), by the first word of its name: `H100-80GB` is an H100.
 [[nodiscard]] int compute_capability_of(std::string_view device);
 
-/// What one NVLink of devices of this compute capability (in tenths) carries in one direction. Empty if it is not known.
+/// What one NVLink of devices of this compute capability (in tenths) carries in one direction. Empty if it is not
+/// known.
 [[nodiscard]] std::optional<Bandwidth> nvlink_rate_of(int compute_capability);
 
 }  // namespace hdpsim

@@ -32,7 +32,8 @@ class Job {
   [[nodiscard]] std::vector<DeviceId> devices() const;
   /// Consecutive HDP ranks that share a node; at least 1.
   [[nodiscard]] std::int64_t ranks_per_node() const;
-  /// The planners' coefficients for a model that is lowered for this mesh (work_probes.h), at `capacity` tokens per rank.
+  /// The planners' coefficients for a model that is lowered for this mesh (work_probes.h), at `capacity` tokens per
+  /// rank.
   [[nodiscard]] WorkModel work_model(const LoweringOptions& lowering, std::int64_t capacity) const;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace hdpsim {
 
-/// One simulated cluster with the job that a study asks about and the jobs that run beside it on nodes of their own. Worlds
-/// share nothing, so each thread can have its own; the jobs of a world share its network and costs.
+/// One simulated cluster with the job that a study asks about and the jobs that run beside it on nodes of their own.
+/// Worlds share nothing, so each thread can have its own; the jobs of a world share its network and costs.
 class World {
  public:
   /// As Job::make(), on a new site.

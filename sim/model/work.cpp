@@ -312,8 +312,8 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
 
 namespace {
 
-// Takes every second product of a backward part: Stretch::product() adds the gradient of a product's input, then that of
-// its weight.
+// Takes every second product of a backward part: Stretch::product() adds the gradient of a product's input, then that
+// of its weight.
 LinearPart half_of(const LinearPart& backward, Gradients gradients) {
   const bool scatters = backward.parts == std::vector{DensePart::embedding};
   const std::size_t first = gradients == Gradients::inputs ? 0 : 1;

@@ -1,5 +1,6 @@
-// More bandwidth, faster devices and more memory, everything else being equal, should make no plan slower: what a policy
-// may choose on the slower cluster it may choose on the faster one, too. Random small studies, all policies, all grains.
+// More bandwidth, faster devices and more memory, everything else being equal, should make no plan slower: what a
+// policy may choose on the slower cluster it may choose on the faster one, too. Random small studies, all policies, all
+// grains.
 
 #include <fmt/format.h>
 

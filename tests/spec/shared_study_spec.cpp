@@ -34,8 +34,8 @@ class ManyPoints : public Workplace {
     CHECK(files_in(this->folder() / folder / "runs") == files_in(this->folder() / "whole/runs"));
   }
 
-  /// The study by `ranks` processes, one of which gets a signal when some runs are kept in the folder "shared", and others
-  /// are not. A machine that looks away between the two may have all of them kept: it tries again.
+  /// The study by `ranks` processes, one of which gets a signal when some runs are kept in the folder "shared", and
+  /// others are not. A machine that looks away between the two may have all of them kept: it tries again.
   [[nodiscard]] Outcome with_a_blow(const std::string& signal, int ranks, int victim,
                                     const std::string& options = "") const {
     // The shell becomes hdpsim, so its number stays.

@@ -7,8 +7,8 @@
 
 namespace hdpsim::test {
 
-/// Every schedule that knows pipelines of so many stages, with two virtual stages where it takes them: what a new one has
-/// to keep it is tested with all others.
+/// Every schedule that knows pipelines of so many stages, with two virtual stages where it takes them: what a new one
+/// has to keep it is tested with all others.
 inline std::vector<PipelineOptions> every_schedule(std::int64_t stages) {
   std::vector<PipelineOptions> all;
   for (const ScheduleEntry& schedule : pipeline_schedules()) {

@@ -20,8 +20,8 @@ struct Start {
 };
 
 /// An instruction starts when its stream is free and all its dependencies have ended. The stream waits for the one that
-/// ends last; if several do, for the first of these. `end_of(dependency)` is when a dependency ended, Time{} for one that
-/// no iteration of the loop has run.
+/// ends last; if several do, for the first of these. `end_of(dependency)` is when a dependency ended, Time{} for one
+/// that no iteration of the loop has run.
 template <class Time, class EndOf>
 [[nodiscard]] Start<Time> start_of(const Instruction& instruction, const Block& block, Time stream_free, EndOf end_of) {
   Start<Time> start{stream_free, activity_of(instruction.opcode)};
@@ -33,8 +33,8 @@ template <class Time, class EndOf>
   return start;
 }
 
-/// A block ends when all streams have. Until then the compute stream waits for the one that ends last; if several do, for
-/// the first of these. `ends`: by Stream.
+/// A block ends when all streams have. Until then the compute stream waits for the one that ends last; if several do,
+/// for the first of these. `ends`: by Stream.
 template <class Time>
 [[nodiscard]] Start<Time> end_of_block(const std::array<Time, stream_count>& ends) {
   constexpr auto compute = static_cast<std::size_t>(Stream::compute);

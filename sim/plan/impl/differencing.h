@@ -16,8 +16,8 @@ __extension__ using ExactWork = unsigned __int128;
 /// smallest of the other, until one state is left.
 ///
 /// `equal_sizes`: all sets get the same number of values, which must be a multiple of `parts` (checked). The result has
-/// the sets by falling sum, each with the places of its values in ascending order; with fewer values than parts some are
-/// empty. O(n log^2 n) comparisons for n values.
+/// the sets by falling sum, each with the places of its values in ascending order; with fewer values than parts some
+/// are empty. O(n log^2 n) comparisons for n values.
 [[nodiscard]] std::vector<std::vector<std::size_t>> largest_differencing(std::span<const ExactWork> values,
                                                                          std::size_t parts, bool equal_sizes);
 

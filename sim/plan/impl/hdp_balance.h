@@ -43,8 +43,8 @@ struct BalanceOptions {
   /// DP-Balance only, as is pack_groups: whether a ring that would end after the balanced share may take more than
   /// ceil(s / C) ranks, as long as its transfers stay hidden. Off by default, because the paper has D from eq. 3.
   bool widen = false;
-  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than `margin`:
-  /// policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
+  /// Whether to take the plan of hdp-naive or static if the work model estimates it to be shorter by more than
+  /// `margin`: policies that ignore loads sometimes have fewer micro-batches, or rings that stay in their nodes.
   bool fallback = true;
   /// The share of the step by which plans must differ to count as different; the work model is about as accurate.
   double margin = 0.01;
