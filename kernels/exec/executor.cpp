@@ -60,8 +60,8 @@ void require_lowered_for(const Program& program, const Transformer& model, const
                        program.pipeline().chunks() / mesh.pp, sizes.pp, stage.chunks / stage.stages));
   }
   require_executable(model, mesh, lowering.pipeline);
-  if (lowering.separate_merge) refuse("the program has merges of its own, which these kernels do without");
-  if (lowering.overlap_tp_gradients) refuse("the program gathers inputs again, which are kept gathered here");
+  if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
+  if (lowering.recipe.overlap_tp_gradients) refuse("the program gathers inputs again, which are kept gathered here");
 }
 
 // When the step begins, on this rank's clock: all ranks of one host use rank 0's time, because they share the clock.
@@ -337,12 +337,11 @@ struct Executor::Parts {
 
 LoweringOptions lowering_for(Element element, const Transformer& model, const Mesh& mesh, Recompute recompute,
                              const PipelineOptions& pipeline) {
-  LoweringOptions options{.model = model,
-                          .mesh = mesh,
-                          .dkv_bytes_per_element = sizeof(float),
-                          .separate_merge = false,
-                          .recompute = recompute,
-                          .pipeline = pipeline};
+  LoweringOptions options{
+      .model = model,
+      .mesh = mesh,
+      .recipe = {.recompute = recompute, .separate_merge = false, .dkv_bytes_per_element = sizeof(float)},
+      .pipeline = pipeline};
   options.model.element_bytes = static_cast<std::int64_t>(element_bytes(element));
   return options;
 }

@@ -28,8 +28,8 @@ PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
     : pipeline_(pipeline),
       plan_(pipeline.plan()),
       channels_(setting.channels),
-      linear_again_(linear_share_again(setting.model, setting.rules.activations.recompute)),
-      attends_again_(setting.rules.activations.recompute.has(LayerModule::attention)) {
+      linear_again_(linear_share_again(setting.model, setting.recipe.recompute)),
+      attends_again_(setting.recipe.recompute.has(LayerModule::attention)) {
   if (channels_.per_connection) {
     use_.connections = *channels_.per_connection * channels_.connections->most_connections();
   }
@@ -43,7 +43,7 @@ PlanMemory::PlanMemory(const Pipeline& pipeline, const MemorySetting& setting)
 void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
   const DeviceShape shape{.tp = setting.mesh.tp, .pool = setting.mesh.hdp};
   const DeviceShape own = stage_shape(setting.model, shape, pipeline_.chunk_map(), stage);
-  stages_.push_back({DeviceMemory(setting.model, own, setting.rules), {}});
+  stages_.push_back({DeviceMemory(setting.model, own, setting.recipe, setting.experts), {}});
   const DeviceMemory& device = stages_.back().device;
   const std::int64_t ep = setting.mesh.ep;
   const bool has_groups = setting.model.moe && ep > 1;

@@ -38,7 +38,8 @@ struct ChannelMemory {
 struct MemorySetting {
   const Transformer& model;
   Mesh mesh;
-  MemoryRules rules{};
+  Recipe recipe{};
+  ExpertUse experts{};
   ChannelMemory channels{};
 };
 

@@ -313,7 +313,7 @@ int run_command(const ExecuteOptions& options, const Session& session) {
   require_free_outputs(options, session, work, first);
   const Turns turns{.plans = work.plans(), .first_step = first, .steps = options.steps, .runs = options.runs};
   const LoweringOptions lowering = exec::lowering_for(element_of(options.backend), work.model(), work.mesh(),
-                                                      work.point->spec.recompute, work.pipeline());
+                                                      work.point->spec.recipe.recompute, work.pipeline());
   catch_stop_signals();
   PlanAhead plans(
       turns, [&](const Turn& turn) { return work.plan_of(turn.plan, turn.step); }, lowering);

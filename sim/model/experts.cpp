@@ -138,6 +138,11 @@ double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout) {
   return static_cast<double>(rows.received()) / static_cast<double>(many * moe.experts_per_token);
 }
 
+ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout) {
+  if (!model.moe) return {};
+  return {layout.ep, hottest_device(*model.moe, layout)};
+}
+
 Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows) {
   return Bytes(std::max(rows.sent, rows.received()) * model.hidden * model.element_bytes);
 }

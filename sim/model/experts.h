@@ -57,6 +57,14 @@ struct ExpertRows {
 /// Rows of the fullest device relative to an even share; below 1 if all devices drop copies.
 [[nodiscard]] double hottest_device(const MixtureOfExperts& moe, const ExpertLayout& layout);
 
+/// What the memory of layers with experts needs to know of a layout.
+struct ExpertUse {
+  std::int64_t ep = 1;  ///< Devices of an expert group: see ExpertLayout.
+  double hottest = 1;   ///< Copies on the expert device that has most, relative to an even share.
+};
+/// The use that a layout makes of a model's experts; the default for a model without experts.
+[[nodiscard]] ExpertUse expert_use(const Transformer& model, const ExpertLayout& layout);
+
 /// Bytes of the all-to-all that brings copies to their experts or back, as nccl-tests counts them: what the device with
 /// most to send or receive sends or receives, its own part included. That device sets the pace of the all-to-all.
 [[nodiscard]] Bytes expert_exchange_bytes(const Transformer& model, const ExpertRows& rows);

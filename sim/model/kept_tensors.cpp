@@ -17,16 +17,17 @@ constexpr std::int64_t mask_byte = 1;
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
 class KeptList {
  public:
-  KeptList(const Transformer& model, const ActivationRules& rules) : model_(model), rules_(rules) {}
+  KeptList(const Transformer& model, const Recipe& recipe, const ExpertUse& use)
+      : model_(model), recipe_(recipe), use_(use) {}
 
   std::vector<KeptTensor> run() {
     input_of_norm("input of the layer", "residual stream before the layer");
     list_.back().goes_whole = true;
-    if (rules_.recompute == Recompute::full) return std::move(list_);
+    if (recipe_.recompute == Recompute::full) return std::move(list_);
     if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
     attention();
     if (!again(LayerModule::projection)) {
-      if (rules_.dropout) residual("dropout mask behind attention", mask_byte);
+      if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
       input_of_norm("input of the MLP's norm", "residual stream before the MLP");
       weight("weight of the projection", query_width(model_) * model_.hidden);
     }
@@ -34,12 +35,12 @@ class KeptList {
     if (!again(LayerModule::norm)) residual("input of the MLP", model_.element_bytes);
     model_.moe ? experts(*model_.moe) : mlp();
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
-    if (rules_.dropout) residual("dropout mask behind the MLP", mask_byte);
+    if (recipe_.dropout) residual("dropout mask behind the MLP", mask_byte);
     return std::move(list_);
   }
 
  private:
-  [[nodiscard]] bool again(LayerModule module) const { return rules_.recompute.has(module); }
+  [[nodiscard]] bool again(LayerModule module) const { return recipe_.recompute.has(module); }
 
   void attention() {
     if (!again(LayerModule::qkv)) {
@@ -55,7 +56,7 @@ class KeptList {
   }
 
   [[nodiscard]] bool output_is_computed_again() const {
-    return again(LayerModule::attention) && rules_.flash_attention;
+    return again(LayerModule::attention) && recipe_.flash_attention;
   }
 
   void mlp() {
@@ -67,9 +68,9 @@ class KeptList {
 
   // Adds the tensors between queries, keys and values and the output.
   void core() {
-    if (rules_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
+    if (recipe_.flash_attention) return cut("log-sum-exp", fp32 * model_.heads);
     scores("softmax of the scores", model_.element_bytes);
-    if (!rules_.dropout) return;
+    if (!recipe_.dropout) return;
     scores("dropout mask of the scores", mask_byte);
     scores("scores behind dropout", model_.element_bytes);
   }
@@ -78,10 +79,10 @@ class KeptList {
 
   // Without expert groups every device of the tensor-parallel group has all copies and cuts the experts' inner width.
   void experts(const MixtureOfExperts& moe) {
-    HDPSIM_CHECK(!rules_.autocast, "experts of {} under autocast", model_.name);
+    HDPSIM_CHECK(!recipe_.autocast(), "experts of {} under autocast", model_.name);
     if (again(LayerModule::experts)) return;
     const bool outputs = !again(LayerModule::activation);
-    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, rules_.sequence_parallel});
+    list_.push_back({"probabilities of the router", fp32 * moe.experts, 0, recipe_.sequence_parallel});
     const std::int64_t width = moe.experts_per_token * moe.expert_hidden;
     of_experts("copies for the experts", model_.element_bytes * moe.experts_per_token * model_.hidden, false);
     of_experts("input of the experts' activation", model_.element_bytes * read_by_activation() * width, true);
@@ -92,43 +93,37 @@ class KeptList {
   }
 
   void of_experts(std::string_view name, std::int64_t bytes_per_token, bool is_cut) {
-    if (rules_.ep == 1) return list_.push_back({name, bytes_per_token, 0, is_cut});
-    const auto hottest = std::llround(rules_.hottest * static_cast<double>(bytes_per_token));
+    if (use_.ep == 1) return list_.push_back({name, bytes_per_token, 0, is_cut});
+    const auto hottest = std::llround(use_.hottest * static_cast<double>(bytes_per_token));
     list_.push_back({name, hottest, 0, false, true});
   }
 
   void cut(std::string_view name, std::int64_t bytes_per_token) { list_.push_back({name, bytes_per_token, 0, true}); }
   // Adds the cast of a weight, or of the device's part of it.
   void weight(std::string_view name, std::int64_t elements) {
-    if (rules_.autocast) list_.push_back({.name = name, .bytes = elements * model_.element_bytes});
+    if (recipe_.autocast()) list_.push_back({.name = name, .bytes = elements * model_.element_bytes});
   }
   void input_of_norm(std::string_view name, std::string_view stream) {
-    const bool is_cast_again = rules_.autocast && again(LayerModule::norm);
+    const bool is_cast_again = recipe_.autocast() && again(LayerModule::norm);
     residual(is_cast_again ? stream : name, is_cast_again ? fp32 : model_.element_bytes);
   }
   void residual(std::string_view name, std::int64_t bytes_per_element) {
-    list_.push_back({name, bytes_per_element * model_.hidden, 0, rules_.sequence_parallel});
+    list_.push_back({name, bytes_per_element * model_.hidden, 0, recipe_.sequence_parallel});
   }
   void scores(std::string_view name, std::int64_t bytes_per_element) {
     list_.push_back({name, 0, bytes_per_element * model_.heads, true});
   }
 
   const Transformer& model_;
-  const ActivationRules& rules_;
+  const Recipe& recipe_;
+  ExpertUse use_;
   std::vector<KeptTensor> list_;
 };
 
 }  // namespace
 
-ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout) {
-  if (!model.moe) return rules;
-  rules.ep = layout.ep;
-  rules.hottest = hottest_device(*model.moe, layout);
-  return rules;
-}
-
-std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules) {
-  return KeptList(model, rules).run();
+std::vector<KeptTensor> kept_tensors(const Transformer& model, const Recipe& recipe, const ExpertUse& experts) {
+  return KeptList(model, recipe, experts).run();
 }
 
 Bytes kept_bytes(const std::vector<KeptTensor>& tensors, std::int64_t tokens, std::int64_t tp, std::int64_t pairs,

@@ -7,27 +7,11 @@
 
 #include "sim/base/units.h"
 #include "sim/model/experts.h"
+#include "sim/model/recipe.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
-
-/// How a layer is computed, as far as it decides which tensors it keeps for backward.
-struct ActivationRules {
-  Recompute recompute = {};
-  bool flash_attention = true;    ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
-  bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022).
-  /// Dropout of scores and of both residual branches, with a mask of one byte per element.
-  bool dropout = false;
-  /// Parameters and the residual stream are fp32, and products run in elements (DenseRules::autocast). Not supported
-  /// for a model with experts (checked).
-  bool autocast = false;
-  std::int64_t ep = 1;  ///< Devices of an expert group: see ExpertLayout.
-  double hottest = 1;   ///< Copies on the expert device that has most, relative to an even share.
-};
-
-/// The rules with the expert groups of a model; unchanged for a model without experts.
-[[nodiscard]] ActivationRules with_experts(ActivationRules rules, const Transformer& model, const ExpertLayout& layout);
 
 /// A tensor that a layer keeps from its forward to its backward. Its bytes are those of the whole tensor-parallel
 /// group.
@@ -57,7 +41,8 @@ struct KeptTensor {
 /// (aten/src/ATen/autocast_mode.cpp, cached_cast), but FSDP's weights are views of a flat one, so that it casts at
 /// every product and keeps the cast for the gradient of the input. A norm keeps its input as it casts it to elements,
 /// as llm-foundry's low_precision_layernorm does; a recomputed norm keeps the residual stream itself, in fp32.
-[[nodiscard]] std::vector<KeptTensor> kept_tensors(const Transformer& model, const ActivationRules& rules);
+[[nodiscard]] std::vector<KeptTensor> kept_tensors(const Transformer& model, const Recipe& recipe,
+                                                   const ExpertUse& experts = {});
 
 /// Bytes of these tensors on one device of a tensor-parallel group, for `tokens` tokens of an HDP rank. `expert_tokens`
 /// is the number of tokens of an expert group per device of the group; if empty, the tokens of the rank per device of

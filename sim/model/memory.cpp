@@ -17,10 +17,10 @@ constexpr Bytes cuda_context(426 * 1024 * 1024);
 constexpr Bytes communicator(688 * 1024 * 1024);
 
 // The tensors of a layer that backward recomputes.
-std::vector<KeptTensor> computed_again(const Transformer& model, ActivationRules rules) {
-  const std::vector<KeptTensor> kept = kept_tensors(model, rules);
-  rules.recompute = Recompute::none;
-  std::vector<KeptTensor> again = kept_tensors(model, rules);
+std::vector<KeptTensor> computed_again(const Transformer& model, Recipe recipe, const ExpertUse& experts) {
+  const std::vector<KeptTensor> kept = kept_tensors(model, recipe, experts);
+  recipe.recompute = Recompute::none;
+  std::vector<KeptTensor> again = kept_tensors(model, recipe, experts);
   std::erase_if(again, [&](const KeptTensor& tensor) {
     return std::any_of(kept.begin(), kept.end(), [&](const KeptTensor& other) { return other.name == tensor.name; });
   });
@@ -105,17 +105,19 @@ Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, const MemoryRules& rules)
+DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, const Recipe& recipe,
+                           const ExpertUse& experts)
     : model_(shape.expert_layers > 0 ? model : with_dense_layers(model)),
       shape_(shape),
-      rules_(rules),
-      kept_(kept_tensors(model_, rules.activations)),
+      recipe_(recipe),
+      experts_(experts),
+      kept_(kept_tensors(model_, recipe, experts)),
       kept_by_mlp_(with_mlp(kept_, true)),
-      again_at_mlp_(computed_again(model_, rules.activations)),
+      again_at_mlp_(computed_again(model_, recipe, experts)),
       again_at_attention_(with_mlp(again_at_mlp_, false)),
-      dense_kept_(kept_tensors(with_dense_layers(model), rules.activations)) {
-  if (!rules.activations.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
-  const std::int64_t ep = rules.activations.ep;
+      dense_kept_(kept_tensors(with_dense_layers(model), recipe, experts)) {
+  if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
+  const std::int64_t ep = experts.ep;
   const bool own_head = shape.head && (!model.tied_embeddings || !shape.embedding);
   const std::int64_t rows =
       (shape.embedding ? model.vocabulary + model.learned_positions : 0) + (own_head ? model.vocabulary : 0);
@@ -126,19 +128,19 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
   const std::int64_t shard = held.shard(shape, ep);
   const std::int64_t in_full = std::min(parameters, held_in_full(model_, shape, ep).all());
   const auto held_from = [&](std::int64_t sharded_from) {
-    return rules.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
+    return recipe.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
   // Under autocast the parameters are the fp32 weights that Adam would otherwise keep besides the elements, and the
   // gradients are fp32 as well.
-  const bool autocast = rules.activations.autocast;
+  const bool autocast = recipe.autocast();
   states_[MemoryPart::parameters] = Bytes(held_from(3) * parameter_bytes());
-  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : rules.gradient_bytes));
-  states_[MemoryPart::optimizer] = Bytes((rules.zero < 1 ? parameters : shard) * (autocast ? 2 : 3) * fp32);
+  states_[MemoryPart::gradients] = Bytes(held_from(2) * (autocast ? fp32 : recipe.gradient_bytes));
+  states_[MemoryPart::optimizer] = Bytes((recipe.zero < 1 ? parameters : shard) * (autocast ? 2 : 3) * fp32);
   // Kernels add weight gradients to the fp32 sums themselves, but autograd wants a tensor of each weight's shape, which
   // Transformer Engine makes once per shape (get_dummy_wgrad): together the weights of a layer, in elements. In fp32
   // they are the gradients that FSDP's flat gradient is assembled from.
   states_[MemoryPart::workspace] = Bytes(distinct_weights(model_, shape.tp, ep) * parameter_bytes());
-  states_[MemoryPart::reserve] = rules.reserve.value_or(reserve_of(shape, ep));
+  states_[MemoryPart::reserve] = recipe.reserve.value_or(reserve_of(shape, ep));
 }
 
 Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs, std::optional<std::int64_t> expert_tokens) const {
@@ -168,11 +170,11 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   if (!shape_.head) return parts;
   const std::int64_t words = divided(model_.vocabulary, shape_.tp);
-  const Bytes logits(load.tokens * words * (rules_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
+  const Bytes logits(load.tokens * words * (recipe_.fused_loss ? model_.element_bytes : model_.element_bytes + fp32));
   const Bytes weight_gradient(words * model_.hidden * model_.element_bytes);
-  const bool cut = rules_.activations.sequence_parallel;
-  const Bytes norm = hidden(load.tokens, cut) * 2;                             // read and written by the last norm
-  const Bytes cast = rules_.activations.autocast ? weight_gradient : Bytes{};  // of the weight, kept since forward
+  const bool cut = recipe_.sequence_parallel;
+  const Bytes norm = hidden(load.tokens, cut) * 2;                    // read and written by the last norm
+  const Bytes cast = recipe_.autocast() ? weight_gradient : Bytes{};  // of the weight, kept since forward
   parts[MemoryPart::head] = logits + weight_gradient + cast + norm;
   parts[MemoryPart::workspace] += hidden(load.tokens, false);
   if (shape_.tp > 1 && cut) {
@@ -187,7 +189,7 @@ MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector
   MemoryParts parts = states_;
   if (shape_.layers == 0) return parts;
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
-  const Bytes of_stream = hidden(load.tokens, rules_.activations.sequence_parallel);
+  const Bytes of_stream = hidden(load.tokens, recipe_.sequence_parallel);
   parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
   parts[MemoryPart::workspace] += of_layer(again, load);
   return parts;
@@ -210,12 +212,12 @@ MemoryParts DeviceMemory::activation_moment(const MemoryLoad& load) const {
 MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_mlp_);
   parts[MemoryPart::workspace] += inner(load);
-  if (rules_.activations.autocast) {  // the cast of the stream's gradient
-    parts[MemoryPart::workspace] += hidden(load.tokens, rules_.activations.sequence_parallel);
+  if (recipe_.autocast()) {  // the cast of the stream's gradient
+    parts[MemoryPart::workspace] += hidden(load.tokens, recipe_.sequence_parallel);
   }
   if (model_.moe) {
     parts[MemoryPart::workspace] += copies(load);
-    if (rules_.activations.ep > 1) {
+    if (experts_.ep > 1) {
       parts[MemoryPart::communication] += hidden(load.tokens, true) * model_.moe->experts_per_token;
       return parts;
     }
@@ -253,12 +255,12 @@ MemoryParts DeviceMemory::beside(MemoryParts peak, Bytes others) const {
 }
 
 MemoryParts DeviceMemory::with_gaps(MemoryParts parts) const {
-  parts[MemoryPart::fragmentation] = parts.allocated().scaled(rules_.fragmentation);
+  parts[MemoryPart::fragmentation] = parts.allocated().scaled(recipe_.fragmentation);
   return parts;
 }
 
 std::int64_t DeviceMemory::parameter_bytes() const {
-  return rules_.activations.autocast ? fp32 : model_.element_bytes;
+  return recipe_.parameter_bytes(model_.element_bytes);
 }
 
 Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
@@ -269,17 +271,17 @@ Bytes DeviceMemory::hidden(std::int64_t tokens, bool cut) const {
 Bytes DeviceMemory::inner(const MemoryLoad& load) const {
   if (!model_.moe) return Bytes(divided(load.tokens * model_.ffn_hidden, shape_.tp) * model_.element_bytes);
   const std::int64_t width = model_.moe->experts_per_token * model_.moe->expert_hidden;
-  if (rules_.activations.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * model_.element_bytes);
+  if (experts_.ep == 1) return Bytes(divided(load.tokens * width, shape_.tp) * model_.element_bytes);
   return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
-      .scaled(rules_.activations.hottest);
+      .scaled(experts_.hottest);
 }
 
 // The hidden states, or their gradients, of all copies on the device that has most of them.
 Bytes DeviceMemory::copies(const MemoryLoad& load) const {
   const std::int64_t width = model_.moe->experts_per_token * model_.hidden;
-  if (rules_.activations.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
+  if (experts_.ep == 1) return Bytes(load.tokens * width * model_.element_bytes);
   return Bytes(load.expert_tokens.value_or(divided(load.tokens, shape_.tp)) * width * model_.element_bytes)
-      .scaled(rules_.activations.hottest);
+      .scaled(experts_.hottest);
 }
 
 }  // namespace hdpsim

@@ -10,7 +10,7 @@
 #include "sim/model/experts.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
-#include "sim/model/recompute.h"
+#include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 
 namespace hdpsim {
@@ -18,7 +18,7 @@ namespace hdpsim {
 /// What device memory is used for.
 enum class MemoryPart : std::uint8_t {
   parameters,  ///< In elements; under autocast in fp32.
-  gradients,   ///< Accumulated over micro-batches, in fp32 unless the rules say otherwise.
+  gradients,   ///< Accumulated over micro-batches, in fp32 unless the recipe says otherwise.
   optimizer,   ///< Adam: fp32 weights, momentum and variance; under autocast the last two.
   /// Tensors that layers keep for backward, for all micro-batches in flight; under autocast also casts of weights.
   activations,
@@ -44,23 +44,6 @@ class MemoryParts {
 
  private:
   std::array<Bytes, memory_parts> bytes_{};
-};
-
-/// How a training framework uses memory. The defaults are those of Megatron-LM with Transformer Engine.
-struct MemoryRules {
-  ActivationRules activations{};
-  /// ZeRO stage over the data-parallel group. 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
-  /// too (Rajbhandari et al. 2020). Sharded gradients and parameters exist in full for two layers: the one that
-  /// computes and its neighbour.
-  std::int64_t zero = 1;
-  std::int64_t gradient_bytes = 4;  ///< Bytes of an element of the accumulated gradients.
-  /// The cross-entropy turns the logits into their gradient in place; otherwise it makes an fp32 copy.
-  bool fused_loss = true;
-  /// Gaps of the allocator, as a share of the allocated memory. 4.7 % is the median of reserved over allocated memory
-  /// of the 15 Llama runs that SimuMax v1.2 publishes (docs/b200/b200_release_v1.2_summary.json; 2.8 to 9.3 %).
-  double fragmentation = 0.047;
-  /// Memory outside the allocator; default_reserve() if empty.
-  std::optional<Bytes> reserve{};
 };
 
 /// The CUDA context and one communicator each for the tensor-parallel group, the pipeline and the data-parallel group
@@ -98,7 +81,7 @@ struct MemoryLoad {
 /// The memory of one device of one stage.
 class DeviceMemory {
  public:
-  DeviceMemory(const Transformer& model, const DeviceShape& shape, const MemoryRules& rules);
+  DeviceMemory(const Transformer& model, const DeviceShape& shape, const Recipe& recipe, const ExpertUse& experts = {});
 
   /// The memory between micro-batches: parameters, gradients, optimizer, cached weight gradients, gaps and reserve.
   [[nodiscard]] MemoryParts states() const { return with_gaps(states_); }
@@ -122,7 +105,7 @@ class DeviceMemory {
   [[nodiscard]] MemoryParts layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const;
   [[nodiscard]] Bytes of_layer(const std::vector<KeptTensor>& tensors, const MemoryLoad& load) const;
   [[nodiscard]] MemoryParts with_gaps(MemoryParts parts) const;
-  /// Bytes of an element of what is sharded, gathered and summed, and of the residual stream.
+  /// Recipe::parameter_bytes() of the model.
   [[nodiscard]] std::int64_t parameter_bytes() const;
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
@@ -130,7 +113,8 @@ class DeviceMemory {
 
   const Transformer model_;  ///< The model, as its layers with experts are, if any has.
   DeviceShape shape_;
-  MemoryRules rules_;
+  Recipe recipe_;
+  ExpertUse experts_;
   std::vector<KeptTensor> kept_;
   std::vector<KeptTensor> kept_by_mlp_;  ///< The tensors among these that the MLP or the experts keep: freed before
                                          ///< attention's backward begins.

@@ -35,12 +35,12 @@ enum class InputOf { norm, other, head };
 /// Adds up consecutive dense work, part by part.
 class Stretch {
  public:
-  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const DenseRules& rules)
+  Stretch(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction, const Recipe& recipe)
       : model_(model),
         tokens_(tokens),
-        rules_(rules),
+        recipe_(recipe),
         shard_(shard_of(model, tokens, tp)),
-        hidden_elements_((rules.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
+        hidden_elements_((recipe.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
         is_forward_(direction == Direction::forward),
         work_{.gemms = {}, .memory_bound = {}, .parts = {}, .direction = direction} {}
@@ -88,7 +88,7 @@ class Stretch {
   // The fused cross-entropy reads the logits once and keeps two numbers per token; backward turns them into their
   // gradient in place.
   void loss(std::int64_t logits) {
-    if (!rules_.fp32_loss) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);
+    if (!recipe_.fp32_loss()) return kernel(MemoryKernel::cross_entropy, (is_forward_ ? 1 : 2) * logits);
     cast_fp32(logits);
     // Maximum and sum read; difference, exponential and quotient, or the multiplication in backward, read and write.
     const std::int64_t passes = is_forward_ ? 2 + 3 * 2 : 2;
@@ -105,17 +105,17 @@ class Stretch {
     }
     work_.add({Bytes(own * (stream() + 2 * fp32))});
     const std::int64_t table = vocabulary_ * model_.hidden;
-    if (rules_.added_bytes > 0) work_.add({Bytes(table * model_.element_bytes)});
+    if (recipe_.added_bytes() > 0) work_.add({Bytes(table * model_.element_bytes)});
     add_up(table);
   }
 
   /// Bytes of an element of the residual stream.
-  [[nodiscard]] std::int64_t stream() const { return rules_.autocast ? fp32 : model_.element_bytes; }
+  [[nodiscard]] std::int64_t stream() const { return recipe_.parameter_bytes(model_.element_bytes); }
 
   // Norms cast what they read from the residual stream and the gradient that they write for it.
   void norm() {
     norm(hidden_elements_);
-    if (rules_.autocast) cast_fp32(hidden_elements_);
+    if (recipe_.autocast()) cast_fp32(hidden_elements_);
   }
 
   // Forward reads the input and writes the output; backward reads gradient and input and writes a gradient.
@@ -133,7 +133,7 @@ class Stretch {
 
   // The products of a branch read the stream's gradient as elements.
   void branch_gradient() {
-    if (rules_.autocast && !is_forward_) cast_fp32(hidden_elements_);
+    if (recipe_.autocast() && !is_forward_) cast_fp32(hidden_elements_);
   }
 
   void mlp() {
@@ -167,20 +167,20 @@ class Stretch {
 
   /// In backward: the product for the gradient of the input (m x n times n x k) and of the weight (k x m times m x n).
   void product(const Gemm& forward, InputOf input) {
-    const bool fp8 = rules_.fp8 && input != InputOf::head;
+    const bool fp8 = recipe_.fp8 && input != InputOf::head;
     if (fp8 && !(is_forward_ && input == InputOf::norm)) cast(forward.m * (is_forward_ ? forward.k : forward.n));
-    if (rules_.autocast) cast_weight(forward.k * forward.n);
+    if (recipe_.autocast()) cast_weight(forward.k * forward.n);
     if (!is_forward_ && !fp8 && model_.biases && input != InputOf::head) sum_bias_gradient(forward.m * forward.n);
     if (is_forward_) return work_.gemms.push_back({forward.m, forward.n, forward.k, fp8});
     work_.gemms.push_back({forward.m, forward.k, forward.n, fp8});
     work_.gemms.push_back({forward.k, forward.n, forward.m, fp8});
     add_up(forward.k * forward.n);
-    if (rules_.flat_gradients) flatten(forward.k * forward.n);
+    if (recipe_.flat_gradients()) flatten(forward.k * forward.n);
   }
 
   /// Reads a weight's gradient, and reads and writes its sum over micro-batches.
   void add_up(std::int64_t elements) {
-    if (rules_.added_bytes > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * rules_.added_bytes))});
+    if (recipe_.added_bytes() > 0) work_.add({Bytes(elements * (model_.element_bytes + 2 * recipe_.added_bytes()))});
   }
 
   /// The copy of a gradient from the product or, under autocast, the cast to fp32; and its division before ranks sum
@@ -212,7 +212,7 @@ class Stretch {
 
   const Transformer& model_;
   std::int64_t tokens_;
-  DenseRules rules_;
+  const Recipe& recipe_;
   Shard shard_;
   std::int64_t hidden_elements_;  // elements that norms and residuals process
   std::int64_t vocabulary_;
@@ -275,39 +275,39 @@ std::vector<DensePart> parts_again(Recompute recompute) {
 }
 
 LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                      const std::vector<DensePart>& parts, Direction direction, const DenseRules& rules) {
-  Stretch stretch(model, tokens, tp, direction, rules);
+                      const std::vector<DensePart>& parts, Direction direction, const Recipe& recipe) {
+  Stretch stretch(model, tokens, tp, direction, recipe);
   for (const DensePart part : parts) stretch.add(part);
   return stretch.take();
 }
 
 LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                            const DenseRules& rules) {
+                            const Recipe& recipe) {
   using enum DensePart;
-  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction, rules);
-  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction, rules);
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction, recipe);
+  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction, recipe);
 }
 
 LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                           const DenseRules& rules) {
+                           const Recipe& recipe) {
   using enum DensePart;
   if (direction == Direction::backward) {
-    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction, rules);
+    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction, recipe);
   }
   return dense_work(model, tokens, tp, {attention_output, attention_residual, mlp_norm, mlp, mlp_residual}, direction,
-                    rules);
+                    recipe);
 }
 
 LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                     const DenseRules& rules) {
-  return dense_work(model, tokens, tp, {DensePart::embedding}, direction, rules);
+                     const Recipe& recipe) {
+  return dense_work(model, tokens, tp, {DensePart::embedding}, direction, recipe);
 }
 
 LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                       const DenseRules& rules) {
+                       const Recipe& recipe) {
   using enum DensePart;
-  if (direction == Direction::forward) return dense_work(model, tokens, tp, {final_norm, head}, direction, rules);
-  return dense_work(model, tokens, tp, {head, final_norm}, direction, rules);
+  if (direction == Direction::forward) return dense_work(model, tokens, tp, {final_norm, head}, direction, recipe);
+  return dense_work(model, tokens, tp, {head, final_norm}, direction, recipe);
 }
 
 namespace {

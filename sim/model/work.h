@@ -7,6 +7,7 @@
 
 #include "sim/base/units.h"
 #include "sim/model/operation.h"
+#include "sim/model/recipe.h"
 #include "sim/model/recompute.h"
 #include "sim/model/transformer.h"
 
@@ -19,8 +20,8 @@ namespace hdpsim {
 /// backward 2.5 x that (five matrix products instead of two).
 [[nodiscard]] Flops attention_flops(const Transformer& model, double area, Direction direction);
 /// The dense work of a transformer between its attentions, divided at the collectives of the tensor-parallel group:
-/// norms and residuals are on tokens / tp or on all tokens (DenseRules), products on all tokens with heads, inner width
-/// and vocabulary divided by tp. In the order of forward.
+/// norms and residuals are on tokens / tp or on all tokens (Recipe::sequence_parallel), products on all tokens with
+/// heads, inner width and vocabulary divided by tp. In the order of forward.
 enum class DensePart : std::uint8_t {
   embedding,           ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
   attention_norm,      ///< Backward also joins the residual's gradient.
@@ -53,29 +54,6 @@ struct LinearPart {
   [[nodiscard]] std::int64_t launches() const;  ///< Launches of products and memory-bound kernels.
 };
 
-/// How a framework computes dense work.
-struct DenseRules {
-  bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022), or on all tokens.
-  /// The products of layers run in fp8, with the casts that they need; the head's product stays in bf16 (Transformer
-  /// Engine).
-  bool fp8 = false;
-  /// Parameters are fp32 and products run under autocast of PyTorch (FSDP without a param_dtype): each product casts
-  /// its weight to bf16, and the weight's gradient to fp32 and, for the reduction, back. The residual stream is fp32,
-  /// as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32.
-  bool autocast = false;
-  /// Weights are views of a layer's flat parameter, so that their gradients are copied into a flat one, which is
-  /// divided before ranks sum it in elements (FSDP of PyTorch 2.0: flat_param.py, _get_unflat_views; _runtime_utils.py,
-  /// _div_if_needed).
-  bool flat_gradients = false;
-  /// Bytes of an element of the accumulated gradients if a separate kernel adds each weight's gradient to them, as
-  /// Megatron-LM did before gradient_accumulation_fusion (megatron/model/distributed.py, main_grad.add_). 0: the
-  /// product that computes a gradient accumulates it.
-  std::int64_t added_bytes = 0;
-  /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
-  /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
-  bool fp32_loss = false;
-};
-
 /// The activation between the products of an MLP. Forward reads gate and up (or up alone) and writes one tensor;
 /// backward reads the same and the gradient, and writes as many gradients.
 [[nodiscard]] MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t width,
@@ -88,19 +66,19 @@ struct DenseRules {
 /// `parts` one after another for `tokens` tokens of an HDP rank, per device of a tensor-parallel group of `tp`.
 [[nodiscard]] LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                     const std::vector<DensePart>& parts, Direction direction,
-                                    const DenseRules& rules = {});
+                                    const Recipe& recipe = {});
 
 /// One layer's dense work without its collectives. Before attention: input norm, QKV projection, rope. After it: output
 /// projection, residual, norm, MLP, residual.
 [[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                          Direction direction, const DenseRules& rules = {});
+                                          Direction direction, const Recipe& recipe = {});
 [[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                         Direction direction, const DenseRules& rules = {});
+                                         Direction direction, const Recipe& recipe = {});
 /// Embedding lookup (forward: read, backward: scatter-add), final norm, output projection and fused cross-entropy.
 [[nodiscard]] LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
-                                   const DenseRules& rules = {});
+                                   const Recipe& recipe = {});
 [[nodiscard]] LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64_t tp,
-                                     Direction direction, const DenseRules& rules = {});
+                                     Direction direction, const Recipe& recipe = {});
 
 /// The two parts of a split backward (Qi et al. 2023, section 2.1): the products for the gradients of inputs with all
 /// memory-bound kernels, and the products for the gradients of weights. The embedding's scatter-add is a gradient of

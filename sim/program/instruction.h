@@ -106,7 +106,7 @@ enum class CollectiveGroup : std::uint8_t { tensor_parallel, experts };
 ///     the vocabulary.
 ///   - Backward, it is an all-gather of the gradient that the part begins with, a reduce-scatter of the partial sums of
 ///     the gradient that the part ends with or, overlapping with the product for that gradient, an all-gather of the
-///     part's input (LoweringOptions::overlap_tp_gradients).
+///     part's input (Recipe::overlap_tp_gradients).
 ///
 /// Without sequence parallelism (Shoeybi et al. 2019) only the head has an all-gather, and each reduce-scatter is an
 /// all-reduce. Activations from another stage, which sends each device its share, are all-gathered once (Narayanan et

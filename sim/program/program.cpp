@@ -20,15 +20,15 @@ PassWork work_of(const Pipeline& pipeline, PassId id, bool first, bool last, con
   const StagePass pass = pipeline.pass(id);
   const LayerRange range = layers_of_chunk(options.model.layers, pipeline.chunks(), pass.chunk);
   const bool pool = options.mesh.hdp > 1;
-  const PoolSharding& sharding = options.sharding;
+  const Recipe& recipe = options.recipe;
   const bool staged = options.mesh.pp > 1;
   return {layer_runs(options.model, range.first, range.count),
           pass.chunk == 0,
           pass.chunk + 1 == pipeline.chunks(),
           pipeline.begins_on_stage(id),
           pass.kind,
-          pool && (staged ? sharding.gathers_in_pass() : sharding.gathers_by_layer(first)),
-          pool && (staged ? sharding.reduces_in_pass() : sharding.reduces_by_layer(last))};
+          pool && (staged ? recipe.gathers_in_pass() : recipe.gathers_by_layer(first)),
+          pool && (staged ? recipe.reduces_in_pass() : recipe.reduces_by_layer(last))};
 }
 
 std::int64_t table_parameters(const Transformer& model, std::int64_t tp) {
@@ -81,11 +81,10 @@ Program::Program(const Plan& plan, LoweringOptions options)
   HDPSIM_CHECK(mesh.ep == options_.experts.ep && expert_ranks(mesh.ep, mesh.tp) == plan.expert_ranks,
                "experts on {} devices, expert groups of {} devices of {} ranks in a plan for {} ranks",
                options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
-  const bool plain = options_.dense.sequence_parallel && !options_.dense.fp8 && options_.sharding == PoolSharding{};
-  HDPSIM_CHECK(!options_.model.moe || plain, "experts of {} under rules that are not known for them",
-               options_.model.name);
+  HDPSIM_CHECK(!options_.model.moe || options_.recipe.suits_experts(),
+               "experts of {} under rules that are not known for them", options_.model.name);
   if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
-  if (options_.sharding.overlap_grad_reduce || options_.sharding.overlap_param_gather) mark_first_and_last();
+  if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();
 }
 
 void Program::mark_first_and_last() {
@@ -114,13 +113,13 @@ bool Program::is_last(PassId id) const {
 }
 
 PoolWork Program::pool_work(PassId id) const {
-  const PoolSharding& sharding = options_.sharding;
+  const Recipe& recipe = options_.recipe;
   if (first_.empty() || pipeline_.stages() == 1 || options_.mesh.hdp == 1) return {};
   const StagePass pass = pipeline_.pass(id);
   const bool forward = pass.kind == PassKind::forward;
-  const bool gathers = forward && !sharding.gathers_in_pass() && sharding.gathers_by_layer(is_first(id));
+  const bool gathers = forward && !recipe.gathers_in_pass() && recipe.gathers_by_layer(is_first(id));
   const bool sums = pass.kind == PassKind::backward || pass.kind == PassKind::weight_gradient;
-  const bool reduces = sums && !sharding.reduces_in_pass() && sharding.reduces_by_layer(is_last(id));
+  const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
   const std::int64_t chunks = pipeline_.chunks();
   const Transformer& model = options_.model;
   const std::int64_t layers = layers_of_chunk(model.layers, chunks, pass.chunk).count;
@@ -131,7 +130,7 @@ PoolWork Program::pool_work(PassId id) const {
   if (pass.chunk + 1 == chunks && !has_table) parameters += model.vocabulary * model.hidden;
   parameters = divided(parameters, options_.mesh.tp);
   return {Bytes(gathers ? parameters * model.element_bytes : 0),
-          Bytes(reduces ? parameters * sharding.gradient_bytes : 0)};
+          Bytes(reduces ? parameters * recipe.gradient_bytes : 0)};
 }
 
 MicroBatchProgram Program::micro_batch(MicroBatchId id) const {
@@ -149,20 +148,20 @@ Bytes Program::message(PassId id) const {
 StepEnd Program::step_end(std::int64_t stage) const {
   const Transformer& model = options_.model;
   const Mesh& mesh = options_.mesh;
-  const PoolSharding& sharding = options_.sharding;
+  const Recipe& recipe = options_.recipe;
   const StageParameters parameters = stage_parameters(model, mesh, pipeline_.chunk_map(), stage);
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
-  const std::int64_t updated = sharding.zero == 0 ? parameters.common : shard;
+  const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
   // Adam reads the gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
-  const std::int64_t optimizer_bytes = sharding.gradient_bytes + (3 + 3) * fp32_bytes + model.element_bytes;
+  const std::int64_t optimizer_bytes = recipe.gradient_bytes + (3 + 3) * fp32_bytes + model.element_bytes;
   StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1, MemoryKernel::adam}, .parameters = {}};
-  end.all_reduce = sharding.zero == 0;
-  if (!sharding.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * sharding.gradient_bytes);
-  if (!end.all_reduce && !sharding.gathers_by_layer(true)) {
+  end.all_reduce = recipe.zero == 0;
+  if (!recipe.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * recipe.gradient_bytes);
+  if (!end.all_reduce && !recipe.gathers_by_layer(true)) {
     end.parameters = Bytes(parameters.common * model.element_bytes);
   }
-  if (options_.dense.fp8) {  // quantizes all parameters once per step, by rows and by columns
+  if (recipe.fp8) {  // quantizes all parameters once per step, by rows and by columns
     end.optimizer.traffic += Bytes(parameters.common * (model.element_bytes + 2));
     ++end.optimizer.kernels;
   }
@@ -170,7 +169,7 @@ StepEnd Program::step_end(std::int64_t stage) const {
   end.expert_parameters = Bytes(parameters.experts * model.element_bytes);
   const ChunkMap& chunks = pipeline_.chunk_map();
   if (chunks.copies() > 1) {
-    end.twice = Bytes(divided(parameters.common, mesh.hdp) * sharding.gradient_bytes);
+    end.twice = Bytes(divided(parameters.common, mesh.hdp) * recipe.gradient_bytes);
     end.other_stage = chunks.twin(stage);
   } else if (model.tied_embeddings && chunks.has_embedding(stage) != chunks.has_head(stage)) {
     end.twice = Bytes(table_parameters(model, mesh.tp) * fp32_bytes);

@@ -5,71 +5,21 @@
 #include "sim/base/units.h"
 #include "sim/cluster/placement.h"
 #include "sim/model/experts.h"
-#include "sim/model/recompute.h"
+#include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
-#include "sim/model/work.h"
 #include "sim/plan/plan.h"
 #include "sim/program/instruction.h"
 #include "sim/program/pipeline.h"
 
 namespace hdpsim {
 
-/// What is sharded over the data-parallel group (ZeRO), and when it is gathered and reduced.
-struct PoolSharding {
-  /// ZeRO stage (Rajbhandari et al. 2020). 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
-  /// too. From 2 on, every micro-batch reduces the gradients of each layer after the layer's backward, and with 3 it
-  /// gathers the parameters of each layer while the previous layer computes, forward and backward (FSDP, Zhao et al.
-  /// 2023). Both move the model's elements, not fp32 (but see fp32_parameters). Below 2, gradients are reduced and
-  /// parameters gathered once per step.
-  std::int64_t zero = 1;
-  std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
-  /// The reduction of gradients, per layer or in a pipeline per chunk, overlaps with a rank's last passes instead of
-  /// following them (ZeRO stages 0 and 1).
-  bool overlap_grad_reduce = false;
-  /// The all-gather of parameters, per layer or per chunk, overlaps with a rank's first passes instead of preceding
-  /// them (ZeRO stages 1 and 2).
-  bool overlap_param_gather = false;
-  /// ZeRO stage 3: parameters are sharded and gathered in fp32, as under autocast (DenseRules::autocast).
-  bool fp32_parameters = false;
-
-  friend bool operator==(const PoolSharding&, const PoolSharding&) = default;
-  /// Every pass needs these collectives layer by layer: they are instructions of the pass.
-  [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
-  [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }
-  /// These collectives overlap with a rank's last backward and with its first forward, too. In a pipeline they then run
-  /// between its passes (Program::pool_work).
-  [[nodiscard]] bool reduces_by_layer(bool last) const { return reduces_in_pass() || (overlap_grad_reduce && last); }
-  [[nodiscard]] bool gathers_by_layer(bool first) const {
-    return gathers_in_pass() || (overlap_param_gather && zero > 0 && first);
-  }
-};
-
 /// What lowering needs in addition to the plan.
 struct LoweringOptions {
   Transformer model;
   Mesh mesh;
-  /// Bytes per element of the key and value gradients that the backward ring sends: bf16 2, fp32 4.
-  std::int64_t dkv_bytes_per_element = 2;
-  /// A separate kernel merges a ring step's output with the previous ones; otherwise the attention kernel accumulates
-  /// it.
-  bool separate_merge = true;
-  /// What backward recomputes, layer by layer: modules of the MLP's half before the MLP's backward, and modules of
-  /// attention's half before attention's backward. With the projection, whose output the MLP's half needs, everything
-  /// is recomputed before the layer's backward.
-  Recompute recompute = {};
+  Recipe recipe = {};
   PipelineOptions pipeline = {};
   ExpertLayout experts = {};  ///< For a model with experts; its ep is that of the mesh (checked).
-  DenseRules dense = {};
-  PoolSharding sharding = {};
-  bool overlap_tp = false;  ///< Tensor-parallel collectives overlap with their products in chunks.
-  /// In the backward of QKV, of the MLP's first products and of the head, the reduction of the input's gradient
-  /// overlaps with the product for the weight's gradient. Under sequence parallelism these products keep their input
-  /// sharded, and backward all-gathers it again, overlapping with the product for the input's gradient (Megatron-LM,
-  /// tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; Korthikanti et al. 2022, section
-  /// 4.2.2). Experts, routed and shared, do not use this. Without this option, gathered inputs are kept, as in the
-  /// executor.
-  bool overlap_tp_gradients = false;
-  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it.
 };
 
 /// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A

@@ -38,7 +38,7 @@ class RankRoom {
     const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
     for (std::int64_t stage = 0; stage < chunks.stages(); ++stage) {
       const DeviceShape own = stage_shape(point.model, shape, chunks, stage);
-      stages_.push_back({DeviceMemory(point.model, own, memory_rules_of(point)), own.layers,
+      stages_.push_back({DeviceMemory(point.model, own, recipe_of(point), expert_use_of(point)), own.layers,
                          in_flight[static_cast<std::size_t>(stage)], std::ssize(chunks.held(stage))});
     }
     available_ = available_ - channels(point);
@@ -95,8 +95,8 @@ std::optional<std::int64_t> largest_capacity(const PointSpec& point) {
 void report_no_capacity(const PointSpec& point, const Position& where, Diagnostics& diagnostics) {
   const auto schedule = make_schedule(point.pipeline, point.mesh.pp);
   const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
-  const DeviceMemory device(point.model, stage_shape(point.model, shape, ChunkMap(*schedule), 0),
-                            memory_rules_of(point));
+  const DeviceMemory device(point.model, stage_shape(point.model, shape, ChunkMap(*schedule), 0), recipe_of(point),
+                            expert_use_of(point));
   const bool holds_all = holds_all_micro_batches(*schedule);
   diagnostics.error(
       where,

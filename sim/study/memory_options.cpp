@@ -8,19 +8,19 @@ namespace {
 
 constexpr Between<Bytes> reserve_range{Bytes(0), limits::memory.most};
 
-void read_reserve(const Value& value, MemoryRules& rules, Diagnostics& diagnostics) {
+void read_reserve(const Value& value, Recipe& recipe, Diagnostics& diagnostics) {
   if (value.text == "auto") return;
-  rules.reserve = read_in<Bytes>(value, "'reserve'", reserve_range, diagnostics);
+  recipe.reserve = read_in<Bytes>(value, "'reserve'", reserve_range, diagnostics);
 }
 
-const KeyTable<MemoryRules>& table() {
+const KeyTable<Recipe>& table() {
   static const auto made = [] {
-    KeyTable<MemoryRules> memory("the memory");
-    memory.word("loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&MemoryRules::fused_loss),
+    KeyTable<Recipe> memory("the memory");
+    memory.word("loss", "way to compute the loss", {{"fused", true}, {"fp32", false}}, at(&Recipe::fused_loss),
                 "the cross-entropy turns bf16 logits into their gradient in place, or makes an fp32 copy and computes "
                 "on it kernel by kernel, as Megatron-LM does without fusion (`fp32`)",
                 {.written = always_written});
-    memory.number("fragmentation", {0, 1}, at(&MemoryRules::fragmentation),
+    memory.number("fragmentation", {0, 1}, at(&Recipe::fragmentation),
                   "gaps of the allocator, as a share of what is allocated", {.written = always_written});
     KeyShape amount = shape_of(KeyShape::Kind::bytes);
     amount.limits = range_text(reserve_range);
@@ -42,8 +42,8 @@ const std::vector<KeyText>& memory_keys() {
   return table().texts();
 }
 
-void read_memory(const Value& value, MemoryRules& rules, Diagnostics& diagnostics) {
-  (void)table().read(value, rules, diagnostics);
+void read_memory(const Value& value, Recipe& recipe, Diagnostics& diagnostics) {
+  (void)table().read(value, recipe, diagnostics);
 }
 
 }  // namespace hdpsim

@@ -74,16 +74,16 @@ void check_module(const Value& item, LayerModule module, const Transformer& mode
 void read_recompute(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
   if (!value.is_sequence()) {
     const auto choice = read_choice(value, "way to recompute activations", texts_of(recompute_names), diagnostics);
-    if (choice) point.recompute = named_recomputes.at(*choice);
+    if (choice) point.recipe.recompute = named_recomputes.at(*choice);
     return;
   }
-  point.recompute = {};
+  point.recipe.recompute = {};
   for (const Value& item : value.items) {
     const auto choice = read_choice(item, "module to recompute", texts_of(layer_module_names), diagnostics);
     if (!choice) continue;
     const auto module = static_cast<LayerModule>(*choice);
     check_module(item, module, point.model, diagnostics);
-    point.recompute.add(module);
+    point.recipe.recompute.add(module);
   }
 }
 
@@ -163,17 +163,17 @@ void add_sharding(Keys& mesh) {
             {.written = always_written, .mechanism = "recompute", .off = "none"}},
            read_recompute);
   mesh.count(
-      "zero", {0, 3}, at(&PointSpec::memory, &MemoryRules::zero),
+      "zero", {0, 3}, at(&PointSpec::recipe, &Recipe::zero),
       "what is sharded over the HDP pool: nothing (0: gradients are all-reduced, all parameters updated "
       "everywhere), the optimizer (1), gradients too (2: reduced layer by layer in every micro-batch), parameters "
       "too (3: gathered layer by layer, forward and backward, one layer ahead; gradients are copied into FSDP's "
       "flat parameter and divided there before they are reduced)",
       {.written = always_written});
   mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}},
-            at(&PointSpec::memory, &MemoryRules::gradient_bytes),
+            at(&PointSpec::recipe, &Recipe::gradient_bytes),
             "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16");
   mesh.word("parameters", "type of parameters", {{"bf16", false}, {"fp32", true}},
-            at(&PointSpec::sharding, &PoolSharding::fp32_parameters),
+            at(&PointSpec::recipe, &Recipe::fp32_parameters),
             "with `zero: 3`, the type in which parameters are sharded and gathered: `fp32` is autocast over what "
             "FSDP gathers without a `param_dtype`: twice the bytes, a cast of every weight to bf16 and of its "
             "gradient back, and a residual stream in fp32",
@@ -181,25 +181,25 @@ void add_sharding(Keys& mesh) {
 }
 
 void add_overlaps(Keys& mesh) {
-  mesh.flag("gradient_accumulation_fusion", at(&PointSpec::accumulation_fusion),
+  mesh.flag("gradient_accumulation_fusion", at(&PointSpec::recipe, &Recipe::accumulation_fusion),
             "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
             "gradient and adds it up, as in Megatron-LM of 2021");
   mesh.flag(
-      "separate_merge", at(&PointSpec::separate_merge),
+      "separate_merge", at(&PointSpec::recipe, &Recipe::separate_merge),
       "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer Engine; "
       "`false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
-  mesh.flag("overlap_grad_reduce", at(&PointSpec::sharding, &PoolSharding::overlap_grad_reduce),
+  mesh.flag("overlap_grad_reduce", at(&PointSpec::recipe, &Recipe::overlap_grad_reduce),
             "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
-  mesh.flag("overlap_param_gather", at(&PointSpec::sharding, &PoolSharding::overlap_param_gather),
+  mesh.flag("overlap_param_gather", at(&PointSpec::recipe, &Recipe::overlap_param_gather),
             "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
-  mesh.flag("sequence_parallel", at(&PointSpec::dense, &DenseRules::sequence_parallel),
+  mesh.flag("sequence_parallel", at(&PointSpec::recipe, &Recipe::sequence_parallel),
             "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
             "`false`: of all tokens, and all-reduces");
   mesh.flag(
-      "tp_comm_overlap", at(&PointSpec::overlap_tp),
+      "tp_comm_overlap", at(&PointSpec::recipe, &Recipe::overlap_tp),
       "these all-gathers and reduce-scatters run in tp chunks beside the product whose input or output they move");
   mesh.flag(
-      "tp_gradient_overlap", at(&PointSpec::overlap_tp_gradients),
+      "tp_gradient_overlap", at(&PointSpec::recipe, &Recipe::overlap_tp_gradients),
       "as in Megatron-LM since 2022, backward sums the gradient of a product's input beside the product for its "
       "weight's gradient and, with sequence parallelism, gathers the input, of which each device keeps its part, "
       "again beside the product for the input's; `false`: such sums have nothing beside them, and inputs are found "

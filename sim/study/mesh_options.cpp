@@ -32,7 +32,7 @@ class MeshChecks {
 
  private:
   void check_parameters() {
-    if (!point_.sharding.fp32_parameters || point_.memory.zero == 3 || !reading_.is_right("zero")) return;
+    if (!point_.recipe.fp32_parameters || point_.recipe.zero == 3 || !reading_.is_right("zero")) return;
     diagnostics_.error(mesh_.find("parameters")->position,
                        "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
                        "write zero: 3, or leave 'parameters' out");
@@ -40,9 +40,7 @@ class MeshChecks {
 
   void check_rules_of_experts() {
     const bool fp8 = point_.profile != nullptr && point_.profile->fp8_linear;
-    const bool plain =
-        point_.dense.sequence_parallel && point_.sharding == PoolSharding{} && point_.accumulation_fusion && !fp8;
-    if (plain) return;
+    if (point_.recipe.suits_experts() && !fp8) return;
     diagnostics_.unsupported(mesh_.position,
                              fmt::format("{} has experts, which are known in bf16, with sequence parallelism and fp32 "
                                          "gradients that ZeRO-1 reduces once a step",
@@ -145,8 +143,6 @@ class MeshChecks {
 
 bool read_mesh(const Value& mesh, PointSpec& point, Diagnostics& diagnostics) {
   const KeyReading reading = mesh_keys().read(mesh, point, diagnostics);
-  point.sharding.zero = point.memory.zero;
-  point.sharding.gradient_bytes = point.memory.gradient_bytes;
   return MeshChecks(mesh, reading, point, diagnostics).run();
 }
 

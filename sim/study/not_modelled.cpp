@@ -29,7 +29,7 @@ std::vector<std::string> not_modelled(const PointSpec& point) {
   const auto& connections = point.profile->connections;
   const bool has_peers = point.mesh.hdp > 1;
   if (has_peers && (!connections || !connections->memory_per_peer)) unknown.emplace_back("memory_per_peer");
-  const bool overlaps = has_peers || point.overlap_tp || point.overlap_tp_gradients;
+  const bool overlaps = has_peers || point.recipe.overlap_tp || point.recipe.overlap_tp_gradients;
   if (overlaps && !kernel_slowdown(*point.profile)) unknown.emplace_back("compute_beside_communication");
   return unknown;
 }

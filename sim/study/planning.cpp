@@ -17,7 +17,7 @@ namespace {
 std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
   const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
   const Bytes activations =
-      kept_bytes(kept_tensors(spec.model, memory_rules_of(spec).activations), spec.capacity, spec.mesh.tp) *
+      kept_bytes(kept_tensors(spec.model, recipe_of(spec), expert_use_of(spec)), spec.capacity, spec.mesh.tp) *
       spec.model.layers;
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());

@@ -44,7 +44,7 @@ class PointReader {
     const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
     point_.experts = read_experts(study_, point_.model, point_.mesh.ep, diagnostics_);
     check_expert_groups(study_, point_, mesh_is_known, diagnostics_);
-    if (const Value* memory = study.find("memory")) read_memory(*memory, point_.memory, diagnostics_);
+    if (const Value* memory = study.find("memory")) read_memory(*memory, point_.recipe, diagnostics_);
     if (const Value* grain = study.find("grain")) read_grain(*grain, point_, diagnostics_);
     read_conditions(study);
     if (const Value* planner = study.find("planner")) read_planner(*planner, point_.knows, diagnostics_);
@@ -125,34 +125,24 @@ std::int64_t layers_of_pass(const PointSpec& spec) {
   return spec.model.layers / make_schedule(spec.pipeline, spec.mesh.pp)->chunks();
 }
 
-LoweringOptions lowering_of(const PointSpec& spec) {
-  DenseRules dense = spec.dense;
-  dense.fp8 = spec.profile->fp8_linear;
-  dense.autocast = spec.sharding.fp32_parameters;
-  dense.flat_gradients = spec.sharding.zero == 3;
-  dense.added_bytes = spec.accumulation_fusion ? 0 : spec.sharding.gradient_bytes;
-  dense.fp32_loss = !spec.memory.fused_loss;
-  return {.model = spec.model,
-          .mesh = spec.mesh,
-          .dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element,
-          .separate_merge = spec.separate_merge,
-          .recompute = spec.recompute,
-          .pipeline = spec.pipeline,
-          .experts = spec.experts.layout,
-          .dense = dense,
-          .sharding = spec.sharding,
-          .overlap_tp = spec.overlap_tp,
-          .overlap_tp_gradients = spec.overlap_tp_gradients,
-          .host_issues = spec.profile->overheads.host_issue.has_value()};
+Recipe recipe_of(const PointSpec& spec) {
+  Recipe recipe = spec.recipe;
+  recipe.fp8 = spec.profile->fp8_linear;
+  recipe.dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element;
+  recipe.host_issues = spec.profile->overheads.host_issue.has_value();
+  return recipe;
 }
 
-MemoryRules memory_rules_of(const PointSpec& spec) {
-  MemoryRules rules = spec.memory;
-  rules.activations.recompute = spec.recompute;
-  rules.activations.sequence_parallel = spec.dense.sequence_parallel;
-  rules.activations.autocast = spec.sharding.fp32_parameters;
-  rules.activations = with_experts(rules.activations, spec.model, spec.experts.layout);
-  return rules;
+ExpertUse expert_use_of(const PointSpec& spec) {
+  return expert_use(spec.model, spec.experts.layout);
+}
+
+LoweringOptions lowering_of(const PointSpec& spec) {
+  return {.model = spec.model,
+          .mesh = spec.mesh,
+          .recipe = recipe_of(spec),
+          .pipeline = spec.pipeline,
+          .experts = spec.experts.layout};
 }
 
 FlopRate mean_peak(const PointSpec& spec) {

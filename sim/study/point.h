@@ -15,8 +15,8 @@
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
 #include "sim/engine/simulator.h"
-#include "sim/model/memory.h"
-#include "sim/model/recompute.h"
+#include "sim/model/experts.h"
+#include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
 #include "sim/network/traffic.h"
 #include "sim/plan/connection_table.h"
@@ -65,17 +65,10 @@ struct PointSpec {
   NodeList nodes;                        ///< Nodes of the main job.
   std::string placement = "contiguous";  ///< One of placement_names().
   ConnectionOptions connections;
-  ExpertOptions experts;  ///< For a model with experts.
-  Recompute recompute = {};
+  ExpertOptions experts;            ///< For a model with experts.
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< Chosen by the device's memory (`auto`).
-  MemoryRules memory;               ///< As stated, without recompute: see memory_rules_of().
-  DenseRules dense;                 ///< As stated: see lowering_of().
-  PoolSharding sharding;            ///< With the ZeRO level of `memory`.
-  bool overlap_tp = false;          ///< See LoweringOptions; the same for the next two.
-  bool overlap_tp_gradients = false;
-  bool separate_merge = true;
-  bool accumulation_fusion = true;  ///< Products add up gradients over micro-batches: DenseRules::added_bytes.
+  Recipe recipe;                    ///< As stated, without what the profile says: see recipe_of().
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;
@@ -94,10 +87,12 @@ struct PointSpec {
 
 /// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
 [[nodiscard]] std::int64_t layers_of_pass(const PointSpec& spec);
+/// How a point trains: its recipe as stated, with what its profile says.
+[[nodiscard]] Recipe recipe_of(const PointSpec& spec);
+/// The use of a point's experts.
+[[nodiscard]] ExpertUse expert_use_of(const PointSpec& spec);
 /// The options for lowering the plans of a point.
 [[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
-/// The rules for the memory of a point's devices.
-[[nodiscard]] MemoryRules memory_rules_of(const PointSpec& spec);
 
 /// The mean peak of the main job's devices: that of the data sheet, times the speed of a device if it is faster than
 /// the profile's. A slower device still has the peak of its data sheet.

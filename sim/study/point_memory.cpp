@@ -7,7 +7,8 @@ PlanMemory memory_of(const Pipeline& pipeline, const PointSpec& point, const Con
   return {pipeline,
           {.model = point.model,
            .mesh = point.mesh,
-           .rules = memory_rules_of(point),
+           .recipe = recipe_of(point),
+           .experts = expert_use_of(point),
            .channels = {&connections, costs ? costs->memory_per_peer : std::nullopt}}};
 }
 

@@ -274,7 +274,7 @@ std::array<std::string, cost_families> advice_for(const PointSpec& spec) {
           fmt::format("calibrate messages of {}", bytes_text(keys_and_values)),
           fmt::format("calibrate all-gathers of {} among {} GPUs", bytes_text(hidden), tp),
           fmt::format("calibrate host copies of {}",
-                      bytes_text(activation_bytes(model, spec.capacity, tp, spec.recompute)))};
+                      bytes_text(activation_bytes(model, spec.capacity, tp, spec.recipe.recompute)))};
 }
 
 std::optional<UncertaintyModel> uncertainty_model(const PointSpec& spec) {

@@ -27,7 +27,8 @@ std::string states_problem(const PointSpec& spec) {
   const DeviceShape shape{.tp = spec.mesh.tp, .pool = spec.mesh.hdp};
   Bytes most;
   for (std::int64_t stage = 0; stage < spec.mesh.pp; ++stage) {
-    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, chunks, stage), memory_rules_of(spec));
+    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, chunks, stage), recipe_of(spec),
+                              expert_use_of(spec));
     most = std::max(most, device.states().total());
   }
   const Bytes memory = spec.cluster.least_device_memory();

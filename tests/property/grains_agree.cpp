@@ -288,10 +288,10 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
     main.policy = seed % 2 == 0 ? "hdp-balance: {offload: token-wise}" : "hdp-naive: {offload: token-wise}";
   main = random_job(random, seed, model, capacity, std::move(main), world->job(), experts.layout, padding);
   const Plan plan = main.plan(0);
-  LoweringOptions lowering{model, main.mesh, one_of(random, {2, 4})};
+  LoweringOptions lowering{model, main.mesh, {.dkv_bytes_per_element = one_of(random, {2, 4})}};
   lowering.pipeline = pipelines.options;
   lowering.experts = experts.layout;
-  if (choice.recomputes) lowering.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
+  if (choice.recomputes) lowering.recipe.recompute = random.below(2) == 0 ? Recompute::selective : Recompute::full;
   const Program program(plan, lowering);
 
   Background background;
@@ -303,7 +303,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
     other = random_job(random, seed + studies, model, capacity, std::move(other), beside);
     background.jobs.push_back({"the neighbour",
                                &beside.machine(),
-                               {model, other.mesh, lowering.dkv_bytes_per_element},
+                               {model, other.mesh, {.dkv_bytes_per_element = lowering.recipe.dkv_bytes_per_element}},
                                [&other](std::int64_t step) { return other.plan(step); }});
   }
   const auto step = [&](Grain grain) {

@@ -44,8 +44,8 @@ LoweringOptions lowering_of(const Step& step) {
   }
   LoweringOptions options{.model = model, .mesh = step.mesh};
   options.experts.ep = step.mesh.ep;
-  options.dense.sequence_parallel = step.sequence_parallel;
-  options.sharding.zero = step.zero;
+  options.recipe.sequence_parallel = step.sequence_parallel;
+  options.recipe.zero = step.zero;
   return options;
 }
 

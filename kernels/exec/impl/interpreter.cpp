@@ -230,7 +230,7 @@ void Interpreter::enter_pass() {
     const LoweringOptions& options = at_.program->options();
     const ModelChunk layers{layers_of_chunk(options.model.layers, chunks, chunk), chunk + 1 == chunks};
     parts_.in_flight.begin(id, chunk, layers,
-                           {.recompute = options.recompute,
+                           {.recompute = options.recipe.recompute,
                             .offload = pipeline.micro_batch(at_.id).offload,
                             .splits_backward = splits_backward(pipeline.schedule())});
   }

@@ -88,7 +88,7 @@ void StepRun::reduce_gradients(WorkerId worker, PassId pass) {
   const Bytes gradients = program_.pool_work(pass).reduction;
   if (gradients == Bytes{}) return;
   Instant& free = pool_free_[worker.index()];
-  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().sharding.zero == 0, machine_).time;
+  free = std::max(free, queue_.now()) + reduction_of(gradients, program_.options().recipe.zero == 0, machine_).time;
 }
 
 // Books the data-parallel collectives that are still under way when a worker has ended its last pass.

@@ -9,11 +9,8 @@ namespace {
 Bytes offloaded_bytes(const PassWriter& writer, const LayerRun& of) {
   const LoweringOptions& options = writer.options();
   const MicroBatch& micro_batch = writer.micro_batch();
-  const ActivationRules rules = with_experts({.recompute = options.recompute,
-                                              .sequence_parallel = options.dense.sequence_parallel,
-                                              .autocast = options.dense.autocast},
-                                             options.model, options.experts);
-  const std::vector<KeptTensor> kept = kept_tensors(writer.model_of(of), rules);
+  const std::vector<KeptTensor> kept =
+      kept_tensors(writer.model_of(of), options.recipe, expert_use(options.model, options.experts));
   if (micro_batch.token_wise) return token_wise_bytes(kept, writer.tokens(), writer.tp(), micro_batch.offload);
   const std::int64_t group_tokens = divided(writer.expert_tokens().all, options.experts.ep);
   return kept_bytes(kept, writer.tokens(), writer.tp(), 0, group_tokens).scaled(micro_batch.offload);

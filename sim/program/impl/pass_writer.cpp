@@ -59,26 +59,26 @@ Index PassWriter::memory_bound(const MemoryBound& work) {
 
 void PassWriter::end_stretch() {
   if (stretch_.empty()) return;
-  add_dense(dense_work(dense_model_, tokens_, tp(), stretch_, direction_, options_.dense));
+  add_dense(dense_work(dense_model_, tokens_, tp(), stretch_, direction_, recipe()));
   stretch_.clear();
 }
 
 void PassWriter::all_gather(DensePart part) {
-  if (!options_.dense.sequence_parallel && part != DensePart::head) return;
+  if (!recipe().sequence_parallel && part != DensePart::head) return;
   collective(CollectiveKind::all_gather, part, chunks_of(part));
 }
 
 void PassWriter::reduce_scatter(DensePart part) {
-  const bool cut = options_.dense.sequence_parallel;
+  const bool cut = recipe().sequence_parallel;
   collective(cut ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, part, overlap_of_sum(part));
 }
 
 void PassWriter::gather_input_again(DensePart part) {
-  if (gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Overlap::input_gradient);
+  if (recipe().gathers_inputs_again()) collective(CollectiveKind::all_gather, part, Overlap::input_gradient);
 }
 
 void PassWriter::gather_received(Direction direction) {
-  if (options_.dense.sequence_parallel || tp() == 1) return;
+  if (recipe().sequence_parallel || tp() == 1) return;
   open_block(1, direction);
   collective(CollectiveKind::all_gather, DensePart::mlp_residual, Overlap::none);
 }
@@ -118,7 +118,7 @@ void PassWriter::add_exchanged(ExchangedExperts experts) {
 }
 
 void PassWriter::issue() {
-  if (options_.host_issues) add(Opcode::issue, Stream::compute, 0);
+  if (recipe().host_issues) add(Opcode::issue, Stream::compute, 0);
 }
 
 MicroBatchProgram PassWriter::take() {
@@ -138,7 +138,7 @@ void PassWriter::collective(CollectiveKind kind, DensePart part, Overlap overlap
 }
 
 PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
-  const bool overlaps = options_.overlap_tp && options_.dense.sequence_parallel && part != DensePart::head;
+  const bool overlaps = recipe().overlap_tp && recipe().sequence_parallel && part != DensePart::head;
   return overlaps ? Overlap::chunks : Overlap::none;
 }
 
@@ -156,7 +156,7 @@ std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
 // An input-gradient pass has no product for the weight's gradient.
 PassWriter::Overlap PassWriter::overlap_of_sum(DensePart part) const {
   const bool is_input = part == DensePart::qkv || part == DensePart::mlp || part == DensePart::head;
-  if (direction_ == Direction::forward || !options_.overlap_tp_gradients || !is_input) return chunks_of(part);
+  if (direction_ == Direction::forward || !recipe().overlap_tp_gradients || !is_input) return chunks_of(part);
   return work_.kind == PassKind::input_gradient ? Overlap::none : Overlap::weight_gradient;
 }
 

@@ -25,7 +25,7 @@ class PassWriter {
         dense_model_(dense_model),
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
-    program_.all_reduce = options.sharding.zero == 0;
+    program_.all_reduce = options.recipe.zero == 0;
   }
 
   // ---- Properties of the pass
@@ -33,6 +33,7 @@ class PassWriter {
   [[nodiscard]] const PassWork& work() const { return work_; }
   [[nodiscard]] const MicroBatch& micro_batch() const { return micro_batch_; }
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
+  [[nodiscard]] const Recipe& recipe() const { return options_.recipe; }
   [[nodiscard]] const Transformer& model() const { return options_.model; }
   /// The model whose layers are like those of a run, dense or with experts.
   [[nodiscard]] const Transformer& model_of(const LayerRun& layers) const {
@@ -44,9 +45,6 @@ class PassWriter {
   /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens().
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
-  [[nodiscard]] bool gathers_inputs_again() const {
-    return options_.overlap_tp_gradients && options_.dense.sequence_parallel;
-  }
   /// A rank without tokens only computes experts for others.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
   [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || layers.has_experts; }
@@ -84,7 +82,7 @@ class PassWriter {
   void experts();
   /// Adds the recompute of the experts' activations alone.
   void expert_activations();
-  /// Adds the wait for the host to issue all kernels of the iteration, if LoweringOptions::host_issues.
+  /// Adds the wait for the host to issue all kernels of the iteration, if Recipe::host_issues.
   void issue();
 
   [[nodiscard]] MicroBatchProgram take();

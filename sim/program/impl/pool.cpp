@@ -3,12 +3,6 @@
 #include "sim/model/parameters.h"
 
 namespace hdpsim {
-namespace {
-
-constexpr std::int64_t fp32_bytes = 4;
-
-}  // namespace
-
 std::int64_t layer_parameters(const PassWriter& writer) {
   return divided(layer_parameter_count(writer.model()), writer.tp());
 }
@@ -30,7 +24,7 @@ std::int64_t parameters_around(const PassWriter& writer) {
 }
 
 bool gathers_again(const PassWriter& writer) {
-  return writer.work().gathers && writer.options().sharding.zero == 3;
+  return writer.work().gathers && writer.recipe().gathers_in_pass();
 }
 
 void gather_first(PassWriter& writer, std::int64_t parameters) {
@@ -39,7 +33,7 @@ void gather_first(PassWriter& writer, std::int64_t parameters) {
 }
 
 Index gather(PassWriter& writer, std::int64_t parameters) {
-  const std::int64_t width = writer.options().sharding.fp32_parameters ? fp32_bytes : writer.model().element_bytes;
+  const std::int64_t width = writer.recipe().parameter_bytes(writer.model().element_bytes);
   return writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * width)));
 }
 
@@ -60,9 +54,9 @@ void wait_for_gather(PassWriter& writer, Index gather) {
 void reduce(PassWriter& writer, std::int64_t parameters) {
   const PassWork& work = writer.work();
   if (!work.reduces || parameters == 0 || work.kind == PassKind::input_gradient) return;
-  const PoolSharding& sharding = writer.options().sharding;
+  const Recipe& recipe = writer.recipe();
   const Index computed = writer.last();
-  const std::int64_t width = sharding.zero >= 2 ? writer.model().element_bytes : sharding.gradient_bytes;
+  const std::int64_t width = recipe.reduces_in_pass() ? writer.model().element_bytes : recipe.gradient_bytes;
   const Index reduction = writer.add(Opcode::reduce, Stream::pool, writer.bytes(Bytes(parameters * width)));
   writer.body()[reduction].after(computed);
 }

@@ -14,7 +14,7 @@ namespace {
 using enum LayerModule;
 
 bool is_again(const PassWriter& writer, LayerModule module) {
-  return writer.options().recompute.has(module);
+  return writer.recipe().recompute.has(module);
 }
 
 // Whether the projection is recomputed: attention's half is then recomputed before the MLP's backward.
@@ -28,7 +28,7 @@ void attention_half(PassWriter& writer) {
   if (is_again(writer, norm)) writer.run(DensePart::attention_norm);
   if (is_again(writer, qkv)) {
     qkv_forward(writer);
-  } else if (is_again(writer, norm) && !writer.gathers_inputs_again()) {
+  } else if (is_again(writer, norm) && !writer.recipe().gathers_inputs_again()) {
     writer.all_gather(DensePart::attention_norm);
   }
   if (is_again(writer, attention)) attention_forward(writer);
@@ -40,7 +40,7 @@ void mlp_half(PassWriter& writer, const LayerRun& of) {
   if (is_again(writer, of.has_experts ? experts : mlp)) {
     mlp_forward(writer, of);
   } else {
-    const bool gathers = is_again(writer, norm) && !of.has_experts && !writer.gathers_inputs_again();
+    const bool gathers = is_again(writer, norm) && !of.has_experts && !writer.recipe().gathers_inputs_again();
     if (gathers) writer.all_gather(DensePart::mlp_norm);
     if (is_again(writer, activation)) {
       of.has_experts ? writer.expert_activations() : writer.run(DensePart::mlp_activation);
@@ -83,7 +83,7 @@ void compute_split_again(PassWriter& writer, const LayerRun& of) {
 }  // namespace
 
 void compute_mlp_again(PassWriter& writer, const LayerRun& of) {
-  const Recompute recompute = writer.options().recompute;
+  const Recompute recompute = writer.recipe().recompute;
   writer.turn(Direction::forward);
   if (recompute == Recompute::full) {
     layer_forward(writer, of);

@@ -34,7 +34,7 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   const std::size_t ranks = writer.ring();
   const auto [own, step] = ring_work(writer, Direction::forward);
   const Index message = writer.bytes(kv_bytes(writer.model(), writer.tokens(), writer.tp()));
-  const bool merges = writer.options().separate_merge && ranks > 1;
+  const bool merges = writer.recipe().separate_merge && ranks > 1;
   const Index merging = merges ? merge_work(writer) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
@@ -60,7 +60,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   const std::size_t ranks = writer.ring();
   const auto [own, step] = ring_work(writer, Direction::backward);
   const Bytes kv = kv_bytes(writer.model(), writer.tokens(), writer.tp());
-  const Bytes dkv = kv * writer.options().dkv_bytes_per_element / writer.model().element_bytes;
+  const Bytes dkv = kv * writer.recipe().dkv_bytes_per_element / writer.model().element_bytes;
   const Index first = writer.bytes(kv);
   const Index both = writer.bytes(kv + dkv);
   const Index gradient = writer.bytes(dkv);

@@ -42,7 +42,7 @@ MicroBatch micro_batch(std::int64_t tokens, std::size_t first, std::size_t ranks
 }
 
 MemorySetting setting(std::int64_t ranks, ChannelMemory channels = {}) {
-  return {.model = model, .mesh = {.hdp = ranks, .tp = 1, .pp = 1}, .rules = {}, .channels = channels};
+  return {.model = model, .mesh = {.hdp = ranks, .tp = 1, .pp = 1}, .recipe = {}, .channels = channels};
 }
 
 DeviceMemory device(std::int64_t ranks) {
@@ -125,7 +125,7 @@ TEST_CASE("offload and recomputation free what ByteScale published, within 10 % 
   const auto predicted = [&](double ratio, Recompute recompute) {
     const Plan plan = plan_with(1, {micro_batch(65'536, 0, 1, ratio)});
     MemorySetting at{.model = llama, .mesh = {.hdp = 1, .tp = 8, .pp = 1}};
-    at.rules.activations.recompute = recompute;
+    at.recipe.recompute = recompute;
     return Memory(plan, at).use().device.gigabytes();
   };
   const double all = predicted(0, Recompute::none);
@@ -282,7 +282,7 @@ TEST_CASE("recomputation lengthens backward, so that the turn comes earlier", "[
   timeline.step_time = 50_ms;
   timeline.micro_batches = {{Instant::at(0_ms), Instant::at(40_ms)}};
   MemorySetting again = setting(1);
-  again.rules.activations.recompute = Recompute::full;
+  again.recipe.recompute = Recompute::full;
   Memory memory(plan, again);
   memory.all.place(timeline, WorkModel{.per_token = 1});
   CHECK(memory.use().at == 10_ms);  // a quarter: forward, forward again, and twice its time backward

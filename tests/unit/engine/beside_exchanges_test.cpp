@@ -80,7 +80,7 @@ TEST_CASE("a ring of two loses part of its kernels to its messages, in every gra
   // At half speed a kernel loses half the message's time. Forward: the own block has a message beside it. Backward: the
   // own block and the step have one each.
   const Duration lost = layers * 3 * message.scaled(0.5);
-  const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 2}, 2};
+  const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 2}};
   const Program program(plan, options);
   for (const Grain grain : {Grain::fluid, Grain::exact, Grain::closed_form}) {
     HandMachine world(one_device_nodes(2, 1000_GBps), std::make_unique<HandCosts>(1_us));
@@ -100,7 +100,7 @@ TEST_CASE("a ring of two loses part of its kernels to its messages, in every gra
 
 TEST_CASE("a rank alone has no message beside its kernels", "[engine][beside]") {
   const Plan plan = plan_of(1, 2, {{{0}, 1000}});
-  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1}, 2};
+  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1}};
   const Program program(plan, options);
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(1_us));
   const Duration undisturbed = simulate(program, world.machine, Grain::fluid).step_time;

@@ -21,7 +21,7 @@ constexpr Duration per_rank = 30_ms;
 Timeline run(const Plan& plan, const std::optional<SetUpCosts>& set_up, Grain grain) {
   HandMachine world(one_device_nodes(plan.ranks, 100_GBps), std::make_unique<HandCosts>(1_us));
   world.machine.set_up = set_up;
-  const LoweringOptions options{one_head_model(plan.layers), Mesh{.hdp = plan.ranks}, 2};
+  const LoweringOptions options{one_head_model(plan.layers), Mesh{.hdp = plan.ranks}};
   const Program program(plan, options);
   return simulate(program, world.machine, grain);
 }

@@ -42,7 +42,7 @@ Timeline run(const Plan& plan, Grain grain, const std::vector<double>& shares = 
   HandMachine world(one_device_nodes(plan.ranks, 1_GBps), std::move(costs));
   world.machine.experts = test::each_takes(exchange);
   world.machine.expert_pools = test::each_takes(sync);
-  LoweringOptions options{two_experts(), Mesh{.hdp = plan.ranks, .ep = 2}, 2};
+  LoweringOptions options{two_experts(), Mesh{.hdp = plan.ranks, .ep = 2}};
   options.experts = {.ep = 2, .shares = shares};
   const Program program(plan, options);
   Timeline timeline = simulate(program, world.machine, grain);
@@ -124,7 +124,7 @@ TEST_CASE("waves of a pipeline end in every schedule, and no stage of an expert 
       HandMachine world(one_device_nodes(8, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
       world.machine.experts = test::each_takes(exchange);
       world.machine.expert_pools = test::each_takes(sync);
-      LoweringOptions options{two_experts(), Mesh{.hdp = 4, .pp = 2, .ep = 2}, 2};
+      LoweringOptions options{two_experts(), Mesh{.hdp = 4, .pp = 2, .ep = 2}};
       options.experts.ep = 2;
       options.pipeline.schedule = schedule;
       const Program program(plan, options);

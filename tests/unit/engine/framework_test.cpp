@@ -37,7 +37,7 @@ struct Pool {
 constexpr KernelSlowdown half_speed{.product = 2};
 
 // A product takes one microsecond, every collective over the pool what `pool` says.
-Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_batches, Grain grain,
+Timeline run(const Recipe& recipe, const Pool& pool, std::size_t micro_batches, Grain grain,
              std::optional<KernelSlowdown> slowdown = {}) {
   HandMachine world(one_device_nodes(2, 1_GBps), std::make_unique<HandCosts>(1_us));
   world.machine.beside_communication = slowdown;
@@ -45,7 +45,7 @@ Timeline run(const PoolSharding& sharding, const Pool& pool, std::size_t micro_b
     return Estimate{kind == CollectiveKind::all_gather ? pool.gather : pool.reduction, Evidence::formula};
   };
   const Plan plan = two_ranks(micro_batches);
-  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = sharding};
+  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = recipe};
   return simulate(Program(plan, options), world.machine, grain);
 }
 
@@ -92,7 +92,7 @@ Issued issued(Duration issue, Duration product, Grain grain) {
   HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(product));
   world.machine.issue = issue;
   const Plan plan = plan_of(1, layers, {{{0}, 1}});
-  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1}, .host_issues = true};
+  const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1}, .recipe = {.host_issues = true}};
   const Program program(plan, options);
   return {simulate(program, world.machine, grain), kernels_of(program.micro_batch(MicroBatchId(0)))};
 }
@@ -117,7 +117,7 @@ TEST_CASE("a host that is fast enough costs nothing where products are", "[engin
 TEST_CASE("without sharding gradients are all-reduced and nothing is gathered", "[engine][zero]") {
   const Plan plan = two_ranks(1);
   const auto end_of = [&](std::int64_t zero) {
-    const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = {.zero = zero}};
+    const LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = zero}};
     return Program(plan, options).step_end();
   };
   // fp32 gradients are twice as many bytes as bf16 parameters, and an all-reduce passes them around twice.
@@ -164,7 +164,7 @@ TEST_CASE("parameters in fp32 are gathered in twice the bytes and reduced in as 
   const Plan plan = two_ranks(1);
   const auto moved = [&](Opcode opcode, bool fp32) {
     const LoweringOptions options{
-        .model = one_head_model(layers), .mesh = {.hdp = 2}, .sharding = {.zero = 3, .fp32_parameters = fp32}};
+        .model = one_head_model(layers), .mesh = {.hdp = 2}, .recipe = {.zero = 3, .fp32_parameters = fp32}};
     const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
     Bytes sum;
     for (const Block& block : program.blocks) {
@@ -196,7 +196,7 @@ TEST_CASE("gradients that are reduced beside the last backward leave those of it
           "[engine][zero]") {
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 1_us};
-    const PoolSharding beside{.zero = 1, .overlap_grad_reduce = true};
+    const Recipe beside{.zero = 1, .overlap_grad_reduce = true};
     // The head's, the first layer's and the embedding's; then the gather of the parameters.
     CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 3 * 1_us + 1_us);
   }
@@ -206,7 +206,7 @@ TEST_CASE("parameters that are gathered beside the first forward leave those of 
           "[engine][zero]") {
   for (const Grain grain : all_grains) {
     const Pool pool{.gather = 1_us, .reduction = 2_us};
-    const PoolSharding beside{.zero = 1, .overlap_param_gather = true};
+    const Recipe beside{.zero = 1, .overlap_param_gather = true};
     CHECK(run(beside, pool, 4, grain).step_time == 4 * kernels() + 1_us + 2_us);
   }
 }
@@ -216,17 +216,15 @@ TEST_CASE("a pipeline waits for the parameters of its first chunk and ends with 
   const Plan plan = plan_of(2, 4, {{{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}, {{0}, 1}, {{1}, 1}});
   for (const Grain grain : all_grains) {
     // Fast enough for all other chunks to have theirs in time.
-    const auto step_time = [&](const PoolSharding& sharding, Bandwidth rate) {
+    const auto step_time = [&](const Recipe& recipe, Bandwidth rate) {
       HandMachine world(one_device_nodes(4, 1_GBps), std::make_unique<HandCosts>(1_us), 2);
       world.machine.pool = test::each_moves_at(rate);
-      const LoweringOptions options{.model = one_head_model(4),
-                                    .mesh = {.hdp = 2, .pp = 2},
-                                    .pipeline = {"interleaved", 2},
-                                    .sharding = sharding};
+      const LoweringOptions options{
+          .model = one_head_model(4), .mesh = {.hdp = 2, .pp = 2}, .recipe = recipe, .pipeline = {"interleaved", 2}};
       return simulate(Program(plan, options), world.machine, grain).step_time;
     };
     const Bandwidth rate = 1000_GBps;
-    const PoolSharding beside{.overlap_grad_reduce = true, .overlap_param_gather = true};
+    const Recipe beside{.overlap_grad_reduce = true, .overlap_param_gather = true};
     // The first of four chunks: a layer and the embedding. Gradients are fp32, parameters bf16.
     const std::int64_t first_chunk = layer_parameter_count(one_head_model(4)) + 1000 * 64;
     const Duration exposed = Bytes(first_chunk * 2) / rate + Bytes(first_chunk * 4) / rate;
@@ -257,9 +255,9 @@ Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
   };
   const Plan plan = plan_of(1, layers, {{{0}, 1000}});
   LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
-  options.dense.sequence_parallel = way.sequence_parallel;
-  options.overlap_tp = way.overlap;
-  options.overlap_tp_gradients = way.gradients_overlap;
+  options.recipe.sequence_parallel = way.sequence_parallel;
+  options.recipe.overlap_tp = way.overlap;
+  options.recipe.overlap_tp_gradients = way.gradients_overlap;
   return simulate(Program(plan, options), world.machine, grain).ranks[0];
 }
 

@@ -34,7 +34,7 @@ struct TwoJobs {
   OnDevices places_of_other;
   HandMachine world;
   Machine other;
-  LoweringOptions lowering{one_head_model(layers), Mesh{.hdp = 2}, 2};
+  LoweringOptions lowering{one_head_model(layers), Mesh{.hdp = 2}};
 
   explicit TwoJobs(ClusterSpec cluster, std::vector<std::size_t> main, std::vector<std::size_t> beside)
       : places_of_main(std::move(main)),

@@ -63,7 +63,7 @@ struct Case {
 Timeline run(const Plan& plan, const Case& setting, std::unique_ptr<CostModel> costs, Grain grain) {
   const Mesh mesh{.hdp = plan.ranks, .tp = 1, .pp = setting.stages};
   HandMachine world(one_device_nodes(mesh.devices(), setting.nic), std::move(costs), setting.stages);
-  LoweringOptions options{one_head_model(setting.layers), mesh, 2};
+  LoweringOptions options{one_head_model(setting.layers), mesh};
   options.model.tied_embeddings = setting.tied;
   options.pipeline = setting.pipeline;
   const Program program(plan, options);
@@ -178,8 +178,8 @@ TEST_CASE("DualPipe: the bubble is (p / 2 - 1)(F + B - 2 W), with p + 1 chunks' 
 TEST_CASE("DualPipe: every stage has the parameters of its mirror image, and sums their gradients with it",
           "[pipeline]") {
   const Plan plan = plan_of(2, 8, {{{0}, tokens}, {{0}, tokens}, {{0}, tokens}});
-  const LoweringOptions options{one_head_model(8),       Mesh{.hdp = 2, .tp = 1, .pp = 4}, 2, true, {},
-                                {.schedule = "dualpipe"}};
+  const LoweringOptions options{
+      .model = one_head_model(8), .mesh = {.hdp = 2, .tp = 1, .pp = 4}, .pipeline = {.schedule = "dualpipe"}};
   const Program program(plan, options);
   const ChunkMap& chunks = program.pipeline().chunk_map();
   std::int64_t parameters = 0;

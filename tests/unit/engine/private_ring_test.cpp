@@ -77,7 +77,7 @@ TEST_CASE("a ring without shared links takes the same time to the picosecond wit
         std::make_unique<HandCosts>(Duration::picoseconds(static_cast<std::int64_t>(random.below(3) * 500))));
     const Plan plan = random_plan(random, ranks, layers);
     REQUIRE(check_plan(plan).empty());
-    const LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = ranks}, 4};
+    const LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = ranks}, {.dkv_bytes_per_element = 4}};
     const Program program(plan, lowering);
     const auto exact = [&](bool queue_all) {
       return Simulation(program, world.machine, Grain::exact, {}, queue_all).run();
@@ -139,7 +139,7 @@ TEST_CASE(
     Transformer model = test::one_head_model(layers);
     model.heads = model.kv_heads = 2;
     model.hidden = 2 * model.head_dim;
-    const LoweringOptions lowering{model, shards.mesh, 4};
+    const LoweringOptions lowering{model, shards.mesh, {.dkv_bytes_per_element = 4}};
     const Program program(plan, lowering);
     const auto exact = [&](bool queue_all) {
       return Simulation(program, shards.world.machine, Grain::exact, {}, queue_all).run();

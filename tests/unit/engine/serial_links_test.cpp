@@ -31,7 +31,7 @@ Hop hop_of(std::int64_t nodes, std::int64_t tp, const Groups& groups, std::size_
   const Plan plan = test::plan_of(mesh.hdp, 1, groups);
   Transformer model = test::one_head_model(1);
   model.heads = model.kv_heads = 2;
-  const LoweringOptions lowering{model, mesh, 4};
+  const LoweringOptions lowering{model, mesh, {.dkv_bytes_per_element = 4}};
   const Program program(plan, lowering);
   Hop hop = ring_hops(plan.micro_batches[0], 0, world.machine)[index];
   CHECK_FALSE(hop.is_private);

@@ -15,8 +15,8 @@ using test::one_head_model;
 using test::plan_of;
 
 Timeline run(const Plan& plan, const Transformer& model, HandMachine& world, Grain grain, Recompute recompute = {}) {
-  LoweringOptions options{model, Mesh{.hdp = plan.ranks}, 2};
-  options.recompute = recompute;
+  LoweringOptions options{model, Mesh{.hdp = plan.ranks}};
+  options.recipe.recompute = recompute;
   const Program program(plan, options);
   return simulate(program, world.machine, grain);
 }
@@ -157,7 +157,7 @@ TEST_CASE("every tensor-parallel collective takes its time", "[engine][tp]") {
   for (const Grain grain : all_grains) {
     HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(1_us));
     world.machine.tensor_parallel = test::each_moves_at(1_GBps);
-    const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 1, .tp = 2}, 2};
+    const LoweringOptions options{one_head_model(layers), Mesh{.hdp = 1, .tp = 2}};
     const Timeline timeline = simulate(Program(plan, options), world.machine, grain);
     // Hidden states of 64 in bf16: four a layer and direction, and two at each end of the model; of two devices the
     // fp32 log-sum-exp of each token.

@@ -47,8 +47,8 @@ Transformer seven_billion() {
 class Measured {
  public:
   explicit Measured(Recompute recompute = {}, std::int64_t zero = 1)
-      : lowering_{.model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recompute = recompute} {
-    lowering_.sharding.zero = zero;
+      : lowering_{
+            .model = seven_billion(), .mesh = {.hdp = 8, .tp = 2}, .recipe = {.recompute = recompute, .zero = zero}} {
     Diagnostics problems;
     const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();

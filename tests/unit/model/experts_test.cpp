@@ -153,16 +153,14 @@ TEST_CASE("whole experts are shared by fewer devices than the rest of a model", 
   const Transformer model = small_mixture();
   const std::int64_t experts = 6 * 4 * 3 * 64 * 32;
   const std::int64_t rest = parameter_count(model) - experts;
-  MemoryRules rules{.fragmentation = 0, .reserve = Bytes{}};
+  const Recipe recipe{.fragmentation = 0, .reserve = Bytes{}};
   // 8 ranks of 2 devices, groups of 4 devices: each has an expert a layer, as every fourth of 16 devices does.
-  rules.activations.ep = 4;
-  const DeviceMemory device(model, whole_shape(model, {.tp = 2, .pool = 8}), rules);
+  const DeviceMemory device(model, whole_shape(model, {.tp = 2, .pool = 8}), recipe, {.ep = 4});
   CHECK(device.states()[MemoryPart::parameters] == Bytes(2 * (rest / 2 + experts / 4)));
   CHECK(device.states()[MemoryPart::gradients] == Bytes(4 * (rest / 2 + experts / 4)));
   CHECK(device.states()[MemoryPart::optimizer] == Bytes(12 * (rest / 2 / 8 + experts / 4 / 4)));
   // Without groups everything is cut over the two devices and shared by the eight ranks.
-  rules.activations.ep = 1;
-  const DeviceMemory cut(model, whole_shape(model, {.tp = 2, .pool = 8}), rules);
+  const DeviceMemory cut(model, whole_shape(model, {.tp = 2, .pool = 8}), recipe, {.ep = 1});
   CHECK(cut.states()[MemoryPart::parameters] == Bytes(2 * (rest + experts) / 2));
 }
 
@@ -170,7 +168,7 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
   const Transformer model = small_mixture();
   const std::int64_t n = 100;
   const auto kept = [&](std::int64_t ep, double hottest, std::optional<std::int64_t> expert_tokens) {
-    return kept_bytes(kept_tensors(model, {.ep = ep, .hottest = hottest}), n, 1, 0, expert_tokens).count();
+    return kept_bytes(kept_tensors(model, {}, {.ep = ep, .hottest = hottest}), n, 1, 0, expert_tokens).count();
   };
   // A copy: its hidden state, twice an inner width in and one out, in bf16; two of a token.
   const std::int64_t copy = 2 * (64 + 3 * 32);
@@ -186,16 +184,11 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
 TEST_CASE("experts that are computed again leave one layer's copies, and of the others the MLP's input", "[experts]") {
   const Transformer model = small_mixture();
   const std::int64_t n = 100;
-  struct Groups {
-    std::int64_t ep;
-    double hottest;
-  };
-  for (const Groups& groups : {Groups{1, 1}, Groups{4, 1.5}}) {
+  for (const ExpertUse& groups : {ExpertUse{1, 1}, ExpertUse{4, 1.5}}) {
     CAPTURE(groups.ep);
     const auto peak = [&](std::int64_t layers, Recompute recompute) {
       const DeviceShape shape{.layers = layers, .expert_layers = layers, .embedding = false, .head = false};
-      const ActivationRules rules{.recompute = recompute, .ep = groups.ep, .hottest = groups.hottest};
-      return DeviceMemory(model, shape, {.activations = rules, .fragmentation = 0}).peak({.tokens = n});
+      return DeviceMemory(model, shape, {.recompute = recompute, .fragmentation = 0}, groups).peak({.tokens = n});
     };
     // Inputs of two norms, of the QKV product and of the MLP, q, k, v and o in bf16, and a log-sum-exp.
     const std::int64_t outside = n * (8 * 2 * 64 + 4);

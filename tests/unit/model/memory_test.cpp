@@ -26,13 +26,13 @@ constexpr Korthikanti korthikanti[] = {{"gpt-22b", 4}, {"gpt-175b", 1}, {"gpt-53
 constexpr std::int64_t s = 2048;
 constexpr std::int64_t t = 8;
 
-ActivationRules as_published(Recompute recompute, bool sequence_parallel) {
-  return {.recompute = recompute, .flash_attention = false, .sequence_parallel = sequence_parallel, .dropout = true};
+Recipe as_published(Recompute recompute, bool sequence_parallel) {
+  return {.recompute = recompute, .sequence_parallel = sequence_parallel, .flash_attention = false, .dropout = true};
 }
 
 // Bytes of one layer over s b h.
-double per_element(const Transformer& model, std::int64_t b, std::int64_t tp, const ActivationRules& rules) {
-  const Bytes bytes = kept_bytes(kept_tensors(model, rules), s * b, tp, s * s * b);
+double per_element(const Transformer& model, std::int64_t b, std::int64_t tp, const Recipe& recipe) {
+  const Bytes bytes = kept_bytes(kept_tensors(model, recipe), s * b, tp, s * s * b);
   return static_cast<double>(bytes.count()) / static_cast<double>(s * b * model.hidden);
 }
 
@@ -110,8 +110,7 @@ TEST_CASE("selective recompute drops attention's output and log-sum-exp, full re
   // The layer at work has all of it: with two layers or more recomputation still saves.
   const DeviceShape shape = whole_shape(model, {});
   const MemoryParts none = DeviceMemory(model, shape, {}).peak({.tokens = tokens});
-  const MemoryRules rules{.activations = {.recompute = Recompute::full}};
-  const MemoryParts full = DeviceMemory(model, shape, rules).peak({.tokens = tokens});
+  const MemoryParts full = DeviceMemory(model, shape, {.recompute = Recompute::full}).peak({.tokens = tokens});
   CHECK(full[MemoryPart::activations] == model.layers * Bytes(tokens * 2 * model.hidden));
   CHECK(full.total() < none.total());
 }
@@ -147,8 +146,7 @@ TEST_CASE("the layer at work has what it computes again: the MLP's half at the M
   const std::int64_t tokens = 8192;
   const DeviceShape one_layer{.layers = 1, .embedding = false, .head = false};
   const auto peak = [&](Recompute recompute) {
-    return DeviceMemory(model, one_layer, {.activations = {.recompute = recompute}, .fragmentation = 0})
-        .peak({.tokens = tokens});
+    return DeviceMemory(model, one_layer, {.recompute = recompute, .fragmentation = 0}).peak({.tokens = tokens});
   };
   // A layer alone is fullest at its MLP's activation: what the MLP computes again is there, and saves nothing.
   const Bytes all = peak({}).total();
@@ -188,8 +186,8 @@ TEST_CASE("under autocast a parameter takes 16 bytes and is gathered in 4, its g
   REQUIRE(parameter_count(model) % d == 0);
   const std::int64_t two_layers = 2 * layer_parameter_count(model);
   for (const std::int64_t gradient_bytes : {2, 4}) {
-    const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .gradient_bytes = gradient_bytes};
-    const MemoryParts states = DeviceMemory(model, whole_shape(model, {.pool = d}), rules).states();
+    const Recipe recipe{.zero = 3, .gradient_bytes = gradient_bytes, .fp32_parameters = true};
+    const MemoryParts states = DeviceMemory(model, whole_shape(model, {.pool = d}), recipe).states();
     CHECK(states[MemoryPart::parameters] == Bytes(4 * parameter_count(model) / d + 4 * two_layers));
     CHECK(states[MemoryPart::gradients] == states[MemoryPart::parameters]);
     CHECK(states[MemoryPart::optimizer] == Bytes(8 * parameter_count(model) / d));
@@ -209,7 +207,7 @@ TEST_CASE("under autocast a product keeps the cast of its weight, and a norm tha
   for (const std::int64_t tp : {1, 2}) {
     for (const std::int64_t tokens : {1024, 8192}) {
       const auto more = [&](Recompute recompute) {
-        return kept_bytes(kept_tensors(model, {.recompute = recompute, .autocast = true}), tokens, tp) -
+        return kept_bytes(kept_tensors(model, {.recompute = recompute, .fp32_parameters = true}), tokens, tp) -
                kept_bytes(kept_tensors(model, {.recompute = recompute}), tokens, tp);
       };
       const Bytes stream((4 - 2) * tokens * hidden / tp);  // in place of a cast to bf16
@@ -242,8 +240,8 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
           "[memory]") {
   const Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
-  const MemoryRules rules{.fragmentation = 0, .reserve = Bytes{}};
-  const DeviceMemory whole(model, {.layers = 2}, rules);
+  const Recipe recipe{.fragmentation = 0, .reserve = Bytes{}};
+  const DeviceMemory whole(model, {.layers = 2}, recipe);
   // Logits and their weight's gradient in bf16, the last norm's input and output; beside them the input's gradient.
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * 10'000 * 64 + 2 * 2 * 64 * n));
@@ -252,7 +250,7 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   const DeviceMemory unfused(model, {.layers = 2}, {.fused_loss = false, .fragmentation = 0, .reserve = Bytes{}});
   CHECK(unfused.peak({.tokens = n}).total() == head.total() + Bytes(4 * 10'000 * n));
   // Without a head: the residual's gradient, three gradients of the MLP's inner width, less the tensor that is gone.
-  const DeviceMemory middle(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, rules);
+  const DeviceMemory middle(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, recipe);
   CHECK(middle.peak({.tokens = n}).total() ==
         middle.states().total() + middle.kept(n) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
 }
@@ -261,25 +259,25 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
           "[memory]") {
   Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
-  const MemoryRules rules{.activations = {.autocast = true}, .zero = 3, .fragmentation = 0, .reserve = Bytes{}};
-  const DeviceMemory whole(model, {.layers = 2}, rules);
+  const Recipe recipe{.zero = 3, .fp32_parameters = true, .fragmentation = 0, .reserve = Bytes{}};
+  const DeviceMemory whole(model, {.layers = 2}, recipe);
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * (2 * 10'000 * 64) + 2 * 2 * 64 * n));
   CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
-  const auto middle = [&](const MemoryRules& those) {
+  const auto middle = [&](const Recipe& those) {
     const DeviceMemory device(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, those);
     return device.peak({.tokens = n}).total() - device.states().total() - device.kept(n);
   };
   // At the activation of a gated MLP: three gradients of the inner width, less the tensor that is gone.
-  CHECK(middle(rules) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
+  CHECK(middle(recipe) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
   // At the last product of one that has no gate, the gradient of its input and, cast, that of its output.
   model.gated_mlp = false;
-  CHECK(middle(rules) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) + Bytes(2 * 64 * n));
+  CHECK(middle(recipe) == Bytes(4 * 64 * n) + Bytes(2 * 256 * n) + Bytes(2 * 64 * n));
   // A layer that is done again as a whole has there what one that is not keeps.
-  MemoryRules again = rules;
-  again.activations.recompute = Recompute::full;
-  const DeviceMemory one(model, {.pp = 3, .layers = 1, .embedding = false, .head = false}, rules);
-  CHECK(middle(again) == middle(rules) + one.kept(n));
+  Recipe again = recipe;
+  again.recompute = Recompute::full;
+  const DeviceMemory one(model, {.pp = 3, .layers = 1, .embedding = false, .head = false}, recipe);
+  CHECK(middle(again) == middle(recipe) + one.kept(n));
 }
 
 TEST_CASE("what is outside of the allocator: a context, and a communicator for each group of more than one",

@@ -190,7 +190,7 @@ TEST_CASE("without sequence parallelism every device has the norms and residuals
   const Transformer model = preset("llama-7b");
   const std::int64_t t = 1024;
   const std::int64_t h = 4096;
-  const DenseRules whole{.sequence_parallel = false};
+  const Recipe whole{.sequence_parallel = false};
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     const LinearPart cut = after_attention(model, t, 8, direction);
     const LinearPart all = after_attention(model, t, 8, direction, whole);
@@ -207,7 +207,7 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   const std::int64_t h = 4096;
   const std::int64_t f = 11008;
   const std::int64_t qkv = 4096 + 2 * 1024;
-  const DenseRules fp8{.fp8 = true};
+  const Recipe fp8{.fp8 = true};
   const auto casts = [&](const auto& part, Direction direction) {
     return part(model, t, 1, direction, fp8).traffic() - part(model, t, 1, direction, {}).traffic();
   };
@@ -227,11 +227,11 @@ TEST_CASE("the gradients of biases read the gradients of all outputs once more",
   without.biases = false;
   const std::int64_t t = 2048;
   const std::int64_t h = with.hidden;
-  const auto more = [&](Direction direction, const DenseRules& rules) {
+  const auto more = [&](Direction direction, const Recipe& recipe) {
     const auto traffic = [&](const Transformer& model) {
-      return before_attention(model, t, 1, direction, rules).traffic() +
-             after_attention(model, t, 1, direction, rules).traffic() +
-             output_head(model, t, 1, direction, rules).traffic();
+      return before_attention(model, t, 1, direction, recipe).traffic() +
+             after_attention(model, t, 1, direction, recipe).traffic() +
+             output_head(model, t, 1, direction, recipe).traffic();
     };
     return traffic(with) - traffic(without);
   };
@@ -252,7 +252,7 @@ TEST_CASE("under autocast weights are cast once forward, their gradients twice b
   const std::int64_t backward = h * ((2 + 4) + 3 * 2 + 2 * (4 + 2));
   for (const std::int64_t tokens : {128, 8192}) {
     const auto more = [&](Direction direction) {
-      const LinearPart with = after_attention(model, tokens, 1, direction, {.autocast = true});
+      const LinearPart with = after_attention(model, tokens, 1, direction, {.fp32_parameters = true});
       const LinearPart without = after_attention(model, tokens, 1, direction, {});
       return std::pair(with.traffic() - without.traffic(), with.launches() - without.launches());
     };
@@ -269,8 +269,9 @@ TEST_CASE("gradients that products do not add up are read and added to their sum
   const std::int64_t table = model.vocabulary / tp * h;
   for (const std::int64_t sums : {2, 4}) {
     const auto more = [&](const auto& part, Direction direction) {
-      const LinearPart with = part(model, 2048, tp, direction, DenseRules{.added_bytes = sums});
-      const LinearPart without = part(model, 2048, tp, direction, DenseRules{});
+      const LinearPart with =
+          part(model, 2048, tp, direction, Recipe{.gradient_bytes = sums, .accumulation_fusion = false});
+      const LinearPart without = part(model, 2048, tp, direction, Recipe{});
       return std::pair(with.traffic() - without.traffic(), with.launches() - without.launches());
     };
     const std::int64_t added = 2 + 2 * sums;
@@ -286,13 +287,14 @@ TEST_CASE("FSDP copies each gradient into a flat one and divides it before it is
   const Transformer model = preset("llama-7b");
   const std::int64_t weights = 4096 * 4096 + 3 * 4096 * 11008;
   const auto more = [&](bool autocast) {
-    const DenseRules views{.autocast = autocast, .flat_gradients = true};
+    const Recipe views{.zero = 3, .fp32_parameters = autocast};
     const LinearPart with = after_attention(model, 2048, 1, Direction::backward, views);
-    return with.traffic() - after_attention(model, 2048, 1, Direction::backward, {.autocast = autocast}).traffic();
+    return with.traffic() -
+           after_attention(model, 2048, 1, Direction::backward, {.fp32_parameters = autocast}).traffic();
   };
   CHECK(more(false) == Bytes(weights * (2 + 2 + 2 + 2)));
   CHECK(more(true) == Bytes(weights * (4 + 4 + 2 + 2)));
-  CHECK(after_attention(model, 2048, 1, Direction::forward, {.flat_gradients = true}).traffic() ==
+  CHECK(after_attention(model, 2048, 1, Direction::forward, {.zero = 3}).traffic() ==
         after_attention(model, 2048, 1, Direction::forward).traffic());
 }
 
@@ -300,7 +302,7 @@ TEST_CASE("a loss in fp32 passes over the logits kernel by kernel", "[model]") {
   const Transformer model = preset("gpt-22b");
   const std::int64_t logits = 2048 * model.vocabulary / 8;
   const auto bytes = [&](Direction direction, bool fp32_loss) {
-    return output_head(model, 2048, 8, direction, {.fp32_loss = fp32_loss}).traffic();
+    return output_head(model, 2048, 8, direction, {.fused_loss = !fp32_loss}).traffic();
   };
   const auto more = [&](Direction direction) { return bytes(direction, true) - bytes(direction, false); };
   // Fused: read once, and turned into the gradient in place. In fp32: copied; maximum, difference, exponential, sum and

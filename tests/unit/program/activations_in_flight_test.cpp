@@ -144,9 +144,9 @@ TEST_CASE("the first stage holds all layers of a micro-batch, and (p - 1) / (p v
     const double more = row.virtual_stages == 1 ? 0 : of(row.pp - 1) / of(row.pp * row.virtual_stages);
     const double published = layers * (1 + more);
 
-    const MemoryRules rules{.activations = {.flash_attention = false, .sequence_parallel = true, .dropout = true}};
+    const Recipe recipe{.sequence_parallel = true, .flash_attention = false, .dropout = true};
     const DeviceShape shape = shape_of(model, {.tp = t, .pp = row.pp}, 0, interleaved(row.virtual_stages));
-    const DeviceMemory first(model, shape, rules);
+    const DeviceMemory first(model, shape, recipe);
     const std::int64_t chunks = most_on(row.pp, 0, interleaved(row.virtual_stages), row.batch / row.micro_batch);
     const Bytes held = first.kept(s * row.micro_batch, s * s * row.micro_batch) * chunks / row.virtual_stages;
     CHECK(static_cast<double>(held.count()) == Approx(published));

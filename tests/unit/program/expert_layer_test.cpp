@@ -83,13 +83,13 @@ TEST_CASE("experts that are cut as a dense MLP need its two collectives and no o
 
 TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[experts]") {
   const Plan plan = plan_of(1, 3, {{{0}, 1000}});
-  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}, 2};
+  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}};
   options.experts.ep = 2;
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   // 500 tokens on each device, 2 copies, 64 elements of 2 bytes; dispatch and combine, forward and backward.
   CHECK(exchanged(program) == std::vector<Bytes>(4, Bytes(500 * 2 * 64 * 2)));
   const auto exchanges = [&](Recompute recompute) {
-    options.recompute = recompute;
+    options.recipe.recompute = recompute;
     return exchanged(Program(plan, options).micro_batch(MicroBatchId(0))).size();
   };
   // Experts that are computed again send copies again; their activations are where they were.
@@ -100,9 +100,9 @@ TEST_CASE("an all-to-all carries every copy of a device's tokens once", "[expert
 
 TEST_CASE("a block says between which all-to-alls a group computes its experts", "[experts]") {
   const Plan plan = plan_of(1, 3, {{{0}, 1000}});
-  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}, 2};
+  LoweringOptions options{mixture(3), Mesh{.hdp = 1, .tp = 2, .ep = 2}};
   options.experts.ep = 2;
-  options.recompute = Recompute::full;
+  options.recipe.recompute = Recompute::full;
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   const auto is_exchange = [&](const Instruction& i) {
     return i.opcode == Opcode::collective && program.collectives[i.work].among == CollectiveGroup::experts;
@@ -128,10 +128,10 @@ TEST_CASE("ranks of a wave meet equally often, whether they have tokens or not",
   using enum LayerModule;
   for (const Recompute recompute :
        {Recompute::none, Recompute::selective, Recompute::full, Recompute{experts, norm}, Recompute{activation, qkv}}) {
-    LoweringOptions options{mixture(4), Mesh{.hdp = 2, .ep = 2}, 2};
+    LoweringOptions options{mixture(4), Mesh{.hdp = 2, .ep = 2}};
     options.model.moe->dense_layers = {0};
     options.experts.ep = 2;
-    options.recompute = recompute;
+    options.recipe.recompute = recompute;
     const Program program(plan, options);
     const MicroBatchProgram full = program.micro_batch(MicroBatchId(0));
     const MicroBatchProgram empty = program.micro_batch(MicroBatchId(1));
@@ -148,7 +148,7 @@ TEST_CASE("gradients of whole experts are reduced over the devices that have the
   const std::int64_t experts = 2 * 4 * 3 * 64 * 128;
   const std::int64_t rest = parameter_count(model) - experts;
   const Plan plan = in_expert_waves(plan_of(4, 2, {{{0, 1, 2, 3}, 1000}}), 2, 0);
-  LoweringOptions options{model, Mesh{.hdp = 4, .tp = 2, .ep = 4}, 2};
+  LoweringOptions options{model, Mesh{.hdp = 4, .tp = 2, .ep = 4}};
   options.experts.ep = 4;
   const StepEnd end = Program(plan, options).step_end();
   CHECK(end.gradient == Bytes(4 * rest / 2));

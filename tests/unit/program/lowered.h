@@ -9,15 +9,15 @@ namespace hdpsim::test {
 
 /// The first micro-batch of a plan, lowered for a model of one head.
 inline MicroBatchProgram lowered(const Plan& plan, std::int64_t layers, std::int64_t tp = 1) {
-  const LoweringOptions options{one_head_model(layers), Mesh{.hdp = plan.ranks, .tp = tp, .pp = 1}, 2};
+  const LoweringOptions options{one_head_model(layers), Mesh{.hdp = plan.ranks, .tp = tp, .pp = 1}};
   return Program(plan, options).micro_batch(MicroBatchId(0));
 }
 
 /// Of four layers, with activations computed again and offloaded.
 inline MicroBatchProgram lowered(Plan plan, Recompute recompute, double offload = 0, std::int64_t tp = 1) {
   plan.micro_batches[0].offload = offload;
-  LoweringOptions options{one_head_model(4), Mesh{.hdp = plan.ranks, .tp = tp}, 2};
-  options.recompute = recompute;
+  LoweringOptions options{one_head_model(4), Mesh{.hdp = plan.ranks, .tp = tp}};
+  options.recipe.recompute = recompute;
   return Program(plan, options).micro_batch(MicroBatchId(0));
 }
 

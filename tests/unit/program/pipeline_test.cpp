@@ -132,7 +132,7 @@ std::size_t products(const MicroBatchProgram& program) {
 
 TEST_CASE("the passes of a micro-batch do together what it does whole, in every schedule", "[pipeline]") {
   const Plan plan = plan_of(2, 5, {{{0, 1}, 4096}});
-  LoweringOptions options{one_head_model(5), Mesh{.hdp = 2}, 2};
+  LoweringOptions options{one_head_model(5), Mesh{.hdp = 2}};
   const std::size_t whole = products(Program(plan, options).micro_batch(MicroBatchId(0)));
   options.mesh.pp = 2;
   for (const PipelineOptions& pipeline : test::every_schedule(2)) {
@@ -159,7 +159,7 @@ TEST_CASE("the stages hold the model once, a tied table twice", "[pipeline]") {
 
 TEST_CASE("a message is the device's share of the hidden states", "[pipeline]") {
   const Plan plan = plan_of(2, 4, {{{0, 1}, 4096}});
-  const LoweringOptions options{one_head_model(4), Mesh{.hdp = 2, .tp = 1, .pp = 2}, 2};
+  const LoweringOptions options{one_head_model(4), Mesh{.hdp = 2, .tp = 1, .pp = 2}};
   CHECK(Program(plan, options).message(PassId(0)) == Bytes(4096 / 2 * 64 * 2));  // tokens a rank, width, bf16
 }
 

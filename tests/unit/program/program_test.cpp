@@ -127,7 +127,7 @@ TEST_CASE("the optimizer is sharded over the pool, gradients and parameters are 
   const Plan one = plan_of(1, 2, {{{0}, 64}});
   const Plan four = plan_of(4, 2, {{{0, 1, 2, 3}, 64}});
   const auto end_of = [](const Plan& plan) {
-    const LoweringOptions options{one_head_model(2), Mesh{.hdp = plan.ranks}, 2};
+    const LoweringOptions options{one_head_model(2), Mesh{.hdp = plan.ranks}};
     return Program(plan, options).step_end();
   };
   CHECK(end_of(four).gradient == end_of(one).gradient);
@@ -142,7 +142,7 @@ TEST_CASE("a pipeline gathers and reduces all parameters of a device once, besid
   for (const std::int64_t zero : {1, 2}) {
     for (const bool overlaps : {false, true}) {
       LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 2, .pp = 2}};
-      options.sharding = {.zero = zero, .overlap_grad_reduce = overlaps, .overlap_param_gather = overlaps};
+      options.recipe = {.zero = zero, .overlap_grad_reduce = overlaps, .overlap_param_gather = overlaps};
       const Program program(plan, options);
       Bytes gathered = program.step_end(1).parameters;
       Bytes reduced = program.step_end(1).gradient;
@@ -166,7 +166,7 @@ TEST_CASE("a pipeline gathers and reduces all parameters of a device once, besid
 TEST_CASE("without sequence parallelism a stage gathers what the stage before has cut", "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 64}});
   LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2, .pp = 2}};
-  options.dense.sequence_parallel = false;
+  options.recipe.sequence_parallel = false;
   const Program program(plan, options);
   const auto gathers = [&](std::size_t pass) {
     const MicroBatchProgram lowered = program.pass(PassId(pass));
@@ -199,8 +199,8 @@ TEST_CASE("an instruction of a ring says its step", "[program]") {
 
 TEST_CASE("attention that adds up by itself needs no merges, and the next exchange waits for it", "[program]") {
   const Plan plan = plan_of(3, 2, {{{0, 1, 2}, 3000}});
-  LoweringOptions options{one_head_model(2), Mesh{.hdp = 3}, 2};
-  options.separate_merge = false;
+  LoweringOptions options{one_head_model(2), Mesh{.hdp = 3}};
+  options.recipe.separate_merge = false;
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   const std::vector<Instruction>& body = forward_layers(program).body;
   CHECK(count(forward_layers(program), Opcode::merge) == 0);
@@ -214,7 +214,7 @@ TEST_CASE("attention that adds up by itself needs no merges, and the next exchan
 TEST_CASE("elements of four bytes double what is sent", "[program]") {
   const Plan plan = plan_of(2, 2, {{{0, 1}, 3000}});
   const auto moved = [&](std::int64_t element, std::int64_t dkv) {
-    LoweringOptions options{one_head_model(2), Mesh{.hdp = 2}, dkv};
+    LoweringOptions options{one_head_model(2), Mesh{.hdp = 2}, {.dkv_bytes_per_element = dkv}};
     options.model.element_bytes = element;
     const Program program(plan, options);
     const MicroBatchProgram lowered_program = program.micro_batch(MicroBatchId(0));
@@ -231,7 +231,7 @@ TEST_CASE("elements of four bytes double what is sent", "[program]") {
 
 TEST_CASE("more stages than layers are a failed check", "[program]") {
   const Plan plan = plan_of(1, 2, {{{0}, 64}});
-  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 3}, 2};
+  const LoweringOptions options{one_head_model(2), Mesh{.hdp = 1, .tp = 1, .pp = 3}};
   CHECK_THROWS_WITH(Program(plan, options), Catch::Contains("2 layers in 3 chunks of 3 stages"));
 }
 

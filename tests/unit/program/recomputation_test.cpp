@@ -150,8 +150,9 @@ TEST_CASE("norms that are computed again leave the gather to a backward that gat
   using enum CollectiveKind;
   const Plan plan = plan_of(3, 4, {{{0, 1, 2}, 3000}});
   const auto gathers = [&](Recompute recompute) {
-    const LoweringOptions options{
-        .model = one_head_model(4), .mesh = {.hdp = 3, .tp = 2}, .recompute = recompute, .overlap_tp_gradients = true};
+    const LoweringOptions options{.model = one_head_model(4),
+                                  .mesh = {.hdp = 3, .tp = 2},
+                                  .recipe = {.recompute = recompute, .overlap_tp_gradients = true}};
     return again_of(Program(plan, options).micro_batch(MicroBatchId(0))).collectives;
   };
   CHECK(gathers({M::norm}).empty());

@@ -56,7 +56,8 @@ TEST_CASE("tensor-parallel devices meet twice beside attention and twice beside 
 TEST_CASE("backward gathers the inputs that are kept cut beside a product, and sums their gradient beside the next",
           "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
-  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .overlap_tp_gradients = true};
+  LoweringOptions options{
+      .model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .recipe = {.overlap_tp_gradients = true}};
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   using enum DensePart;
   using enum CollectiveKind;
@@ -84,7 +85,7 @@ TEST_CASE("backward gathers the inputs that are kept cut beside a product, and s
         std::vector<Meeting>{gathered_again(head), summed(head, Overlap::weight_gradient)});
   CHECK(meetings(program, program.blocks[5]) == of_layer);
   // What runs in chunks elsewhere runs whole beside these products.
-  options.overlap_tp = true;
+  options.recipe.overlap_tp = true;
   const MicroBatchProgram chunks = Program(plan, options).micro_batch(MicroBatchId(0));
   const auto in_chunks = [](DensePart part) { return Meeting{all_gather, part, Overlap::chunks}; };
   CHECK(meetings(chunks, chunks.blocks[5]) == std::vector<Meeting>{in_chunks(mlp), of_layer[1], of_layer[2],
@@ -95,8 +96,9 @@ TEST_CASE("backward gathers the inputs that are kept cut beside a product, and s
 TEST_CASE("without sequence parallelism nothing is gathered again, and sums of gradients stay beside a product",
           "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
-  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .overlap_tp_gradients = true};
-  options.dense.sequence_parallel = false;
+  LoweringOptions options{
+      .model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}, .recipe = {.overlap_tp_gradients = true}};
+  options.recipe.sequence_parallel = false;
   const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
   const auto beside_weight_gradient = [&](const Block& block) {
     return std::count_if(block.body.begin(), block.body.end(), [&](const Instruction& i) {

@@ -158,7 +158,7 @@ TEST_CASE("kernels are chosen by the study: fp8 products where the profile has t
   const DeviceProfile& profile = *read.points[0].spec.profile;
   CHECK(profile.fp8_linear);
   CHECK_FALSE(profile.unfused_attention);
-  CHECK(lowering_of(read.points[0].spec).dense.fp8);
+  CHECK(lowering_of(read.points[0].spec).recipe.fp8);
 }
 
 TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a graph", "[kernels]") {
@@ -173,8 +173,8 @@ TEST_CASE("kernels are chosen by the study: attention in Triton, launches by a g
     return eager.profile->other_attention[static_cast<std::size_t>(kernel)];
   };
   CHECK(chosen.profile->attention == of(OtherAttention::triton));
-  CHECK(lowering_of(eager).host_issues);
-  CHECK_FALSE(lowering_of(chosen).host_issues);
+  CHECK(lowering_of(eager).recipe.host_issues);
+  CHECK_FALSE(lowering_of(chosen).recipe.host_issues);
   const StudyFile without(changed(test::good_study, "mesh:", "kernels: {attention: triton}\nmesh:"));
   CHECK(without.problems() == std::vector<std::string>{"10:22: the profile a100-published has no 'attention_triton'"});
 }
@@ -196,13 +196,13 @@ TEST_CASE("parameters in fp32 are those of FSDP, and cast by products", "[mesh]"
   const auto spec_of = [](const std::string& mesh) {
     return StudyFile(changed(test::good_study, "mesh: {", "mesh: {" + mesh + ", ")).load().points[0].spec;
   };
-  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).sharding.fp32_parameters);
-  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).dense.autocast);
-  CHECK(memory_rules_of(spec_of("zero: 3, parameters: fp32")).activations.autocast);
-  CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).dense.autocast);
-  CHECK_FALSE(memory_rules_of(spec_of("zero: 3, parameters: bf16")).activations.autocast);
-  CHECK(lowering_of(spec_of("zero: 3")).dense.flat_gradients);
-  CHECK_FALSE(lowering_of(spec_of("zero: 2")).dense.flat_gradients);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.fp32_parameters);
+  CHECK(lowering_of(spec_of("zero: 3, parameters: fp32")).recipe.autocast());
+  CHECK(recipe_of(spec_of("zero: 3, parameters: fp32")).autocast());
+  CHECK_FALSE(lowering_of(spec_of("zero: 3, parameters: bf16")).recipe.autocast());
+  CHECK_FALSE(recipe_of(spec_of("zero: 3, parameters: bf16")).autocast());
+  CHECK(lowering_of(spec_of("zero: 3")).recipe.flat_gradients());
+  CHECK_FALSE(lowering_of(spec_of("zero: 2")).recipe.flat_gradients());
   const StudyFile without(changed(test::good_study, "mesh: {", "mesh: {parameters: fp32, "));
   REQUIRE(without.problems().size() == 1);
   CHECK(without.problems()[0].ends_with("parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does"));
@@ -214,16 +214,16 @@ TEST_CASE("a mesh says how its framework shards, sums and overlaps", "[mesh]") {
                                "overlap_param_gather: true, tp_comm_overlap: true, tp_gradient_overlap: true, "));
   const PointSpec spec = file.load().points[0].spec;
   const LoweringOptions lowering = lowering_of(spec);
-  CHECK_FALSE(lowering.dense.sequence_parallel);
-  CHECK_FALSE(memory_rules_of(spec).activations.sequence_parallel);
-  CHECK(lowering.sharding.zero == 0);
-  CHECK(lowering.sharding.gradient_bytes == 2);
-  CHECK(memory_rules_of(spec).gradient_bytes == 2);
-  CHECK(lowering.sharding.overlap_grad_reduce);
-  CHECK(lowering.sharding.overlap_param_gather);
-  CHECK(lowering.overlap_tp);
-  CHECK(lowering.overlap_tp_gradients);
-  CHECK(lowering.dense.added_bytes == 0);
+  CHECK_FALSE(lowering.recipe.sequence_parallel);
+  CHECK_FALSE(recipe_of(spec).sequence_parallel);
+  CHECK(lowering.recipe.zero == 0);
+  CHECK(lowering.recipe.gradient_bytes == 2);
+  CHECK(recipe_of(spec).gradient_bytes == 2);
+  CHECK(lowering.recipe.overlap_grad_reduce);
+  CHECK(lowering.recipe.overlap_param_gather);
+  CHECK(lowering.recipe.overlap_tp);
+  CHECK(lowering.recipe.overlap_tp_gradients);
+  CHECK(lowering.recipe.added_bytes() == 0);
 }
 
 TEST_CASE("kernels add up gradients, and compute the loss, where the study says so", "[mesh]") {
@@ -231,9 +231,9 @@ TEST_CASE("kernels add up gradients, and compute the loss, where the study says 
       changed(test::good_study, "mesh: {",
               "memory: {loss: fp32}\nmesh: {gradients: bf16, gradient_accumulation_fusion: false, ");
   const LoweringOptions lowering = lowering_of(StudyFile(separate).load().points[0].spec);
-  CHECK(lowering.dense.added_bytes == 2);
-  CHECK(lowering.dense.fp32_loss);
-  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).dense.fp32_loss);
+  CHECK(lowering.recipe.added_bytes() == 2);
+  CHECK(lowering.recipe.fp32_loss());
+  CHECK_FALSE(lowering_of(StudyFile(test::good_study).load().points[0].spec).recipe.fp32_loss());
 }
 
 TEST_CASE("keys beside a model's preset replace those of its configuration", "[model]") {

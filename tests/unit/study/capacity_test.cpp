@@ -22,7 +22,7 @@ PointSpec point_of(const std::vector<std::string>& overrides) {
 
 Bytes peak(const PointSpec& point, std::int64_t tokens) {
   const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
-  const DeviceMemory device(point.model, whole_shape(point.model, shape), point.memory);
+  const DeviceMemory device(point.model, whole_shape(point.model, shape), recipe_of(point));
   return device.peak({.tokens = tokens, .ring = 2}).total();
 }
 

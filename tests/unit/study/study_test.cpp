@@ -37,8 +37,8 @@ TEST_CASE("what a study leaves out has its default", "[study]") {
         "{tp: 2, pp: 1, capacity: 8Ki, placement: contiguous, groups: one_communicator, connections: warm, "
         "recompute: none, zero: 1}");
   CHECK(line_of(*study.resolved.find("memory")) == "{loss: fused, fragmentation: 0.047, reserve: auto}");
-  CHECK(point.memory.fused_loss);
-  CHECK_FALSE(point.memory.reserve);
+  CHECK(point.recipe.fused_loss);
+  CHECK_FALSE(point.recipe.reserve);
   CHECK(study.output.memory_ranks == 8);
   CHECK(study.resolved.find("cluster")->find("node") != nullptr);  // written out in full
 }
@@ -56,15 +56,15 @@ TEST_CASE("what a study says wrongly of memory is told with its place", "[study]
 TEST_CASE("attention that adds up the steps of a ring itself saves the time of merges", "[study]") {
   const StudyPoint separate = std::move(StudyFile(good_study).load().points.at(0));
   const StudyPoint joined = std::move(StudyFile(good_study).load({"mesh.separate_merge=false"}).points.at(0));
-  CHECK(lowering_of(separate.spec).separate_merge);
-  CHECK_FALSE(lowering_of(joined.spec).separate_merge);
+  CHECK(lowering_of(separate.spec).recipe.separate_merge);
+  CHECK_FALSE(lowering_of(joined.spec).recipe.separate_merge);
   CHECK(joined.work.step_token < separate.work.step_token);
   CHECK(joined.work.per_token == separate.work.per_token);  // what one rank does alone has no merges
 }
 
 TEST_CASE("memory follows the recomputation of the study", "[study]") {
   const PointSpec point = StudyFile(good_study).load({"mesh.recompute=full"}).points.at(0).spec;
-  CHECK(memory_rules_of(point).activations.recompute == Recompute::full);
+  CHECK(recipe_of(point).recompute == Recompute::full);
 }
 
 TEST_CASE("the resolved study is the same study", "[study]") {
@@ -101,18 +101,18 @@ TEST_CASE("points share a world as long as cluster, profile and mesh are the sam
 TEST_CASE("a study says what backward computes again", "[study][recompute]") {
   const StudyFile file(changed(good_study, "{tp: 2}", "{tp: 2, recompute: full}"));
   const Study study = file.load();
-  CHECK(study.points[0].spec.recompute == Recompute::full);
-  CHECK(lowering_of(study.points[0].spec).recompute == Recompute::full);
+  CHECK(study.points[0].spec.recipe.recompute == Recompute::full);
+  CHECK(lowering_of(study.points[0].spec).recipe.recompute == Recompute::full);
   const Study both = file.load({"sweep={mesh.recompute: [none, selective]}"});
-  CHECK(both.points[0].spec.recompute == Recompute::none);
-  CHECK(both.points[1].spec.recompute == Recompute::selective);
+  CHECK(both.points[0].spec.recipe.recompute == Recompute::none);
+  CHECK(both.points[1].spec.recipe.recompute == Recompute::selective);
   CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: some}") ==
         std::vector<std::string>{"10:26: there is no way to recompute activations 'some'"});
   const Study modules = file.load({"sweep={mesh.recompute: [full, [norm, mlp], []]}"});
   REQUIRE(modules.points.size() == 3);
-  CHECK(modules.points[1].spec.recompute == Recompute{LayerModule::norm, LayerModule::mlp});
-  CHECK(memory_rules_of(modules.points[1].spec).activations.recompute == modules.points[1].spec.recompute);
-  CHECK(modules.points[2].spec.recompute == Recompute::none);
+  CHECK(modules.points[1].spec.recipe.recompute == Recompute{LayerModule::norm, LayerModule::mlp});
+  CHECK(recipe_of(modules.points[1].spec).recompute == modules.points[1].spec.recipe.recompute);
+  CHECK(modules.points[2].spec.recipe.recompute == Recompute::none);
   // The model has no experts; all problems are told at once.
   CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: [mpl, norm, experts]}") ==
         std::vector<std::string>{"10:27: there is no module to recompute 'mpl'",

@@ -187,7 +187,7 @@ TEST_CASE("the timeline of a pipeline has every instruction of every pass once",
     INFO(text_of(way));
     const Timeline timeline = train(model, plan, *tokens, way).timelines.at(0);
     LoweringOptions lowering{.model = model, .mesh = way.mesh(2), .pipeline = pipeline};
-    lowering.separate_merge = false;
+    lowering.recipe.separate_merge = false;
     const Plan own = planned_for(way, plan);
     const Program program(own, lowering);
 

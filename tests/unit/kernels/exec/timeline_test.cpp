@@ -18,7 +18,7 @@ TEST_CASE("the timeline has every instruction of every rank's programs once, in 
   const Timeline timeline = train(model, {plan}, *tokens).timelines.at(0);
 
   LoweringOptions lowering{.model = model, .mesh = Mesh{.hdp = 3}};
-  lowering.separate_merge = false;
+  lowering.recipe.separate_merge = false;
   const Program program(plan, lowering);
   std::multiset<std::string> expected;
   for (std::size_t id = 0; id < plan.micro_batches.size(); ++id) {

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/base/units.h"
+#include "sim/model/recompute.h"
+
+namespace hdpsim {
+
+/// How a framework trains: what decides the kernels of a step, its collectives and its memory, besides the model, the
+/// mesh and the schedule. Prices, memory, the lowering and the executor all read it. The defaults are those of
+/// Megatron-LM with Transformer Engine.
+struct Recipe {
+  /// What backward recomputes, layer by layer: modules of the MLP's half before the MLP's backward, and modules of
+  /// attention's half before attention's backward. With the projection, whose output the MLP's half needs, everything
+  /// is recomputed before the layer's backward.
+  Recompute recompute = {};
+
+  // ---- What is sharded over the data-parallel group, and when it is gathered and reduced
+
+  /// ZeRO stage (Rajbhandari et al. 2020). 0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters
+  /// too. From 2 on, every micro-batch reduces the gradients of each layer after the layer's backward, and with 3 it
+  /// gathers the parameters of each layer while the previous layer computes, forward and backward (FSDP, Zhao et al.
+  /// 2023). Both move the model's elements, not fp32 (but see fp32_parameters). Below 2, gradients are reduced and
+  /// parameters gathered once per step. Sharded gradients and parameters exist in full for two layers: the one that
+  /// computes and its neighbour.
+  std::int64_t zero = 1;
+  std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
+  /// ZeRO stage 3: parameters are sharded and gathered in fp32, and products run under autocast().
+  bool fp32_parameters = false;
+  /// The reduction of gradients, per layer or in a pipeline per chunk, overlaps with a rank's last passes instead of
+  /// following them (ZeRO stages 0 and 1).
+  bool overlap_grad_reduce = false;
+  /// The all-gather of parameters, per layer or per chunk, overlaps with a rank's first passes instead of preceding
+  /// them (ZeRO stages 1 and 2).
+  bool overlap_param_gather = false;
+
+  // ---- Tensor parallelism
+
+  bool sequence_parallel = true;  ///< Norms and residuals on tokens / tp (Korthikanti et al. 2022), or on all tokens.
+  bool overlap_tp = false;        ///< Tensor-parallel collectives overlap with their products in chunks.
+  /// In the backward of QKV, of the MLP's first products and of the head, the reduction of the input's gradient
+  /// overlaps with the product for the weight's gradient. Under sequence parallelism these products keep their input
+  /// sharded, and backward all-gathers it again, overlapping with the product for the input's gradient (Megatron-LM,
+  /// tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; Korthikanti et al. 2022, section
+  /// 4.2.2). Experts, routed and shared, do not use this. Without this option, gathered inputs are kept, as in the
+  /// executor.
+  bool overlap_tp_gradients = false;
+
+  // ---- Kernels
+
+  /// The products of layers run in fp8, with the casts that they need; the head's product stays in bf16 (Transformer
+  /// Engine).
+  bool fp8 = false;
+  /// The product that computes a weight's gradient adds it to the gradients of earlier micro-batches. Otherwise a
+  /// separate kernel does, as in Megatron-LM before gradient_accumulation_fusion (megatron/model/distributed.py,
+  /// main_grad.add_).
+  bool accumulation_fusion = true;
+  /// The cross-entropy turns the logits into their gradient in place; otherwise see fp32_loss().
+  bool fused_loss = true;
+  bool flash_attention = true;  ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
+  /// Dropout of scores and of both residual branches, with a mask of one byte per element.
+  bool dropout = false;
+  /// A separate kernel merges a ring step's output with the previous ones; otherwise the attention kernel accumulates
+  /// it.
+  bool separate_merge = true;
+  /// Bytes per element of the key and value gradients that the backward ring sends: bf16 2, fp32 4.
+  std::int64_t dkv_bytes_per_element = 2;
+  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it.
+
+  // ---- Memory
+
+  /// Gaps of the allocator, as a share of the allocated memory. 4.7 % is the median of reserved over allocated memory
+  /// of the 15 Llama runs that SimuMax v1.2 publishes (docs/b200/b200_release_v1.2_summary.json; 2.8 to 9.3 %).
+  double fragmentation = 0.047;
+  /// Memory outside the allocator; default_reserve() if empty.
+  std::optional<Bytes> reserve = {};
+
+  // ---- What follows from these
+
+  /// Every pass needs these collectives layer by layer: they are instructions of the pass.
+  [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
+  [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }
+  /// These collectives overlap with a rank's last backward and with its first forward, too. In a pipeline they then run
+  /// between its passes (Program::pool_work).
+  [[nodiscard]] bool reduces_by_layer(bool last) const { return reduces_in_pass() || (overlap_grad_reduce && last); }
+  [[nodiscard]] bool gathers_by_layer(bool first) const {
+    return gathers_in_pass() || (overlap_param_gather && zero > 0 && first);
+  }
+  /// Backward all-gathers the inputs of products again, because they were kept sharded.
+  [[nodiscard]] bool gathers_inputs_again() const { return overlap_tp_gradients && sequence_parallel; }
+  /// Parameters are fp32 and products run under autocast of PyTorch (FSDP without a param_dtype): each product casts
+  /// its weight to bf16, and the weight's gradient to fp32 and, for the reduction, back. The residual stream is fp32,
+  /// as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32. Not supported
+  /// for layers with experts (checked).
+  [[nodiscard]] bool autocast() const { return fp32_parameters; }
+  /// Bytes of an element of what is sharded and gathered, and of the residual stream.
+  [[nodiscard]] std::int64_t parameter_bytes(std::int64_t element_bytes) const {
+    return autocast() ? 4 : element_bytes;
+  }
+  /// Weights are views of a layer's flat parameter, so that their gradients are copied into a flat one, which is
+  /// divided before ranks sum it in elements (FSDP of PyTorch 2.0: flat_param.py, _get_unflat_views; _runtime_utils.py,
+  /// _div_if_needed).
+  [[nodiscard]] bool flat_gradients() const { return zero == 3; }
+  /// Bytes of an element of the accumulated gradients if a separate kernel adds each weight's gradient to them; 0 if
+  /// the product does.
+  [[nodiscard]] std::int64_t added_bytes() const { return accumulation_fusion ? 0 : gradient_bytes; }
+  /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
+  /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
+  [[nodiscard]] bool fp32_loss() const { return !fused_loss; }
+  /// Layers with experts are known under this recipe: in bf16, with sequence parallelism and fp32 gradients that
+  /// products add up and that ZeRO-1 reduces once per step.
+  [[nodiscard]] bool suits_experts() const {
+    const bool zero_1 = zero == 1 && !overlap_grad_reduce && !overlap_param_gather;
+    return zero_1 && gradient_bytes == 4 && !fp32_parameters && sequence_parallel && !fp8 && accumulation_fusion;
+  }
+};
+
+}  // namespace hdpsim
