@@ -26,7 +26,8 @@ struct Route {
   Duration latency;  ///< Message start-up and hops, once per message.
   Bandwidth alone;   ///< Minimum over its links.
 
-  [[nodiscard]] std::span<const LinkId> binding_links() const { return {links.data(), link_count}; }
+  [[nodiscard]] std::span<const LinkId> binding_links() const& { return {links.data(), link_count}; }
+  std::span<const LinkId> binding_links() const&& = delete;  ///< They would be gone with the route.
 };
 
 /// The network of one simulated world: the route of a message, and how flows under way share the links.

@@ -57,7 +57,8 @@ void ring_all_reduce_beside_a_message(benchmark::State& state) {
   }
   FairShare network(rates);
   std::vector<FairShare::Link> across;
-  for (const LinkId link : links.route(DeviceId(0), DeviceId(devices.size() - 1)).binding_links()) {
+  const Route message = links.route(DeviceId(0), DeviceId(devices.size() - 1));
+  for (const LinkId link : message.binding_links()) {
     across.push_back(static_cast<FairShare::Link>(link.index()));
   }
   for (auto _ : state) {

@@ -84,7 +84,8 @@ TEST_CASE("paths of pipelines, of waves of experts and of every instruction last
     REQUIRE(ran.code == 0);
     const Outcome told = here.hdpsim("explain out --format json");
     REQUIRE(told.code == 0);
-    for (const auto& plan : nlohmann::json::parse(told.out).at("plans")) check_path(plan);
+    const auto explained = nlohmann::json::parse(told.out);
+    for (const auto& plan : explained.at("plans")) check_path(plan);
   }
 }
 

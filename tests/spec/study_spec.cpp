@@ -124,7 +124,8 @@ TEST_CASE("with noise, failures, loading and intervals results have the same byt
   check_same_results(here, "one", "four");
   REQUIRE(here.hdpsim("study one/study.yaml --out again").code == 0);
   check_same_results(here, "one", "again");
-  for (const auto& run : nlohmann::json::parse(here.read("one/result.json")).at("runs")) {
+  const auto result = nlohmann::json::parse(here.read("one/result.json"));
+  for (const auto& run : result.at("runs")) {
     // 1Mi tokens at a token a microsecond.
     CHECK(run.at("breakdown_s").at("data_wait").get<double>() == Approx(1.048576));
     CHECK(run.at("goodput").at("share") < 1);

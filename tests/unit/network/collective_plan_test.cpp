@@ -337,7 +337,8 @@ TEST_CASE("beside other traffic a ring gets its fair share of the slowest hop, a
   const CollectivePlan plan = plan_collective(links, Kind::all_gather, Algorithm::ring, blocks(0, 4, 1));
   FairShare network = network_of(links);
   std::vector<FairShare::Link> out_of_node_1;
-  for (const LinkId link : links.route(device_at(1, 0), device_at(3, 0)).binding_links()) {
+  const Route message = links.route(device_at(1, 0), device_at(3, 0));
+  for (const LinkId link : message.binding_links()) {
     out_of_node_1.push_back(static_cast<FairShare::Link>(link.index()));
   }
   std::vector<Transfer> transfers = transfers_of(plan, 1e9);

@@ -16,7 +16,8 @@ using Names = std::vector<std::string>;
 
 Names names_on(const ClusterLinks& links, DeviceId from, DeviceId to) {
   Names names;
-  for (const LinkId link : links.route(from, to).binding_links()) names.push_back(links.name(link));
+  const Route route = links.route(from, to);
+  for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
   return names;
 }
 
@@ -37,7 +38,8 @@ DeviceId node(std::size_t which) {
 std::map<LinkId, int> loads_of_shift(const ClusterLinks& links, std::size_t nodes, std::size_t by) {
   std::map<LinkId, int> loads;
   for (std::size_t n = 0; n < nodes; ++n) {
-    for (const LinkId link : links.route(node(n), node((n + by) % nodes)).binding_links()) ++loads[link];
+    const Route route = links.route(node(n), node((n + by) % nodes));
+    for (const LinkId link : route.binding_links()) ++loads[link];
   }
   return loads;
 }

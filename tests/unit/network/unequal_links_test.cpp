@@ -10,7 +10,8 @@ using Names = std::vector<std::string>;
 
 Names names_on(const ClusterLinks& links, DeviceId from, DeviceId to) {
   Names names;
-  for (const LinkId link : links.route(from, to).binding_links()) names.push_back(links.name(link));
+  const Route route = links.route(from, to);
+  for (const LinkId link : route.binding_links()) names.push_back(links.name(link));
   return names;
 }
 

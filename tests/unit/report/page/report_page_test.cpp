@@ -217,7 +217,8 @@ TEST_CASE("the page of a study of 16,384 GPUs and 24 plans and points stays belo
   for (std::size_t i = 0; i < runs.size(); ++i) {
     runs[i].info.point = i / 3;
     for (std::size_t rank = 0; rank < runs[i].result.ranks.size(); ++rank) {
-      runs[i].result.ranks[rank][Activity::linear] = Duration::picoseconds(1'234'567'891 * static_cast<int>(rank));
+      runs[i].result.ranks[rank][Activity::linear] =
+          Duration::picoseconds(std::int64_t{1'234'567'891} * static_cast<std::int64_t>(rank));
     }
     ShownStep& step = *steps.emplace_back(ShownStep{});
     ShownStep::Lane lane;
