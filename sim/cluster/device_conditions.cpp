@@ -18,7 +18,7 @@ namespace {
 constexpr double most_cv = 1;
 constexpr double most_slowdown = 1000;
 
-// Of the devices, or of the steps.
+// The noise of devices, or that of steps: `what` names it.
 KeyTable<double> cv_keys(std::string what) {
   KeyTable<double> keys(std::move(what));
   keys.number("cv", {0, most_cv}, [](auto& cv) -> auto& { return cv; },

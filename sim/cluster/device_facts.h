@@ -9,7 +9,7 @@ namespace hdpsim {
 
 // What is known of types of devices: configs/devices.yaml, as it was when the program was built.
 
-/// Of a device type that nobody has said anything about: none of NVIDIA's, as far as is known.
+/// The compute capability of an unknown device type, which is taken to be none of NVIDIA's.
 inline constexpr int unknown_capability = 0;
 /// The compute capability of a device type in tenths (90: 9.0), by the first word of its name: `H100-80GB` is an H100.
 [[nodiscard]] int compute_capability_of(std::string_view device);

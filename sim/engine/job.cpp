@@ -23,7 +23,7 @@ std::optional<SetUpCosts> set_up_costs(const DeviceProfile& profile, const Conne
                     known.first_contact.value_or(Duration{})};
 }
 
-// Of every worker's slowest device. `factors` as Job::set_time_factors has them.
+// The speed of every worker's slowest device. `factors`: see Job::set_time_factors().
 std::vector<double> worker_speeds(const Mesh& mesh, const Placement& placement, const ClusterSpec& cluster,
                                   const std::vector<double>& factors) {
   const auto speed = [&](HdpRank rank, std::int64_t stage, std::int64_t shard) {

@@ -27,7 +27,7 @@ class World {
 
   [[nodiscard]] Job& job() { return *job_; }
   [[nodiscard]] Job& neighbour(std::size_t index) { return *neighbours_.at(index); }
-  /// Of the first job.
+  /// The machine of the first job.
   [[nodiscard]] Machine& machine() { return job_->machine(); }
   /// Job::set_time_factors() for all jobs.
   void set_time_factors(const std::vector<double>& factors);

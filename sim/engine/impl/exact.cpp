@@ -274,7 +274,7 @@ class ExactStep final : public StepRun {
     state.peer_wait = Duration{};
   }
 
-  // Of the dependencies only one that was its stream's last can have ended just now.
+  // The activity of the dependency that has ended just now: it is the last instruction that its stream has completed.
   [[nodiscard]] Activity waits_for(const WorkerState& state, const Instruction& instruction) const {
     const auto& lists = groups_[state.pass.index()]->streams[state.block];
     const auto end_of = [&](const Dependency& dependency) {
