@@ -1,6 +1,7 @@
 #include "sim/engine/impl/private_ring.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sim/engine/impl/waiting.h"
@@ -133,8 +134,9 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
   const Block& loop = priced_.program.blocks[block_];
   const Instruction& instruction = loop.body[index];
   const Row& free = free_[compute];
+  const std::optional<Activity> only = only_wait_of(instruction, loop);
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], waited_for(rank, instruction));
+    if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], only ? *only : waited_for(rank, instruction));
   }
   run_on_device(index, ended);
   for (std::size_t s = 0; s < speeds_.size(); ++s) {

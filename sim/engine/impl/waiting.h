@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "sim/engine/timeline.h"
 #include "sim/program/instruction.h"
@@ -31,6 +32,20 @@ template <class Time, class EndOf>
     if (end > start.at) start = {end, activity_of(block.body[dependency.instruction].opcode)};
   }
   return start;
+}
+
+/// The activity that the stream of an instruction waits for whenever it waits, if all dependencies on other streams
+/// have the same one. Saves start_of() for every rank.
+[[nodiscard]] inline std::optional<Activity> only_wait_of(const Instruction& instruction, const Block& block) {
+  std::optional<Activity> only;
+  for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+    const Instruction& needed = block.body[instruction.dependencies[d].instruction];
+    if (needed.stream == instruction.stream) continue;
+    const Activity activity = activity_of(needed.opcode);
+    if (only.value_or(activity) != activity) return std::nullopt;
+    only = activity;
+  }
+  return only;
 }
 
 /// A block ends when all streams have. Until then the compute stream waits for the one that ends last; if several do,
