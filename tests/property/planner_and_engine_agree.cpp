@@ -120,7 +120,7 @@ class Engine {
   std::int64_t experts_;
 };
 
-// Nothing where two of the values exclude each other.
+// No value if two of the values exclude each other.
 std::optional<Study> accepted(const std::string& text, const std::vector<std::string>& overrides, Catalog& catalog) {
   try {
     return parse_study("recipe.yaml", text, overrides, catalog);

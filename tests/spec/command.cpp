@@ -119,8 +119,7 @@ void run_through_kills(const Workplace& here, const std::string& arguments, cons
 std::string mpirun(const std::string& options) {
   // Under the address sanitizer: Open MPI itself leaks, in modules that are gone when leaks are told.
   return "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe "
-         "--bind-to none "
-         "--mca mpi_yield_when_idle 1 --mca btl self,vader,tcp " +
+         "--bind-to none --mca mpi_yield_when_idle 1 --mca btl self,vader,tcp " +
          options;
 }
 

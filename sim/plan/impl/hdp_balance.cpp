@@ -192,35 +192,18 @@ enum class BalanceRule : std::uint8_t {
   none,  ///< No balancing, which makes the policy hdp-naive with the same offload.
 };
 
-/// `hdp-balance`; see BalanceOptions for its options.
-struct BalancePolicy final : PolicyOptions {
-  std::int64_t buckets = 16;
-  double delta = 0.01;
-  OffloadRule offload;
-  BalanceRule balance = BalanceRule::automatic;
-  bool node_first = true;
-  bool pack_groups = true;
-  bool widen = false;
+/// `hdp-balance`: the options of its planner, but for `balance`, which is decided for the pool.
+struct BalancePolicy final : PolicyOptions, BalanceOptions {
+  BalanceRule rule = BalanceRule::automatic;
   GroupSizes groups = GroupSizes::by_length;
-  bool fallback = true;
-  double margin = 0.01;
-  double spread = 0.03;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    BalanceOptions made{.buckets = buckets,
-                        .delta = delta,
-                        .offload = pool.fitting(offload),
-                        .balance = {},
-                        .node_first = node_first,
-                        .pack_groups = pack_groups,
-                        .widen = widen,
-                        .fallback = fallback,
-                        .margin = margin,
-                        .spread = spread};
-    if (balance == BalanceRule::dp) made.balance = Balance::dp;
-    if (balance == BalanceRule::pp) made.balance = Balance::pp;
+    BalanceOptions made = *this;
+    made.offload = pool.fitting(offload);
+    if (rule == BalanceRule::dp) made.balance = Balance::dp;
+    if (rule == BalanceRule::pp) made.balance = Balance::pp;
     if (groups == GroupSizes::uniform) return make_uniform(pool);
-    if (balance == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
+    if (rule == BalanceRule::none) return make_hdp_naive(pool.context(), {DealOrder::data, made.offload});
     return make_hdp_balance(pool.context(), made);
   }
 };
@@ -241,7 +224,7 @@ PolicyKind hdp_balance_policy() {
   keys.word(
       "balance", "balance",
       {{"auto", BalanceRule::automatic}, {"dp", BalanceRule::dp}, {"pp", BalanceRule::pp}, {"none", BalanceRule::none}},
-      at(&BalancePolicy::balance),
+      at(&BalancePolicy::rule),
       "DP-Balance, PP-Balance, or hdp-naive with the same offload (`none`); `auto`: `pp` for pipelines of more "
       "than one stage and for expert groups over several ranks",
       {.mechanism = "balance", .off = "none"});

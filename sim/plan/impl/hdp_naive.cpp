@@ -87,9 +87,7 @@ class HdpNaive final : public Planner {
 };
 
 /// `hdp-naive: {order: data | descending, offload: none | auto | ratio | token-wise, groups: by_length | uniform}`.
-struct NaivePolicy final : PolicyOptions {
-  DealOrder order = DealOrder::data;
-  OffloadRule offload;
+struct NaivePolicy final : PolicyOptions, NaiveOptions {
   GroupSizes groups = GroupSizes::by_length;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {

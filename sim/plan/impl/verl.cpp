@@ -22,6 +22,7 @@ ExactWork work_of(std::int64_t tokens) {
 struct VerlOptions {
   std::int64_t cp = 1;        ///< Ranks of a replica, which share each of its sequences.
   std::int64_t multiple = 1;  ///< The number of micro-batches is a multiple of this.
+  Position position;          ///< Where a study asks for the policy.
 };
 
 /// verl's step with dynamic batch sizes and one mini-batch (RayPPOTrainer._balance_batch, rearrange_micro_batches):
@@ -113,8 +114,8 @@ class Verl final : public Planner {
     for (const std::size_t sequence : sequences) tokens += batch.sequences[sequence].tokens;
     if (tokens <= limit()) return;
     Diagnostics problems;
-    problems.error({},
-                   fmt::format("verl makes a micro-batch of {} tokens, which {} ranks of {} do not hold",
+    problems.error(options_.position,
+                   fmt::format("verl makes a micro-batch of {} tokens, but {} x {} tokens fit (cp x capacity)",
                                count_text(tokens), options_.cp, count_text(context_.capacity)),
                    "use a larger capacity, or a larger cp");
     problems.throw_if_any();
@@ -133,7 +134,7 @@ struct VerlPolicy final : PolicyOptions {
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const std::int64_t degree = cp ? pool.checked_degree(*cp) : pool.least_degree_that_fits("cp");
-    return std::make_unique<Verl>(pool.context(), VerlOptions{degree, multiple});
+    return std::make_unique<Verl>(pool.context(), VerlOptions{degree, multiple, pool.where("cp").position});
   }
 };
 

@@ -145,10 +145,10 @@ PassWriter::Overlap PassWriter::chunks_of(DensePart part) const {
 std::optional<ProductBeside> PassWriter::product_before(Overlap overlap) const {
   if (overlap == Overlap::none || !dense_before_) return std::nullopt;
   const LinearPart& part = program_.dense[*dense_before_];
-  const bool is_gradient = overlap == Overlap::input_gradient || overlap == Overlap::weight_gradient;
-  const bool of_input = overlap == Overlap::input_gradient;
-  const auto last =
-      is_gradient ? last_product(part, of_input ? Gradients::inputs : Gradients::weights) : last_of(part.gemms.size());
+  // What backward reduces is the gradient of an input.
+  const Gradients wanted = overlap == Overlap::weight_gradient ? Gradients::weights : Gradients::inputs;
+  const bool is_forward = part.direction == Direction::forward;
+  const auto last = is_forward ? last_of(part.gemms.size()) : last_product(part, wanted);
   if (!last) return std::nullopt;
   return ProductBeside{*dense_before_, static_cast<Index>(*last), overlap == Overlap::chunks};
 }

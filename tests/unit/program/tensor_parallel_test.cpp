@@ -93,6 +93,23 @@ TEST_CASE("backward gathers the inputs that are kept cut beside a product, and s
                                                                    of_layer[5]});
 }
 
+TEST_CASE("a sum in chunks hides behind the product whose output it sums: in backward an input's gradient",
+          "[program][tp]") {
+  const Plan plan = plan_of(1, 4, {{{0}, 1000}});
+  LoweringOptions options{.model = one_head_model(4), .mesh = {.hdp = 1, .tp = 2}};
+  options.recipe.overlap_tp = true;
+  const MicroBatchProgram program = Program(plan, options).micro_batch(MicroBatchId(0));
+  std::size_t sums = 0;
+  for (const TensorParallelCollective& op : program.collectives) {
+    if (op.kind != CollectiveKind::reduce_scatter || !op.beside) continue;
+    REQUIRE(op.beside->in_chunks);
+    // A product that sums over the tokens makes the gradient of a weight.
+    CHECK(program.dense[op.beside->dense].gemms[op.beside->gemm].k != 1000);
+    ++sums;
+  }
+  CHECK(sums == 4);  // of attention and of the MLP, forward and backward
+}
+
 TEST_CASE("without sequence parallelism nothing is gathered again, and sums of gradients stay beside a product",
           "[program][tp]") {
   const Plan plan = plan_of(1, 4, {{{0}, 1000}});
