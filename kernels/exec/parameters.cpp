@@ -10,6 +10,7 @@
 
 #include "kernels/exec/impl/hash.h"
 #include "kernels/spec/error.h"
+#include "sim/model/mixing.h"
 
 namespace hdpsim::kernels::exec {
 namespace {
@@ -52,7 +53,14 @@ PipelineStage stage_at(int index, const ChunkMap& chunks) {
 
 std::vector<std::string> execution_problems(const Transformer& model, int devices) {
   std::vector<std::string> problems;
+  if (!model.others.empty()) problems.emplace_back("its layers are of several kinds");
   if (model.moe) problems.emplace_back("it has experts");
+  if (model.latent) problems.emplace_back("its keys and values are made through latents");
+  if (model.linear) problems.emplace_back("its tokens are mixed in linear time");
+  if (attention_reach(model) > 0 || model.sinks) problems.emplace_back("its tokens do not see all tokens before them");
+  if (model.gated_output || model.output_bias) problems.emplace_back("its attention's output has a gate or a bias");
+  if (model.predictions > 1) problems.emplace_back("it predicts several tokens");
+  if (model.norms != 2) problems.push_back(fmt::format("its layers have {} norms", model.norms));
   if (model.qkv_biases) problems.emplace_back("its queries, keys and values have biases");
   if (model.qk_norm) problems.emplace_back("its queries and keys have norms");
   if (model.biases) problems.emplace_back("it has biases");

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
@@ -24,35 +26,71 @@ class KeptList {
     input_of_norm("input of the layer", "residual stream before the layer");
     list_.back().goes_whole = true;
     if (recipe_.recompute == Recompute::full) return std::move(list_);
-    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
-    attention();
-    if (!again(LayerModule::projection)) {
-      if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
-      input_of_norm("input of the MLP's norm", "residual stream before the MLP");
-      weight("weight of the projection", query_width(model_) * model_.hidden);
-    }
-    const std::size_t first = list_.size();
-    if (!again(LayerModule::norm)) residual("input of the MLP", model_.element_bytes);
-    model_.moe ? experts(*model_.moe) : mlp();
-    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
-    if (recipe_.dropout) residual("dropout mask behind the MLP", mask_byte);
+    if (mixes_tokens(model_)) attention_branch();
+    if (has_mlp(model_)) mlp_branch();
     return std::move(list_);
   }
 
  private:
   [[nodiscard]] bool again(LayerModule module) const { return recipe_.recompute.has(module); }
 
-  void attention() {
-    if (!again(LayerModule::qkv)) {
-      cut("queries", model_.element_bytes * query_width(model_));
-      cut("keys", model_.element_bytes * kv_width(model_));
-      cut("values", model_.element_bytes * kv_width(model_));
-      weight("weight of the QKV product", model_.hidden * (query_width(model_) + 2 * kv_width(model_)));
-    }
+  void attention_branch() {
+    if (model_.joins) residual("stream and embedding before they are joined", 2 * model_.element_bytes);
+    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
+    attention();
+    if (again(LayerModule::projection)) return;
+    output_of_branch("output of attention's projection");
+    if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
+    if (has_mlp(model_) && !shares_norm()) input_of_norm("input of the MLP's norm", "residual stream before the MLP");
+    weight("weight of the projection", output_width(model_) * model_.hidden);
+  }
+
+  void mlp_branch() {
     const std::size_t first = list_.size();
-    if (!again(LayerModule::attention)) core();
-    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * query_width(model_));
+    if (!again(LayerModule::norm) && !shares_norm()) residual("input of the MLP", model_.element_bytes);
+    model_.moe ? experts(*model_.moe) : mlp();
+    for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
+    output_of_branch("output of the MLP");
+    if (recipe_.dropout) residual("dropout mask behind the MLP", mask_byte);
+  }
+
+  /// Parallel branches read one norm.
+  [[nodiscard]] bool shares_norm() const { return model_.norms == 1 && mixes_tokens(model_); }
+  // A norm of a branch's output keeps it.
+  void output_of_branch(std::string_view name) {
+    if (model_.norms == 4) residual(name, model_.element_bytes);
+  }
+
+  void attention() {
+    if (!again(LayerModule::qkv)) inputs();
+    const std::size_t first = list_.size();
+    if (!again(LayerModule::attention) && !model_.linear) core();
+    if (!output_is_computed_again()) cut("output of attention", model_.element_bytes * output_width(model_));
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].goes_whole = true;
+  }
+
+  void inputs() {
+    if (model_.linear) return linear_inputs(*model_.linear);
+    if (model_.latent) latents(*model_.latent);
+    cut("queries", model_.element_bytes * query_width(model_));
+    if (model_.gated_output) cut("gate of attention's output", model_.element_bytes * query_width(model_));
+    cut("keys", model_.element_bytes * key_width(model_));
+    cut("values", model_.element_bytes * value_width(model_));
+    weight("weight of the QKV product",
+           model_.hidden * (query_width(model_) + key_width(model_) + value_width(model_)));
+  }
+
+  // Inputs and outputs of the norms of latents, which every device of a tensor-parallel group has.
+  void latents(const LatentAttention& latent) {
+    const std::int64_t width = 2 * latent.query_rank + 2 * latent.kv_rank + latent.rotated;
+    list_.push_back({"latents of queries, keys and values", model_.element_bytes * width, 0, false});
+  }
+
+  // Chunks keep the states that they begin with.
+  void linear_inputs(const LinearMixing& linear) {
+    cut("inputs of linear mixing", model_.element_bytes * linear.inputs);
+    if (linear.convolved > 0) cut("outputs of its convolution", model_.element_bytes * linear.convolved);
+    if (linear.chunk > 1) cut("states of chunks", divided(state_bytes(linear, 1).count(), linear.chunk));
   }
 
   [[nodiscard]] bool output_is_computed_again() const {

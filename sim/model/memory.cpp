@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/model/work.h"
@@ -55,8 +56,7 @@ Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool) {
 }
 
 DeviceShape whole_shape(const Transformer& model, DeviceShape shape) {
-  shape.layers = model.layers;
-  shape.expert_layers = expert_layers(model, 0, model.layers);
+  shape.layers = layer_runs(model);
   shape.embedding = true;
   shape.head = true;
   return shape;
@@ -77,17 +77,23 @@ struct Held {
   }
 };
 
-// Parameters of `shape.layers` layers, some of which have experts, and of `others`.
+// Parameters of the layers of `shape` and of `others`.
 Held held_by(const Transformer& model, const DeviceShape& shape, std::int64_t ep, std::int64_t others) {
-  const std::int64_t in_groups = ep == 1 ? 0 : expert_layer_parameter_count(model);
-  const std::int64_t dense = (shape.layers - shape.expert_layers) * layer_parameter_count(with_dense_layers(model));
-  const std::int64_t sparse = shape.expert_layers * (layer_parameter_count(model) - in_groups);
-  return {divided(dense + sparse + others, shape.tp), shape.expert_layers * in_groups / ep};
+  std::int64_t common = others;
+  std::int64_t in_groups = 0;
+  for (const LayerRun& run : shape.layers) {
+    const Transformer alike = of_kind(model, run.kind);
+    const std::int64_t whole = ep == 1 ? 0 : expert_layer_parameter_count(alike);
+    common += run.count * (layer_parameter_count(alike) - whole);
+    in_groups += run.count * whole;
+  }
+  return {divided(common, shape.tp), in_groups / ep};
 }
 
+// They count as layers of the last one's kind.
 Held held_in_full(const Transformer& model, DeviceShape shape, std::int64_t ep) {
-  shape.layers = std::min(layers_in_full, shape.layers);
-  shape.expert_layers = std::min(shape.layers, shape.expert_layers);
+  const std::int64_t layers = std::min(layers_in_full, layer_count(shape.layers));
+  if (!shape.layers.empty()) shape.layers = {{layers, shape.layers.back().kind}};
   return held_by(model, shape, ep, 0);
 }
 
@@ -103,30 +109,34 @@ Bytes reserve_of(const DeviceShape& shape, std::int64_t ep) {
   return default_reserve(shape.tp, shape.pp, shape.pool) + communicator * of_experts;
 }
 
+Transformer last_kind(const Transformer& model, const DeviceShape& shape) {
+  return of_kind(model, shape.layers.empty() ? 0 : shape.layers.back().kind);
+}
+
 }  // namespace
 
 DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, const Recipe& recipe,
                            const ExpertUse& experts)
-    : model_(shape.expert_layers > 0 ? model : with_dense_layers(model)),
+    : model_(last_kind(model, shape)),
       shape_(shape),
       recipe_(recipe),
       experts_(experts),
-      kept_(kept_tensors(model_, recipe, experts)),
-      kept_by_mlp_(with_mlp(kept_, true)),
+      kept_by_mlp_(with_mlp(kept_tensors(model_, recipe, experts), true)),
       again_at_mlp_(computed_again(model_, recipe, experts)),
-      again_at_attention_(with_mlp(again_at_mlp_, false)),
-      dense_kept_(kept_tensors(with_dense_layers(model), recipe, experts)) {
+      again_at_attention_(with_mlp(again_at_mlp_, false)) {
+  for (const LayerRun& run : shape.layers) {
+    kept_.push_back({run.count, kept_tensors(of_kind(model, run.kind), recipe, experts)});
+  }
   if (!recipe.recompute.has(LayerModule::projection)) again_at_mlp_ = with_mlp(again_at_mlp_, true);
   const std::int64_t ep = experts.ep;
   const bool own_head = shape.head && (!model.tied_embeddings || !shape.embedding);
   const std::int64_t rows =
       (shape.embedding ? model.vocabulary + model.learned_positions : 0) + (own_head ? model.vocabulary : 0);
-  const std::int64_t last_norm =
-      parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
-  const Held held = held_by(model_, shape, ep, rows * model.hidden + (shape.head ? last_norm : 0));
+  const std::int64_t others = rows * model.hidden + (shape.head ? final_norm_parameters(model) : 0);
+  const Held held = held_by(model, shape, ep, others);
   const std::int64_t parameters = held.all();
   const std::int64_t shard = held.shard(shape, ep);
-  const std::int64_t in_full = std::min(parameters, held_in_full(model_, shape, ep).all());
+  const std::int64_t in_full = std::min(parameters, held_in_full(model, shape, ep).all());
   const auto held_from = [&](std::int64_t sharded_from) {
     return recipe.zero < sharded_from ? parameters : std::min(parameters, shard + in_full);
   };
@@ -144,14 +154,18 @@ DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, c
 }
 
 Bytes DeviceMemory::kept(std::int64_t tokens, std::int64_t pairs, std::optional<std::int64_t> expert_tokens) const {
-  const std::int64_t with_experts = shape_.expert_layers;
-  return kept_bytes(kept_, tokens, shape_.tp, pairs, expert_tokens) * with_experts +
-         kept_bytes(dense_kept_, tokens, shape_.tp, pairs) * (shape_.layers - with_experts);
+  Bytes all;
+  for (const auto& [layers, tensors] : kept_) {
+    all += kept_bytes(tensors, tokens, shape_.tp, pairs, expert_tokens) * layers;
+  }
+  return all;
 }
 
 Bytes DeviceMemory::kept_token_wise(std::int64_t tokens, double share) const {
-  HDPSIM_CHECK(shape_.expert_layers == 0, "token-wise offload of {} layers with experts", shape_.expert_layers);
-  return token_wise_bytes(kept_, tokens, shape_.tp, share) * shape_.layers;
+  HDPSIM_CHECK(!model_.moe, "token-wise offload of layers with experts of {}", model_.name);
+  Bytes all;
+  for (const auto& [layers, tensors] : kept_) all += token_wise_bytes(tensors, tokens, shape_.tp, share) * layers;
+  return all;
 }
 
 MemoryParts DeviceMemory::peak(const MemoryLoad& load) const {
@@ -187,7 +201,7 @@ MemoryParts DeviceMemory::head_moment(const MemoryLoad& load) const {
 // gradient of the residual.
 MemoryParts DeviceMemory::layer_moment(const MemoryLoad& load, const std::vector<KeptTensor>& again) const {
   MemoryParts parts = states_;
-  if (shape_.layers == 0) return parts;
+  if (shape_.layers.empty()) return parts;
   parts[MemoryPart::activations] = kept(load.tokens, load.pairs, load.expert_tokens).scaled(load.resident);
   const Bytes of_stream = hidden(load.tokens, recipe_.sequence_parallel);
   parts[MemoryPart::workspace] += of_stream * parameter_bytes() / model_.element_bytes;
@@ -226,18 +240,28 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// The moment of attention's backward, when the tensors of the MLP are freed: gradients of the output, of q, k and v and
-// an fp32 sum of q's (FlashAttention), and in a ring two buffers each of keys and values and of their gradients.
+// The moment of attention's backward, when the tensors of the MLP are freed: its gradients, and in a ring two buffers
+// each of keys and values and of their gradients.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_attention_);
-  if (shape_.layers == 0) return parts;
+  if (shape_.layers.empty()) return parts;
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
-  const std::int64_t widths = 2 * query_width(model_) + 2 * kv_width(model_);
-  parts[MemoryPart::workspace] +=
-      Bytes(divided(load.tokens * (widths * model_.element_bytes + query_width(model_) * fp32), shape_.tp));
-  if (load.ring > 1) parts[MemoryPart::communication] += kv_bytes(model_, load.tokens, shape_.tp) * (2 + 2);
+  parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));
+  if (load.ring == 1) return parts;
+  const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
+  const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;
+  parts[MemoryPart::communication] += kv_bytes(model_, received, shape_.tp) * (2 + 2);
   return parts;
+}
+
+// Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of
+// linear mixing.
+std::int64_t DeviceMemory::attention_gradients() const {
+  const std::int64_t inputs =
+      model_.linear ? model_.linear->inputs : query_width(model_) + key_width(model_) + value_width(model_);
+  const std::int64_t sums = model_.linear ? 0 : query_width(model_);
+  return (output_width(model_) + inputs) * model_.element_bytes + sums * fp32;
 }
 
 // The moment behind the first layer, when all activations of this micro-batch are freed: the gradient of the embedding

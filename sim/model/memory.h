@@ -9,6 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/model/experts.h"
 #include "sim/model/kept_tensors.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/recipe.h"
 #include "sim/model/transformer.h"
@@ -52,14 +53,13 @@ class MemoryParts {
 /// much (nccl#1685).
 [[nodiscard]] Bytes default_reserve(std::int64_t tp, std::int64_t pp, std::int64_t pool);
 
-/// The part of a model on one device: its share of `layers` layers, and of the embedding and the head if its pipeline
+/// The part of a model on one device: its share of some layers, and of the embedding and the head if its pipeline
 /// stage has them.
 struct DeviceShape {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   std::int64_t pool = 1;  ///< Ranks over which ZeRO shards (the data-parallel group): those of HDP, or dp x cp.
-  std::int64_t layers = 0;
-  std::int64_t expert_layers = 0;  ///< Layers among these that have experts.
+  std::vector<LayerRun> layers = {};  ///< In the order of layer_runs(): the kind of the last layer comes last.
   bool embedding = true;
   bool head = true;
 };
@@ -88,10 +88,10 @@ class DeviceMemory {
   /// Activations that a micro-batch keeps in all layers of the device, both on the device and in host memory.
   [[nodiscard]] Bytes kept(std::int64_t tokens, std::int64_t pairs = 0,
                            std::optional<std::int64_t> expert_tokens = {}) const;
-  /// The token_wise_bytes() of the same layers. Not supported for a model with experts (checked).
+  /// The token_wise_bytes() of the same layers. Not supported for layers with experts (checked).
   [[nodiscard]] Bytes kept_token_wise(std::int64_t tokens, double share) const;
   /// The memory at the fullest moment of a micro-batch's backward: in the head, in one of the operations of the last
-  /// layer, or in the embedding. O(1).
+  /// layer, or in the embedding. O(kinds of layers).
   [[nodiscard]] MemoryParts peak(const MemoryLoad& load) const;
   /// The same moment with the activations `others` of other micro-batches in flight, which add to every moment alike.
   [[nodiscard]] MemoryParts beside(MemoryParts peak, Bytes others) const;
@@ -110,19 +110,25 @@ class DeviceMemory {
   [[nodiscard]] Bytes hidden(std::int64_t tokens, bool cut) const;
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
+  [[nodiscard]] std::int64_t attention_gradients() const;
 
-  const Transformer model_;  ///< The model, as its layers with experts are, if any has.
+  /// The tensors that one of the device's layers keeps.
+  struct Kept {
+    std::int64_t layers;
+    std::vector<KeptTensor> tensors;
+  };
+
+  const Transformer model_;  ///< The model, as the last layer of the device is.
   DeviceShape shape_;
   Recipe recipe_;
   ExpertUse experts_;
-  std::vector<KeptTensor> kept_;
+  std::vector<Kept> kept_;               ///< By kind of layer, the kind of the last layer last.
   std::vector<KeptTensor> kept_by_mlp_;  ///< The tensors among these that the MLP or the experts keep: freed before
                                          ///< attention's backward begins.
   /// Recomputed tensors present at the MLP's backward and at attention's. Attention is recomputed after the MLP's
   /// backward, or before it where the recomputed MLP input needs it.
   std::vector<KeptTensor> again_at_mlp_;
   std::vector<KeptTensor> again_at_attention_;
-  std::vector<KeptTensor> dense_kept_;  ///< The same as kept_ for layers with a dense MLP.
   MemoryParts states_;
 };
 

@@ -35,7 +35,7 @@ struct Attention {
   std::vector<AttentionBlock> blocks;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
+  std::int64_t head_dim = 0;  ///< Width of queries, keys and values; the mean of keys and values if they differ.
   Direction direction = Direction::forward;
 };
 

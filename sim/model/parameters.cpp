@@ -2,13 +2,42 @@
 
 #include <algorithm>
 
+#include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
 
+/// Weights of the products that make queries, keys and values.
+std::int64_t latent_weights(const Transformer& model, const LatentAttention& latent) {
+  const std::int64_t queries = latent.query_rank > 0 ? latent.query_rank * (model.hidden + query_width(model))
+                                                     : model.hidden * query_width(model);
+  const std::int64_t expanded = model.heads * (model.head_dim - latent.rotated + value_dim(model));
+  return queries + model.hidden * (latent.kv_rank + latent.rotated) + latent.kv_rank * expanded;
+}
+
+std::int64_t linear_weights(const Transformer& model, const LinearMixing& linear) {
+  const std::int64_t step = linear.step_rank > 0 ? linear.step_rank + 2 * linear.key_dim + linear.step_rank : 0;
+  return model.hidden * linear.inputs + output_width(model) * step;
+}
+
+std::int64_t mixer_weights(const Transformer& model) {
+  if (model.linear) return linear_weights(model, *model.linear);
+  if (model.latent) return latent_weights(model, *model.latent);
+  const std::int64_t queries = query_width(model) * (model.gated_output ? 2 : 1);
+  return model.hidden * (queries + key_width(model) + value_width(model));
+}
+
+std::int64_t input_weights(const Transformer& model) {
+  return mixer_weights(model) + (model.joins ? 2 * model.hidden * model.hidden : 0);
+}
+
+std::int64_t projection_weights(const Transformer& model) {
+  return output_width(model) * model.hidden;
+}
+
 std::int64_t attention_weights(const Transformer& model) {
-  return model.hidden * (query_width(model) + 2 * kv_width(model)) + query_width(model) * model.hidden;
+  return input_weights(model) + projection_weights(model);
 }
 
 /// Weights of the MLP; for a mixture of experts those of its router, of `experts` experts and of the shared experts.
@@ -17,65 +46,60 @@ std::int64_t mlp_weights(const Transformer& model, std::int64_t experts) {
   const MixtureOfExperts& moe = *model.moe;
   const std::int64_t gates = moe.experts + (moe.shared_gate ? 1 : 0);
   const std::int64_t shared = mlp_matrices(model) * model.hidden * moe.shared_hidden;
-  return model.hidden * gates + experts * expert_parameter_count(model) + shared;
+  const std::int64_t weights = mlp_matrices(model) * model.hidden * moe.expert_hidden;
+  return model.hidden * gates + experts * weights + shared;
+}
+
+std::int64_t experts_of_token(const Transformer& model) {
+  return model.moe ? model.moe->experts_per_token : 0;
+}
+
+std::int64_t mlp_biases(const Transformer& model, std::int64_t inner) {
+  return (mlp_matrices(model) - 1) * inner + model.hidden;
 }
 
 /// One bias per output column of each product.
 std::int64_t linear_biases(const Transformer& model) {
-  const std::int64_t attention = (model.heads + 2 * model.kv_heads) * model.head_dim + model.hidden;
-  const std::int64_t mlp = (mlp_matrices(model) - 1) * model.ffn_hidden + model.hidden;
-  return attention + mlp;
+  const std::int64_t attention = query_width(model) + key_width(model) + value_width(model) + model.hidden;
+  return (mixes_tokens(model) ? attention : 0) + (has_mlp(model) ? mlp_biases(model, model.ffn_hidden) : 0);
 }
 
 std::int64_t norm_parameters(const Transformer& model) {
   return model.biases ? 2 * model.hidden : model.hidden;
 }
 
-/// Parameters of attention besides its projections, in some families.
+/// Parameters of token mixing besides its projections, in some families.
 std::int64_t attention_extras(const Transformer& model) {
-  const std::int64_t biases = model.qkv_biases ? (model.heads + 2 * model.kv_heads) * model.head_dim : 0;
-  return biases + (model.qk_norm ? 2 * model.head_dim : 0);
+  if (model.linear) return model.linear->convolved * model.linear->taps + model.linear->parameters;
+  const std::int64_t biases = model.qkv_biases ? query_width(model) + key_width(model) + value_width(model) : 0;
+  const std::int64_t latents = model.latent ? model.latent->query_rank + model.latent->kv_rank : 0;
+  return biases + (model.output_bias ? model.hidden : 0) + (model.qk_norm ? 2 * model.head_dim : 0) + latents +
+         (model.sinks ? model.heads : 0);
+}
+
+std::int64_t router_biases(const Transformer& model) {
+  return model.moe && model.moe->biases ? model.moe->experts : 0;
+}
+
+/// The products of a layer's linear mixing for a token, as parameters that a token multiplies once.
+double mixing_weights(const Transformer& model) {
+  if (!model.linear) return 0;
+  constexpr std::int64_t many = 1 << 16;  // tokens, so that rounding to chunks does not count
+  double products = 0;
+  for (const Gemm& gemm : mixing_products(*model.linear, many, 1)) {
+    products += static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+  }
+  return products / static_cast<double>(many);
 }
 
 }  // namespace
 
-std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count) {
-  if (!model.moe) return {{count, false}};
-  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
-  std::vector<LayerRun> runs;
-  const auto add = [&](std::int64_t layers, bool has_experts) {
-    if (layers <= 0) return;
-    if (!runs.empty() && runs.back().has_experts == has_experts) {
-      runs.back().count += layers;
-    } else {
-      runs.push_back({layers, has_experts});
-    }
-  };
-  std::int64_t next = first;
-  for (auto at = std::lower_bound(dense.begin(), dense.end(), first); at != dense.end() && *at < first + count; ++at) {
-    add(*at - next, true);
-    add(1, false);
-    next = *at + 1;
-  }
-  add(first + count - next, true);
-  return runs;
+std::int64_t mlp_matrices(const Layer& layer) {
+  return layer.gated_mlp ? 3 : 2;
 }
 
-std::int64_t expert_layers(const Transformer& model, std::int64_t first, std::int64_t count) {
-  if (!model.moe) return 0;
-  const std::vector<std::int64_t>& dense = model.moe->dense_layers;
-  const auto begin = std::lower_bound(dense.begin(), dense.end(), first);
-  return count - (std::lower_bound(begin, dense.end(), first + count) - begin);
-}
-
-Transformer with_dense_layers(const Transformer& model) {
-  Transformer dense = model;
-  dense.moe.reset();
-  return dense;
-}
-
-std::int64_t mlp_matrices(const Transformer& model) {
-  return model.gated_mlp ? 3 : 2;
+std::int64_t final_norm_parameters(const Transformer& model) {
+  return norm_parameters(model);
 }
 
 std::int64_t parameter_count(const Transformer& model) {
@@ -83,16 +107,20 @@ std::int64_t parameter_count(const Transformer& model) {
 }
 
 std::int64_t layer_parameter_count(const Transformer& model) {
-  const std::int64_t experts = model.moe ? model.moe->experts : 0;
   const std::int64_t biases = model.biases ? linear_biases(model) : 0;
-  return attention_weights(model) + attention_extras(model) + mlp_weights(model, experts) + biases +
-         2 * norm_parameters(model);
+  const std::int64_t shared = mlp_weights(model, 0) + router_biases(model);
+  return attention_weights(model) + attention_extras(model) + shared + expert_layer_parameter_count(model) + biases +
+         (model.norms + (model.joins ? 2 : 0)) * norm_parameters(model);
+}
+
+std::int64_t parameters_of_runs(const Transformer& model, const std::vector<LayerRun>& runs) {
+  std::int64_t sum = 0;
+  for (const LayerRun& run : runs) sum += run.count * layer_parameter_count(of_kind(model, run.kind));
+  return sum;
 }
 
 std::int64_t parameters_of_layers(const Transformer& model, std::int64_t first, std::int64_t count) {
-  const std::int64_t with_experts = expert_layers(model, first, count);
-  const std::int64_t dense = layer_parameter_count(with_dense_layers(model));
-  return with_experts * layer_parameter_count(model) + (count - with_experts) * dense;
+  return parameters_of_runs(model, layer_runs(model, first, count));
 }
 
 std::int64_t embedding_parameter_count(const Transformer& model) {
@@ -100,9 +128,19 @@ std::int64_t embedding_parameter_count(const Transformer& model) {
   return (tables * model.vocabulary + model.learned_positions) * model.hidden;
 }
 
+std::int64_t active_parameter_count(const Transformer& model) {
+  std::int64_t idle = 0;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer alike = of_kind(model, run.kind);
+    if (alike.moe) idle += run.count * (alike.moe->experts - experts_of_token(alike)) * expert_parameter_count(alike);
+  }
+  return parameter_count(model) - idle;
+}
+
 std::int64_t expert_parameter_count(const Transformer& model) {
   if (!model.moe) return 0;
-  return mlp_matrices(model) * model.hidden * model.moe->expert_hidden;
+  const std::int64_t biases = model.moe->biases ? mlp_biases(model, model.moe->expert_hidden) : 0;
+  return mlp_matrices(model) * model.hidden * model.moe->expert_hidden + biases;
 }
 
 std::int64_t expert_layer_parameter_count(const Transformer& model) {
@@ -110,22 +148,33 @@ std::int64_t expert_layer_parameter_count(const Transformer& model) {
 }
 
 Flops training_linear_flops(const Transformer& model, std::int64_t tokens) {
-  const std::int64_t with_experts = expert_layers(model, 0, model.layers);
-  const std::int64_t dense = (model.layers - with_experts) * mlp_weights(with_dense_layers(model), 0);
-  const std::int64_t sparse = model.moe ? with_experts * mlp_weights(model, model.moe->experts_per_token) : 0;
-  const std::int64_t weights =
-      model.layers * attention_weights(model) + dense + sparse + model.hidden * model.vocabulary;
-  return Flops(6.0 * static_cast<double>(weights) * static_cast<double>(tokens));
+  std::int64_t weights = model.predictions * model.hidden * model.vocabulary;
+  double mixing = 0;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer alike = of_kind(model, run.kind);
+    weights += run.count * (attention_weights(alike) + mlp_weights(alike, experts_of_token(alike)));
+    mixing += static_cast<double>(run.count) * mixing_weights(alike);
+  }
+  return Flops(6.0 * (static_cast<double>(weights) + mixing) * static_cast<double>(tokens));
 }
 
 double linear_share_again(const Transformer& model, Recompute recompute) {
-  const std::int64_t projection = model.heads * model.head_dim * model.hidden;
-  const std::int64_t qkv = attention_weights(model) - projection;
-  const std::int64_t mlp = mlp_weights(model, model.moe ? model.moe->experts_per_token : 0);
-  const std::int64_t again = (recompute.has(LayerModule::qkv) ? qkv : 0) +
-                             (recompute.has(LayerModule::projection) ? projection : 0) +
-                             (recompute.has(model.moe ? LayerModule::experts : LayerModule::mlp) ? mlp : 0);
-  return static_cast<double>(again) / static_cast<double>(qkv + projection + mlp);
+  double again = 0;
+  double all = 0;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer alike = of_kind(model, run.kind);
+    const auto count = static_cast<double>(run.count);
+    const auto add = [&](LayerModule module, double weights) {
+      all += count * weights;
+      if (recompute.has(module)) again += count * weights;
+    };
+    add(LayerModule::qkv, static_cast<double>(input_weights(alike)));
+    add(LayerModule::attention, mixing_weights(alike));
+    add(LayerModule::projection, static_cast<double>(projection_weights(alike)));
+    add(alike.moe ? LayerModule::experts : LayerModule::mlp,
+        static_cast<double>(mlp_weights(alike, experts_of_token(alike))));
+  }
+  return again / all;
 }
 
 }  // namespace hdpsim

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 
 #include "sim/base/units.h"
 #include "sim/model/recompute.h"
@@ -92,8 +94,7 @@ struct Recipe {
   [[nodiscard]] bool gathers_inputs_again() const { return overlap_tp_gradients && sequence_parallel; }
   /// Parameters are fp32 and products run under autocast of PyTorch (FSDP without a param_dtype): each product casts
   /// its weight to bf16, and the weight's gradient to fp32 and, for the reduction, back. The residual stream is fp32,
-  /// as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32. Not supported
-  /// for layers with experts (checked).
+  /// as the embedding leaves it: norms cast it to bf16, and outputs of products are added to it in fp32.
   [[nodiscard]] bool autocast() const { return fp32_parameters; }
   /// Bytes of an element of what is sharded and gathered, and of the residual stream.
   [[nodiscard]] std::int64_t parameter_bytes(std::int64_t element_bytes) const {
@@ -109,12 +110,41 @@ struct Recipe {
   /// The loss is computed on an fp32 copy of the logits, kernel by kernel (Megatron-LM, vocab_parallel_cross_entropy):
   /// copy, maximum, difference, exponential, sum and quotient; backward multiplies by the loss's gradient and casts.
   [[nodiscard]] bool fp32_loss() const { return !fused_loss; }
-  /// Layers with experts are known under this recipe: in bf16, with sequence parallelism and fp32 gradients that
-  /// products add up and that ZeRO-1 reduces once per step.
-  [[nodiscard]] bool suits_experts() const {
-    const bool zero_1 = zero == 1 && !overlap_grad_reduce && !overlap_param_gather;
-    return zero_1 && gradient_bytes == 4 && !fp32_parameters && sequence_parallel && !fp8 && accumulation_fusion;
-  }
+  /// Whether layers with experts are known under this recipe: every member of dense_only_members has its default.
+  [[nodiscard]] bool suits_experts() const;
 };
+
+/// What is known for dense layers alone: experts are priced in bf16, with sequence parallelism and fp32 gradients that
+/// products add up and that ZeRO-1 reduces once per step. This is the only statement of it: the reader of a study, its
+/// reference page and the lowering ask it.
+inline constexpr std::tuple dense_only_members{
+    &Recipe::zero,
+    &Recipe::gradient_bytes,
+    &Recipe::fp32_parameters,
+    &Recipe::overlap_grad_reduce,
+    &Recipe::overlap_param_gather,
+    &Recipe::sequence_parallel,
+    &Recipe::fp8,
+    &Recipe::accumulation_fusion,
+};
+
+/// Whether other values of a member than its default are known for dense layers alone.
+template <class Value>
+[[nodiscard]] constexpr bool is_for_dense_layers(Value Recipe::*member) {
+  return std::apply(
+      [member](auto... each) {
+        const auto is_it = [member](auto other) {
+          if constexpr (std::is_same_v<decltype(other), Value Recipe::*>) return other == member;
+          return false;
+        };
+        return (is_it(each) || ...);
+      },
+      dense_only_members);
+}
+
+inline bool Recipe::suits_experts() const {
+  const Recipe usual;
+  return std::apply([&](auto... member) { return ((this->*member == usual.*member) && ...); }, dense_only_members);
+}
 
 }  // namespace hdpsim

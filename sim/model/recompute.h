@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 
 namespace hdpsim {
@@ -56,7 +55,5 @@ inline constexpr Recompute Recompute::full{LayerModule::norm,       LayerModule:
 /// Names of sets of modules.
 inline constexpr std::array<std::string_view, 3> recompute_names = {"none", "selective", "full"};
 inline constexpr std::array<Recompute, 3> named_recomputes = {Recompute::none, Recompute::selective, Recompute::full};
-/// The name of a set, or its modules: `full`, `[norm, activation]`.
-[[nodiscard]] std::string recompute_text(Recompute recompute);
 
 }  // namespace hdpsim

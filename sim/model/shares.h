@@ -14,14 +14,23 @@ namespace hdpsim {
   return (count + by - 1) / by;
 }
 
-/// Columns of the queries of all heads, and rows of the output projection.
-[[nodiscard]] inline std::int64_t query_width(const Transformer& model) {
-  return model.heads * model.head_dim;
+/// Width of a head's values.
+[[nodiscard]] inline std::int64_t value_dim(const Layer& layer) {
+  return layer.value_dim > 0 ? layer.value_dim : layer.head_dim;
 }
 
-/// Columns of the keys of all heads; values have as many.
-[[nodiscard]] inline std::int64_t kv_width(const Transformer& model) {
-  return model.kv_heads * model.head_dim;
+/// Columns of the queries, keys or values of all heads, and rows of the output projection.
+[[nodiscard]] inline std::int64_t query_width(const Layer& layer) {
+  return layer.heads * layer.head_dim;
+}
+[[nodiscard]] inline std::int64_t key_width(const Layer& layer) {
+  return layer.kv_heads * layer.head_dim;
+}
+[[nodiscard]] inline std::int64_t value_width(const Layer& layer) {
+  return layer.kv_heads * value_dim(layer);
+}
+[[nodiscard]] inline std::int64_t output_width(const Layer& layer) {
+  return layer.linear ? layer.linear->heads * layer.linear->value_dim : layer.heads * value_dim(layer);
 }
 
 }  // namespace hdpsim

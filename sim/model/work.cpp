@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 
@@ -18,14 +19,19 @@ constexpr std::int64_t fp8_by_rows_and_columns = 2;
 /// The part of a layer on one device of a tensor-parallel group. Key and value heads are replicated if they are fewer
 /// than devices.
 struct Shard {
-  std::int64_t query_width;  ///< Columns of Q, and rows of the output projection.
-  std::int64_t kv_width;     ///< Columns of K and of V together.
+  std::int64_t query_width;   ///< Columns of Q.
+  std::int64_t key_width;     ///< Columns of K.
+  std::int64_t value_width;   ///< Columns of V.
+  std::int64_t output_width;  ///< Rows of the output projection.
   std::int64_t ffn;
   std::int64_t tokens;  ///< Tokens of one device.
 };
 
 Shard shard_of(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  return {divided(model.heads, tp) * model.head_dim, 2 * divided(model.kv_heads, tp) * model.head_dim,
+  const std::int64_t heads = divided(model.heads, tp);
+  const std::int64_t kv_heads = divided(model.kv_heads, tp);
+  const std::int64_t output = model.linear ? divided(output_width(model), tp) : heads * value_dim(model);
+  return {heads * model.head_dim,        kv_heads * model.head_dim, kv_heads * value_dim(model), output,
           divided(model.ffn_hidden, tp), divided(tokens, tp)};
 }
 
@@ -39,6 +45,7 @@ class Stretch {
       : model_(model),
         tokens_(tokens),
         recipe_(recipe),
+        tp_(tp),
         shard_(shard_of(model, tokens, tp)),
         hidden_elements_((recipe.sequence_parallel ? shard_.tokens : tokens) * model.hidden),
         vocabulary_(divided(model.vocabulary, tp)),
@@ -54,18 +61,15 @@ class Stretch {
         norm();
         return is_forward_ ? void() : add();
       case DensePart::qkv:
-        product({tokens_, shard_.query_width + shard_.kv_width, model_.hidden}, InputOf::norm);
-        if (model_.qk_norm) norm(tokens_ * (shard_.query_width + shard_.kv_width / 2));
-        return kernel(MemoryKernel::rope, 2 * tokens_ * (shard_.query_width + shard_.kv_width / 2));  // Q, K in place
+        return inputs();
+      case DensePart::mixing:
+        return mixing();
       case DensePart::attention_output:
-        return product({tokens_, model_.hidden, shard_.query_width}, InputOf::other);
+        return attention_output();
       case DensePart::attention_residual:
-        return is_forward_ ? add() : void();
+        return is_forward_ ? add_branch() : void();
       case DensePart::mlp_norm:
-        norm();
-        if (is_forward_) return;
-        add();
-        return branch_gradient();
+        return mlp_norm();
       case DensePart::mlp:
         return mlp();
       case DensePart::mlp_inner:
@@ -73,12 +77,11 @@ class Stretch {
       case DensePart::mlp_activation:
         return mlp_activation();
       case DensePart::mlp_residual:
-        return is_forward_ ? add() : void();
+        return is_forward_ ? add_branch() : void();
       case DensePart::final_norm:
         return norm();
       case DensePart::head:
-        product({tokens_, vocabulary_, model_.hidden}, InputOf::head);
-        return loss(tokens_ * vocabulary_);
+        return head();
     }
   }
 
@@ -124,6 +127,92 @@ class Stretch {
     kernel(MemoryKernel::rms_norm_backward, 3 * elements);
   }
 
+  void head() {
+    for (std::int64_t i = 0; i < model_.predictions; ++i) {
+      product({tokens_, vocabulary_, model_.hidden}, InputOf::head);
+      loss(tokens_ * vocabulary_);
+    }
+  }
+
+  void inputs() {
+    if (model_.joins) join();
+    if (model_.linear) return linear_inputs(*model_.linear);
+    if (model_.latent) return latent_inputs(*model_.latent);
+    const std::int64_t queries = shard_.query_width * (model_.gated_output ? 2 : 1);
+    product({tokens_, queries + shard_.key_width + shard_.value_width, model_.hidden}, InputOf::norm);
+    if (model_.qk_norm) norm(tokens_ * (shard_.query_width + shard_.key_width));
+    kernel(MemoryKernel::rope, 2 * tokens_ * (shard_.query_width + shard_.key_width));  // Q, K in place
+  }
+
+  void join() {
+    norm(2 * hidden_elements_);
+    product({tokens_, divided(model_.hidden, tp_), 2 * model_.hidden}, InputOf::norm);
+  }
+
+  // Every device of a tensor-parallel group makes the latents, and expands them for its heads. Keys are joined from
+  // their own and their rotated columns.
+  void latent_inputs(const LatentAttention& latent) {
+    const bool has_rank = latent.query_rank > 0;
+    if (has_rank) {
+      product({tokens_, latent.query_rank, model_.hidden}, InputOf::norm);
+      norm(tokens_ * latent.query_rank);
+    }
+    product({tokens_, shard_.query_width, has_rank ? latent.query_rank : model_.hidden}, InputOf::norm);
+    product({tokens_, latent.kv_rank + latent.rotated, model_.hidden}, InputOf::norm);
+    norm(tokens_ * latent.kv_rank);
+    const std::int64_t heads = divided(model_.heads, tp_);
+    product({tokens_, heads * (model_.head_dim - latent.rotated + value_dim(model_)), latent.kv_rank}, InputOf::norm);
+    kernel(MemoryKernel::rope, 2 * tokens_ * (heads + 1) * latent.rotated);
+    kernel(MemoryKernel::other, 2 * tokens_ * shard_.key_width);
+  }
+
+  void linear_inputs(const LinearMixing& linear) {
+    product({tokens_, divided(linear.inputs, tp_), model_.hidden}, InputOf::norm);
+    if (linear.convolved > 0) kernel(MemoryKernel::other, 2 * tokens_ * divided(linear.convolved, tp_));
+    if (linear.step_rank == 0) return;
+    product({tokens_, linear.step_rank + 2 * linear.key_dim, shard_.output_width}, InputOf::other);
+    product({tokens_, shard_.output_width, linear.step_rank}, InputOf::other);
+  }
+
+  // A scan reads its inputs and writes its output, and backward reads both and writes as many gradients. Its arithmetic
+  // is neglected.
+  void mixing() {
+    HDPSIM_CHECK(model_.linear.has_value(), "linear mixing in a layer of {}", model_.name);
+    for (const Gemm& forward : mixing_products(*model_.linear, tokens_, tp_)) {
+      if (is_forward_) {
+        work_.gemms.push_back(forward);
+      } else {
+        work_.gemms.push_back({forward.m, forward.k, forward.n});
+        work_.gemms.push_back({forward.k, forward.n, forward.m});
+      }
+    }
+    const std::int64_t elements = divided(model_.linear->inputs, tp_) + shard_.output_width;
+    if (model_.linear->chunk == 1) kernel(MemoryKernel::other, (is_forward_ ? 1 : 2) * tokens_ * elements);
+  }
+
+  // A gate, which linear mixing has before its output's norm, reads and writes the output and reads as much.
+  void attention_output() {
+    if (!is_forward_ && norms_outputs()) norm();
+    if (model_.linear || model_.gated_output) kernel(MemoryKernel::other, 3 * tokens_ * shard_.output_width);
+    product({tokens_, model_.hidden, shard_.output_width}, InputOf::other);
+  }
+
+  // Parallel branches read one norm, and their gradients meet there.
+  void mlp_norm() {
+    const bool shares = model_.norms == 1 && mixes_tokens(model_);
+    if (!shares) norm();
+    if (is_forward_) return;
+    add();
+    branch_gradient();
+  }
+
+  /// The outputs of both branches have norms.
+  [[nodiscard]] bool norms_outputs() const { return model_.norms == 4; }
+  void add_branch() {
+    if (norms_outputs()) norm();
+    add();
+  }
+
   // The residual reads a branch's output and the stream and writes the stream; backward sums the stream's gradient and
   // the norm's.
   void add() {
@@ -138,6 +227,7 @@ class Stretch {
 
   void mlp() {
     const Gemm down{tokens_, model_.hidden, shard_.ffn};
+    if (!is_forward_ && norms_outputs()) norm();
     branch_gradient();
     if (is_forward_) {
       mlp_inner();
@@ -213,6 +303,7 @@ class Stretch {
   const Transformer& model_;
   std::int64_t tokens_;
   const Recipe& recipe_;
+  std::int64_t tp_;
   Shard shard_;
   std::int64_t hidden_elements_;  // elements that norms and residuals process
   std::int64_t vocabulary_;
@@ -249,15 +340,6 @@ MemoryBound activation(const Transformer& model, std::int64_t rows, std::int64_t
           is_forward ? MemoryKernel::swiglu_forward : MemoryKernel::swiglu_backward};
 }
 
-std::int64_t causal_area(std::int64_t tokens) {
-  return tokens * (tokens + 1) / 2;
-}
-
-Flops attention_flops(const Transformer& model, double area, Direction direction) {
-  const Flops forward(4.0 * static_cast<double>(model.heads * model.head_dim) * area);
-  return direction == Direction::forward ? forward : 2.5 * forward;
-}
-
 std::vector<DensePart> parts_again(Recompute recompute) {
   using enum LayerModule;
   std::vector<DensePart> parts;
@@ -281,21 +363,35 @@ LinearPart dense_work(const Transformer& model, std::int64_t tokens, std::int64_
   return stretch.take();
 }
 
+namespace {
+
+// Those of `parts` that a layer of this kind has; experts are no dense work.
+std::vector<DensePart> parts_of(const Transformer& model, std::vector<DensePart> parts) {
+  using enum DensePart;
+  std::erase_if(parts, [&](DensePart part) {
+    const bool is_mlp = part == mlp_norm || part == mlp || part == mlp_residual;
+    return is_mlp ? !has_mlp(model) || (part == mlp && model.moe) : !mixes_tokens(model);
+  });
+  return parts;
+}
+
+}  // namespace
+
 LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
                             const Recipe& recipe) {
   using enum DensePart;
-  if (direction == Direction::forward) return dense_work(model, tokens, tp, {attention_norm, qkv}, direction, recipe);
-  return dense_work(model, tokens, tp, {qkv, attention_norm}, direction, recipe);
+  const bool is_forward = direction == Direction::forward;
+  const auto parts = is_forward ? std::vector{attention_norm, qkv} : std::vector{qkv, attention_norm};
+  return dense_work(model, tokens, tp, parts_of(model, parts), direction, recipe);
 }
 
 LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
                            const Recipe& recipe) {
   using enum DensePart;
-  if (direction == Direction::backward) {
-    return dense_work(model, tokens, tp, {mlp, mlp_norm, attention_output}, direction, recipe);
-  }
-  return dense_work(model, tokens, tp, {attention_output, attention_residual, mlp_norm, mlp, mlp_residual}, direction,
-                    recipe);
+  const auto parts = direction == Direction::forward
+                         ? std::vector{attention_output, attention_residual, mlp_norm, mlp, mlp_residual}
+                         : std::vector{mlp, mlp_norm, attention_output};
+  return dense_work(model, tokens, tp, parts_of(model, parts), direction, recipe);
 }
 
 LinearPart embedding(const Transformer& model, std::int64_t tokens, std::int64_t tp, Direction direction,
@@ -313,8 +409,9 @@ LinearPart output_head(const Transformer& model, std::int64_t tokens, std::int64
 namespace {
 
 // Takes every second product of a backward part: Stretch::product() adds the gradient of a product's input, then that
-// of its weight.
+// of its weight. Linear mixing has no weights.
 LinearPart half_of(const LinearPart& backward, Gradients gradients) {
+  const bool mixes = backward.parts == std::vector{DensePart::mixing};
   const bool scatters = backward.parts == std::vector{DensePart::embedding};
   const std::size_t first = gradients == Gradients::inputs ? 0 : 1;
   LinearPart half{.gemms = {},
@@ -323,6 +420,8 @@ LinearPart half_of(const LinearPart& backward, Gradients gradients) {
                   .direction = backward.direction,
                   .gradients = gradients};
   if ((gradients == Gradients::weights) == scatters) half.memory_bound = backward.memory_bound;
+  if (mixes && gradients == Gradients::inputs) half.gemms = backward.gemms;
+  if (mixes) return half;
   for (std::size_t i = first; i < backward.gemms.size(); i += 2) half.gemms.push_back(backward.gemms[i]);
   return half;
 }
@@ -346,7 +445,8 @@ std::optional<std::size_t> last_product(const LinearPart& backward, Gradients gr
 }
 
 Bytes kv_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
-  return Bytes(tokens * shard_of(model, tokens, tp).kv_width * model.element_bytes);
+  const Shard shard = shard_of(model, tokens, tp);
+  return Bytes(tokens * (shard.key_width + shard.value_width) * model.element_bytes);
 }
 
 Bytes hidden_bytes(const Transformer& model, std::int64_t tokens) {

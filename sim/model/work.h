@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/mixing.h"
 #include "sim/model/operation.h"
 #include "sim/model/recipe.h"
 #include "sim/model/recompute.h"
@@ -13,20 +14,15 @@
 
 namespace hdpsim {
 
-/// Exact number of (query, key) pairs of a causal mask over one sequence: s (s + 1) / 2.
-[[nodiscard]] std::int64_t causal_area(std::int64_t tokens);
-
-/// FLOPs of attention scores and values over an area of the mask, all heads of one layer: forward 4 h d area,
-/// backward 2.5 x that (five matrix products instead of two).
-[[nodiscard]] Flops attention_flops(const Transformer& model, double area, Direction direction);
 /// The dense work of a transformer between its attentions, divided at the collectives of the tensor-parallel group:
 /// norms and residuals are on tokens / tp or on all tokens (Recipe::sequence_parallel), products on all tokens with
 /// heads, inner width and vocabulary divided by tp. In the order of forward.
 enum class DensePart : std::uint8_t {
   embedding,           ///< Forward: lookup, backward: scatter-add. The table is cut by rows.
   attention_norm,      ///< Backward also joins the residual's gradient.
-  qkv,                 ///< Projection and rope.
-  attention_output,    ///< Output projection of attention.
+  qkv,                 ///< Projections and rope, or what makes the inputs of linear mixing.
+  mixing,              ///< Linear mixing between its inputs and its output: no weights.
+  attention_output,    ///< Output projection of attention or of linear mixing.
   attention_residual,  ///< No work in backward.
   mlp_norm,            ///< Backward also joins the residual's gradient.
   mlp,
@@ -68,8 +64,8 @@ struct LinearPart {
                                     const std::vector<DensePart>& parts, Direction direction,
                                     const Recipe& recipe = {});
 
-/// One layer's dense work without its collectives. Before attention: input norm, QKV projection, rope. After it: output
-/// projection, residual, norm, MLP, residual.
+/// One layer's dense work without its collectives, experts and linear mixing. Before attention: input norm, QKV
+/// projection, rope. After it: output projection, residual, norm, MLP, residual.
 [[nodiscard]] LinearPart before_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,
                                           Direction direction, const Recipe& recipe = {});
 [[nodiscard]] LinearPart after_attention(const Transformer& model, std::int64_t tokens, std::int64_t tp,

@@ -14,6 +14,11 @@ LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_
   return {chunk * each + std::min(chunk, left_over), each + (chunk < left_over ? 1 : 0)};
 }
 
+std::vector<LayerRun> runs_of_chunk(const Transformer& model, std::int64_t chunks, std::int64_t chunk) {
+  const LayerRange range = layers_of_chunk(model.layers, chunks, chunk);
+  return layer_runs(model, range.first, range.count);
+}
+
 ChunkMap::ChunkMap(const Schedule& schedule)
     : chunks_(schedule.chunks()), held_(static_cast<std::size_t>(schedule.stages())) {
   for (std::int64_t copy = 0; copy < schedule.copies(); ++copy) {
@@ -51,12 +56,9 @@ bool ChunkMap::has_head(std::int64_t stage) const {
 
 DeviceShape stage_shape(const Transformer& model, DeviceShape shape, const ChunkMap& chunks, std::int64_t stage) {
   shape.pp = chunks.stages();
-  shape.layers = 0;
-  shape.expert_layers = 0;
+  shape.layers.clear();
   for (const std::int64_t chunk : chunks.held(stage)) {
-    const LayerRange range = layers_of_chunk(model.layers, chunks.chunks(), chunk);
-    shape.layers += range.count;
-    shape.expert_layers += expert_layers(model, range.first, range.count);
+    for (const LayerRun& run : runs_of_chunk(model, chunks.chunks(), chunk)) add_last(shape.layers, run);
   }
   shape.embedding = chunks.has_embedding(stage);
   shape.head = chunks.has_head(stage);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/model/layers.h"
 #include "sim/model/memory.h"
 #include "sim/model/transformer.h"
 #include "sim/program/schedule.h"
@@ -17,6 +18,9 @@ struct LayerRange {
 /// Divides `layers` over `chunks` as evenly as possible. The remaining layers go to the first chunks, one each, because
 /// the last chunk also has the output head. Requires 1 <= chunks <= layers (checked).
 [[nodiscard]] LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk);
+
+/// The layers of a chunk, by kind: see layer_runs().
+[[nodiscard]] std::vector<LayerRun> runs_of_chunk(const Transformer& model, std::int64_t chunks, std::int64_t chunk);
 
 /// A table of the stages and their chunks under a schedule.
 class ChunkMap {

@@ -16,13 +16,13 @@ constexpr std::int64_t fp32_bytes = 4;
 
 // `first`, `last`: the pass's micro-batch is the first or the last one of any of its ranks. The collectives of a
 // pipeline that are not needed layer by layer are not part of a pass, so that they do not delay its messages.
-PassWork work_of(const Pipeline& pipeline, PassId id, bool first, bool last, const LoweringOptions& options) {
+PassWork work_of(const Pipeline& pipeline, PassId id, const std::vector<LayerRun>& layers, bool first, bool last,
+                 const LoweringOptions& options) {
   const StagePass pass = pipeline.pass(id);
-  const LayerRange range = layers_of_chunk(options.model.layers, pipeline.chunks(), pass.chunk);
   const bool pool = options.mesh.hdp > 1;
   const Recipe& recipe = options.recipe;
   const bool staged = options.mesh.pp > 1;
-  return {layer_runs(options.model, range.first, range.count),
+  return {layers,
           pass.chunk == 0,
           pass.chunk + 1 == pipeline.chunks(),
           pipeline.begins_on_stage(id),
@@ -46,9 +46,9 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
   std::int64_t layers = 0;
   std::int64_t experts = 0;
   for (const std::int64_t chunk : chunks.held(stage)) {
-    const LayerRange range = layers_of_chunk(model.layers, chunks.chunks(), chunk);
-    layers += parameters_of_layers(model, range.first, range.count);
-    experts += expert_layers(model, range.first, range.count) * expert_layer_parameter_count(model);
+    const std::vector<LayerRun> runs = runs_of_chunk(model, chunks.chunks(), chunk);
+    layers += parameters_of_runs(model, runs);
+    experts += expert_layers(model, runs) * expert_layer_parameter_count(model);
   }
   if (mesh.ep == 1) experts = 0;
   const bool embedding = chunks.has_embedding(stage);
@@ -63,6 +63,10 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
 
 }  // namespace
 
+std::int64_t layers_of_pass(const LoweringOptions& job) {
+  return job.model.layers / make_schedule(job.pipeline, job.mesh.pp)->chunks();
+}
+
 std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
                                  std::int64_t stage) {
   const StageParameters parameters = stage_parameters(model, mesh, chunks, stage);
@@ -72,7 +76,7 @@ std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, con
 Program::Program(const Plan& plan, LoweringOptions options)
     : plan_(plan),
       options_(std::move(options)),
-      dense_model_(with_dense_layers(options_.model)),
+      kinds_(of_each_kind(options_.model)),
       pipeline_(plan, options_.mesh.pp, options_.pipeline) {
   const Mesh& mesh = options_.mesh;
   HDPSIM_CHECK(mesh.hdp == plan.ranks, "a plan for {} ranks on a mesh of {}", plan.ranks, mesh.hdp);
@@ -83,6 +87,9 @@ Program::Program(const Plan& plan, LoweringOptions options)
                options_.experts.ep, mesh.ep, expert_ranks(mesh.ep, mesh.tp), plan.expert_ranks);
   HDPSIM_CHECK(!options_.model.moe || options_.recipe.suits_experts(),
                "experts of {} under rules that are not known for them", options_.model.name);
+  for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
+    layers_.push_back(runs_of_chunk(options_.model, pipeline_.chunks(), chunk));
+  }
   if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
   if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();
 }
@@ -98,10 +105,11 @@ void Program::mark_first_and_last() {
 }
 
 MicroBatchProgram Program::pass(PassId id) const {
-  const PassWork work = work_of(pipeline_, id, is_first(id), is_last(id), options_);
+  const std::vector<LayerRun>& layers = layers_of(pipeline_.pass(id));
+  const PassWork work = work_of(pipeline_, id, layers, is_first(id), is_last(id), options_);
   const std::size_t micro_batch = pipeline_.micro_batch_id(id).index();
   const ExpertTokens group = expert_tokens_.empty() ? ExpertTokens{} : expert_tokens_[micro_batch];
-  return lowered(work, pipeline_.micro_batch(id), options_, dense_model_, group);
+  return lowered(work, pipeline_.micro_batch(id), options_, kinds_, group);
 }
 
 bool Program::is_first(PassId id) const {
@@ -122,8 +130,7 @@ PoolWork Program::pool_work(PassId id) const {
   const bool reduces = sums && !recipe.reduces_in_pass() && recipe.reduces_by_layer(is_last(id));
   const std::int64_t chunks = pipeline_.chunks();
   const Transformer& model = options_.model;
-  const std::int64_t layers = layers_of_chunk(model.layers, chunks, pass.chunk).count;
-  std::int64_t parameters = layers * layer_parameter_count(model);
+  std::int64_t parameters = parameters_of_runs(model, layers_of(pass));
   if (pass.chunk == 0) parameters += (model.vocabulary + model.learned_positions) * model.hidden;
   if (pass.chunk + 1 == chunks) parameters += final_norm_parameters(model);
   const bool has_table = model.tied_embeddings && pipeline_.chunk_map().has_embedding(pass.stage);  // of chunk 0

@@ -22,6 +22,9 @@ struct LoweringOptions {
   ExpertLayout experts = {};  ///< For a model with experts; its ep is that of the mesh (checked).
 };
 
+/// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
+[[nodiscard]] std::int64_t layers_of_pass(const LoweringOptions& job);
+
 /// Parameters of the layers, the embedding and the head that one device of a stage holds, whole experts included. A
 /// model with tied embeddings has the table once on every stage that has the embedding or the head.
 [[nodiscard]] std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
@@ -79,13 +82,17 @@ class Program {
 
  private:
   void mark_first_and_last();
+  [[nodiscard]] const std::vector<LayerRun>& layers_of(const StagePass& pass) const {
+    return layers_[static_cast<std::size_t>(pass.chunk)];
+  }
   [[nodiscard]] bool is_first(PassId id) const;
   [[nodiscard]] bool is_last(PassId id) const;
 
   const Plan& plan_;
   LoweringOptions options_;
-  Transformer dense_model_;  ///< The model with dense layers only.
+  std::vector<Transformer> kinds_;  ///< The model with layers of each kind alone.
   Pipeline pipeline_;
+  std::vector<std::vector<LayerRun>> layers_;  ///< By chunk.
   std::vector<bool> first_;  ///< By micro-batch: it is the first of any of its ranks; empty if not needed.
   std::vector<bool> last_;   ///< By micro-batch: it is the last of any of its ranks; empty if not needed.
   std::vector<ExpertTokens> expert_tokens_;  // by micro-batch; empty without experts

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
+
+#include "sim/model/mixing.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
@@ -20,12 +24,17 @@ LocalSpan local_span(std::int64_t tokens, std::int64_t ranks) {
   return {1, share, share * share};
 }
 
+template <typename Visit>
+void for_each_span(const MicroBatch& micro_batch, const Visit& visit) {
+  for (const Span& span : micro_batch.spans) visit(span.tokens);
+  if (micro_batch.padding > 0) visit(micro_batch.padding);
+}
+
 std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch) {
   const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
   std::vector<LocalSpan> spans;
   spans.reserve(micro_batch.spans.size());
-  for (const Span& span : micro_batch.spans) spans.push_back(local_span(span.tokens, ranks));
-  if (micro_batch.padding > 0) spans.push_back(local_span(micro_batch.padding, ranks));
+  for_each_span(micro_batch, [&](std::int64_t tokens) { spans.push_back(local_span(tokens, ranks)); });
   std::sort(spans.begin(), spans.end(), [](const LocalSpan& a, const LocalSpan& b) { return a.tokens < b.tokens; });
   std::vector<LocalSpan> merged;
   for (const LocalSpan& span : spans) {
@@ -44,17 +53,67 @@ void add_block(Attention& launch, AttentionBlock block, double weight) {
   if (block.count > 0) launch.blocks.push_back(block);
 }
 
+// Lengths of spans, each with its number, for a layer whose tokens see `reach` tokens; empty if they see all.
+std::map<std::int64_t, std::int64_t> spans_by_length(const MicroBatch& micro_batch, std::int64_t reach) {
+  std::map<std::int64_t, std::int64_t> counts;
+  if (reach == 0) return counts;
+  for_each_span(micro_batch, [&](std::int64_t tokens) { ++counts[tokens]; });
+  return counts;
+}
+
+void add_blocks(Attention& launch, const std::vector<AttentionBlock>& blocks, std::int64_t times) {
+  for (AttentionBlock block : blocks) {
+    block.count *= times;
+    launch.blocks.push_back(block);
+  }
+}
+
+// The tokens before a rank's two parts of a span that these see.
+std::int64_t halo_of(const Layer& layer, std::int64_t tokens, std::int64_t ranks) {
+  const std::int64_t part = divided(tokens, 2 * ranks);
+  const std::int64_t others = tokens - divided(tokens, ranks);
+  if (layer.window > 0) return std::min(2 * (layer.window - 1), others);
+  return part % layer.attention_chunk == 0 ? 0 : std::min(layer.attention_chunk, others);
+}
+
+// Adds spans of equal length that are cut over the ranks. A part of the span knows no token before it; what all parts
+// together miss of the span's area is shared evenly.
+void add_local(const Layer& layer, std::int64_t tokens, std::int64_t count, std::int64_t ranks, RingAttention& ring) {
+  if (ranks == 1) return add_blocks(ring.own, attention_blocks(layer, tokens), count);
+  const std::int64_t parts = std::min(tokens, 2 * ranks);
+  const std::int64_t part = divided(tokens, parts);
+  add_blocks(ring.own, attention_blocks(layer, part), std::max<std::int64_t>(1, count * parts / ranks));
+  const double missed = attention_area(layer, tokens) - static_cast<double>(parts) * attention_area(layer, part);
+  const std::int64_t keys = std::min(attention_reach(layer), tokens);
+  const double rows = std::max(0.0, missed) / static_cast<double>(keys * ranks);  // of a span on a rank
+  const std::int64_t whole = std::llround(rows);
+  const std::int64_t all = std::llround(rows * static_cast<double>(count));
+  if (whole > 0) ring.step.blocks.push_back({whole, keys, Mask::full, count});
+  if (whole == 0 && all > 0) ring.step.blocks.push_back({all, keys, Mask::full, 1});
+  *ring.halo += halo_of(layer, tokens, ranks) * count;
+}
+
+bool is_cut_short(const Layer& layer, const std::map<std::int64_t, std::int64_t>& spans) {
+  return !spans.empty() && spans.rbegin()->first > attention_reach(layer);
+}
+
 }  // namespace
 
 RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
                              Direction direction) {
   const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / tp);
-  const Attention empty{{}, model.heads / tp, kv_heads, model.head_dim, direction};
+  const std::int64_t width = (model.head_dim + value_dim(model)) / 2;
+  const Attention empty{{}, model.heads / tp, kv_heads, width, direction};
   RingAttention ring{empty, empty};
-  const bool alone = micro_batch.group.size() == 1;
+  const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
+  if (const auto spans = spans_by_length(micro_batch, attention_reach(model)); is_cut_short(model, spans)) {
+    if (ranks > 1) ring.halo = 0;
+    for (const auto& [tokens, count] : spans) add_local(model, tokens, count, ranks, ring);
+    return ring;
+  }
   for (const LocalSpan& span : merged_by_length(micro_batch)) {
     add_block(ring.own, {span.tokens, span.tokens, Mask::causal, 1}, span.own_weight);
-    if (!alone) add_block(ring.step, {span.tokens, (span.tokens + 1) / 2, Mask::full, 1}, span.step_weight);
+    if (ranks > 1) add_block(ring.step, {span.tokens, (span.tokens + 1) / 2, Mask::full, 1}, span.step_weight);
   }
   return ring;
 }

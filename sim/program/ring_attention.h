@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "sim/model/operation.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
@@ -13,9 +16,15 @@ namespace hdpsim {
 ///         all keys. Both are half of a full square, (L / N) x (L / 2N), without a mask.
 /// If a span is shorter than N tokens, some ranks have no token of it: its blocks then count with the share of ranks
 /// (own) or of pairs of ranks (step) that have one. Blocks of equal length are merged.
+///
+/// Where tokens see fewer than their whole span (Layer::window, attention_chunk), a rank needs the keys and values of
+/// the tokens before each of its two parts, its halo, in place of all others: `own` is then its parts against
+/// themselves, and `step` the rest of the mean rank's area, which the halo brings at once. If parts are shorter than
+/// the window, the halo comes from further ranks than the neighbours, which is not told apart.
 struct RingAttention {
   Attention own;
-  Attention step;  ///< No blocks if N is 1.
+  Attention step;                         ///< No blocks if N is 1.
+  std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
 };
 
 /// Per device of a tensor-parallel group of `tp`. O(spans log spans).

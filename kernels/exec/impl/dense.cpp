@@ -69,6 +69,8 @@ void Dense::forward(DensePart part) {
       return head();
     case DensePart::mlp_inner:
       throw UnsupportedInput("the MLP is computed as a whole");
+    case DensePart::mixing:
+      throw UnsupportedInput("there is no linear mixing here");
   }
 }
 
@@ -98,6 +100,8 @@ void Dense::backward(DensePart part) {
       return norm_backward(layout_.final_norm(), shared.output, shared.final_inverse_rms, own(shared.d_x));
     case DensePart::head:
       return head_back();
+    case DensePart::mixing:
+      throw UnsupportedInput("there is no linear mixing here");
   }
 }
 
@@ -116,6 +120,7 @@ void Dense::weights(DensePart part) {
     case DensePart::head:
       return weight_gradient(to_vocabulary(), shared_.final_normed, shared_.logits);
     case DensePart::attention_norm:
+    case DensePart::mixing:
     case DensePart::attention_residual:
     case DensePart::mlp_norm:
     case DensePart::mlp_inner:

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <deque>
 
 #include "sim/program/impl/schedules.h"
+#include "sim/program/impl/split_order.h"
 
 namespace hdpsim {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 class StageOrder {
  public:
   StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
-      : stages_(stages), stage_(stage), slots_(slots) {}
+      : stages_(stages), stage_(stage), slots_(slots), order_(slots) {}
 
   std::vector<SlotPass> take() {
     const std::int64_t distance = std::min(stage_, stages_ - 1 - stage_);
@@ -29,7 +29,7 @@ class StageOrder {
       backward(near);
     }
     cool_down(distance, before);
-    return std::move(order_);
+    return order_.take();
   }
 
  private:
@@ -61,34 +61,26 @@ class StageOrder {
       i <= distance ? backward(end) : input_gradient(end);
     }
     for (std::int64_t i = 0; i < before; ++i) {
-      weight_gradient();
+      order_.weight_gradient();
       input_gradient(near);
     }
-    while (!put_off_.empty()) weight_gradient();
+    order_.weight_gradients_but(0);
   }
 
-  /// The pass of the next micro-batch of an end. Micro-batches from the first stage have even slots, those from the
+  [[nodiscard]] bool is_from_first(std::size_t end) const { return (stage_ < stages_ / 2) == (end == near); }
+  [[nodiscard]] std::int64_t chunk_of(std::size_t end) const {
+    return is_from_first(end) ? stage_ : stages_ - 1 - stage_;
+  }
+  /// The slot of the next micro-batch of an end. Micro-batches from the first stage have even slots, those from the
   /// last stage odd slots.
-  [[nodiscard]] SlotPass next(std::size_t end, std::array<std::int64_t, 2>& counts, PassKind kind) const {
-    const bool from_first = (stage_ < stages_ / 2) == (end == near);
-    return {2 * counts[end]++ + (from_first ? 0 : 1), from_first ? stage_ : stages_ - 1 - stage_, kind};
+  [[nodiscard]] std::int64_t next_slot(std::size_t end, std::array<std::int64_t, 2>& counts) const {
+    return 2 * counts[end]++ + (is_from_first(end) ? 0 : 1);
   }
-  void add(const SlotPass& pass) {
-    if (pass.slot < slots_) order_.push_back(pass);
-  }
-  void forward(std::size_t end) { add(next(end, forwards_, PassKind::forward)); }
-  void input_gradient(std::size_t end) {
-    const SlotPass pass = next(end, gradients_, PassKind::input_gradient);
-    add(pass);
-    put_off_.push_back({pass.slot, pass.chunk, PassKind::weight_gradient});
-  }
-  void weight_gradient() {
-    add(put_off_.front());
-    put_off_.pop_front();
-  }
+  void forward(std::size_t end) { order_.forward(next_slot(end, forwards_), chunk_of(end)); }
+  void input_gradient(std::size_t end) { order_.input_gradient(next_slot(end, gradients_), chunk_of(end)); }
   void backward(std::size_t end) {
     input_gradient(end);
-    weight_gradient();
+    order_.weight_gradient();
   }
 
   std::int64_t stages_;
@@ -96,8 +88,7 @@ class StageOrder {
   std::int64_t slots_;
   std::array<std::int64_t, 2> forwards_{};   // by end
   std::array<std::int64_t, 2> gradients_{};  // by end
-  std::deque<SlotPass> put_off_;
-  std::vector<SlotPass> order_;
+  SplitOrder order_;
 };
 
 /// DeepSeek-AI 2024, "DeepSeek-V3 Technical Report" (arXiv 2412.19437), section 3.2.1: half of the micro-batches go

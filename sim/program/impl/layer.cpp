@@ -1,5 +1,6 @@
 #include "sim/program/impl/layer.h"
 
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/program/impl/recomputation.h"
 #include "sim/program/impl/ring.h"
@@ -14,12 +15,20 @@ void mlp_backward(PassWriter& writer) {
   writer.reduce_scatter(DensePart::mlp);
 }
 
+// The gradients of a ring's keys and values, or of its states.
+std::optional<Index> core_backward(PassWriter& writer) {
+  if (!writer.layer().linear) return backward_ring(writer, writer.last());
+  writer.run(DensePart::mixing);
+  writer.end_stretch();
+  return writer.ring() > 1 ? std::optional(state_exchange(writer, writer.last())) : std::nullopt;
+}
+
 // From the gradient of the attention branch's output to the gradient of its input.
 void attention_backward(PassWriter& writer) {
   writer.all_gather(DensePart::attention_output);
   writer.run(DensePart::attention_output);
   writer.end_stretch();
-  const std::optional<Index> last_exchange = backward_ring(writer, writer.last());
+  const std::optional<Index> last_exchange = core_backward(writer);
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
   writer.run(DensePart::qkv);
   writer.gather_input_again(DensePart::qkv);
@@ -27,6 +36,13 @@ void attention_backward(PassWriter& writer) {
   writer.run(DensePart::attention_norm);
   writer.end_stretch();
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
+}
+
+// What follows waits for the states of the ring's other ranks.
+void mixing_forward(PassWriter& writer) {
+  writer.run(DensePart::mixing);
+  writer.end_stretch();
+  if (writer.ring() > 1) writer.await(state_exchange(writer, writer.last()));
 }
 
 }  // namespace
@@ -38,7 +54,8 @@ void qkv_forward(PassWriter& writer) {
 
 void attention_forward(PassWriter& writer) {
   writer.end_stretch();
-  forward_ring(writer, has_kernel(writer) ? std::optional(writer.last()) : std::nullopt);
+  if (writer.layer().linear) return mixing_forward(writer);
+  forward_ring(writer, writer.first_kernel() ? std::optional(writer.last()) : std::nullopt);
 }
 
 void projection_forward(PassWriter& writer) {
@@ -47,45 +64,54 @@ void projection_forward(PassWriter& writer) {
   writer.run(DensePart::attention_residual);
 }
 
-void mlp_forward(PassWriter& writer, const LayerRun& of) {
-  if (of.has_experts) return writer.experts();
+void mlp_forward(PassWriter& writer) {
+  if (writer.layer().moe) return writer.experts();
   writer.all_gather(DensePart::mlp_norm);
   writer.run(DensePart::mlp);
   writer.reduce_scatter(DensePart::mlp);
 }
 
-void layer_forward(PassWriter& writer, const LayerRun& of) {
+void layer_forward(PassWriter& writer) {
   if (!writer.has_tokens()) return writer.experts();
-  writer.run(DensePart::attention_norm);
-  qkv_forward(writer);
-  attention_forward(writer);
-  projection_forward(writer);
-  writer.run(DensePart::mlp_norm);
-  mlp_forward(writer, of);
-  writer.run(DensePart::mlp_residual);
+  if (mixes_tokens(writer.layer())) {
+    writer.run(DensePart::attention_norm);
+    qkv_forward(writer);
+    attention_forward(writer);
+    projection_forward(writer);
+  }
+  if (has_mlp(writer.layer())) {
+    writer.run(DensePart::mlp_norm);
+    mlp_forward(writer);
+    writer.run(DensePart::mlp_residual);
+  }
   writer.end_stretch();
 }
 
-void layer_backward(PassWriter& writer, const LayerRun& of) {
-  compute_mlp_again(writer, of);
-  of.has_experts ? writer.experts() : mlp_backward(writer);
+void layer_backward(PassWriter& writer) {
+  compute_mlp_again(writer);
+  if (has_mlp(writer.layer())) writer.layer().moe ? writer.experts() : mlp_backward(writer);
   if (writer.has_tokens()) {
-    writer.run(DensePart::mlp_norm);
-    compute_attention_again(writer);
-    attention_backward(writer);
+    if (has_mlp(writer.layer())) writer.run(DensePart::mlp_norm);
+    if (mixes_tokens(writer.layer())) {
+      compute_attention_again(writer);
+      attention_backward(writer);
+    }
+    writer.end_stretch();
   }
   writer.issue();
 }
 
-void layer_weights(PassWriter& writer, const LayerRun& of) {
-  if (of.has_experts) {
+void layer_weights(PassWriter& writer) {
+  if (writer.layer().moe) {
     writer.experts();
-  } else {
+  } else if (has_mlp(writer.layer())) {
     writer.run(DensePart::mlp);
   }
   if (writer.has_tokens()) {
-    writer.run(DensePart::attention_output);
-    writer.run(DensePart::qkv);
+    if (mixes_tokens(writer.layer())) {
+      writer.run(DensePart::attention_output);
+      writer.run(DensePart::qkv);
+    }
     writer.end_stretch();
   }
   writer.issue();

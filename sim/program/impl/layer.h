@@ -6,17 +6,17 @@
 namespace hdpsim {
 
 /// Writes a layer's forward.
-void layer_forward(PassWriter& writer, const LayerRun& of);
+void layer_forward(PassWriter& writer);
 /// These write its parts: from the tokens of attention's norm to queries, keys and values; the attention core; from its
 /// output to the residual stream; and from the tokens of the MLP's norm to the MLP's output, dense or with experts.
 void qkv_forward(PassWriter& writer);
 void attention_forward(PassWriter& writer);
 void projection_forward(PassWriter& writer);
-void mlp_forward(PassWriter& writer, const LayerRun& of);
+void mlp_forward(PassWriter& writer);
 
 /// Writes a layer's backward with its recompute. Ends the iteration's kernels.
-void layer_backward(PassWriter& writer, const LayerRun& of);
+void layer_backward(PassWriter& writer);
 /// Writes only the weight gradients of a layer.
-void layer_weights(PassWriter& writer, const LayerRun& of);
+void layer_weights(PassWriter& writer);
 
 }  // namespace hdpsim

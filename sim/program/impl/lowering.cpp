@@ -26,22 +26,26 @@ class Lowering {
  private:
   void forward() {
     if (work_.first_of_stage) overhead();
-    if (work_.gathers) gather_first(writer_, parameters_around(writer_) + layer_parameters(writer_));
+    if (work_.gathers) {
+      gather_first(writer_, parameters_around(writer_) + layer_parameters(writer_, work_.layers.front()));
+    }
     if (!work_.embedding) writer_.gather_received(Direction::forward);
     if (work_.embedding && writer_.has_tokens()) embedding_forward();
-    for (const LayerRun& layers : work_.layers) {
-      if (writer_.has_work(layers)) layers_forward(layers);
+    for (std::size_t i = 0; i < work_.layers.size(); ++i) {
+      const LayerRun* next = i + 1 < work_.layers.size() ? &work_.layers[i + 1] : nullptr;
+      if (writer_.has_work(work_.layers[i])) layers_forward(work_.layers[i], next);
     }
     if (work_.head && writer_.has_tokens()) head_forward();
   }
 
   void backward() {
     if (!work_.head) writer_.gather_received(Direction::backward);
-    if (!work_.head && gathers_again(writer_)) gather_first(writer_, layer_parameters(writer_));
+    if (!work_.head && gathers_again(writer_)) gather_first(writer_, layer_parameters(writer_, work_.layers.back()));
     if (work_.head && writer_.has_tokens()) head_backward();
-    std::for_each(work_.layers.rbegin(), work_.layers.rend(), [this](const LayerRun& layers) {
-      if (writer_.has_work(layers)) layers_backward(layers);
-    });
+    for (std::size_t i = work_.layers.size(); i-- > 0;) {
+      const LayerRun* next = i > 0 ? &work_.layers[i - 1] : nullptr;
+      if (writer_.has_work(work_.layers[i])) layers_backward(work_.layers[i], next);
+    }
     if (work_.embedding && writer_.has_tokens()) embedding_backward();
   }
 
@@ -55,9 +59,9 @@ class Lowering {
   }
 
   void weights_of_layers(const LayerRun& layers) {
-    writer_.open_block(layers.count, Direction::backward);
-    layer_weights(writer_, layers);
-    if (!layers.has_experts) reduce(writer_, layer_parameters(writer_));
+    writer_.open_layers(layers, Direction::backward);
+    layer_weights(writer_);
+    if (!writer_.layer().moe) reduce(writer_, layer_parameters(writer_));
   }
 
   void weights_of(DensePart part, std::int64_t parameters) {
@@ -98,7 +102,7 @@ class Lowering {
 
   void head_backward() {
     writer_.open_block(1, Direction::backward);
-    if (gathers_again(writer_)) gather(writer_, layer_parameters(writer_));
+    if (gathers_again(writer_)) gather(writer_, layer_parameters(writer_, work_.layers.back()));
     writer_.run(DensePart::head);
     writer_.gather_input_again(DensePart::head);
     writer_.reduce_scatter(DensePart::head);
@@ -107,20 +111,22 @@ class Lowering {
     reduce(writer_, head_parameters(writer_));
   }
 
-  void layers_forward(const LayerRun& layers) {
-    writer_.open_block(layers.count, Direction::forward);
-    const auto gathered = work_.gathers ? std::optional(gather_next(writer_)) : std::nullopt;
-    layer_forward(writer_, layers);
+  void layers_forward(const LayerRun& layers, const LayerRun* next) {
+    writer_.open_layers(layers, Direction::forward);
+    const auto gathered = work_.gathers ? std::optional(gather_next(writer_, next)) : std::nullopt;
+    writer_.begin_layer();
+    layer_forward(writer_);
     writer_.issue();
     if (gathered) wait_for_gather(writer_, *gathered);
-    offload(writer_, layers);
+    offload(writer_);
   }
 
-  void layers_backward(const LayerRun& layers) {
-    writer_.open_block(layers.count, Direction::backward);
-    const std::optional<Index> fetched = prefetch(writer_, layers);
-    const auto gathered = gathers_again(writer_) ? std::optional(gather_next(writer_)) : std::nullopt;
-    layer_backward(writer_, layers);
+  void layers_backward(const LayerRun& layers, const LayerRun* next) {
+    writer_.open_layers(layers, Direction::backward);
+    const std::optional<Index> fetched = prefetch(writer_);
+    const auto gathered = gathers_again(writer_) ? std::optional(gather_next(writer_, next)) : std::nullopt;
+    writer_.begin_layer();
+    layer_backward(writer_);
     if (!writer_.has_tokens()) return;
     if (gathered) wait_for_gather(writer_, *gathered);
     begin_ring_behind_last_layer(writer_);
@@ -140,14 +146,10 @@ class Lowering {
 }  // namespace
 
 MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-                          const Transformer& dense_model, const ExpertTokens& expert_tokens) {
-  PassWriter writer(work, micro_batch, options, dense_model, expert_tokens);
+                          const std::vector<Transformer>& kinds, const ExpertTokens& expert_tokens) {
+  PassWriter writer(work, micro_batch, options, kinds, expert_tokens);
   Lowering(writer).run();
   return writer.take();
-}
-
-std::int64_t final_norm_parameters(const Transformer& model) {
-  return parameter_count(model) - parameters_of_layers(model, 0, model.layers) - embedding_parameter_count(model);
 }
 
 }  // namespace hdpsim

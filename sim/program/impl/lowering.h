@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
 #include "sim/program/expert_layer.h"
@@ -24,12 +25,10 @@ struct PassWork {
   [[nodiscard]] bool backward() const { return kind != PassKind::forward && kind != PassKind::weight_gradient; }
 };
 
-/// Writes the program of one pass block by block. `dense_model` is the model with dense layers only.
+/// Writes the program of one pass block by block: the layers of a kind are one block, wherever they stand in the pass.
+/// `kinds` is the model with layers of each kind alone.
 [[nodiscard]] MicroBatchProgram lowered(const PassWork& work, const MicroBatch& micro_batch,
-                                        const LoweringOptions& options, const Transformer& dense_model,
+                                        const LoweringOptions& options, const std::vector<Transformer>& kinds,
                                         const ExpertTokens& expert_tokens);
-
-/// The parameters of the final norm, which belongs to the head.
-[[nodiscard]] std::int64_t final_norm_parameters(const Transformer& model);
 
 }  // namespace hdpsim

@@ -1,16 +1,18 @@
 #include "sim/program/impl/offload.h"
 
+#include <algorithm>
+
 #include "sim/model/kept_tensors.h"
 #include "sim/model/parameters.h"
 
 namespace hdpsim {
 namespace {
 
-Bytes offloaded_bytes(const PassWriter& writer, const LayerRun& of) {
+Bytes offloaded_bytes(const PassWriter& writer) {
   const LoweringOptions& options = writer.options();
   const MicroBatch& micro_batch = writer.micro_batch();
   const std::vector<KeptTensor> kept =
-      kept_tensors(writer.model_of(of), options.recipe, expert_use(options.model, options.experts));
+      kept_tensors(writer.layer(), options.recipe, expert_use(options.model, options.experts));
   if (micro_batch.token_wise) return token_wise_bytes(kept, writer.tokens(), writer.tp(), micro_batch.offload);
   const std::int64_t group_tokens = divided(writer.expert_tokens().all, options.experts.ep);
   return kept_bytes(kept, writer.tokens(), writer.tp(), 0, group_tokens).scaled(micro_batch.offload);
@@ -18,25 +20,34 @@ Bytes offloaded_bytes(const PassWriter& writer, const LayerRun& of) {
 
 }  // namespace
 
-void offload(PassWriter& writer, const LayerRun& of) {
-  if (!writer.micro_batch().offloads()) return;
-  const Index computed = writer.last();
-  const Index copy = writer.add(Opcode::offload, Stream::d2h, writer.bytes(offloaded_bytes(writer, of)));
-  writer.body()[copy].last_skipped = resident_layers;
-  writer.body()[copy].after(computed);
-  first_of_layer(writer).after(copy, resident_layers);
+std::uint32_t resident_here(const PassWriter& writer) {
+  std::int64_t left = resident_layers;
+  const std::vector<LayerRun>& runs = writer.work().layers;
+  for (auto run = runs.rbegin(); run != runs.rend() && run->kind != writer.run().kind; ++run) left -= run->count;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, writer.run().count));
 }
 
-std::optional<Index> prefetch(PassWriter& writer, const LayerRun& of) {
+void offload(PassWriter& writer) {
+  if (!writer.micro_batch().offloads()) return;
+  const Index computed = writer.last();
+  const Index copy = writer.add(Opcode::offload, Stream::d2h, writer.bytes(offloaded_bytes(writer)));
+  writer.body()[copy].last_skipped = resident_here(writer);
+  writer.body()[copy].after(computed);
+  writer.body()[writer.first_of_layer()].after(copy, resident_layers);
+}
+
+std::optional<Index> prefetch(PassWriter& writer) {
   if (!writer.micro_batch().offloads()) return std::nullopt;
-  const Index copy = writer.add(Opcode::prefetch, Stream::h2d, writer.bytes(offloaded_bytes(writer, of)));
-  writer.body()[copy].first_iteration = resident_layers;
+  const Index copy = writer.add(Opcode::prefetch, Stream::h2d, writer.bytes(offloaded_bytes(writer)));
+  writer.body()[copy].first_iteration = resident_here(writer);
   return copy;
 }
 
 void wait_for_prefetch(PassWriter& writer, Index copy) {
-  first_kernel(writer).after(copy);
-  if (first_of_layer(writer).stream == Stream::comm) first_of_layer(writer).after(copy);
+  const Index kernel = writer.first_kernel().value();
+  const Index first = writer.first_of_layer();
+  writer.body()[kernel].after(copy);
+  if (first != kernel) writer.body()[first].after(copy);  // a ring's first exchange
   writer.body()[copy].after(writer.last(), resident_layers);
 }
 

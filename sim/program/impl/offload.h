@@ -7,18 +7,20 @@
 
 namespace hdpsim {
 
-/// Layers whose activations always stay on the device (ByteScale, section 4.1).
+/// The last layers of a pass, whose activations always stay on the device (ByteScale, section 4.1).
 inline constexpr std::uint32_t resident_layers = 2;
+/// How many of these the open block has, whose iterations are layers.
+[[nodiscard]] std::uint32_t resident_here(const PassWriter& writer);
 
 // Copies of a layer's kept activations to the host and back. Each function adds to the block of the layer's run, or
 // changes its instructions. None does anything for a micro-batch without offload.
 
 /// Call after a layer's forward: adds the copy to the host. The layer two further on waits for it, because it needs the
 /// memory.
-void offload(PassWriter& writer, const LayerRun& of);
+void offload(PassWriter& writer);
 
 /// Call first in a layer's backward: adds the copy back to the device. Returns it; no value without offload.
-std::optional<Index> prefetch(PassWriter& writer, const LayerRun& of);
+std::optional<Index> prefetch(PassWriter& writer);
 /// Call last in a layer's backward: the first instructions of the iteration, on every stream, wait for the copy. The
 /// copy waits for the backward of the layer two iterations before, which frees the memory.
 void wait_for_prefetch(PassWriter& writer, Index copy);

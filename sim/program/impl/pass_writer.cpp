@@ -25,8 +25,19 @@ void PassWriter::open_block(std::int64_t iterations, Direction direction) {
   block.iterations = iterations;
   block.direction = direction;
   direction_ = direction;
+  first_kernel_.reset();
+  first_kernel_of_all_.reset();
+  first_of_layer_ = 0;
+  first_iteration_ = 0;
+  layer_ = &options_.model;
   dense_before_.reset();
   gathering_.reset();
+}
+
+void PassWriter::open_layers(const LayerRun& layers, Direction direction) {
+  open_block(layers.count, direction);
+  layer_ = &kinds_[layers.kind];
+  run_ = layers;
 }
 
 Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
@@ -34,6 +45,12 @@ Index PassWriter::add(Opcode opcode, Stream stream, Index work) {
   instruction.opcode = opcode;
   instruction.stream = stream;
   instruction.work = work;
+  instruction.first_iteration = first_iteration_;
+  if (stream == Stream::compute) {
+    const auto index = static_cast<Index>(body().size());
+    if (!first_kernel_) first_kernel_ = index;
+    if (!first_kernel_of_all_ && first_iteration_ == 0) first_kernel_of_all_ = index;
+  }
   if (opcode != Opcode::collective) dense_before_.reset();
   gathering_.reset();
   return added(body(), instruction);
@@ -59,7 +76,7 @@ Index PassWriter::memory_bound(const MemoryBound& work) {
 
 void PassWriter::end_stretch() {
   if (stretch_.empty()) return;
-  add_dense(dense_work(dense_model_, tokens_, tp(), stretch_, direction_, recipe()));
+  add_dense(dense_work(layer(), tokens_, tp(), stretch_, direction_, recipe()));
   stretch_.clear();
 }
 
@@ -167,7 +184,8 @@ void PassWriter::add_collective(const TensorParallelCollective& op) {
 void PassWriter::add_dense(LinearPart part) {
   const std::optional<Index> gathering = gathering_;
   const Index work = added(program_.dense, of_this_pass(std::move(part)));
-  add(Opcode::dense, Stream::compute, work);
+  const Index index = add(Opcode::dense, Stream::compute, work);
+  if (awaited_) body()[index].after(*std::exchange(awaited_, std::nullopt));
   dense_before_ = work;
   if (gathering && !program_.dense[work].gemms.empty()) {
     program_.collectives[*gathering].beside = ProductBeside{work, 0, true};
@@ -183,32 +201,6 @@ LinearPart PassWriter::of_this_pass(LinearPart part) const {
   if (part.direction == Direction::forward) return part;
   if (work_.kind == PassKind::input_gradient) return input_gradients(part);
   return work_.kind == PassKind::weight_gradient ? weight_gradients(part) : part;
-}
-
-namespace {
-
-bool is_kernel(const Instruction& instruction) {
-  return instruction.stream == Stream::compute;
-}
-
-}  // namespace
-
-bool has_kernel(PassWriter& writer) {
-  return std::any_of(writer.body().begin(), writer.body().end(), is_kernel);
-}
-
-Instruction& first_kernel(PassWriter& writer) {
-  return *std::find_if(writer.body().begin(), writer.body().end(), is_kernel);
-}
-
-Instruction& first_kernel_of_all(PassWriter& writer) {
-  const auto is_always = [](const Instruction& i) { return is_kernel(i) && i.first_iteration == 0; };
-  return *std::find_if(writer.body().begin(), writer.body().end(), is_always);
-}
-
-Instruction& first_of_layer(PassWriter& writer) {
-  const auto is_fetched = [](const Instruction& i) { return i.stream == Stream::h2d || i.stream == Stream::pool; };
-  return *std::find_if_not(writer.body().begin(), writer.body().end(), is_fetched);
 }
 
 }  // namespace hdpsim

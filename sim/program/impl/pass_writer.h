@@ -18,11 +18,11 @@ using Index = std::uint32_t;
 class PassWriter {
  public:
   PassWriter(const PassWork& work, const MicroBatch& micro_batch, const LoweringOptions& options,
-             const Transformer& dense_model, const ExpertTokens& expert_tokens)
+             const std::vector<Transformer>& kinds, const ExpertTokens& expert_tokens)
       : work_(work),
         micro_batch_(micro_batch),
         options_(options),
-        dense_model_(dense_model),
+        kinds_(kinds),
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
@@ -35,10 +35,11 @@ class PassWriter {
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
   [[nodiscard]] const Recipe& recipe() const { return options_.recipe; }
   [[nodiscard]] const Transformer& model() const { return options_.model; }
-  /// The model whose layers are like those of a run, dense or with experts.
-  [[nodiscard]] const Transformer& model_of(const LayerRun& layers) const {
-    return layers.has_experts ? options_.model : dense_model_;
-  }
+  /// The model with all of its layers of the kind of the open block's, or as it is if the block has no layers.
+  [[nodiscard]] const Transformer& layer() const { return *layer_; }
+  /// The layers of the open block, if it has some.
+  [[nodiscard]] const LayerRun& run() const { return run_; }
+  [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return kinds_[layers.kind]; }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] std::size_t ring() const { return micro_batch_.group.size(); }
@@ -47,17 +48,30 @@ class PassWriter {
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
   /// A rank without tokens only computes experts for others.
   [[nodiscard]] bool has_tokens() const { return tokens_ > 0; }
-  [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || layers.has_experts; }
+  [[nodiscard]] bool has_work(const LayerRun& layers) const { return has_tokens() || kind(layers).moe; }
 
   // ---- Instructions
 
   void open_block(std::int64_t iterations, Direction direction);
+  /// What the block has so far fetches for the layer while the previous one computes; the layer itself follows.
+  void begin_layer() { first_of_layer_ = static_cast<Index>(body().size()); }
+  /// Everything that is written from here on runs from this iteration of the block on.
+  void begin_at_iteration(std::uint32_t iteration) { first_iteration_ = iteration; }
+  /// A block whose iterations are layers.
+  void open_layers(const LayerRun& layers, Direction direction);
   /// Sets the direction of everything that is written from here on.
   void turn(Direction direction) { direction_ = direction; }
   Index add(Opcode opcode, Stream stream, Index work);
   Index add_ring(Opcode opcode, Stream stream, Index work, std::size_t ring_step);
   [[nodiscard]] std::vector<Instruction>& body() { return program_.blocks.back().body; }
+  [[nodiscard]] std::int64_t iterations() const { return program_.blocks.back().iterations; }
   [[nodiscard]] Index last() { return static_cast<Index>(body().size()) - 1; }
+  /// The first kernel of the block. Empty if it has none so far.
+  [[nodiscard]] std::optional<Index> first_kernel() const { return first_kernel_; }
+  /// The first kernel that runs in all iterations, also in those without recompute; the block must have one.
+  [[nodiscard]] Index first_kernel_of_all() const { return first_kernel_of_all_.value(); }
+  /// The first instruction since begin_layer(); the block must have one.
+  [[nodiscard]] Index first_of_layer() const { return first_of_layer_; }
   [[nodiscard]] const std::vector<BodyRange>& rings() const { return program_.blocks.back().rings; }
   /// The instructions from `first_exchange` on, up to the one that is written next, are one ring.
   void end_ring(Index first_exchange) { program_.blocks.back().rings.push_back({first_exchange, body().size()}); }
@@ -70,6 +84,8 @@ class PassWriter {
 
   void run(DensePart part) { stretch_.push_back(part); }
   void end_stretch();
+  /// The next dense work waits for an instruction.
+  void await(Index instruction) { awaited_ = instruction; }
   /// Without sequence parallelism all devices have all tokens: all_gather() then does nothing except for the head, and
   /// reduce_scatter() adds an all-reduce.
   void all_gather(DensePart part);
@@ -108,33 +124,30 @@ class PassWriter {
   void add_steps(std::vector<ExpertStep> steps);
   void add_exchanged(ExchangedExperts experts);
   [[nodiscard]] ExpertLayer expert_layer_here() const {
-    return {model(), options_.experts, tp(), tokens_, expert_tokens_};
+    return {layer(), options_.experts, tp(), tokens_, expert_tokens_};
   }
   [[nodiscard]] LinearPart of_this_pass(LinearPart part) const;
 
   const PassWork& work_;
   const MicroBatch& micro_batch_;
   const LoweringOptions& options_;
-  const Transformer& dense_model_;  ///< The model with dense layers only.
+  const std::vector<Transformer>& kinds_;  ///< The model with layers of each kind alone.
+  const Transformer* layer_ = &options_.model;
+  LayerRun run_;
   ExpertTokens expert_tokens_;
   std::int64_t tokens_;
   Direction direction_ = Direction::forward;
   std::vector<DensePart> stretch_;  ///< Dense parts that are not written yet.
+  std::optional<Index> first_kernel_;
+  std::optional<Index> first_kernel_of_all_;
+  Index first_of_layer_ = 0;
+  std::uint32_t first_iteration_ = 0;
   /// The dense work that the next instruction follows, with nothing but collectives in between.
   std::optional<Index> dense_before_;
+  std::optional<Index> awaited_;  ///< The instruction that the next dense work waits for.
   /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
   std::optional<Index> gathering_;
   MicroBatchProgram program_;
 };
-
-// ---- Instructions of the block that get dependencies for others too
-
-[[nodiscard]] bool has_kernel(PassWriter& writer);
-/// The first instruction on the compute stream.
-[[nodiscard]] Instruction& first_kernel(PassWriter& writer);
-/// The first instruction on the compute stream that runs in all iterations, also in those without recompute.
-[[nodiscard]] Instruction& first_kernel_of_all(PassWriter& writer);
-/// The first instruction after those that fetch for the layer while the previous layer computes.
-[[nodiscard]] Instruction& first_of_layer(PassWriter& writer);
 
 }  // namespace hdpsim

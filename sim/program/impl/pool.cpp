@@ -4,7 +4,11 @@
 
 namespace hdpsim {
 std::int64_t layer_parameters(const PassWriter& writer) {
-  return divided(layer_parameter_count(writer.model()), writer.tp());
+  return divided(layer_parameter_count(writer.layer()), writer.tp());
+}
+
+std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of) {
+  return divided(layer_parameter_count(writer.kind(of)), writer.tp());
 }
 
 std::int64_t embedding_parameters(const PassWriter& writer) {
@@ -37,18 +41,21 @@ Index gather(PassWriter& writer, std::int64_t parameters) {
   return writer.add(Opcode::gather, Stream::pool, writer.bytes(Bytes(parameters * width)));
 }
 
-Index gather_next(PassWriter& writer) {
-  const Index next = gather(writer, layer_parameters(writer));
-  writer.body()[next].last_skipped = 1;
-  return next;
+Index gather_next(PassWriter& writer, const LayerRun* next) {
+  const Index of_same_kind = gather(writer, layer_parameters(writer));
+  writer.body()[of_same_kind].last_skipped = 1;
+  if (next == nullptr) return of_same_kind;
+  const Index of_next = gather(writer, layer_parameters(writer, *next));
+  writer.body()[of_next].first_iteration = static_cast<std::uint32_t>(writer.iterations() - 1);
+  return of_same_kind;
 }
 
 void wait_for_gather(PassWriter& writer, Index gather) {
   writer.body()[gather].after(writer.last(), 1);
-  Instruction& first = first_kernel(writer);
-  Instruction& always = first_kernel_of_all(writer);
-  first.after(gather, 1);
-  if (&always != &first) always.after(gather, 1);
+  const Index first = writer.first_kernel().value();
+  const Index always = writer.first_kernel_of_all();
+  writer.body()[first].after(gather, 1);
+  if (always != first) writer.body()[always].after(gather, 1);
 }
 
 void reduce(PassWriter& writer, std::int64_t parameters) {

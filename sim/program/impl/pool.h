@@ -8,9 +8,10 @@ namespace hdpsim {
 // the previous layer computes, as soon as the layer before that has finished with its own. Gathers and reductions run
 // one after another, because they use the same links.
 
-/// Parameters of one device: of a layer, of the embedding, of the head with the final norm, and of whichever of the
-/// last two the pass has.
+/// Parameters of one device: of a layer of the open block's kind or of a run's, of the embedding, of the head with the
+/// final norm, and of whichever of the last two the pass has.
 [[nodiscard]] std::int64_t layer_parameters(const PassWriter& writer);
+[[nodiscard]] std::int64_t layer_parameters(const PassWriter& writer, const LayerRun& of);
 [[nodiscard]] std::int64_t embedding_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t head_parameters(const PassWriter& writer);
 [[nodiscard]] std::int64_t parameters_around(const PassWriter& writer);
@@ -21,8 +22,9 @@ namespace hdpsim {
 void gather_first(PassWriter& writer, std::int64_t parameters);
 /// Adds a gather of `parameters` parameters that overlaps with the block.
 Index gather(PassWriter& writer, std::int64_t parameters);
-/// Adds the gather of the next layer's parameters.
-Index gather_next(PassWriter& writer);
+/// Adds the gather of the next layer's parameters: of the same kind but in the last iteration, then of the `next`
+/// run's, if there is one.
+Index gather_next(PassWriter& writer, const LayerRun* next);
 /// Call last in a layer's block: its kernels wait for the gather of the previous iteration.
 void wait_for_gather(PassWriter& writer, Index gather);
 /// Adds the reduction of the gradients that the block has computed, if the pass reduces gradients.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
-#include "sim/model/parameters.h"
+#include "sim/model/layers.h"
 #include "sim/program/impl/layer.h"
 #include "sim/program/impl/offload.h"
 
@@ -35,15 +35,16 @@ void attention_half(PassWriter& writer) {
   if (is_again(writer, projection)) projection_forward(writer);
 }
 
-void mlp_half(PassWriter& writer, const LayerRun& of) {
+void mlp_half(PassWriter& writer) {
+  if (!has_mlp(writer.layer())) return writer.end_stretch();
   if (is_again(writer, norm) && writer.has_tokens()) writer.run(DensePart::mlp_norm);
-  if (is_again(writer, of.has_experts ? experts : mlp)) {
-    mlp_forward(writer, of);
+  if (is_again(writer, writer.layer().moe ? experts : mlp)) {
+    mlp_forward(writer);
   } else {
-    const bool gathers = is_again(writer, norm) && !of.has_experts && !writer.recipe().gathers_inputs_again();
+    const bool gathers = is_again(writer, norm) && !writer.layer().moe && !writer.recipe().gathers_inputs_again();
     if (gathers) writer.all_gather(DensePart::mlp_norm);
     if (is_again(writer, activation)) {
-      of.has_experts ? writer.expert_activations() : writer.run(DensePart::mlp_activation);
+      writer.layer().moe ? writer.expert_activations() : writer.run(DensePart::mlp_activation);
     }
   }
   writer.end_stretch();
@@ -52,13 +53,17 @@ void mlp_half(PassWriter& writer, const LayerRun& of) {
 // Recomputes what comes between the layer's input and attention's output, and what follows the latter, except modules
 // that are recomputed for all tokens anyway.
 void around_attention(PassWriter& writer) {
-  if (!is_again(writer, norm)) writer.run(DensePart::attention_norm);
-  if (!is_again(writer, qkv)) qkv_forward(writer);
-  if (!is_again(writer, projection)) projection_forward(writer);
-  if (!is_again(writer, norm)) writer.run(DensePart::mlp_norm);
-  if (!is_again(writer, mlp)) {
-    writer.all_gather(DensePart::mlp_norm);
-    writer.run(DensePart::mlp_inner);
+  if (mixes_tokens(writer.layer())) {
+    if (!is_again(writer, norm)) writer.run(DensePart::attention_norm);
+    if (!is_again(writer, qkv)) qkv_forward(writer);
+    if (!is_again(writer, projection)) projection_forward(writer);
+  }
+  if (has_mlp(writer.layer())) {
+    if (!is_again(writer, norm)) writer.run(DensePart::mlp_norm);
+    if (!is_again(writer, mlp)) {
+      writer.all_gather(DensePart::mlp_norm);
+      writer.run(DensePart::mlp_inner);
+    }
   }
   writer.end_stretch();
 }
@@ -70,27 +75,28 @@ std::int64_t split_tokens(const PassWriter& writer) {
 
 // Recomputes the activations of the tokens that token-wise offload does not copy, from the layer's input and
 // attention's output, which came back from the host. The two layers that stayed on the device have all activations.
-void compute_split_again(PassWriter& writer, const LayerRun& of) {
-  HDPSIM_CHECK(!of.has_experts, "token-wise offload of layers with experts of {}", writer.model().name);
-  const std::size_t first = writer.body().size();
+void compute_split_again(PassWriter& writer) {
+  HDPSIM_CHECK(!writer.layer().moe, "token-wise offload of layers with experts of {}", writer.model().name);
   const std::int64_t all = writer.tokens();
+  writer.begin_at_iteration(resident_here(writer));
   writer.continue_with_tokens(split_tokens(writer));
   if (writer.has_tokens()) around_attention(writer);
   writer.continue_with_tokens(all);
-  for (std::size_t i = first; i < writer.body().size(); ++i) writer.body()[i].first_iteration = resident_layers;
+  writer.begin_at_iteration(0);
 }
 
 }  // namespace
 
-void compute_mlp_again(PassWriter& writer, const LayerRun& of) {
+void compute_mlp_again(PassWriter& writer) {
   const Recompute recompute = writer.recipe().recompute;
   writer.turn(Direction::forward);
   if (recompute == Recompute::full) {
-    layer_forward(writer, of);
+    layer_forward(writer);
   } else {
-    if (writer.micro_batch().token_wise) compute_split_again(writer, of);
-    if (attention_is_first(writer) && writer.has_tokens()) attention_half(writer);
-    mlp_half(writer, of);
+    if (writer.micro_batch().token_wise) compute_split_again(writer);
+    const bool attends = mixes_tokens(writer.layer()) && writer.has_tokens();
+    if (attention_is_first(writer) && attends) attention_half(writer);
+    mlp_half(writer);
   }
   writer.turn(Direction::backward);
 }
@@ -107,8 +113,8 @@ void compute_attention_again(PassWriter& writer) {
 
 void begin_ring_behind_last_layer(PassWriter& writer) {
   if (writer.rings().empty()) return;
-  Instruction& first = writer.body()[writer.rings().front().first];
-  if (&first < &first_kernel_of_all(writer)) first.after(writer.last(), 1);
+  const std::size_t first = writer.rings().front().first;
+  if (first < writer.first_kernel_of_all()) writer.body()[first].after(writer.last(), 1);
 }
 
 }  // namespace hdpsim

@@ -9,7 +9,7 @@ namespace hdpsim {
 // kept.
 
 /// Call before the MLP's backward: recomputes everything that it needs.
-void compute_mlp_again(PassWriter& writer, const LayerRun& of);
+void compute_mlp_again(PassWriter& writer);
 /// Call before attention's backward: recomputes what compute_mlp_again() has not.
 void compute_attention_again(PassWriter& writer);
 /// Call last in the block: a recomputed ring that is first in the iteration begins when the previous layer has ended.

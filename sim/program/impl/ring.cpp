@@ -1,7 +1,10 @@
 #include "sim/program/impl/ring.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "sim/model/mixing.h"
+#include "sim/model/shares.h"
 #include "sim/program/ring_attention.h"
 
 namespace hdpsim {
@@ -12,30 +15,79 @@ constexpr std::int64_t fp32_bytes = 4;
 struct RingWork {
   Index own;
   Index step;
+  std::optional<std::int64_t> halo;  ///< RingAttention::halo.
+  std::int64_t halo_rows;            ///< Queries that the halo touches.
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
-  RingAttention ring = ring_attention(writer.micro_batch(), writer.model(), writer.tp(), direction);
+  RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), direction);
+  std::int64_t rows = 0;
+  for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
   const Index own = writer.attention(std::move(ring.own));
-  return {own, writer.attention(std::move(ring.step))};
+  return {own, writer.attention(std::move(ring.step)), ring.halo, rows};
 }
 
-// A merge reads and writes the fp32 output and reads the step's output, for the 3/4 of the queries that an average step
-// touches.
-Index merge_work(PassWriter& writer) {
-  const Transformer& model = writer.model();
-  const std::int64_t elements = writer.tokens() * (model.heads / writer.tp()) * model.head_dim;
-  return writer.memory_bound({Bytes(elements * 3 / 4 * (2 * fp32_bytes + model.element_bytes)), 1});
+// A merge reads and writes the fp32 output of some queries and reads the step's output.
+Index merge_work(PassWriter& writer, std::int64_t queries, std::int64_t of, std::int64_t in) {
+  const Transformer& layer = writer.layer();
+  const std::int64_t elements = queries * (layer.heads / writer.tp()) * value_dim(layer);
+  return writer.memory_bound({Bytes(elements * of / in * (2 * fp32_bytes + layer.element_bytes)), 1});
+}
+
+Bytes kv_of(const PassWriter& writer, std::int64_t tokens) {
+  return kv_bytes(writer.layer(), tokens, writer.tp());
+}
+
+Bytes gradients_of(const PassWriter& writer, Bytes kv) {
+  return kv * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;
+}
+
+// The halo comes while the rank's own parts are computed. Its exchange and its kernels come once a layer and not once a
+// ring step: planners read that off the steps' numbers.
+void forward_halo(PassWriter& writer, const RingWork& work, std::optional<Index> projected) {
+  if (*work.halo == 0) return void(writer.add_ring(Opcode::attention, Stream::compute, work.own, 0));
+  const std::size_t once = writer.ring() + 1;
+  const Index message = writer.bytes(kv_of(writer, *work.halo));
+  const Index received = writer.add_ring(Opcode::exchange, Stream::comm, message, once);
+  if (projected) writer.body().back().after(*projected);
+  writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
+  writer.end_ring(received);
+  writer.add_ring(Opcode::attention, Stream::compute, work.step, 0);
+  writer.body().back().after(received);
+  if (!writer.recipe().separate_merge) return;
+  writer.add_ring(Opcode::merge, Stream::compute, merge_work(writer, work.halo_rows, 1, 1), 0);
+}
+
+// The gradients of the halo's keys and values return to the ranks that have them.
+std::optional<Index> backward_halo(PassWriter& writer, const RingWork& work, Index differentiated) {
+  if (*work.halo == 0) {
+    writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
+    return std::nullopt;
+  }
+  const std::size_t once = writer.ring() + 1;
+  const Bytes kv = kv_of(writer, *work.halo);
+  const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(kv), once);
+  writer.body().back().after(differentiated);
+  writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
+  const Index computed = writer.add_ring(Opcode::attention, Stream::compute, work.step, 0);
+  writer.body().back().after(received);
+  const Index gradients = writer.bytes(gradients_of(writer, kv));
+  const Index returned = writer.add_ring(Opcode::exchange, Stream::comm, gradients, once);
+  writer.body().back().after(computed);
+  writer.end_ring(received);
+  return returned;
 }
 
 }  // namespace
 
 void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   const std::size_t ranks = writer.ring();
-  const auto [own, step] = ring_work(writer, Direction::forward);
-  const Index message = writer.bytes(kv_bytes(writer.model(), writer.tokens(), writer.tp()));
+  const RingWork work = ring_work(writer, Direction::forward);
+  if (work.halo) return forward_halo(writer, work, projected);
+  const Index message = writer.bytes(kv_of(writer, writer.tokens()));
   const bool merges = writer.recipe().separate_merge && ranks > 1;
-  const Index merging = merges ? merge_work(writer) : 0;
+  // An average step touches 3/4 of the queries.
+  const Index merging = merges ? merge_work(writer, writer.tokens(), 3, 4) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {
@@ -49,7 +101,7 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   for (std::size_t k = 0; k < ranks; ++k) {
     if (k + 1 < ranks) post(k + 1);
     if (k > 0 && k + 1 == ranks) writer.end_ring(received[1]);
-    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? own : step, k);
+    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? work.own : work.step, k);
     if (k == 0) continue;
     writer.body().back().after(received[k]);
     if (merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merging, k);
@@ -58,9 +110,10 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
 
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   const std::size_t ranks = writer.ring();
-  const auto [own, step] = ring_work(writer, Direction::backward);
-  const Bytes kv = kv_bytes(writer.model(), writer.tokens(), writer.tp());
-  const Bytes dkv = kv * writer.recipe().dkv_bytes_per_element / writer.model().element_bytes;
+  const RingWork work = ring_work(writer, Direction::backward);
+  if (work.halo) return backward_halo(writer, work, differentiated);
+  const Bytes kv = kv_of(writer, writer.tokens());
+  const Bytes dkv = gradients_of(writer, kv);
   const Index first = writer.bytes(kv);
   const Index both = writer.bytes(kv + dkv);
   const Index gradient = writer.bytes(dkv);
@@ -74,7 +127,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   };
   for (std::size_t k = 0; k < ranks; ++k) {
     if (ranks > 1) post(k + 1);
-    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? own : step, k);
+    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? work.own : work.step, k);
     if (k > 0) writer.body().back().after(received[k]);
   }
   if (ranks == 1) return {};
@@ -82,6 +135,19 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   writer.body().back().after(computed[ranks - 1]);
   writer.end_ring(received[1]);
   return last;
+}
+
+Index state_exchange(PassWriter& writer, Index mixed) {
+  const auto ranks = static_cast<std::int64_t>(writer.ring());
+  std::int64_t states = 0;
+  const auto add = [&](std::int64_t tokens) { states += std::max<std::int64_t>(0, std::min(tokens, 2 * ranks) - 2); };
+  for (const Span& span : writer.micro_batch().spans) add(span.tokens);
+  add(writer.micro_batch().padding);
+  const Bytes message = state_bytes(*writer.layer().linear, writer.tp()) * states;
+  const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(message), writer.ring() + 1);
+  writer.body().back().after(mixed);
+  writer.end_ring(received);
+  return received;
 }
 
 }  // namespace hdpsim

@@ -17,4 +17,9 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected);
 /// attention's output.
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated);
 
+/// Linear mixing: the states at the ends of all parts of the ring's sequences, two a rank, reach every rank (LASP-2,
+/// Sun et al. 2025), or in backward their gradients. `mixed` computes the rank's own. Returns the exchange, for which
+/// nothing waits yet. For a ring of two ranks or more.
+Index state_exchange(PassWriter& writer, Index mixed);
+
 }  // namespace hdpsim

@@ -1,7 +1,7 @@
 #include <array>
-#include <deque>
 
 #include "sim/program/impl/schedules.h"
+#include "sim/program/impl/split_order.h"
 
 namespace hdpsim {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 class StageOrder {
  public:
   StageOrder(std::int64_t stages, std::int64_t stage, std::int64_t slots)
-      : stages_(stages), stage_(stage), slots_(slots) {}
+      : stages_(stages), stage_(stage), slots_(slots), order_(slots) {}
 
   std::vector<SlotPass> take() {
     for (std::int64_t i = 0; i < 2 * (stages_ - stage_) - 1; ++i) forward(down);
@@ -33,11 +33,11 @@ class StageOrder {
     }
     for (std::int64_t round = 0; gradients_[down] < slots_ || gradients_[up] < slots_; ++round) {
       gradient(leg_of(round, stages_ - stage_));
-      weights_but(forwards_[down] < slots_ || forwards_[up] < slots_ ? 0 : 2 * stage_);
+      order_.weight_gradients_but(forwards_[down] < slots_ || forwards_[up] < slots_ ? 0 : 2 * stage_);
       forward(leg_of(round, stages_ - stage_ - 1));
     }
-    weights_but(0);
-    return std::move(order_);
+    order_.weight_gradients_but(0);
+    return order_.take();
   }
 
  private:
@@ -50,19 +50,10 @@ class StageOrder {
   }
   [[nodiscard]] std::int64_t chunk_of(std::size_t leg) const { return leg == down ? stage_ : 2 * stages_ - 1 - stage_; }
 
-  void forward(std::size_t leg) {
-    const std::int64_t slot = forwards_[leg]++;
-    if (slot < slots_) order_.push_back({slot, chunk_of(leg), PassKind::forward});
-  }
+  void forward(std::size_t leg) { order_.forward(forwards_[leg]++, chunk_of(leg)); }
   void gradient(std::size_t leg) {
     const std::int64_t slot = gradients_[leg]++;
-    if (slot >= slots_) return;
-    order_.push_back({slot, chunk_of(leg), PassKind::input_gradient});
-    put_off_.push_back({slot, chunk_of(leg), PassKind::weight_gradient});
-  }
-  /// Adds all weight gradients that were put off, except the last `stay`.
-  void weights_but(std::int64_t stay) {
-    for (; std::ssize(put_off_) > stay; put_off_.pop_front()) order_.push_back(put_off_.front());
+    if (slot < slots_) order_.input_gradient(slot, chunk_of(leg));  // what is missing must not be put off
   }
 
   std::int64_t stages_;
@@ -70,8 +61,7 @@ class StageOrder {
   std::int64_t slots_;
   std::array<std::int64_t, 2> forwards_{};   // by leg
   std::array<std::int64_t, 2> gradients_{};  // by leg
-  std::deque<SlotPass> put_off_;
-  std::vector<SlotPass> order_;
+  SplitOrder order_;
 };
 
 /// Qi et al. 2023, "Zero Bubble Pipeline Parallelism": two chunks per stage, laid out as a V, so that the first stage

@@ -15,11 +15,20 @@ using test::preset;
 
 // Hidden size 64; 4 experts of inner width 32, 2 of which a token takes.
 Transformer small_mixture(std::int64_t experts = 4, std::int64_t per_token = 2) {
-  Transformer model{.name = "small", .layers = 6, .hidden = 64, .heads = 1, .kv_heads = 1, .head_dim = 64, .moe = {}};
+  Transformer model;
+  model.name = "small";
+  model.layers = 6;
+  model.hidden = 64;
+  model.heads = model.kv_heads = 1;
+  model.head_dim = 64;
   model.ffn_hidden = 128;
   model.vocabulary = 1000;
-  model.moe =
-      MixtureOfExperts{.experts = experts, .experts_per_token = per_token, .expert_hidden = 32, .dense_layers = {}};
+  model.moe = MixtureOfExperts{.experts = experts, .experts_per_token = per_token, .expert_hidden = 32};
+  return model;
+}
+
+Transformer with_dense_layers(Transformer model) {
+  model.moe.reset();
   return model;
 }
 
@@ -90,14 +99,14 @@ TEST_CASE("even routing computes what a dense MLP as wide as the experts of a to
 }
 
 TEST_CASE("the popularity of experts falls as Zipf says, and no token takes an expert twice", "[experts]") {
-  const MixtureOfExperts one{.experts = 4, .experts_per_token = 1, .dense_layers = {}};
+  const MixtureOfExperts one{.experts = 4, .experts_per_token = 1};
   const auto plain = descending(zipf_shares(one, 1, 7));  // 1 + 1/2 + 1/3 + 1/4 = 25/12
   CHECK(plain[0] == Approx(12.0 / 25));
   CHECK(plain[1] == Approx(6.0 / 25));
   CHECK(plain[2] == Approx(4.0 / 25));
   CHECK(plain[3] == Approx(3.0 / 25));
   // Of two experts a token one is the first: it has half of all copies, and the rest share the other half.
-  const MixtureOfExperts two{.experts = 4, .experts_per_token = 2, .dense_layers = {}};
+  const MixtureOfExperts two{.experts = 4, .experts_per_token = 2};
   const auto capped = descending(zipf_shares(two, 2, 7));
   const double rest = 1.0 / 4 + 1.0 / 9 + 1.0 / 16;
   CHECK(capped[0] == Approx(0.5));
@@ -111,7 +120,7 @@ TEST_CASE("the popularity of experts falls as Zipf says, and no token takes an e
 }
 
 TEST_CASE("the fullest device has its experts' copies, and a capacity bounds each of them", "[experts]") {
-  const MixtureOfExperts moe{.experts = 4, .experts_per_token = 1, .dense_layers = {}};
+  const MixtureOfExperts moe{.experts = 4, .experts_per_token = 1};
   ExpertLayout layout{.ep = 2, .capacity_factor = {}, .shares = {0.1, 0.2, 0.3, 0.4}};
   // 100 tokens on each of two devices, one copy each: 70 % of 200 copies are the second device's.
   const ExpertRows rows = expert_rows(moe, layout, {100, 200});
@@ -128,25 +137,6 @@ TEST_CASE("the fullest device has its experts' copies, and a capacity bounds eac
   CHECK(capped.slowest == std::vector<std::int64_t>{60, 60});
   CHECK(capped.even == std::vector<std::int64_t>{45, 45});
   CHECK(capped.sent == 90);
-}
-
-TEST_CASE("layers are runs of one kind, wherever a stage begins", "[experts]") {
-  Transformer model = small_mixture();
-  const auto runs = [&](std::int64_t first, std::int64_t count) {
-    std::string text;
-    for (const LayerRun& run : layer_runs(model, first, count)) {
-      text += std::to_string(run.count) + (run.has_experts ? "x " : "d ");
-    }
-    return text;
-  };
-  CHECK(runs(0, 6) == "6x ");
-  model.moe->dense_layers = {0, 1, 4};
-  CHECK(runs(0, 6) == "2d 2x 1d 1x ");
-  CHECK(runs(1, 3) == "1d 2x ");
-  CHECK(expert_layers(model, 0, 6) == 3);
-  CHECK(expert_layers(model, 1, 3) == 2);
-  CHECK(runs(4, 1) == "1d ");
-  CHECK(layer_runs(with_dense_layers(model), 0, 6).size() == 1);
 }
 
 TEST_CASE("whole experts are shared by fewer devices than the rest of a model", "[experts]") {
@@ -173,8 +163,9 @@ TEST_CASE("a device keeps the copies that its experts got", "[experts]") {
   // A copy: its hidden state, twice an inner width in and one out, in bf16; two of a token.
   const std::int64_t copy = 2 * (64 + 3 * 32);
   Transformer dense = with_dense_layers(model);
-  dense.ffn_hidden = 0;
-  const std::int64_t rest = kept_bytes(kept_tensors(dense, {}), n, 1).count() + n * 4 * 4;  // and 4 probabilities
+  dense.ffn_hidden = 1;
+  const std::int64_t mlp = n * 2 * 3;  // of inner width 1, twice in and one out in bf16
+  const std::int64_t rest = kept_bytes(kept_tensors(dense, {}), n, 1).count() - mlp + n * 4 * 4;  // 4 probabilities
   CHECK(kept(1, 1, {}) == rest + n * 2 * copy);
   CHECK(kept(4, 1, {}) == rest + n * 2 * copy);
   CHECK(kept(4, 1.5, {}) == rest + n * 3 * copy);
@@ -187,7 +178,7 @@ TEST_CASE("experts that are computed again leave one layer's copies, and of the 
   for (const ExpertUse& groups : {ExpertUse{1, 1}, ExpertUse{4, 1.5}}) {
     CAPTURE(groups.ep);
     const auto peak = [&](std::int64_t layers, Recompute recompute) {
-      const DeviceShape shape{.layers = layers, .expert_layers = layers, .embedding = false, .head = false};
+      const DeviceShape shape{.layers = {LayerRun{layers}}, .embedding = false, .head = false};
       return DeviceMemory(model, shape, {.recompute = recompute, .fragmentation = 0}, groups).peak({.tokens = n});
     };
     // Inputs of two norms, of the QKV product and of the MLP, q, k, v and o in bf16, and a log-sum-exp.

@@ -144,7 +144,7 @@ TEST_CASE("the layer at work has what it computes again: the MLP's half at the M
   using enum LayerModule;
   const Transformer model = preset("llama3-8b");
   const std::int64_t tokens = 8192;
-  const DeviceShape one_layer{.layers = 1, .embedding = false, .head = false};
+  const DeviceShape one_layer{.layers = {LayerRun{1}}, .embedding = false, .head = false};
   const auto peak = [&](Recompute recompute) {
     return DeviceMemory(model, one_layer, {.recompute = recompute, .fragmentation = 0}).peak({.tokens = tokens});
   };
@@ -241,16 +241,17 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
   const Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
   const Recipe recipe{.fragmentation = 0, .reserve = Bytes{}};
-  const DeviceMemory whole(model, {.layers = 2}, recipe);
+  const DeviceMemory whole(model, {.layers = {LayerRun{2}}}, recipe);
   // Logits and their weight's gradient in bf16, the last norm's input and output; beside them the input's gradient.
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * 10'000 * 64 + 2 * 2 * 64 * n));
   CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
   // fp32 logits come on top where the loss is not fused.
-  const DeviceMemory unfused(model, {.layers = 2}, {.fused_loss = false, .fragmentation = 0, .reserve = Bytes{}});
+  const DeviceMemory unfused(model, {.layers = {LayerRun{2}}},
+                             {.fused_loss = false, .fragmentation = 0, .reserve = Bytes{}});
   CHECK(unfused.peak({.tokens = n}).total() == head.total() + Bytes(4 * 10'000 * n));
   // Without a head: the residual's gradient, three gradients of the MLP's inner width, less the tensor that is gone.
-  const DeviceMemory middle(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, recipe);
+  const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);
   CHECK(middle.peak({.tokens = n}).total() ==
         middle.states().total() + middle.kept(n) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
 }
@@ -260,12 +261,12 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
   Transformer model = wide_vocabulary();
   const std::int64_t n = 1000;
   const Recipe recipe{.zero = 3, .fp32_parameters = true, .fragmentation = 0, .reserve = Bytes{}};
-  const DeviceMemory whole(model, {.layers = 2}, recipe);
+  const DeviceMemory whole(model, {.layers = {LayerRun{2}}}, recipe);
   const MemoryParts head = whole.peak({.tokens = n});
   CHECK(head[MemoryPart::head] == Bytes(2 * 10'000 * n + 2 * (2 * 10'000 * 64) + 2 * 2 * 64 * n));
   CHECK(head.total() == whole.states().total() + whole.kept(n) + head[MemoryPart::head] + Bytes(2 * 64 * n));
   const auto middle = [&](const Recipe& those) {
-    const DeviceMemory device(model, {.pp = 3, .layers = 2, .embedding = false, .head = false}, those);
+    const DeviceMemory device(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, those);
     return device.peak({.tokens = n}).total() - device.states().total() - device.kept(n);
   };
   // At the activation of a gated MLP: three gradients of the inner width, less the tensor that is gone.
@@ -276,7 +277,7 @@ TEST_CASE("under autocast a backward has the cast of the head's weight, and the 
   // A layer that is done again as a whole has there what one that is not keeps.
   Recipe again = recipe;
   again.recompute = Recompute::full;
-  const DeviceMemory one(model, {.pp = 3, .layers = 1, .embedding = false, .head = false}, recipe);
+  const DeviceMemory one(model, {.pp = 3, .layers = {LayerRun{1}}, .embedding = false, .head = false}, recipe);
   CHECK(middle(again) == middle(recipe) + one.kept(n));
 }
 
@@ -300,6 +301,28 @@ TEST_CASE("more tokens, more micro-batches in flight or less offload never take 
     CHECK(device.peak({.tokens = tokens, .resident = 0.5}).total() <= now);
     before = now;
   }
+}
+
+TEST_CASE("a device keeps what each of its layers keeps, and computes in the last one", "[memory]") {
+  const Transformer model = preset("qwen3-next-80b-a3b");  // every fourth layer has attention, the last one too
+  const std::int64_t n = 1000;
+  const DeviceShape shape = whole_shape(model, {});
+  const auto kept = [&](const LayerRun& run) {
+    return kept_bytes(kept_tensors(of_kind(model, run.kind), {}), n, 1) * run.count;
+  };
+  REQUIRE(shape.layers.size() == 2);
+  CHECK(DeviceMemory(model, shape, {}).kept(n) == kept(shape.layers[0]) + kept(shape.layers[1]));
+  CHECK(of_kind(model, shape.layers.back().kind).heads == 16);
+}
+
+TEST_CASE("latent attention keeps its latents on every device, and keys and values of its own heads", "[memory]") {
+  Transformer model = preset("deepseek-v3");
+  const std::int64_t with = kept_bytes(kept_tensors(model, {}), 1, 8).count();
+  const LatentAttention latent = *model.latent;
+  model.latent.reset();
+  // Inputs and outputs of two norms, and the rotated columns of the key.
+  CHECK(with - kept_bytes(kept_tensors(model, {}), 1, 8).count() ==
+        2 * (2 * latent.query_rank + 2 * latent.kv_rank + latent.rotated));
 }
 
 }  // namespace

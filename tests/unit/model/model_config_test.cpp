@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "sim/model/layers.h"
 #include "tests/support/model_presets.h"
 
 namespace hdpsim {
@@ -24,6 +25,15 @@ ReadModel read_text(const std::string& json) {
   return read;
 }
 
+// The numbers of the layers that have experts.
+std::vector<std::int64_t> with_experts(const Transformer& model) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    if (of_kind(model, layer_runs(model, layer, 1).front().kind).moe) found.push_back(layer);
+  }
+  return found;
+}
+
 TEST_CASE("every preset loads without a problem", "[model]") {
   const auto names = model_preset_names(presets);
   for (const char* name : {"llama-7b", "llama-13b", "llama-30b", "llama-70b", "mixtral-8x7b", "mixtral-8x22b"}) {
@@ -32,7 +42,7 @@ TEST_CASE("every preset loads without a problem", "[model]") {
   for (const std::string& name : names) {
     const Transformer model = test::preset(name);
     CHECK(model.name == name);
-    CHECK(model.heads % model.kv_heads == 0);
+    for (const Transformer& kind : of_each_kind(model)) CHECK((kind.heads == 0 || kind.heads % kind.kv_heads == 0));
   }
 }
 
@@ -125,7 +135,7 @@ TEST_CASE("a mixture of experts is read", "[model]") {
   CHECK(model->moe->experts_per_token == 2);
   CHECK(model->moe->expert_hidden == 14336);
   CHECK(model->moe->shared_hidden == 0);
-  CHECK(model->moe->dense_layers.empty());
+  CHECK(model->others.empty());  // every layer has experts
 }
 
 TEST_CASE("families tell in words of their own which layers have experts, and what all tokens share", "[model]") {
@@ -140,7 +150,7 @@ TEST_CASE("families tell in words of their own which layers have experts, and wh
   CHECK(deepseek->moe->expert_hidden == 32);
   CHECK(deepseek->moe->shared_hidden == 3 * 32);
   CHECK_FALSE(deepseek->moe->shared_gate);
-  CHECK(deepseek->moe->dense_layers == std::vector<std::int64_t>{0, 1, 3, 5});  // the first, and all odd ones
+  CHECK(with_experts(*deepseek) == std::vector<std::int64_t>{2, 4});  // not the first, and no odd ones
   const auto [qwen, second] = read_text(R"({"architectures": ["Qwen2MoeForCausalLM"], )" + head +
                                         R"("num_experts": 8, "shared_expert_intermediate_size": 96,
     "decoder_sparse_step": 2, "mlp_only_layers": [3]})");
@@ -149,10 +159,10 @@ TEST_CASE("families tell in words of their own which layers have experts, and wh
   CHECK(qwen->moe->shared_hidden == 96);
   CHECK(qwen->moe->shared_gate);
   CHECK(qwen->qkv_biases);
-  CHECK(qwen->moe->dense_layers == std::vector<std::int64_t>{0, 2, 3, 4});  // of 1, 3 and 5 but the one that is named
+  CHECK(with_experts(*qwen) == std::vector<std::int64_t>{1, 5});  // of 1, 3 and 5 but the one that is named
 }
 
-TEST_CASE("latent attention, more experts a token than there are and no layer with experts are told at once",
+TEST_CASE("a latent without its widths, too many experts a token and no layer with experts are told at once",
           "[model]") {
   const auto [model, problems] = read_text(R"({"architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 64,
     "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 256,
@@ -161,7 +171,7 @@ TEST_CASE("latent attention, more experts a token than there are and no layer wi
   CHECK_FALSE(model.has_value());
   CHECK(problems.find("config.json:2:26: error: none of the 2 layers has experts") != std::string::npos);
   CHECK(problems.find("config.json:3:80: error: 5 experts a token, but the model has 4") != std::string::npos);
-  CHECK(problems.find("config.json:4:21: error: multi-head latent attention") != std::string::npos);
+  CHECK(problems.find("the model needs 'qk_rope_head_dim'") != std::string::npos);
 }
 
 TEST_CASE("all problems of a configuration are told at once, with their places", "[model]") {
@@ -193,10 +203,12 @@ TEST_CASE("all problems of a configuration are told at once, with their places",
 }
 
 TEST_CASE("an unknown architecture and an unknown preset are reported with what exists", "[model]") {
-  CHECK(read_text(R"({"architectures": ["LLamaForCausalLM"]})").problems ==
-        "config.json:1:20: error: there is no known architecture 'LLamaForCausalLM'\n"
-        "    1 | {\"architectures\": [\"LLamaForCausalLM\"]}\n"
-        "                           ^ did you mean 'LlamaForCausalLM'?\n");
+  CHECK(
+      read_text(R"({"architectures": ["LLamaForCausalLM"]})").problems ==
+      "config.json:1:20: error: there is no known architecture 'LLamaForCausalLM'\n"
+      "    1 | {\"architectures\": [\"LLamaForCausalLM\"]}\n"
+      "                           ^ did you mean 'LlamaForCausalLM'? to read it as another says its keys, write model: "
+      "{..., architecture: LlamaForCausalLM}\n");
   Diagnostics diagnostics;
   CHECK_FALSE(load_model_preset("lama-7b", presets, {"study.yaml", 3, 17}, diagnostics));
   CHECK(diagnostics.text() ==

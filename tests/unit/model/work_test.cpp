@@ -1,5 +1,6 @@
 #include "sim/model/work.h"
 #include "sim/model/kept_tensors.h"
+#include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 
 #include <numeric>
@@ -323,6 +324,47 @@ TEST_CASE("the published offload experiment frees the memory that activations ta
   // layers always stay on the device.
   const Bytes layer = activation_bytes(preset("llama-7b"), 65'536, 8);
   CHECK((30 * layer).gigabytes() == Approx(59 - 27).epsilon(0.1));
+}
+
+TEST_CASE("latent attention makes latents on every device and expands them for its own heads", "[model]") {
+  const Transformer model = preset("deepseek-v3");  // 128 heads of 128 + 64 and 128, latents of 1,536 and 512 + 64
+  const std::int64_t t = 4096;
+  CHECK(before_attention(model, t, 8, Direction::forward).gemms ==
+        std::vector<Gemm>{{t, 1536, 7168}, {t, 16 * 192, 1536}, {t, 512 + 64, 7168}, {t, 16 * (128 + 128), 512}});
+  CHECK(dense_work(model, t, 8, {DensePart::attention_output}, Direction::forward).gemms ==
+        std::vector<Gemm>{{t, 7168, 16 * 128}});
+  CHECK(kv_bytes(model, t, 8) == Bytes(t * 16 * (192 + 128) * 2));  // expanded
+}
+
+TEST_CASE("linear work of every kind of layer is six FLOPs a weight that a token takes", "[model]") {
+  for (const char* name : {"gemma-3-27b", "command-a", "falcon-7b", "glm-4-32b", "phi-4"}) {
+    INFO(name);
+    const Transformer model = preset(name);
+    double forward = 0;
+    for (const LayerRun& run : layer_runs(model)) {
+      const Transformer kind = of_kind(model, run.kind);
+      const LinearPart before = before_attention(kind, 1000, 1, Direction::forward);
+      const LinearPart after = after_attention(kind, 1000, 1, Direction::forward);
+      forward += static_cast<double>(run.count) * (flops(before) + flops(after));
+    }
+    forward += flops(output_head(model, 1000, 1, Direction::forward));
+    CHECK(3 * forward == Approx(training_linear_flops(model, 1000).count()));
+  }
+}
+
+TEST_CASE("parallel branches read one norm, and Gemma's outputs have norms of their own", "[model]") {
+  const auto norms = [](const Transformer& model) {
+    const std::vector<DensePart> layer = {DensePart::attention_norm, DensePart::attention_residual, DensePart::mlp_norm,
+                                          DensePart::mlp_residual};
+    std::int64_t kernels = 0;
+    for (const MemoryBound& of : dense_work(model, 100, 1, layer, Direction::forward).memory_bound) {
+      if (of.kind == MemoryKernel::rms_norm_forward) kernels += of.kernels;
+    }
+    return kernels;
+  };
+  CHECK(norms(preset("falcon-7b")) == 1);
+  CHECK(norms(preset("llama3-8b")) == 2);
+  CHECK(norms(preset("gemma-2-27b")) == 4);
 }
 
 }  // namespace

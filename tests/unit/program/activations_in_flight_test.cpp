@@ -45,7 +45,7 @@ TEST_CASE("stages share the model: embedding first, head and last norm last, one
   std::vector<std::int64_t> layers;
   for (std::int64_t stage = 0; stage < 5; ++stage) {
     const DeviceShape shape = shape_of(model, {.pp = 5}, stage);
-    layers.push_back(shape.layers);
+    layers.push_back(layer_count(shape.layers));
     held += DeviceMemory(model, shape, {}).states()[MemoryPart::parameters].count();
   }
   CHECK(layers == std::vector<std::int64_t>{7, 7, 6, 6, 6});
@@ -55,12 +55,12 @@ TEST_CASE("stages share the model: embedding first, head and last norm last, one
 TEST_CASE("a stage has the layers of its chunks, where those of the model do not divide among them", "[memory]") {
   Transformer model = preset("llama2-7b");
   model.layers = 9;  // in four chunks 3, 2, 2, 2
-  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 2);
-  CHECK(shape_of(model, {.pp = 2}, 1, interleaved(2)).layers == 2 + 2);
+  CHECK(layer_count(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers) == 3 + 2);
+  CHECK(layer_count(shape_of(model, {.pp = 2}, 1, interleaved(2)).layers) == 2 + 2);
   model.layers = 10;  // 3, 3, 2, 2
-  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 2);
+  CHECK(layer_count(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers) == 3 + 2);
   model.layers = 11;  // 3, 3, 3, 2: six and five, as for two stages of one chunk
-  CHECK(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers == 3 + 3);
+  CHECK(layer_count(shape_of(model, {.pp = 2}, 0, interleaved(2)).layers) == 3 + 3);
 }
 
 TEST_CASE("later stages of 1F1B hold one micro-batch less each, and never more than there are", "[memory]") {

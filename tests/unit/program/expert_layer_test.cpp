@@ -18,7 +18,7 @@ using test::plan_of;
 // Hidden size 64, 4 experts of inner width 128, 2 of which a token takes.
 Transformer mixture(std::int64_t layers) {
   Transformer model = one_head_model(layers);
-  model.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 128, .dense_layers = {}};
+  model.moe = MixtureOfExperts{.experts = 4, .experts_per_token = 2, .expert_hidden = 128};
   return model;
 }
 
@@ -129,7 +129,10 @@ TEST_CASE("ranks of a wave meet equally often, whether they have tokens or not",
   for (const Recompute recompute :
        {Recompute::none, Recompute::selective, Recompute::full, Recompute{experts, norm}, Recompute{activation, qkv}}) {
     LoweringOptions options{mixture(4), Mesh{.hdp = 2, .ep = 2}};
-    options.model.moe->dense_layers = {0};
+    Layer dense = options.model;
+    dense.moe.reset();
+    options.model.others = {dense};
+    options.model.pattern = {{1, 1}, {3, 0}};
     options.experts.ep = 2;
     options.recipe.recompute = recompute;
     const Program program(plan, options);

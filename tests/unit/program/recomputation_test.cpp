@@ -4,6 +4,7 @@
 
 #include "sim/model/kept_tensors.h"
 #include "tests/support/catch.h"
+#include "tests/support/recompute_text.h"
 #include "tests/support/small_world.h"
 #include "tests/unit/program/lowered.h"
 
@@ -124,7 +125,7 @@ TEST_CASE("each module that is computed again has its own parts and collectives,
   const auto of = [&](Recompute recompute) { return again_of(lowered(plan, recompute, 0, 2)); };
   const auto check = [&](Recompute recompute, const std::vector<DensePart>& parts, std::size_t attention,
                          const std::vector<CollectiveKind>& collectives) {
-    INFO(recompute_text(recompute));
+    INFO(test::recompute_text(recompute));
     const Again again = of(recompute);
     CHECK(again.parts == parts);
     CHECK(again.attention == attention);

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hdpsim {
+
+// What the configuration of a family of models means: under which keys it says what, and what none of its keys says. A
+// family is a row of the table in architectures.cpp.
+
+/// A key of a configuration, and its value where a file leaves it out; 0: it must be stated.
+struct Key {
+  std::string_view name;
+  std::int64_t fallback = 0;
+};
+
+/// The keys of a model's widths. Those without a name are not of the family.
+struct WidthKeys {
+  Key hidden{"hidden_size"};
+  Key layers{"num_hidden_layers"};
+  Key heads{"num_attention_heads"};
+  Key kv_heads{"num_key_value_heads"};  ///< Left out: as many as query heads.
+  Key head_dim{"head_dim"};             ///< Left out: the heads share the hidden size.
+  Key ffn{"intermediate_size"};
+  Key vocabulary{"vocab_size"};
+  std::string_view positions = {};  ///< Rows of a learned position embedding.
+  std::int64_t ffn_ratio = 0;       ///< The inner width, where it is left out, in hidden sizes; 0: it must be stated.
+  std::string_view ffn_ratio_key = {};  ///< The key of that ratio, in place of `ffn`.
+};
+
+/// How a family describes its experts, and which of its layers have them.
+struct ExpertKeys {
+  std::string_view experts = "num_experts";
+  std::string_view per_token = "num_experts_per_tok";
+  std::string_view hidden = {};         ///< Inner width of an expert; empty: that of the MLP.
+  std::string_view shared = {};         ///< The number of experts that every token takes, as wide as the others ...
+  std::int64_t shared_always = 0;       ///< ... or that number itself ...
+  std::string_view shared_hidden = {};  ///< ... or the inner width of all of them.
+  bool shared_gate = false;             ///< A gate scales their output.
+  bool biases = false;                  ///< See MixtureOfExperts.
+  std::string_view dense_hidden = {};   ///< Inner width of the MLP of layers without experts, if not WidthKeys::ffn.
+  std::string_view leading_dense = {};  ///< Number of layers without experts at the front.
+  std::string_view period = {};         ///< Layer i has experts if i - offset is a multiple.
+  std::int64_t usual_period = 1;        ///< The period where a file leaves it out.
+  std::string_view offset_key = {};
+  std::int64_t offset = 0;
+};
+
+/// How the tokens of a layer see each other.
+enum class Mixer : std::uint8_t { full, window, chunk, linear, none };
+
+/// Which layers of a model mix tokens how. `layer_types`, a list of words that newer files of all families may have,
+/// goes before everything but letters. Otherwise layers i for which i - offset is a multiple of the period are `full`,
+/// and the others are of the family's other kind. In a model without a window, layers that might have one are full.
+struct MixerKeys {
+  Mixer others = Mixer::full;
+  std::string_view period = {};
+  std::int64_t usual_period = 0;  ///< The period if a file leaves it out; 0: only other rules make layers full.
+  std::string_view offset_key = {};
+  std::int64_t offset = -1;       ///< The last layer of each period is full.
+  std::string_view list = {};     ///< A list of a number a layer, in place of the period ...
+  std::int64_t full_number = 1;   ///< ... with the number of full layers.
+  std::string_view letters = {};  ///< A letter a layer, each with one branch: M linear, * full, - MLP, E experts.
+  std::string_view window = "sliding_window";
+  std::int64_t usual_window = 0;        ///< The window where a file leaves it out; 0: none.
+  std::string_view window_switch = {};  ///< A key that turns windows off.
+  bool window_off = false;              ///< Windows are off where a file leaves that out.
+  std::string_view first_window = {};   ///< Key of the first layer that has a window.
+};
+
+enum class LinearKind : std::uint8_t { none, gated_delta, lightning, mamba, mamba2 };
+
+/// The keys of linear mixing.
+struct LinearKeys {
+  LinearKind kind = LinearKind::none;
+  std::string_view heads = {};
+  std::string_view key_heads = {};
+  std::string_view key_dim = {};
+  std::string_view value_dim = {};
+  std::string_view taps = {};
+  std::string_view expand = {};     ///< Mamba-1: channels, in hidden sizes.
+  std::string_view step_rank = {};  ///< Mamba-1.
+  std::string_view chunk = {};
+  std::int64_t usual_chunk = 0;  ///< What its kernels use, where the file says nothing.
+};
+
+/// A property of all layers: what it is where a file says nothing, and the key that says it.
+struct Trait {
+  bool usual = false;
+  std::string_view key = {};
+  bool inverted = false;  ///< The key says the opposite.
+};
+
+struct Architecture {
+  std::string_view name;  ///< As `architectures` has it.
+  WidthKeys widths = {};
+  bool gated_mlp = true;
+  Trait biases = {};  ///< See Layer for these.
+  Trait qkv_biases = {};
+  bool output_bias = false;  ///< There is one if there are QKV biases.
+  Trait qk_norm = {};
+  bool gated_output = false;
+  bool sinks = false;
+  std::int64_t norms = 2;
+  bool tied = false;  ///< Default for tied embeddings when the file does not say.
+  const ExpertKeys* experts = nullptr;
+  MixerKeys mixers = {};
+  LinearKeys linear = {};
+  std::string_view inside = {};  ///< The key of the map that describes the language model, beside a vision tower's.
+  std::string_view note = {};    ///< For the table of families: models that have it.
+};
+
+/// All known families.
+[[nodiscard]] const std::vector<Architecture>& architectures();
+
+}  // namespace hdpsim

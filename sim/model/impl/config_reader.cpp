@@ -1,0 +1,258 @@
+#include "sim/model/impl/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/model/layers.h"
+#include "sim/model/parameters.h"
+#include "sim/model/shares.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace model_ranges;
+
+class ConfigReader {
+ public:
+  ConfigReader(MapReader& map, const Architecture& architecture) : config_(map), map_(map), family_(architecture) {}
+
+  Transformer read() {
+    read_widths();
+    read_traits();
+    read_latent();
+    read_family();
+    check_widths();
+    if (model_.layers > 0) read_layers();
+    check_parameters();
+    return std::move(model_);
+  }
+
+ private:
+  void read_widths() {
+    const WidthKeys& keys = family_.widths;
+    model_.hidden = config_.number(keys.hidden, hidden);
+    model_.layers = config_.number(keys.layers, layers);
+    model_.heads = config_.number(keys.heads, heads);
+    model_.kv_heads = config_.number_or(keys.kv_heads.name, heads,
+                                        keys.kv_heads.fallback > 0 ? keys.kv_heads.fallback : model_.heads);
+    model_.vocabulary = config_.number(keys.vocabulary, vocabulary);
+    model_.tied_embeddings = map_.optional<bool>("tie_word_embeddings", family_.tied);
+    model_.ffn_hidden = ffn_hidden();
+    read_head_dim();
+  }
+
+  std::int64_t ffn_hidden() {
+    const WidthKeys& keys = family_.widths;
+    if (!keys.ffn_ratio_key.empty()) {
+      return model_.hidden * config_.number_or(keys.ffn_ratio_key, chosen, keys.ffn_ratio);
+    }
+    if (keys.ffn_ratio > 0) return config_.number_or(keys.ffn.name, width, keys.ffn_ratio * model_.hidden);
+    return config_.number(keys.ffn, width);
+  }
+
+  void read_traits() {
+    model_.gated_mlp = family_.gated_mlp;
+    model_.biases = config_.truth(family_.biases);
+    model_.qkv_biases = config_.truth(family_.qkv_biases);
+    model_.output_bias = family_.output_bias && model_.qkv_biases;
+    model_.qk_norm = config_.truth(family_.qk_norm);
+    model_.gated_output = family_.gated_output;
+    model_.sinks = family_.sinks;
+    model_.norms = family_.norms;
+  }
+
+  // A family of its own way of saying a thing that no other family says.
+  void read_family() {
+    if (family_.name == "MPTForCausalLM") return read_mpt();
+    if (family_.name == "FalconForCausalLM") return read_falcon();
+    if (!family_.widths.positions.empty()) {
+      model_.learned_positions = config_.number({family_.widths.positions}, positions);
+    }
+  }
+
+  void read_mpt() {
+    bool relative_positions = false;
+    if (const Value* value = map_.find("attn_config")) {
+      MapReader attention(*value, "'attn_config'", map_.diagnostics());
+      const bool alibi = attention.optional<bool>("alibi", false);
+      const bool rope = attention.optional<bool>("rope", false);
+      relative_positions = alibi || rope;
+      model_.kv_heads = attention.optional_in<std::int64_t>("kv_n_heads", heads).value_or(model_.kv_heads);
+    }
+    const bool learned = map_.optional<bool>("learned_pos_emb", true);
+    if (learned && !relative_positions) model_.learned_positions = config_.number({"max_seq_len"}, positions);
+  }
+
+  // Groups of key-value heads came with the larger models; the first one has a single one, and branches in parallel
+  // that read one norm.
+  void read_falcon() {
+    const bool grouped = map_.optional<bool>("new_decoder_architecture", false);
+    if (!grouped) model_.kv_heads = map_.optional<bool>("multi_query", true) ? 1 : model_.heads;
+    if (!grouped && map_.optional<bool>("parallel_attn", true)) model_.norms = 1;
+  }
+
+  void read_latent() {
+    const std::int64_t rank = config_.number_or("kv_lora_rank", width, 0);
+    if (rank == 0) return;
+    const LatentAttention latent{.query_rank = config_.number_or("q_lora_rank", width, 0),
+                                 .kv_rank = rank,
+                                 .rotated = config_.number({"qk_rope_head_dim"}, heads)};
+    model_.head_dim = latent.rotated + config_.number({"qk_nope_head_dim"}, heads);
+    model_.value_dim = config_.number({"v_head_dim"}, heads);
+    model_.kv_heads = model_.heads;
+    model_.latent = latent;
+  }
+
+  void read_head_dim() {
+    if (map_.value().find("kv_lora_rank") != nullptr) return;  // heads have widths of their own
+    const WidthKeys& keys = family_.widths;
+    const std::int64_t stated = head_dim_stated();
+    if (model_.heads == 0 || model_.hidden == 0) return;
+    if (stated == 0 && model_.hidden % model_.heads != 0) {
+      config_.error_at(keys.heads.name,
+                       fmt::format("{} heads do not divide the hidden size {}", model_.heads, model_.hidden),
+                       "state 'head_dim' if the heads do not share the hidden size");
+    }
+    model_.head_dim = stated != 0 ? stated : model_.hidden / model_.heads;
+    if (model_.kv_heads != 0 && model_.heads % model_.kv_heads != 0) {
+      config_.error_at(keys.kv_heads.name,
+                       fmt::format("{} key-value heads do not divide {} heads", model_.kv_heads, model_.heads));
+    }
+  }
+
+  std::int64_t head_dim_stated() {
+    const Key& key = family_.widths.head_dim;
+    return config_.number_or(key.name, heads, config_.number_or("head_dim", heads, key.fallback));
+  }
+
+  // Checks what no key alone can exceed.
+  void check_widths() {
+    const WidthKeys& keys = family_.widths;
+    check(keys.heads.name, "heads with a width", model_.heads * std::max(model_.head_dim, model_.value_dim));
+    check(keys.hidden.name, "an MLP with an inner width", model_.ffn_hidden);
+  }
+
+  void check(std::string_view key, std::string_view what, std::int64_t wide) {
+    if (static_cast<double>(wide) <= width.most) return;
+    config_.error_at(key, fmt::format("{} of {}, at most {:g} can be simulated", what, wide, width.most));
+  }
+
+  void read_layers() {
+    pattern_ = read_pattern(config_, family_.mixers, model_.layers);
+    experts_ = has_expert_keys() ? read_experts(config_, *family_.experts, model_.layers, model_.ffn_hidden)
+                                 : Experts{.layers = std::vector<bool>(static_cast<std::size_t>(model_.layers)),
+                                           .dense_hidden = model_.ffn_hidden};
+    read_mixing();
+    check_experts();
+    if (!map_.diagnostics().empty() || std::ssize(pattern_.mixers) != model_.layers) return;
+    std::vector<Layer> all;
+    for (std::size_t i = 0; i < pattern_.mixers.size(); ++i) all.push_back(layer(i));
+    predict(all);
+    set_layers(model_, all);
+    tell_left_out();
+  }
+
+  // What only some mixers need is read if there are some.
+  // Letters tell whether there are experts at all.
+  [[nodiscard]] bool has_expert_keys() const {
+    if (family_.experts == nullptr || !pattern_.branches) return family_.experts != nullptr;
+    const std::vector<bool>& letters = pattern_.branches->experts;
+    return std::find(letters.begin(), letters.end(), true) != letters.end();
+  }
+
+  // Layers that predict tokens further on are like the last one.
+  void predict(std::vector<Layer>& all) {
+    const std::int64_t further = config_.number_or("num_nextn_predict_layers", {0, 100}, 0);
+    model_.predictions = 1 + further;
+    for (std::int64_t i = 0; i < further; ++i) {
+      all.push_back(all.back());
+      all.back().joins = true;
+    }
+  }
+
+  void read_mixing() {
+    const auto has = [&](Mixer mixer) {
+      return std::find(pattern_.mixers.begin(), pattern_.mixers.end(), mixer) != pattern_.mixers.end();
+    };
+    if (has(Mixer::chunk)) chunk_ = config_.number({"attention_chunk_size"}, positions);
+    if (!has(Mixer::linear)) return;
+    linear_ = read_linear_mixing(config_, family_.linear, model_);
+    check(family_.linear.heads, "linear layers with inputs", linear_.inputs);
+    check(family_.linear.heads, "linear layers with keys", linear_.heads * linear_.key_dim);
+  }
+
+  void check_experts() {
+    if (!experts_.moe) return;
+    const ExpertKeys& keys = *family_.experts;
+    const MixtureOfExperts& moe = *experts_.moe;
+    check(keys.per_token, "experts of a token with an inner width", moe.experts_per_token * moe.expert_hidden);
+    check(keys.per_token, "shared experts with an inner width", moe.shared_hidden);
+    const std::vector<bool>& have = experts_.layers;
+    if (!pattern_.branches && std::find(have.begin(), have.end(), true) == have.end()) {
+      config_.error_at(family_.widths.layers.name, fmt::format("none of the {} layers has experts", model_.layers));
+    }
+  }
+
+  Layer layer(std::size_t i) {
+    Layer of = model_;
+    const Mixer mixer = pattern_.mixers[i];
+    const auto& branches = pattern_.branches;
+    if (mixer == Mixer::linear || mixer == Mixer::none) drop_attention(of);
+    if (mixer == Mixer::linear) of.linear = linear_;
+    if (mixer == Mixer::chunk) of.attention_chunk = chunk_;
+    if (mixer == Mixer::window) of.window = pattern_.window;
+    if (branches ? branches->experts[i] : experts_.layers[i]) of.moe = experts_.moe;
+    if (family_.experts != nullptr && !of.moe) of.ffn_hidden = experts_.dense_hidden;
+    if (branches && !branches->mlp[i]) of.ffn_hidden = 0;
+    return of;
+  }
+
+  static void drop_attention(Layer& layer) {
+    layer.heads = layer.kv_heads = layer.head_dim = layer.value_dim = 0;
+    layer.qkv_biases = layer.output_bias = layer.qk_norm = layer.gated_output = layer.sinks = false;
+    layer.latent.reset();
+  }
+
+  void check_parameters() {
+    if (!map_.diagnostics().empty() || model_.layers == 0) return;
+    auto parameters = static_cast<double>(embedding_parameter_count(model_));
+    for (const LayerRun& run : layer_runs(model_)) {
+      parameters +=
+          static_cast<double>(run.count) * static_cast<double>(layer_parameter_count(of_kind(model_, run.kind)));
+    }
+    if (parameters <= most_parameters) return;
+    config_.error_at(
+        family_.widths.layers.name,
+        fmt::format("a model of {:.3g} parameters, at most {:g} can be simulated", parameters, most_parameters));
+  }
+
+  void tell_left_out() {
+    const std::int64_t groups = config_.whole("n_group", experts);
+    const std::int64_t chosen_groups = config_.whole("topk_group", experts);
+    if (chosen_groups > 0 && chosen_groups < groups) {
+      model_.left_out.push_back(
+          fmt::format("that a token's experts are in {} of {} groups (topk_group): copies travel "
+                      "as if any expert could be chosen",
+                      chosen_groups, groups));
+    }
+  }
+
+  ConfigMap config_;
+  MapReader& map_;
+  const Architecture& family_;
+  Transformer model_;
+  Experts experts_;
+  LayerPattern pattern_;
+  std::int64_t chunk_ = 0;
+  LinearMixing linear_;
+};
+
+}  // namespace
+
+Transformer read_configuration(MapReader& map, const Architecture& architecture) {
+  return ConfigReader(map, architecture).read();
+}
+
+}  // namespace hdpsim

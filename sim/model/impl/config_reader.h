@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/document/reader.h"
+#include "sim/model/impl/architecture.h"
+#include "sim/model/transformer.h"
+
+namespace hdpsim {
+
+/// Limits of what a configuration may state. Some hundred times the largest trained models, and still such that the
+/// elements of one tensor of the longest micro-batch and the parameters of one layer fit 64 bits.
+namespace model_ranges {
+inline constexpr Range layers{1, 10'000};
+inline constexpr Range hidden{1, 1e6};
+inline constexpr Range heads{1, 1e5};  ///< Number and size of heads.
+inline constexpr Range width{1, 1e7};  ///< Inner width of an MLP or of all experts of a token, width of all heads.
+inline constexpr Range vocabulary{1, 1e7};
+inline constexpr Range positions{1, limits::most_tokens_of_sequence};
+inline constexpr Range experts{1, 1e5};
+inline constexpr Range chosen{1, 1000};  ///< Experts per token.
+inline constexpr double most_parameters = 1e15;
+}  // namespace model_ranges
+
+/// A map of a configuration, with whole numbers read within their ranges.
+class ConfigMap {
+ public:
+  explicit ConfigMap(MapReader& map) : map_(map) {}
+
+  /// The number of a key; 0 if it is missing and has no fallback, which is reported.
+  std::int64_t number(const Key& key, Range range);
+  std::int64_t number_or(std::string_view key, Range range, std::int64_t fallback);
+  /// A whole number that may be 0, and is where it is missing.
+  std::int64_t whole(std::string_view key, Range range) { return number_or(key, {0, range.most}, 0); }
+  bool truth(const Trait& trait);
+  /// The items of a list; none if it is missing.
+  const std::vector<Value>& list(std::string_view key);
+  void error_at(std::string_view key, std::string message, std::string help = {});
+  MapReader& map() { return map_; }
+
+ private:
+  MapReader& map_;
+};
+
+/// Which layers have an MLP, and which experts, where each layer has one branch (MixerKeys::letters).
+struct Branches {
+  std::vector<bool> mlp;
+  std::vector<bool> experts;
+};
+/// How each of a model's layers mixes tokens.
+struct LayerPattern {
+  std::vector<Mixer> mixers;  ///< One a layer; fewer if there are problems, which are reported.
+  std::int64_t window = 0;    ///< The window of layers that have one.
+  std::optional<Branches> branches = {};
+};
+[[nodiscard]] LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers);
+
+/// The experts of a model, and which of its layers have them.
+struct Experts {
+  std::optional<MixtureOfExperts> moe = {};  ///< Empty: the file says that there are none.
+  std::vector<bool> layers;
+  std::int64_t dense_hidden = 0;  ///< Inner width of the other layers' MLP.
+};
+[[nodiscard]] Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t layers, std::int64_t ffn);
+
+[[nodiscard]] LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const Transformer& model);
+
+/// The transformer that a configuration of a known family describes. Problems are reported, and its members are then of
+/// no use.
+[[nodiscard]] Transformer read_configuration(MapReader& map, const Architecture& architecture);
+
+}  // namespace hdpsim

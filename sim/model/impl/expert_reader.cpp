@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/model/impl/config_reader.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace model_ranges;
+
+std::vector<std::int64_t> layers_without(ConfigMap& config) {
+  std::vector<std::int64_t> named;
+  for (const Value& item : config.list("mlp_only_layers")) {
+    const auto layer = read_in<std::int64_t>(item, "a layer", {0, layers.most}, config.map().diagnostics());
+    if (layer) named.push_back(*layer);
+  }
+  return named;
+}
+
+std::vector<bool> layers_with(ConfigMap& config, const ExpertKeys& keys, std::int64_t count) {
+  const std::int64_t leading = config.number_or(keys.leading_dense, {0, layers.most}, 0);
+  const std::int64_t period = config.number_or(keys.period, layers, keys.usual_period);
+  const std::int64_t offset = config.number_or(keys.offset_key, {0, layers.most}, keys.offset);
+  const std::vector<std::int64_t> named = layers_without(config);
+  std::vector<bool> have;
+  for (std::int64_t layer = 0; layer < count; ++layer) {
+    const bool is_named = std::find(named.begin(), named.end(), layer) != named.end();
+    have.push_back(layer >= leading && !is_named && (layer - offset) % period == 0);
+  }
+  return have;
+}
+
+std::int64_t shared_width(ConfigMap& config, const ExpertKeys& keys, std::int64_t expert_hidden) {
+  if (keys.shared_always > 0) return keys.shared_always * expert_hidden;
+  if (!keys.shared.empty()) return config.whole(keys.shared, experts) * expert_hidden;
+  return keys.shared_hidden.empty() ? 0 : config.whole(keys.shared_hidden, width);
+}
+
+}  // namespace
+
+Experts read_experts(ConfigMap& config, const ExpertKeys& keys, std::int64_t count, std::int64_t ffn) {
+  Experts found;
+  MixtureOfExperts moe;
+  found.dense_hidden = keys.dense_hidden.empty() ? ffn : config.number_or(keys.dense_hidden, width, ffn);
+  moe.experts = config.map().required_in<std::int64_t>(keys.experts, {0, experts.most}).value_or(0);
+  moe.expert_hidden = keys.hidden.empty() ? ffn : config.number({keys.hidden}, width);
+  moe.shared_hidden = shared_width(config, keys, moe.expert_hidden);
+  if (moe.experts == 0) {
+    if (moe.shared_hidden > 0) found.dense_hidden = moe.shared_hidden;  // a dense sibling of a family with experts
+    found.layers.assign(static_cast<std::size_t>(count), false);
+    return found;
+  }
+  moe.experts_per_token = config.number({keys.per_token}, chosen);
+  moe.shared_gate = keys.shared_gate && moe.shared_hidden > 0;
+  moe.biases = keys.biases;
+  if (moe.experts_per_token > moe.experts) {
+    config.error_at(keys.per_token,
+                    fmt::format("{} experts a token, but the model has {}", moe.experts_per_token, moe.experts));
+  }
+  found.moe = moe;
+  found.layers = layers_with(config, keys, count);
+  return found;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,76 @@
+#include "sim/base/check.h"
+#include "sim/model/impl/config_reader.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace model_ranges;
+
+// Queries, keys and values of equal heads, and a gate (MiniMax-01, 2025, section 2.2).
+LinearMixing lightning(const LinearKeys& keys, const Transformer& model) {
+  const std::int64_t columns = model.heads * model.head_dim;
+  return {.heads = model.heads,
+          .key_heads = model.heads,
+          .key_dim = model.head_dim,
+          .value_dim = model.head_dim,
+          .chunk = keys.usual_chunk,
+          .inputs = 4 * columns,
+          .parameters = columns};  // of the norm
+}
+
+// Channels of the width of the hidden states, times a factor; each has a state of its own (Gu and Dao 2023).
+LinearMixing mamba(ConfigMap& config, const LinearKeys& keys, const Transformer& model) {
+  const std::int64_t channels = config.number({keys.expand, 2}, chosen) * model.hidden;
+  const std::int64_t state = config.number({keys.key_dim, 16}, heads);
+  const std::int64_t rank = config.number_or(keys.step_rank, width, (model.hidden + 15) / 16);
+  return {.heads = channels,
+          .key_heads = 1,
+          .key_dim = state,
+          .value_dim = 1,
+          .chunk = keys.usual_chunk,
+          .inputs = 2 * channels,
+          .convolved = channels,
+          .taps = config.number({keys.taps, 4}, heads),
+          .step_rank = rank,
+          .parameters = channels * (state + 3) + rank + 2 * state};  // A, D and two biases; three norms
+}
+
+// Both have values, a gate as wide, keys and queries (B and C of Mamba-2, Dao and Gu 2024), and numbers a head: the
+// step of Mamba-2; the decay and the strength of a delta net (Yang et al. 2024).
+LinearMixing with_gate(ConfigMap& config, const LinearKeys& keys) {
+  LinearMixing mixing{.heads = config.number({keys.heads}, heads),
+                      .key_heads = config.number({keys.key_heads}, heads),
+                      .key_dim = config.number({keys.key_dim}, heads),
+                      .value_dim = config.number({keys.value_dim}, heads)};
+  mixing.chunk = config.number_or(keys.chunk, {1, 1e5}, keys.usual_chunk);
+  mixing.taps = config.number({keys.taps, 4}, heads);
+  mixing.delta_rule = keys.kind == LinearKind::gated_delta;
+  const std::int64_t values = mixing.heads * mixing.value_dim;
+  const std::int64_t both_keys = 2 * mixing.key_heads * mixing.key_dim;
+  mixing.convolved = values + both_keys;
+  mixing.inputs = 2 * values + both_keys + (mixing.delta_rule ? 2 : 1) * mixing.heads;
+  // A, D and the step's bias, the convolution's bias and the norm; or the decay, its bias and a norm of one head.
+  mixing.parameters =
+      mixing.delta_rule ? 2 * mixing.heads + mixing.value_dim : 3 * mixing.heads + mixing.convolved + values;
+  return mixing;
+}
+
+}  // namespace
+
+LinearMixing read_linear_mixing(ConfigMap& config, const LinearKeys& keys, const Transformer& model) {
+  switch (keys.kind) {
+    case LinearKind::lightning:
+      return lightning(keys, model);
+    case LinearKind::mamba:
+      return mamba(config, keys, model);
+    case LinearKind::mamba2:
+    case LinearKind::gated_delta:
+      return with_gate(config, keys);
+    case LinearKind::none:
+      break;
+  }
+  config.map().error("some of the model's layers mix tokens in linear time, which its family does not describe");
+  return {};
+}
+
+}  // namespace hdpsim

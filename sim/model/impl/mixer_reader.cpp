@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/model/impl/config_reader.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Mixer>, 6> mixer_words = {{{"full_attention", Mixer::full},
+                                                                            {"attention", Mixer::full},
+                                                                            {"sliding_attention", Mixer::window},
+                                                                            {"chunked_attention", Mixer::chunk},
+                                                                            {"linear_attention", Mixer::linear},
+                                                                            {"mamba", Mixer::linear}}};
+
+// A list may be longer, as where a study takes fewer layers of a model: its first entries count.
+bool has_enough(ConfigMap& config, std::string_view key, std::size_t words, std::int64_t layers) {
+  if (static_cast<std::int64_t>(words) >= layers) return true;
+  config.error_at(key, fmt::format("'{}' is about {} layers, but the model has {}", key, words, layers));
+  return false;
+}
+
+std::vector<Mixer> from_words(ConfigMap& config, const std::vector<Value>& types) {
+  std::vector<std::string> known;
+  for (const auto& [word, mixer] : mixer_words) known.emplace_back(word);
+  std::vector<Mixer> mixers;
+  for (const Value& type : types) {
+    const auto choice = read_choice(type, "kind of layer", known, config.map().diagnostics());
+    if (choice) mixers.push_back(mixer_words.at(*choice).second);
+  }
+  return mixers;
+}
+
+std::vector<Mixer> from_numbers(ConfigMap& config, const MixerKeys& keys, const std::vector<Value>& numbers) {
+  std::vector<Mixer> mixers;
+  for (const Value& item : numbers) {
+    const auto number = read_in<std::int64_t>(item, "a layer's kind", {0, 1}, config.map().diagnostics());
+    if (number) mixers.push_back(*number == keys.full_number ? Mixer::full : keys.others);
+  }
+  return mixers;
+}
+
+std::vector<Mixer> from_period(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
+  const std::int64_t period = config.number_or(keys.period, model_ranges::layers, keys.usual_period);
+  const std::int64_t offset = config.number_or(keys.offset_key, {0, model_ranges::layers.most}, keys.offset);
+  std::vector<Mixer> mixers;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const bool is_full = period > 0 && (i - offset) % period == 0;
+    mixers.push_back(is_full ? Mixer::full : keys.others);
+  }
+  return mixers;
+}
+
+void read_letters(ConfigMap& config, const MixerKeys& keys, std::int64_t layers, LayerPattern& pattern) {
+  const auto letters = config.map().required<std::string>(keys.letters);
+  if (!letters || !has_enough(config, keys.letters, letters->size(), layers)) return;
+  pattern.branches = Branches{};
+  for (const char letter : letters->substr(0, static_cast<std::size_t>(layers))) {
+    pattern.mixers.push_back(letter == 'M' ? Mixer::linear : letter == '*' ? Mixer::full : Mixer::none);
+    pattern.branches->mlp.push_back(letter == '-');
+    pattern.branches->experts.push_back(letter == 'E');
+    if (std::string_view("M*-E").find(letter) != std::string_view::npos) continue;
+    config.error_at(keys.letters, fmt::format("'{}' has the letter '{}'", keys.letters, letter),
+                    "known are M (Mamba), * (attention), - (MLP) and E (experts)");
+  }
+}
+
+// Layers whose windows are switched off, or in a model without a window, see all tokens.
+void open_windows(ConfigMap& config, const MixerKeys& keys, LayerPattern& pattern) {
+  const bool has_windows = pattern.window > 0 && config.truth({.usual = !keys.window_off, .key = keys.window_switch});
+  const std::int64_t first = config.number_or(keys.first_window, {0, model_ranges::layers.most}, 0);
+  for (std::int64_t i = 0; i < std::ssize(pattern.mixers); ++i) {
+    Mixer& mixer = pattern.mixers[static_cast<std::size_t>(i)];
+    if (mixer == Mixer::window && (!has_windows || i < first)) mixer = Mixer::full;
+  }
+}
+
+void check_window(ConfigMap& config, const LayerPattern& pattern) {
+  const auto& mixers = pattern.mixers;
+  if (pattern.window > 0 || std::find(mixers.begin(), mixers.end(), Mixer::window) == mixers.end()) return;
+  config.error_at("layer_types", "some layers have a window, but 'sliding_window' does not say which");
+}
+
+}  // namespace
+
+LayerPattern read_pattern(ConfigMap& config, const MixerKeys& keys, std::int64_t layers) {
+  const std::vector<Value>& types = config.list("layer_types");
+  const std::vector<Value>& numbers = config.list(keys.list);
+  LayerPattern pattern;
+  pattern.window = config.number_or(keys.window, model_ranges::positions, keys.usual_window);
+  if (!keys.letters.empty()) {
+    read_letters(config, keys, layers, pattern);
+  } else if (!types.empty()) {
+    if (has_enough(config, "layer_types", types.size(), layers)) pattern.mixers = from_words(config, types);
+    check_window(config, pattern);
+  } else if (!numbers.empty()) {
+    if (has_enough(config, keys.list, numbers.size(), layers)) pattern.mixers = from_numbers(config, keys, numbers);
+  } else {
+    pattern.mixers = from_period(config, keys, layers);
+    open_windows(config, keys, pattern);
+  }
+  if (std::ssize(pattern.mixers) > layers) pattern.mixers.resize(static_cast<std::size_t>(layers));
+  return pattern;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,81 @@
+#include "sim/model/mixing.h"
+
+#include <algorithm>
+
+#include "sim/model/shares.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t fp32 = 4;
+
+void add_square(std::vector<AttentionBlock>& blocks, std::int64_t side, std::int64_t count) {
+  if (side > 0 && count > 0) blocks.push_back({side, side, Mask::causal, count});
+}
+
+std::vector<AttentionBlock> band(std::int64_t window, std::int64_t tokens) {
+  std::vector<AttentionBlock> blocks;
+  add_square(blocks, std::min(window, tokens), 1);
+  const std::int64_t behind = std::max<std::int64_t>(0, tokens - window);
+  if (behind >= window) blocks.push_back({window, window, Mask::full, behind / window});
+  if (behind % window > 0) blocks.push_back({behind % window, window, Mask::full, 1});
+  return blocks;
+}
+
+}  // namespace
+
+std::int64_t causal_area(std::int64_t tokens) {
+  return tokens * (tokens + 1) / 2;
+}
+
+std::int64_t attention_reach(const Layer& layer) {
+  return std::max(layer.window, layer.attention_chunk);
+}
+
+double attention_area(const Layer& layer, std::int64_t tokens) {
+  if (layer.linear || layer.heads == 0) return 0;
+  const std::int64_t reach = attention_reach(layer);
+  if (reach == 0 || tokens <= reach) return causal_pairs(tokens);
+  if (layer.window > 0) return causal_pairs(reach) + static_cast<double>(tokens - reach) * static_cast<double>(reach);
+  return static_cast<double>(tokens / reach) * causal_pairs(reach) + causal_pairs(tokens % reach);
+}
+
+std::vector<AttentionBlock> attention_blocks(const Layer& layer, std::int64_t tokens) {
+  if (layer.linear || layer.heads == 0) return {};
+  if (layer.window > 0) return band(layer.window, tokens);
+  const std::int64_t chunk = layer.attention_chunk > 0 ? layer.attention_chunk : std::max<std::int64_t>(1, tokens);
+  std::vector<AttentionBlock> blocks;
+  add_square(blocks, chunk, tokens / chunk);
+  add_square(blocks, tokens % chunk, 1);
+  return blocks;
+}
+
+Flops attention_flops(const Layer& layer, double area, Direction direction) {
+  if (layer.linear) return {};
+  const Flops forward(2.0 * static_cast<double>(layer.heads * (layer.head_dim + value_dim(layer))) * area);
+  return direction == Direction::forward ? forward : 2.5 * forward;
+}
+
+std::vector<Gemm> mixing_products(const LinearMixing& mixing, std::int64_t tokens, std::int64_t tp) {
+  if (mixing.chunk <= 1) return {};
+  const std::int64_t chunk = mixing.chunk;
+  const std::int64_t rows = tokens * divided(mixing.heads, tp);
+  const std::int64_t states = divided(rows, chunk);
+  std::vector<Gemm> products = {{tokens * divided(mixing.key_heads, tp), chunk, mixing.key_dim},
+                                {rows, mixing.value_dim, chunk},
+                                {rows, mixing.value_dim, mixing.key_dim},
+                                {states * mixing.key_dim, mixing.value_dim, chunk}};
+  if (!mixing.delta_rule) return products;
+  products.push_back({rows, chunk, mixing.key_dim});
+  products.push_back({rows, chunk, divided(chunk, 3)});  // forward substitution: c^3 / 3 multiplications
+  products.push_back({rows, mixing.key_dim, chunk});
+  products.push_back({rows, mixing.value_dim, chunk});
+  products.push_back({rows, mixing.value_dim, mixing.key_dim});
+  return products;
+}
+
+Bytes state_bytes(const LinearMixing& mixing, std::int64_t tp) {
+  return Bytes(divided(mixing.heads, tp) * mixing.key_dim * mixing.value_dim * fp32);
+}
+
+}  // namespace hdpsim

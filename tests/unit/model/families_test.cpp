@@ -1,0 +1,225 @@
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "sim/model/layers.h"
+#include "sim/model/parameters.h"
+#include "tests/support/model_presets.h"
+
+namespace hdpsim {
+namespace {
+
+using test::preset;
+
+constexpr double billion = 1e9;
+
+double billions(std::int64_t count) {
+  return static_cast<double>(count) / billion;
+}
+
+// A preset without the layers that predict further tokens, which publications leave out.
+Transformer main_model(const std::string& name) {
+  Diagnostics diagnostics;
+  const std::vector<Value::Entry> changes = {{"num_nextn_predict_layers", {}, Value::scalar("0")}};
+  const bool predicts = preset(name).predictions > 1;
+  const auto model = load_model_preset(name, HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
+                                       predicts ? changes : std::vector<Value::Entry>{});
+  REQUIRE(model.has_value());
+  return *model;
+}
+
+// Whether a number is published so: rounded or cut to the digits that are given.
+bool is_written(double value, double published) {
+  double digit = 1;
+  while (std::abs(published / digit - std::round(published / digit)) > 1e-6) digit /= 10;
+  return std::abs(std::round(value / digit) * digit - published) < digit / 2 ||
+         std::abs(std::floor(value / digit) * digit - published) < digit / 2;
+}
+
+std::int64_t table(const Transformer& model) {
+  return model.vocabulary * model.hidden;
+}
+
+// Layers of a model by what makes them: "3 dense, 58 experts", with "joins" and how tokens are mixed.
+std::string layers_of(const Transformer& model) {
+  std::string text;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer kind = of_kind(model, run.kind);
+    text += (text.empty() ? "" : ", ") + std::to_string(run.count);
+    if (kind.linear) text += " linear";
+    if (kind.window > 0) text += " window";
+    if (kind.attention_chunk > 0) text += " chunk";
+    if (kind.heads > 0 && kind.window == 0 && kind.attention_chunk == 0) text += " full";
+    if (kind.moe) text += " experts";
+    if (!kind.moe && kind.ffn_hidden > 0) text += " mlp";
+    if (kind.joins) text += " joins";
+  }
+  return text;
+}
+
+TEST_CASE("dense models have as many parameters as their checkpoints", "[families]") {
+  struct Row {
+    const char* name;
+    double published;  // in billions, as the files of the checkpoint add up or the model card says
+  };
+  for (const Row& row : {Row{"llama3.1-405b", 405.85},
+                         {"yi-34b", 34.39},
+                         {"mistral-large", 122.61},
+                         {"qwen2-7b", 7.616},
+                         {"qwen2.5-72b", 72.71},
+                         {"qwen3-32b", 32.76},
+                         {"gemma-2-27b", 27.23},
+                         {"gemma-3-27b", 27.43 - 0.42},  // without its encoder of images
+                         {"gemma-3-4b", 4.30 - 0.42},    // likewise
+                         {"glm-4-9b", 9.40},
+                         {"glm-4-32b", 32.57},
+                         {"phi-3-mini", 3.82},
+                         {"phi-4", 14.66},
+                         {"olmo-2-13b", 13.72},
+                         {"falcon-7b", 7.217 - 0.295},  // the files hold the one table twice
+                         {"falcon-40b", 41.84 - 0.533},
+                         {"command-r-plus", 103.81},
+                         {"command-a", 111.06},
+                         {"granite-3-8b", 8.17},
+                         {"starcoder2-15b", 15.96 - 0.30},  // the files hold the one table twice
+                         {"internlm2-20b", 19.86},
+                         {"internlm3-8b", 8.80},
+                         {"baichuan2-13b", 13.90}}) {
+    INFO(row.name);
+    CHECK(billions(parameter_count(preset(row.name))) == Approx(row.published).epsilon(0.01));
+  }
+}
+
+TEST_CASE("models with experts have as many parameters, and as many active ones, as published", "[families]") {
+  struct Row {
+    const char* name;
+    double total;  // in billions
+    double active;
+    int tables;  // tables of words that the active count holds: both, the output's, or none
+  };
+  for (const Row& row : {Row{"deepseek-v2", 236, 21, 2},
+                         {"deepseek-v3", 671, 37, 1},
+                         {"deepseek-r1", 671, 37, 1},
+                         {"qwen3-235b-a22b", 235, 22, 2},
+                         {"qwen3-30b-a3b", 30.5, 3.3, 2},
+                         {"gpt-oss-120b", 116.83, 5.13, 1},
+                         {"gpt-oss-20b", 20.91, 3.61, 1},
+                         {"glm-4.5", 355, 32, 0},
+                         {"llama4-maverick", 400, 17, 2},
+                         {"minimax-text-01", 456, 45.9, 0},
+                         {"minimax-m1", 456, 45.9, 0},
+                         {"jamba-v0.1", 51.6, 12, 2},
+                         {"granite-4-small", 32, 9, 1}}) {
+    INFO(row.name);
+    const Transformer model = main_model(row.name);
+    const std::int64_t left_out = (model.tied_embeddings ? 1 : 2) - row.tables;
+    const std::int64_t active = active_parameter_count(model) - left_out * table(model);
+    CHECK(billions(parameter_count(model)) == Approx(row.total).epsilon(0.01));
+    CHECK(is_written(billions(active), row.active));
+  }
+}
+
+TEST_CASE("where a publication counts otherwise, the difference is known", "[families]") {
+  // The paper of Kimi K2 says 1.04 trillion and 32.6 billion active; the files of its checkpoint hold 1,026.4 billion.
+  const Transformer kimi = preset("kimi-k2");
+  CHECK(billions(parameter_count(kimi)) == Approx(1026.4).epsilon(0.001));
+  CHECK(billions(active_parameter_count(kimi)) == Approx(32.6).epsilon(0.01));
+  // Qwen3-Next-80B-A3B: 80 billion and 3 billion active, of which its card says that tables do not count.
+  const Transformer next = preset("qwen3-next-80b-a3b");
+  CHECK(billions(parameter_count(next)) == Approx(80).epsilon(0.01));
+  CHECK(std::round(billions(active_parameter_count(next) - 2 * table(next))) == 3);
+  // Scout: 109 billion with an encoder of images, of which the files hold 108.64 and the encoder 0.87.
+  const Transformer scout = preset("llama4-scout");
+  CHECK(billions(parameter_count(scout)) == Approx(108.64 - 0.87).epsilon(0.01));
+  CHECK(std::round(billions(active_parameter_count(scout))) == 17);
+  // Nemotron-H names itself after whole billions.
+  CHECK(std::round(billions(parameter_count(preset("nemotron-h-8b")))) == 8);
+  CHECK(std::round(billions(parameter_count(preset("nemotron-h-56b")))) == 56);
+}
+
+TEST_CASE("a layer that predicts further tokens is a layer behind the others, and a pass through the head",
+          "[families]") {
+  const Transformer model = preset("deepseek-v3");
+  const Transformer main = main_model("deepseek-v3");
+  CHECK(main.layers == 61);
+  CHECK(model.layers == 62);
+  CHECK(model.predictions == 2);
+  CHECK(layers_of(model) == "3 full mlp, 58 full experts, 1 full experts joins");
+  // DeepSeek-V3's report: 14 billion with both tables, which the module shares with the main model.
+  const double module = billions(parameter_count(model) - parameter_count(main));
+  CHECK(module == Approx(14 - 2 * billions(table(model))).epsilon(0.05));
+  CHECK(training_linear_flops(model, 1).count() - training_linear_flops(main, 1).count() >
+        6 * static_cast<double>(table(model)));
+}
+
+TEST_CASE("every family's layers alternate as its files say", "[families]") {
+  CHECK(layers_of(preset("gemma-2-27b")) == "23 window mlp, 23 full mlp");
+  CHECK(layers_of(preset("gemma-3-27b")) == "10 full mlp, 52 window mlp");
+  CHECK(layers_of(preset("gpt-oss-120b")) == "18 window experts, 18 full experts");
+  CHECK(layers_of(preset("command-a")) == "48 window mlp, 16 full mlp");
+  CHECK(layers_of(preset("llama4-scout")) == "36 chunk experts, 12 full experts");
+  CHECK(layers_of(preset("llama4-maverick")) == "12 chunk experts, 24 chunk mlp, 12 full experts");
+  CHECK(layers_of(preset("qwen3-next-80b-a3b")) == "36 linear experts, 12 full experts");
+  CHECK(layers_of(preset("minimax-text-01")) == "70 linear experts, 10 full experts");
+  CHECK(layers_of(preset("jamba-v0.1")) == "4 full mlp, 12 linear mlp, 16 linear experts");
+  CHECK(layers_of(preset("granite-4-small")) == "4 full experts, 36 linear experts");
+  CHECK(layers_of(preset("nemotron-h-8b")) == "4 full, 24 linear, 24 mlp");
+  CHECK(layers_of(preset("starcoder2-15b")) == "40 window mlp");
+  CHECK(layers_of(preset("qwen2.5-72b")) == "80 full mlp");  // its windows are switched off
+}
+
+TEST_CASE("latent attention has the widths of its files", "[families]") {
+  const Transformer model = preset("deepseek-v3");
+  REQUIRE(model.latent.has_value());
+  CHECK(*model.latent == LatentAttention{.query_rank = 1536, .kv_rank = 512, .rotated = 64});
+  CHECK(model.head_dim == 128 + 64);
+  CHECK(model.value_dim == 128);
+  CHECK(model.moe->shared_hidden == 2048);
+}
+
+TEST_CASE("of a list of layers that is too long the first count, and one that is too short is told", "[families]") {
+  const auto with_layers = [](const char* name, const char* layers, Diagnostics& diagnostics) {
+    return load_model_preset(name, HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
+                             {{"num_hidden_layers", {}, Value::scalar(layers)}});
+  };
+  Diagnostics none;
+  CHECK(layers_of(*with_layers("gpt-oss-20b", "5", none)) == "2 full experts, 3 window experts");
+  CHECK(layers_of(*with_layers("nemotron-h-8b", "9", none)) == "4 linear, 1 full, 4 mlp");
+  CHECK(layers_of(*with_layers("minimax-text-01", "9", none)) == "1 full experts, 8 linear experts");
+  CHECK(none.empty());
+  Diagnostics short_of;
+  CHECK_FALSE(with_layers("gpt-oss-20b", "25", short_of));
+  CHECK(short_of.text().find("'layer_types' is about 24 layers, but the model has 25") != std::string::npos);
+}
+
+TEST_CASE("a configuration is read as one of another family where the study says so", "[families]") {
+  Diagnostics diagnostics;
+  const auto model = load_model_preset("olmo-2-13b", HDPSIM_SOURCE_DIR "/configs/models", {}, diagnostics,
+                                       {{"architecture", {}, Value::scalar("LlamaForCausalLM")}});
+  REQUIRE(model.has_value());
+  CHECK_FALSE(model->qk_norm);
+  CHECK(model->layers == 40);
+}
+
+TEST_CASE("what a file describes and a model does not have is said", "[families]") {
+  CHECK(preset("gemma-3-27b").left_out == std::vector<std::string>{"its encoder of 'vision_config'"});
+  CHECK(preset("llama4-scout").left_out.size() == 1);
+  CHECK(preset("deepseek-v3").left_out.at(0).find("4 of 8 groups") != std::string::npos);
+  CHECK(preset("llama3.1-405b").left_out.empty());
+}
+
+TEST_CASE("the table of families names every architecture that is known", "[families]") {
+  std::ifstream file(HDPSIM_SOURCE_DIR "/configs/models/README.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const KnownArchitecture& known : known_architectures()) {
+    const std::string row = "| `" + std::string(known.name) + "` | " + std::string(known.models) + " |";
+    INFO(row);
+    CHECK(text.find(row) != std::string::npos);
+  }
+  std::set<std::string_view> names;
+  for (const KnownArchitecture& known : known_architectures()) CHECK(names.insert(known.name).second);
+}
+
+}  // namespace
+}  // namespace hdpsim
