@@ -35,6 +35,11 @@ const std::vector<std::string>& policy_names() {
   return names;
 }
 
+std::string_view policy_meaning(std::string_view name) {
+  const PolicyKind* kind = kind_of(name);
+  return kind == nullptr ? std::string_view() : std::string_view(kind->meaning);
+}
+
 bool has_option(std::string_view policy, std::string_view option) {
   const PolicyKind* kind = kind_of(policy);
   return kind != nullptr && std::any_of(kind->options.begin(), kind->options.end(),

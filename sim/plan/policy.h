@@ -23,6 +23,8 @@ struct Policy {
 
 /// The names of all policies, in the order of sim/plan/impl/policies.h.
 [[nodiscard]] const std::vector<std::string>& policy_names();
+/// What the policy does, in a sentence; empty if there is none of that name.
+[[nodiscard]] std::string_view policy_meaning(std::string_view name);
 /// Every policy with the declarations of its options.
 [[nodiscard]] const std::vector<std::pair<std::string, std::vector<KeyText>>>& policy_options();
 /// True if the policy exists and has the option.

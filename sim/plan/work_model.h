@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "sim/base/id.h"
+#include "sim/model/mixing.h"
 
 namespace hdpsim {
-
-/// (query, key) pairs under the causal mask of a sequence: s (s + 1) / 2.
-[[nodiscard]] inline double causal_pairs(std::int64_t tokens) {
-  const auto count = static_cast<double>(tokens);
-  return count * (count + 1) / 2;
-}
 
 /// The cost of hops in a ring whose ranks share a node: seconds per token and hop, and fixed seconds per hop.
 struct RingHops {

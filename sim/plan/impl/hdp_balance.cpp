@@ -87,7 +87,8 @@ class HdpBalance final : public Planner {
         options_(options),
         cp_(least_divisor(context.ranks, (context.context - 1) / context.capacity + 1)) {
     if (options.fallback) naive_ = make_hdp_naive(context, {DealOrder::descending, options.offload});
-    if (options.fallback && cp_ <= context.ranks) static_ = make_static(context, {cp_, DealOrder::descending});
+    if (options.fallback && cp_ <= context.ranks)
+      static_ = make_static(context, {.cp = cp_, .order = DealOrder::descending});
     const bool in_waves = context.stages > 1 || context.expert_ranks > 1;
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
@@ -242,7 +243,9 @@ PolicyKind hdp_balance_policy() {
               "of plans that take equally long, those are preferred whose ranks end within this share of the step of "
               "each other: what the work model misses then delays few ranks");
   add_groups(keys);
-  return policy_kind("hdp-balance", "ByteScale, Algorithm 2: the same with loads evened out", std::move(keys));
+  return policy_kind("hdp-balance",
+                     "ByteScale, Algorithm 2: groups as in hdp-naive, with the loads of all ranks evened out",
+                     std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -107,7 +107,9 @@ PolicyKind hdp_naive_policy() {
   add_order(keys);
   add_offload(keys);
   add_groups(keys);
-  return policy_kind("hdp-naive", "ByteScale, Algorithm 1: each sequence has the ranks that its length asks for",
+  return policy_kind("hdp-naive",
+                     "ByteScale, Algorithm 1: a sequence gets as many ranks as its length needs, shorter sequences are "
+                     "packed into one rank; ranks are filled in turn, whatever their load",
                      std::move(keys));
 }
 

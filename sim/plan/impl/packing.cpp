@@ -26,4 +26,19 @@ std::vector<SequenceList> best_fit(const Batch& batch, const SequenceList& seque
   return packs;
 }
 
+std::vector<SequenceList> next_fit(const Batch& batch, std::int64_t room, std::optional<std::int64_t> most) {
+  std::vector<SequenceList> packs;
+  std::int64_t left = 0;
+  for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
+    const std::int64_t tokens = batch.sequences[sequence].tokens;
+    if (packs.empty() || tokens > left || std::ssize(packs.back()) == most) {
+      packs.emplace_back();
+      left = room;
+    }
+    packs.back().push_back(sequence);
+    left -= tokens;
+  }
+  return packs;
+}
+
 }  // namespace hdpsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <bit>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
@@ -38,6 +39,23 @@ std::int64_t PoolFit::least_degree_that_fits(std::string_view option) {
   }
   does_not_fit(where(option), context_.capacity);
   return 1;
+}
+
+std::int64_t PoolFit::degree_of(const std::optional<std::int64_t>& cp) {
+  return cp ? checked_degree(*cp) : least_degree_that_fits("cp");
+}
+
+std::int64_t PoolFit::least_group(std::int64_t min_cp) {
+  if (!std::has_single_bit(static_cast<std::uint64_t>(min_cp)) || min_cp > context_.ranks) {
+    error(where("min_cp"),
+          fmt::format("'min_cp' is {}, it must be a power of two up to the pool's {} ranks", min_cp, context_.ranks),
+          "write 1, or a power of two");
+  }
+  return min_cp;
+}
+
+void PoolFit::require_room() {
+  if (least_ranks_for_context(context_.capacity) > context_.ranks) does_not_fit(stated_, context_.capacity);
 }
 
 std::int64_t PoolFit::least_ranks_for_context(std::int64_t tokens_per_rank) const {

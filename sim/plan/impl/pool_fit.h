@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ class PoolFit {
       : stated_(stated), context_(context), diagnostics_(diagnostics) {}
 
   [[nodiscard]] const PlanningContext& context() const { return context_; }
+  /// Where a study asks for the policy.
+  [[nodiscard]] const Position& position() const { return stated_.position; }
   /// The value of an option, or that of the policy if the option is not stated.
   [[nodiscard]] const Value& where(std::string_view option) const;
 
@@ -27,6 +30,12 @@ class PoolFit {
   std::int64_t checked_degree(std::int64_t degree);
   /// The smallest divisor of the pool whose ranks hold the context. `option`: the one that asks for it.
   std::int64_t least_degree_that_fits(std::string_view option);
+  /// The degree that option `cp` states or, if it is `auto`, the smallest one that fits.
+  std::int64_t degree_of(const std::optional<std::int64_t>& cp);
+  /// The least degree of a group that option `min_cp` states: it must be a power of two that the pool has.
+  std::int64_t least_group(std::int64_t min_cp);
+  /// The whole pool must hold the context.
+  void require_room();
   /// The offload rule as far as the cluster and the model support it.
   OffloadRule fitting(const OffloadRule& stated);
 

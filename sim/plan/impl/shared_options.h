@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/document/key_table.h"
+#include "sim/document/limits.h"
 
 namespace hdpsim {
 
@@ -46,6 +47,28 @@ void add_cp(KeyTable<Options>& keys) {
        "context",
        {}},
       [](const Value& value, Options& policy, Diagnostics& diagnostics) { policy.cp = cp_of(value, diagnostics); });
+}
+
+template <class Options>
+void add_min_cp(KeyTable<Options>& keys) {
+  keys.count("min_cp", {1, 16777216}, at(&Options::min_cp), "the least ranks of a group, a power of two",
+             {.unit = "ranks"});
+}
+
+template <class Options>
+void add_micro_batch_multiple(KeyTable<Options>& keys) {
+  keys.count("micro_batches_divided_by", {1, 65536}, at(&Options::multiple),
+             "the number of micro-batches of a replica is a multiple of this, as virtual pipeline stages need",
+             {.unit = "micro-batches"});
+}
+
+template <class Options>
+void add_max_tokens(KeyTable<Options>& keys) {
+  keys.count(
+      "max_tokens", {1, limits::most_tokens_of_sequence}, at(&Options::max_tokens),
+      "tokens of a micro-batch for each rank, from which the number of micro-batches follows; as work is balanced, "
+      "not tokens, some may have more, up to the capacity",
+      {.unit = "tokens", .otherwise = "the capacity"});
 }
 
 template <class Options>

@@ -15,8 +15,7 @@ class StaticMesh final : public Planner {
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("static", context_, batch, step);
-    std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.context);
-    put_in_order(packs, options_.order);
+    const std::vector<SequenceList> packs = packs_of(batch);
     const auto cp = static_cast<std::size_t>(options_.cp);
     const std::size_t groups = static_cast<std::size_t>(context_.ranks) / cp;
     for (std::size_t i = 0; i < packs.size(); ++i) builder.add_consecutive(i % groups * cp, {options_.cp}, packs[i]);
@@ -24,17 +23,29 @@ class StaticMesh final : public Planner {
   }
 
  private:
+  [[nodiscard]] std::vector<SequenceList> packs_of(const Batch& batch) const {
+    if (options_.packing == StaticPacking::next_fit) return next_fit(batch, context_.context);
+    std::vector<SequenceList> packs = best_fit(batch, longest_first(batch), context_.context);
+    put_in_order(packs, options_.order);
+    return packs;
+  }
+
   PlanningContext context_;
   StaticOptions options_;
 };
 
-/// `static: {cp: auto | N, order: data | descending}`.
+/// `static: {cp: auto | N, packing: best_fit | next_fit, order: data | descending}`.
 struct StaticPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;  ///< Ranks of a group; if empty, the smallest number that holds the context.
+  StaticPacking packing = StaticPacking::best_fit;
   DealOrder order = DealOrder::data;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    return make_static(pool.context(), {cp ? pool.checked_degree(*cp) : pool.least_degree_that_fits("cp"), order});
+    if (packing == StaticPacking::next_fit && order == DealOrder::descending) {
+      pool.error(pool.where("order"), "'order' is descending, but next_fit fills packs in the order of the data",
+                 "leave out 'order', or write packing: best_fit");
+    }
+    return make_static(pool.context(), {pool.degree_of(cp), packing, order});
   }
 };
 
@@ -45,14 +56,23 @@ std::unique_ptr<Planner> make_static(const PlanningContext& context, const Stati
 }
 
 std::unique_ptr<Planner> make_uniform(PoolFit& pool) {
-  return make_static(pool.context(), {pool.least_degree_that_fits("groups"), DealOrder::data});
+  return make_static(pool.context(), {.cp = pool.least_degree_that_fits("groups")});
 }
 
 PolicyKind static_policy() {
   KeyTable<StaticPolicy> keys("static");
   add_cp(keys);
+  keys.word(
+      "packing", "way to pack", {{"best_fit", StaticPacking::best_fit}, {"next_fit", StaticPacking::next_fit}},
+      at(&StaticPolicy::packing),
+      "packs are filled longest sequence first, each where the least room is left, or in the order of the data, in "
+      "which they then stay");
   add_order(keys);
-  return policy_kind("static", "the static mesh: groups of `cp` consecutive ranks for the whole run", std::move(keys));
+  return policy_kind(
+      "static",
+      "the static mesh: groups of `cp` consecutive ranks for the whole run; sequences are packed up to the "
+      "context, and each is cut over all ranks of its group",
+      std::move(keys));
 }
 
 }  // namespace hdpsim

@@ -1,13 +1,10 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
 
-#include "sim/base/quantity_text.h"
 #include "sim/plan/impl/differencing.h"
-#include "sim/plan/impl/plan_builder.h"
+#include "sim/plan/impl/micro_batch_limit.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
@@ -22,7 +19,7 @@ ExactWork work_of(std::int64_t tokens) {
 struct VerlOptions {
   std::int64_t cp = 1;        ///< Ranks of a replica, which share each of its sequences.
   std::int64_t multiple = 1;  ///< The number of micro-batches is a multiple of this.
-  Position position;          ///< Where a study asks for the policy.
+  MicroBatchLimit limit;
 };
 
 /// verl's step with dynamic batch sizes and one mini-batch (RayPPOTrainer._balance_batch, rearrange_micro_batches):
@@ -30,7 +27,7 @@ struct VerlOptions {
 /// many micro-batches as its tokens ask for, the most of any replica. The order within a replica is verl's, too.
 class Verl final : public Planner {
  public:
-  Verl(const PlanningContext& context, const VerlOptions& options) : context_(context), options_(options) {}
+  Verl(const PlanningContext& context, VerlOptions options) : context_(context), options_(std::move(options)) {}
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const std::vector<SequenceList> replicas = replicas_of(batch);
@@ -38,7 +35,7 @@ class Verl final : public Planner {
     PlanBuilder builder("verl", context_, batch, step);
     for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
       for (const SequenceList& sequences : divided(batch, replicas[replica], count)) {
-        require_fit(batch, sequences);
+        options_.limit.require_fit(batch, sequences);
         builder.add_consecutive(replica * static_cast<std::size_t>(options_.cp), {options_.cp}, sequences);
       }
     }
@@ -73,7 +70,7 @@ class Verl final : public Planner {
     for (const SequenceList& replica : replicas) {
       std::int64_t tokens = 0;
       for (const std::size_t sequence : replica) tokens += batch.sequences[sequence].tokens;
-      const std::int64_t asked = (tokens + limit() - 1) / limit();
+      const std::int64_t asked = (tokens + options_.limit.tokens() - 1) / options_.limit.tokens();
       most = std::max(most, std::min<std::int64_t>(asked, std::ssize(replica)));
     }
     return static_cast<std::size_t>((most + options_.multiple - 1) / options_.multiple * options_.multiple);
@@ -108,33 +105,20 @@ class Verl final : public Planner {
     return works;
   }
 
-  // verl balances work and does not look at tokens: a micro-batch of short sequences may have more than fit.
-  void require_fit(const Batch& batch, const SequenceList& sequences) const {
-    std::int64_t tokens = 0;
-    for (const std::size_t sequence : sequences) tokens += batch.sequences[sequence].tokens;
-    if (tokens <= limit()) return;
-    Diagnostics problems;
-    problems.error(options_.position,
-                   fmt::format("verl makes a micro-batch of {} tokens, but {} x {} tokens fit (cp x capacity)",
-                               count_text(tokens), options_.cp, count_text(context_.capacity)),
-                   "use a larger capacity, or a larger cp");
-    problems.throw_if_any();
-  }
-
-  [[nodiscard]] std::int64_t limit() const { return context_.capacity * options_.cp; }
-
   PlanningContext context_;
   VerlOptions options_;
 };
 
-/// `verl: {cp: auto | N, micro_batches_divided_by: N}`.
+/// `verl: {cp: auto | N, max_tokens: N, micro_batches_divided_by: N}`.
 struct VerlPolicy final : PolicyOptions {
   std::optional<std::int64_t> cp;
+  std::optional<std::int64_t> max_tokens;
   std::int64_t multiple = 1;
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
-    const std::int64_t degree = cp ? pool.checked_degree(*cp) : pool.least_degree_that_fits("cp");
-    return std::make_unique<Verl>(pool.context(), VerlOptions{degree, multiple, pool.where("cp").position});
+    const std::int64_t degree = pool.degree_of(cp);
+    return std::make_unique<Verl>(pool.context(),
+                                  VerlOptions{degree, multiple, MicroBatchLimit("verl", pool, degree, max_tokens)});
   }
 };
 
@@ -143,13 +127,14 @@ struct VerlPolicy final : PolicyOptions {
 PolicyKind verl_policy() {
   KeyTable<VerlPolicy> keys("verl");
   add_cp(keys);
-  keys.count("micro_batches_divided_by", {1, 65536}, at(&VerlPolicy::multiple),
-             "the number of micro-batches of a replica is a multiple of this, as virtual pipeline stages need",
-             {.unit = "micro-batches"});
-  return policy_kind("verl",
-                     "verl's dynamic batches: sequences are divided among replicas, and those of a replica among "
-                     "micro-batches, by largest differencing on 24576 s + s^2",
-                     std::move(keys));
+  add_max_tokens(keys);
+  add_micro_batch_multiple(keys);
+  return policy_kind(
+      "verl",
+      "dynamic batches of verl (RL training): sequences are divided among replicas of `cp` ranks, and those of "
+      "a replica among micro-batches, by largest differencing on 24576 s + s^2 for s tokens; the ranks "
+      "of a replica form a ring, where verl uses all-to-alls (Ulysses)",
+      std::move(keys));
 }
 
 }  // namespace hdpsim

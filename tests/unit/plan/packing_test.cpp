@@ -40,4 +40,11 @@ TEST_CASE("in data order a pack stands where its longest sequence stands", "[pla
   CHECK(packs == std::vector<SequenceList>{{1}, {3, 2}, {4, 0}});
 }
 
+TEST_CASE("next fit closes a pack for the sequence that does not fit, though later ones would", "[plan][packing]") {
+  CHECK(next_fit(batch_of({60, 50, 40, 10}), 100) == std::vector<SequenceList>{{0}, {1, 2, 3}});
+  CHECK(next_fit(batch_of({60, 50, 10, 10}), 100, 2) == std::vector<SequenceList>{{0}, {1, 2}, {3}});
+  CHECK(next_fit(batch_of({250, 10}), 100) == std::vector<SequenceList>{{0}, {1}});
+  CHECK(next_fit(batch_of({}), 100).empty());
+}
+
 }  // namespace hdpsim

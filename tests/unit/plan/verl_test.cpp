@@ -73,4 +73,28 @@ TEST_CASE("verl looks at no tokens: a micro-batch that does not fit is refused",
   CHECK_THROWS_WITH(plan_of("verl", context, lengths), Catch::Contains("verl makes a micro-batch of"));
 }
 
+TEST_CASE("verl, openrlhf: the number of micro-batches follows from max_tokens, which a rank must hold",
+          "[plan][verl]") {
+  const PlanningContext context = small_pool(1);
+  for (const std::string& policy : std::vector<std::string>{"verl", "openrlhf"}) {
+    CAPTURE(policy);
+    CHECK(plan_of(policy, context, {50, 50, 50}).micro_batches.size() == 2);
+    CHECK(plan_of(policy + ": {max_tokens: 50}", context, {50, 50, 50}).micro_batches.size() == 3);
+    Diagnostics diagnostics;
+    const Value entry = parse_document("study.yaml", policy + ": {max_tokens: 101}", diagnostics);
+    CHECK(test::planner_of(entry, context, diagnostics) == nullptr);
+    CHECK_THAT(diagnostics.text(), Catch::Contains("'max_tokens' is 101, a rank holds 100"));
+  }
+}
+
+TEST_CASE("openrlhf: rows of the longest sequences go to the replicas there and back", "[plan][verl]") {
+  PlanningContext context = small_pool(2);
+  context.context = 100;
+  // Rows by length: 60 50 | 40 30 | 20 10. The first, the last backwards, and the middle one backwards.
+  const Plan plan = plan_of("openrlhf", context, {10, 20, 30, 40, 50, 60});
+  // 60, 10 and 30 fill a rank; 50, 20 and 40 do not, and so both have two micro-batches: 60 - 30 - 10 and 20 + 40 - 50.
+  CHECK(micro_batches_of_rank(plan, 0) == Sets{{5}, {0, 2}});
+  CHECK(micro_batches_of_rank(plan, 1) == Sets{{1, 3}, {4}});
+}
+
 }  // namespace hdpsim

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/flexsp_groups.h"
+#include "sim/plan/impl/policies.h"
+
+namespace hdpsim {
+namespace {
+
+// Numbers of micro-batches that are tried, from the least one on (flexsp_solver/solver.py).
+constexpr std::size_t tried_counts = 5;
+
+// The work model as a sum over sequences: what depends on a group's tokens is split among them, and where a sequence's
+// transfers take longer than its attention, the difference is its own.
+GroupTimes times_of(const WorkModel& work, std::int64_t ranks_per_node) {
+  const auto near = [=](std::int64_t degree) { return degree <= ranks_per_node; };
+  const auto fixed = [&work, near](std::int64_t degree) { return work.seconds(0, 0, degree, near(degree)); };
+  const auto of_sequence = [&work, near, fixed](std::int64_t tokens, std::int64_t degree) {
+    return work.seconds(causal_pairs(tokens), tokens, degree, near(degree)) - fixed(degree);
+  };
+  return {fixed, of_sequence};
+}
+
+/// FlexSP (Wang et al. 2025, arXiv 2412.01523; Hetu-Galvatron, branch flexsp): the batch, longest first, is cut into
+/// micro-batches of even tokens; in each the pool is divided into groups of unlike degrees that end together.
+class FlexSp final : public Planner {
+ public:
+  FlexSp(const PlanningContext& context, std::int64_t least_degree) : context_(context), least_degree_(least_degree) {}
+
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder("flexsp", context_, batch, step);
+    if (batch.sequences.empty()) return builder.take();
+    for (const Slot& slot : slots_of(batch)) add_packed(builder, slot);
+    return builder.take();
+  }
+
+ private:
+  [[nodiscard]] std::vector<Slot> slots_of(const Batch& batch) const {
+    const SequenceList order = longest_first(batch);
+    std::vector<Slot> best;
+    double earliest = 0;
+    std::size_t tried = 0;
+    for (std::size_t count = least_count(batch); count <= order.size(); ++count) {
+      if (tried == 0 && !have_room(batch, even_runs(batch, order, count))) continue;
+      std::vector<Slot> slots = divided(batch, even_runs(batch, order, count));
+      double end = 0;
+      for (const Slot& slot : slots) end += end_of(slot);
+      if (!slots.empty() && (best.empty() || end < earliest)) {
+        earliest = end;
+        best = std::move(slots);
+      }
+      if (++tried >= tried_counts && !best.empty()) break;
+    }
+    HDPSIM_CHECK(!best.empty(), "no groups for {} sequences, one a micro-batch", order.size());
+    return best;
+  }
+
+  [[nodiscard]] std::int64_t room() const { return context_.capacity * context_.ranks; }
+  [[nodiscard]] std::size_t least_count(const Batch& batch) const {
+    return static_cast<std::size_t>((batch.tokens() + room() - 1) / room());
+  }
+
+  // Every run must leave room, if only for one token, unless it is a sequence that fills the pool, of which FlexSP
+  // makes no plan.
+  [[nodiscard]] bool have_room(const Batch& batch, const std::vector<SequenceList>& runs) const {
+    return std::all_of(runs.begin(), runs.end(), [&](const SequenceList& run) {
+      std::int64_t tokens = 0;
+      for (const std::size_t sequence : run) tokens += batch.sequences[sequence].tokens;
+      return run.size() == 1 || tokens < room();
+    });
+  }
+
+  // The groups of every run; empty if a run has none.
+  [[nodiscard]] std::vector<Slot> divided(const Batch& batch, const std::vector<SequenceList>& runs) const {
+    const GroupTimes times = times_of(context_.work, context_.ranks_per_node);
+    std::vector<Slot> slots;
+    for (const SequenceList& run : runs) {
+      std::optional<Slot> slot = early_groups(batch, run, {context_.ranks, context_.capacity, least_degree_}, times);
+      if (!slot) return {};
+      slots.push_back(std::move(*slot));
+    }
+    return slots;
+  }
+
+  PlanningContext context_;
+  std::int64_t least_degree_;
+};
+
+/// `flexsp: {min_cp: N}`.
+struct FlexSpPolicy final : PolicyOptions {
+  std::int64_t min_cp = 2;
+
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    pool.require_room();
+    const std::int64_t ranks = pool.context().ranks;
+    if (!std::has_single_bit(static_cast<std::uint64_t>(ranks))) {
+      pool.error(pool.where("flexsp"), fmt::format("flexsp divides a power of two of ranks, the pool has {}", ranks),
+                 "use a mesh with a power of two of replicas");
+    }
+    return std::make_unique<FlexSp>(pool.context(), pool.least_group(min_cp));
+  }
+};
+
+}  // namespace
+
+PolicyKind flexsp_policy() {
+  KeyTable<FlexSpPolicy> keys("flexsp");
+  add_min_cp(keys);
+  return policy_kind("flexsp",
+                     "FlexSP: micro-batches of even tokens, in each of which the pool is divided into groups of unlike "
+                     "powers of two of ranks that end together",
+                     std::move(keys));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,355 @@
+#include "sim/plan/impl/flexsp_groups.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+// The search ends where the last group ends within this share of a bound, and exchanges end where gains are a tenth of
+// it.
+constexpr double good_enough = 0.01;
+// Groups, of those that end first, with which the last one may exchange sequences.
+constexpr std::size_t partners = 8;
+
+class GroupSearch {
+ public:
+  GroupSearch(const Batch& batch, const SequenceList& sequences, const GroupPool& pool, const GroupTimes& times)
+      : sequences_(sequences), pool_(pool), times_(times) {
+    for (std::int64_t degree = pool.least_degree; degree <= pool.ranks; degree *= 2) degrees_.push_back(degree);
+    seconds_.reserve(sequences.size() * degrees_.size());
+    for (const std::size_t sequence : sequences) {
+      tokens_.push_back(batch.sequences[sequence].tokens);
+      for (const std::int64_t degree : degrees_) seconds_.push_back(times.of_sequence(tokens_.back(), degree));
+    }
+  }
+
+  std::optional<Slot> best() {
+    Counts best;
+    double earliest = never;
+    for (std::size_t level = 0; level < degrees_.size(); ++level) {
+      Counts counts = start_with(level);
+      const double end = end_with(counts);
+      if (end >= earliest) continue;
+      earliest = end;
+      best = std::move(counts);
+    }
+    if (earliest == never) return std::nullopt;
+    climb(best);
+    Filled filled = fill(best);
+    exchange(filled);
+    return slot_of(filled);
+  }
+
+ private:
+  using Counts = std::vector<std::int64_t>;  // groups of degrees_[i]
+
+  struct Group {
+    std::size_t level;
+    std::int64_t room;
+    double end;
+    std::vector<std::size_t> places;  // in sequences_
+  };
+  using Filled = std::vector<Group>;  // empty: the groups do not hold all sequences, or not all get one
+
+  [[nodiscard]] double seconds(std::size_t place, std::size_t level) const {
+    return seconds_[place * degrees_.size() + level];
+  }
+
+  // Groups of one degree, beside one that holds the longest sequence if they do not.
+  [[nodiscard]] Counts start_with(std::size_t level) const {
+    Counts counts(degrees_.size());
+    std::size_t needed = level;
+    while (needed + 1 < degrees_.size() && degrees_[needed] * pool_.capacity < tokens_.front()) ++needed;
+    std::int64_t left = pool_.ranks;
+    if (needed > level) {
+      counts[needed] = 1;
+      left -= degrees_[needed];
+    }
+    counts[level] += left / degrees_[level];
+    return counts;
+  }
+
+  // Splits a group in two, or joins two of equal degree.
+  struct Change {
+    std::size_t from;
+    std::int64_t taken;
+    std::size_t to;
+    std::int64_t added;
+  };
+
+  // Follows the best of all changes, each as often as it helps, until none helps.
+  void climb(Counts& counts) {
+    double end = end_with(counts);
+    while (end > least_end() * (1 + good_enough)) {
+      const std::optional<Change> change = best_change(counts, end);
+      if (!change) return;
+      while (true) {
+        const Counts other = changed(counts, *change);
+        const double other_end = end_with(other);
+        if (other_end >= end) break;
+        counts = other;
+        end = other_end;
+      }
+    }
+  }
+
+  [[nodiscard]] static Counts changed(Counts counts, const Change& change) {
+    counts[change.from] -= change.taken;
+    counts[change.to] += change.added;
+    return counts;
+  }
+
+  // Empty if none ends before `end`.
+  std::optional<Change> best_change(const Counts& counts, double end) {
+    std::optional<Change> best;
+    for (std::size_t level = 0; level + 1 < degrees_.size(); ++level) {
+      for (const Change& change : {Change{level + 1, 1, level, 2}, Change{level, 2, level + 1, 1}}) {
+        const double other = end_with(changed(counts, change));
+        if (other >= end) continue;
+        end = other;
+        best = change;
+      }
+    }
+    return best;
+  }
+
+  // No groups end earlier: every sequence on the degree that takes the least of all ranks' time.
+  [[nodiscard]] double least_end() const {
+    double fixed = never;
+    for (const std::int64_t degree : degrees_) fixed = std::min(fixed, times_.fixed(degree));
+    double sum = 0;
+    for (std::size_t place = 0; place < sequences_.size(); ++place) {
+      double least = never;
+      for (std::size_t level = 0; level < degrees_.size(); ++level) {
+        least = std::min(least, seconds(place, level) * static_cast<double>(degrees_[level]));
+      }
+      sum += least;
+    }
+    return fixed + sum / static_cast<double>(pool_.ranks);
+  }
+
+  double end_with(const Counts& counts) {
+    if (*std::min_element(counts.begin(), counts.end()) < 0) return never;
+    const auto [found, is_new] = ends_.try_emplace(counts, never);
+    if (is_new) found->second = end_of_filled(fill(counts));
+    return found->second;
+  }
+
+  [[nodiscard]] static double end_of_filled(const Filled& filled) {
+    if (filled.empty()) return never;
+    return std::max_element(filled.begin(), filled.end(), ends_earlier)->end;
+  }
+  [[nodiscard]] static bool ends_earlier(const Group& a, const Group& b) { return a.end < b.end; }
+
+  // Groups of one degree, the one that ends first on top.
+  class Queue {
+   public:
+    void push(const Group& group) {
+      waiting_.push_back(&group);
+      std::push_heap(waiting_.begin(), waiting_.end(), ends_later);
+    }
+    /// The first group with room for so many tokens, or null.
+    [[nodiscard]] const Group* first(std::int64_t tokens) const {
+      if (waiting_.empty() || waiting_.front()->room >= tokens) return waiting_.empty() ? nullptr : waiting_.front();
+      const Group* first = nullptr;
+      for (const Group* group : waiting_) {
+        if (group->room >= tokens && (first == nullptr || ends_later(first, group))) first = group;
+      }
+      return first;
+    }
+    /// Takes a group out.
+    void erase(const Group* group) {
+      if (group == waiting_.front()) {
+        std::pop_heap(waiting_.begin(), waiting_.end(), ends_later);
+        waiting_.pop_back();
+        return;
+      }
+      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), group));
+      std::make_heap(waiting_.begin(), waiting_.end(), ends_later);
+    }
+
+   private:
+    static bool ends_later(const Group* a, const Group* b) { return a->end != b->end ? a->end > b->end : a > b; }
+    std::vector<const Group*> waiting_;
+  };
+
+  [[nodiscard]] Filled empty_groups(const Counts& counts) const {
+    Filled groups;
+    for (std::size_t level = degrees_.size(); level-- > 0;) {
+      const Group empty{level, degrees_[level] * pool_.capacity, times_.fixed(degrees_[level]), {}};
+      groups.insert(groups.end(), static_cast<std::size_t>(counts[level]), empty);
+    }
+    return groups;
+  }
+
+  // Each sequence to the group that then ends first.
+  [[nodiscard]] Filled fill(const Counts& counts) const {
+    Filled groups = empty_groups(counts);
+    if (groups.size() > sequences_.size()) return {};
+    std::vector<Queue> queues(degrees_.size());
+    for (const Group& group : groups) queues[group.level].push(group);
+    for (std::size_t place = 0; place < sequences_.size(); ++place) {
+      const Group* first = nullptr;
+      double earliest = never;
+      for (std::size_t level = degrees_.size(); level-- > 0;) {
+        const Group* group = queues[level].first(tokens_[place]);
+        if (group == nullptr || group->end + seconds(place, level) >= earliest) continue;
+        earliest = group->end + seconds(place, level);
+        first = group;
+      }
+      if (first == nullptr) return {};
+      queues[first->level].erase(first);
+      Group& chosen = groups[static_cast<std::size_t>(first - groups.data())];
+      chosen.end = earliest;
+      chosen.room -= tokens_[place];
+      chosen.places.push_back(place);
+      queues[chosen.level].push(chosen);
+    }
+    const auto is_idle = [](const Group& group) { return group.places.empty(); };
+    return std::any_of(groups.begin(), groups.end(), is_idle) ? Filled{} : groups;
+  }
+
+  // What a group and another end at if they exchange sequences.
+  struct Exchange {
+    double end = never;  // the later of both
+    std::size_t given = 0;
+    Group* to = nullptr;
+    std::optional<std::size_t> taken;  // empty: nothing comes back
+    double from_end = 0;
+    double to_end = 0;
+  };
+
+  // The last group exchanges a sequence for a shorter one, or for none, of a group that ends early, while that helps.
+  void exchange(Filled& groups) const {
+    while (true) {
+      Group& last = *std::max_element(groups.begin(), groups.end(), ends_earlier);
+      if (last.end <= mean_end(groups) * (1 + good_enough)) return;
+      Exchange best;
+      best.end = last.end * (1 - good_enough / 10);
+      for (Group* to : first_of(groups)) {
+        for (std::size_t given = 0; to != &last && given < last.places.size(); ++given)
+          consider(last, given, *to, best);
+      }
+      if (best.to == nullptr) return;
+      apply(last, best);
+    }
+  }
+
+  [[nodiscard]] static std::vector<Group*> first_of(Filled& groups) {
+    std::vector<Group*> first(groups.size());
+    std::transform(groups.begin(), groups.end(), first.begin(), [](Group& group) { return &group; });
+    const std::size_t count = std::min(partners, first.size());
+    std::partial_sort(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(count), first.end(),
+                      [](const Group* a, const Group* b) { return a->end != b->end ? a->end < b->end : a < b; });
+    first.resize(count);
+    return first;
+  }
+
+  [[nodiscard]] double mean_end(const Filled& groups) const {
+    double sum = 0;
+    for (const Group& group : groups) sum += group.end * static_cast<double>(degrees_[group.level]);
+    return sum / static_cast<double>(pool_.ranks);
+  }
+
+  void consider(const Group& from, std::size_t given, Group& to, Exchange& best) const {
+    const std::size_t place = from.places[given];
+    const double without = from.end - seconds(place, from.level);
+    const double with = to.end + seconds(place, to.level);
+    const auto compare = [&](std::optional<std::size_t> taken) {
+      const std::int64_t tokens = taken ? tokens_[to.places[*taken]] : 0;
+      if (tokens >= tokens_[place] || to.room + tokens < tokens_[place]) return;
+      const double from_end = taken ? without + seconds(to.places[*taken], from.level) : without;
+      const double to_end = taken ? with - seconds(to.places[*taken], to.level) : with;
+      const double end = std::max(from_end, to_end);
+      if (end < best.end) best = {end, given, &to, taken, from_end, to_end};
+    };
+    if (from.places.size() > 1) compare(std::nullopt);
+    for (std::size_t taken = 0; taken < to.places.size(); ++taken) compare(taken);
+  }
+
+  void apply(Group& from, const Exchange& exchange) const {
+    Group& to = *exchange.to;
+    const auto move = [&](Group& giver, std::size_t index, Group& taker) {
+      const std::size_t place = giver.places[index];
+      giver.places.erase(giver.places.begin() + static_cast<std::ptrdiff_t>(index));
+      giver.room += tokens_[place];
+      taker.places.push_back(place);
+      taker.room -= tokens_[place];
+    };
+    move(from, exchange.given, to);
+    if (exchange.taken) move(to, *exchange.taken, from);
+    from.end = exchange.from_end;
+    to.end = exchange.to_end;
+  }
+
+  [[nodiscard]] Slot slot_of(const Filled& filled) const {
+    Slot slot;
+    for (const Group& group : filled) {
+      SlotGroup& made = slot.emplace_back(SlotGroup{degrees_[group.level], group.end, {}});
+      for (const std::size_t place : group.places) made.sequences.push_back(sequences_[place]);
+    }
+    return slot;
+  }
+
+  const SequenceList& sequences_;
+  const GroupPool& pool_;
+  const GroupTimes& times_;
+  std::vector<std::int64_t> degrees_;
+  std::vector<std::int64_t> tokens_;  // by place in sequences_
+  std::vector<double> seconds_;       // by place and degree
+  std::map<Counts, double> ends_;
+};
+
+}  // namespace
+
+std::vector<SequenceList> even_runs(const Batch& batch, const SequenceList& sequences, std::size_t count) {
+  const std::size_t n = sequences.size();
+  HDPSIM_CHECK(count >= 1 && count <= n, "{} runs of {} sequences", count, n);
+  std::vector<std::int64_t> before(n + 1);  // tokens of the first i sequences
+  for (std::size_t i = 0; i < n; ++i) before[i + 1] = before[i] + batch.sequences[sequences[i]].tokens;
+  std::vector<std::int64_t> largest = before;  // by length of the prefix, for the runs so far
+  std::vector<std::vector<std::size_t>> cuts;  // by run and prefix: where its last run begins
+  for (std::size_t run = 2; run <= count; ++run) {
+    std::vector<std::int64_t> next(n + 1);
+    std::vector<std::size_t>& cut = cuts.emplace_back(n + 1);
+    std::size_t at = run - 1;
+    for (std::size_t i = run; i <= n; ++i) {
+      const auto end = [&](std::size_t j) { return std::max(largest[j], before[i] - before[j]); };
+      while (at + 1 < i && end(at + 1) < end(at)) ++at;
+      cut[i] = at;
+      next[i] = end(at);
+    }
+    largest = std::move(next);
+  }
+  std::vector<SequenceList> runs(count);
+  std::size_t end = n;
+  for (std::size_t run = count; run-- > 0;) {
+    const std::size_t begin = run == 0 ? 0 : cuts[run - 1][end];
+    runs[run].assign(sequences.begin() + static_cast<std::ptrdiff_t>(begin),
+                     sequences.begin() + static_cast<std::ptrdiff_t>(end));
+    end = begin;
+  }
+  return runs;
+}
+
+std::optional<Slot> early_groups(const Batch& batch, const SequenceList& longest_first, const GroupPool& pool,
+                                 const GroupTimes& times) {
+  HDPSIM_CHECK(!longest_first.empty(), "groups of {} ranks without a sequence", pool.ranks);
+  return GroupSearch(batch, longest_first, pool, times).best();
+}
+
+double end_of(const Slot& slot) {
+  double end = 0;
+  for (const SlotGroup& group : slot) end = std::max(end, group.load);
+  return end;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sim/plan/impl/slot.h"
+
+namespace hdpsim {
+
+/// What FlexSP (Wang et al. 2025, arXiv 2412.01523, section 3.2) takes a group to cost: fixed seconds, and more for
+/// each of its sequences, whichever the others are.
+struct GroupTimes {
+  std::function<double(std::int64_t degree)> fixed;
+  std::function<double(std::int64_t tokens, std::int64_t degree)> of_sequence;
+};
+
+/// The ranks that groups divide among them.
+struct GroupPool {
+  std::int64_t ranks = 1;         ///< A power of two.
+  std::int64_t capacity = 1;      ///< Tokens of a rank.
+  std::int64_t least_degree = 1;  ///< Of a group; a power of two, as all degrees are.
+};
+
+/// Cuts a list of sequences into `count` (at most as many as they are, checked) runs that are not empty, so that the
+/// largest sum of tokens is the least (FlexSP's "blaster"); of equally good cuts it takes the earliest. O(n count).
+[[nodiscard]] std::vector<SequenceList> even_runs(const Batch& batch, const SequenceList& sequences, std::size_t count);
+
+/// Groups that take all ranks and sequences (longest first) and end early: FlexSP's mixed-integer program without a
+/// solver. Degrees are found by splitting a group in two and joining two of equal degree as long as that helps, from
+/// the best single degree; sequences go, longest first, to the group that ends first; then sequences are exchanged.
+/// `load` of a group is its seconds. Empty if no such groups hold the sequences.
+[[nodiscard]] std::optional<Slot> early_groups(const Batch& batch, const SequenceList& longest_first,
+                                               const GroupPool& pool, const GroupTimes& times);
+
+/// When the last group ends.
+[[nodiscard]] double end_of(const Slot& slot);
+
+}  // namespace hdpsim

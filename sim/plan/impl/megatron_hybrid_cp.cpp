@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "sim/base/quantity_text.h"
+#include "sim/plan/impl/policies.h"
+#include "sim/plan/impl/slot.h"
+
+namespace hdpsim {
+namespace {
+
+// A bucket is closed before its work exceeds its share by more than this (BalancedCPScheduler.make_buckets_equal).
+constexpr double bucket_slack = 1.1;
+// Ranks count as balanced if their loads differ by less than this share of the largest (next_hdp_group, delta).
+constexpr double imbalance = 0.05;
+
+/// Fills one slot, as BalancedCPScheduler.next_hdp_group of Megatron-LM does.
+class HybridSlot {
+ public:
+  HybridSlot(const Batch& batch, const PlanningContext& context) : batch_(batch), context_(context) {}
+
+  /// Takes the sequences that run in this slot out of `waiting`, which is not empty.
+  Slot take(SequenceList& waiting) {
+    std::vector<std::span<const std::size_t>> buckets = buckets_of(waiting);
+    place(buckets);
+    SequenceList left;
+    for (const auto& bucket : buckets) left.insert(left.end(), bucket.begin(), bucket.end());
+    trim(left);
+    waiting = std::move(left);
+    return std::move(slot_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t degree_of(std::size_t sequence) const {
+    return power_of_two_degree(batch_.sequences[sequence].tokens, context_.capacity);
+  }
+  [[nodiscard]] double work_of(std::size_t sequence) const {
+    return square_work(batch_.sequences[sequence].tokens, degree_of(sequence));
+  }
+
+  // Consecutive runs of similar work, as many as there are degrees. A run also ends where the sequences left are few
+  // for the runs left; that both sides of this comparison count closed runs is as in the original.
+  [[nodiscard]] std::vector<std::span<const std::size_t>> buckets_of(const SequenceList& waiting) const {
+    std::set<std::int64_t> degrees;
+    double total = 0;
+    for (const std::size_t sequence : waiting) {
+      degrees.insert(degree_of(sequence));
+      total += work_of(sequence);
+    }
+    const double most = total / static_cast<double>(degrees.size()) * bucket_slack;
+    std::vector<std::span<const std::size_t>> buckets;
+    const std::span all(waiting);
+    std::size_t first = 0;
+    double work = 0;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      const double more = work_of(waiting[i]);
+      const bool few_left = waiting.size() - i + 2 * buckets.size() <= degrees.size();
+      if (i > first && (work + more > most || few_left)) {
+        buckets.push_back(all.subspan(first, i - first));
+        first = i;
+        work = 0;
+      }
+      work += more;
+    }
+    buckets.push_back(all.subspan(first));
+    return buckets;
+  }
+
+  // Places heads of buckets until none has room or, once shorter sequences than the first are placed, loads are even.
+  void place(std::vector<std::span<const std::size_t>>& buckets) {
+    bool below_first = false;
+    while (!buckets.empty()) {
+      const auto bucket = std::find_if(buckets.begin(), buckets.end(),
+                                       [&](const auto& b) { return !b.empty() && can_place(degree_of(b.front())); });
+      if (bucket == buckets.end()) return;
+      const std::size_t sequence = bucket->front();
+      *bucket = bucket->subspan(1);
+      add(sequence);
+      buckets.erase(buckets.begin(),
+                    std::find_if(buckets.begin(), buckets.end(), [](const auto& b) { return !b.empty(); }));
+      below_first = below_first || degree_of(sequence) < slot_.front().degree;
+      if (below_first && !buckets.empty() && is_even()) return;
+    }
+  }
+
+  [[nodiscard]] bool can_place(std::int64_t degree) const {
+    return free_ranks() >= degree ||
+           std::any_of(slot_.begin(), slot_.end(), [&](const SlotGroup& group) { return group.degree == degree; });
+  }
+
+  // To a new group if there are ranks for it, else to the least loaded of its degree.
+  void add(std::size_t sequence) {
+    const std::int64_t degree = degree_of(sequence);
+    SlotGroup* group = nullptr;
+    if (free_ranks() >= degree) {
+      group = &slot_.emplace_back(SlotGroup{degree, 0, {}});
+      used_ += degree;
+    } else {
+      for (SlotGroup& other : slot_) {
+        if (other.degree == degree && (group == nullptr || other.load < group->load)) group = &other;
+      }
+    }
+    group->load += work_of(sequence);
+    group->sequences.push_back(sequence);
+  }
+
+  [[nodiscard]] double least() const {
+    if (free_ranks() > 0) return 0;
+    double least = slot_.front().load;
+    for (const SlotGroup& group : slot_) least = std::min(least, group.load);
+    return least;
+  }
+  [[nodiscard]] double most() const {
+    double most = 0;
+    for (const SlotGroup& group : slot_) most = std::max(most, group.load);
+    return most;
+  }
+  [[nodiscard]] bool is_even() const { return most() - least() <= imbalance * most(); }
+
+  // The most loaded group gives up its last sequence while that makes loads more even.
+  void trim(SequenceList& left) {
+    while (!slot_.empty() && !is_even() && least() > 0) {
+      const auto group = std::max_element(slot_.begin(), slot_.end(),
+                                          [](const SlotGroup& a, const SlotGroup& b) { return a.load < b.load; });
+      if (group->sequences.size() < 2) return;
+      const double slack = most() - least();
+      const double before = std::exchange(group->load, group->load - work_of(group->sequences.back()));
+      if (most() - least() >= slack) {
+        group->load = before;
+        return;
+      }
+      left.push_back(group->sequences.back());
+      group->sequences.pop_back();
+    }
+  }
+
+  [[nodiscard]] std::int64_t free_ranks() const { return context_.ranks - used_; }
+
+  const Batch& batch_;
+  const PlanningContext& context_;
+  Slot slot_;
+  std::int64_t used_ = 0;
+};
+
+/// Megatron-LM's hybrid context parallelism (megatron/core/pipeline_parallel/hybrid_cp_schedule.py,
+/// BalancedCPScheduler): slots of groups whose degrees are powers of two, each sequence a micro-batch of its own.
+class MegatronHybridCp final : public Planner {
+ public:
+  MegatronHybridCp(const PlanningContext& context, Position position)
+      : context_(context), position_(std::move(position)) {}
+
+  Plan plan(const Batch& batch, std::int64_t step) const override {
+    PlanBuilder builder("megatron-hybrid-cp", context_, batch, step);
+    SequenceList waiting = longest_first(batch);
+    while (!waiting.empty()) {
+      Slot slot = HybridSlot(batch, context_).take(waiting);
+      if (slot.empty()) refuse_length(batch.sequences[waiting.front()].tokens);
+      fill(slot, batch);
+      std::size_t rank = 0;
+      for (const SlotGroup& group : slot) {
+        for (const std::size_t sequence : group.sequences) {
+          builder.add_consecutive(rank, {group.degree}, std::span(&sequence, 1));
+        }
+        rank += static_cast<std::size_t>(group.degree);
+      }
+    }
+    return builder.take();
+  }
+
+ private:
+  // No rank stays idle: the first of the smallest groups gets twice its ranks until all have work.
+  void fill(Slot& slot, const Batch& batch) const {
+    for (std::int64_t used = ranks_of(slot); used < context_.ranks; used = ranks_of(slot)) {
+      const auto group = first_of_smallest(slot);
+      const std::int64_t degree = std::min(2 * group->degree, context_.ranks);
+      if (used + degree - group->degree > context_.ranks) refuse_filling(group->degree, context_.ranks - used);
+      widen(*group, degree, batch);
+    }
+  }
+
+  [[noreturn]] void refuse_length(std::int64_t tokens) const {
+    throw InputError(position_,
+                     fmt::format("megatron-hybrid-cp gives a sequence of {} tokens {} ranks, the pool has {}",
+                                 count_text(tokens), power_of_two_degree(tokens, context_.capacity), context_.ranks),
+                     "use a pool of a power of two of ranks, or a larger capacity");
+  }
+  [[noreturn]] void refuse_filling(std::int64_t degree, std::int64_t free) const {
+    throw InputError(position_,
+                     fmt::format("megatron-hybrid-cp doubles a group of {} ranks, but only {} are free", degree, free),
+                     "use a pool of a power of two of ranks");
+  }
+
+  PlanningContext context_;
+  Position position_;
+};
+
+struct HybridPolicy final : PolicyOptions {
+  [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
+    pool.require_room();
+    return std::make_unique<MegatronHybridCp>(pool.context(), pool.position());
+  }
+};
+
+}  // namespace
+
+PolicyKind megatron_hybrid_cp_policy() {
+  return policy_kind(
+      "megatron-hybrid-cp",
+      "Megatron-LM's --hybrid-context-parallel: groups of powers of two of ranks by length, a sequence a "
+      "micro-batch, slots of even s^2",
+      KeyTable<HybridPolicy>("megatron-hybrid-cp"));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/plan/work_model.h"
+#include "sim/trace/sequence.h"
+
+namespace hdpsim {
+
+/// The pool on which a batch runs.
+struct BoundedPool {
+  std::int64_t ranks = 1;
+  std::int64_t capacity = 1;  ///< Tokens of a rank in a micro-batch.
+  std::int64_t stages = 1;    ///< Of every rank's pipeline.
+};
+
+/// Seconds that no plan of whole sequences without offload beats in plan_time(), whatever its groups. Each says what
+/// keeps a step from being shorter.
+struct StepBounds {
+  double area = 0;      ///< The work of all sequences, spread evenly over the ranks without any ring.
+  double memory = 0;    ///< The same with every sequence on at least the ranks that hold it, and the work that adds.
+  double capacity = 0;  ///< `memory`, and the fixed costs of as many micro-batches as hold the batch's tokens.
+  double longest = 0;   ///< The longest sequence on the ranks on which it ends first.
+  double fill = 0;      ///< More for the other stages of a pipeline, which wait for the longest micro-batch.
+  [[nodiscard]] double step() const;
+  /// The name of the one that step() rests on: `area`, `memory`, `capacity` or `longest`.
+  [[nodiscard]] const char* reason() const;
+};
+
+/// All are 0 for a batch without sequences. The pool must hold the longest sequence. O(n + ranks).
+[[nodiscard]] StepBounds step_bounds(const Batch& batch, const BoundedPool& pool, const WorkModel& work);
+
+}  // namespace hdpsim

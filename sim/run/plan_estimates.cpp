@@ -1,0 +1,40 @@
+#include "sim/run/plan_estimates.h"
+
+#include <numeric>
+
+#include "sim/plan/plan_time.h"
+#include "sim/run/step.h"
+
+namespace hdpsim {
+namespace {
+
+PlanEstimate estimate(const Plan& plan, const StudyPoint& point) {
+  const PlanTime time = plan_time(plan, point.work);
+  const double step = time.step(point.spec.mesh.pp);
+  const double busy = std::accumulate(time.busy.begin(), time.busy.end(), 0.0) / static_cast<double>(plan.ranks);
+  return {.name = {},
+          .micro_batches = std::ssize(plan.micro_batches),
+          .step = step,
+          .idle = step > 0 ? 1 - busy / step : 0,
+          .refusal = {}};
+}
+
+}  // namespace
+
+StepEstimates estimate_plans(const Study& study, const StudyPoint& point, std::int64_t step) {
+  const Batch batch = point.batches->step(step);
+  const BoundedPool pool{point.spec.mesh.hdp, point.spec.capacity, point.spec.mesh.pp};
+  StepEstimates all{{}, step_bounds(batch, pool, point.work)};
+  for (std::size_t i = 0; i < study.plans.size(); ++i) {
+    PlanEstimate& made = all.plans.emplace_back();
+    try {
+      made = estimate(make_plan(point, i, step, batch), point);
+    } catch (const InputError& refused) {
+      made.refusal = refused.diagnostics().sorted().front().message;
+    }
+    made.name = study.plans[i].name;
+  }
+  return all;
+}
+
+}  // namespace hdpsim

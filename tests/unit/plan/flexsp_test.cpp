@@ -1,0 +1,127 @@
+#include <cmath>
+
+#include "sim/plan/impl/flexsp_groups.h"
+#include "tests/unit/plan/plan_cases.h"
+#include "tests/unit/plan/published_cases.h"
+
+namespace hdpsim {
+namespace {
+
+double real(const Value& value) {
+  Diagnostics diagnostics;
+  return read<double>(value, diagnostics).value();
+}
+
+// FlexSP's fitted times of a group in ms (flexsp_solver/utils.py): compute, and an all-to-all of 16 tensors a layer, in
+// MiB over GB/s.
+GroupTimes fitted_times(const Value& one) {
+  const double alpha1 = real(*one.find("alpha1"));
+  const double alpha2 = real(*one.find("alpha2"));
+  const double beta1 = real(*one.find("beta1"));
+  const double mib_per_token = 16 * real(*one.find("layers")) * real(*one.find("hidden")) / 1048576;
+  std::vector<double> rates;  // from degree 2 on
+  for (const Value& rate : one.find("gb_per_s")->items) rates.push_back(real(rate));
+  const auto of_sequence = [=](std::int64_t tokens, std::int64_t degree) {
+    const auto s = static_cast<double>(tokens);
+    const double rate = rates[static_cast<std::size_t>(std::log2(degree)) - 1];
+    return (alpha1 * s * s + alpha2 * s + mib_per_token * s / rate) / static_cast<double>(degree);
+  };
+  return {[=](std::int64_t) { return beta1; }, of_sequence};
+}
+
+SequenceList list_of(const Value& run) {
+  const std::vector<std::int64_t> places = numbers(run);
+  return {places.begin(), places.end()};
+}
+
+std::vector<SequenceList> runs_of(const Value& count) {
+  std::vector<SequenceList> runs;
+  for (const Value& run : count.find("runs")->items) runs.push_back(list_of(run));
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("flexsp: batches are cut as FlexSP's own code cuts them", "[plan][flexsp][published]") {
+  for (const Value& one : cases_of("flexsp")) {
+    INFO("case " << one.find("case")->text);
+    const Batch batch = batch_of(numbers(*one.find("lengths")));
+    for (const Value& count : one.find("counts")->items) {
+      const std::vector<SequenceList> runs = runs_of(count);
+      CHECK(even_runs(batch, longest_first(batch), runs.size()) == runs);
+    }
+  }
+}
+
+TEST_CASE("flexsp: groups end within 3 % of those that its mixed-integer program finds in seconds",
+          "[plan][flexsp][published]") {
+  for (const Value& one : cases_of("flexsp")) {
+    INFO("case " << one.find("case")->text);
+    const Batch batch = batch_of(numbers(*one.find("lengths")));
+    const GroupPool pool{number(*one.find("ranks")), number(*one.find("capacity")), 2};
+    const GroupTimes times = fitted_times(one);
+    for (const Value& count : one.find("counts")->items) {
+      const std::vector<SequenceList> runs = runs_of(count);
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const auto slot = early_groups(batch, runs[i], pool, times);
+        REQUIRE(slot);
+        CHECK(ranks_of(*slot) == pool.ranks);
+        CHECK(end_of(*slot) <= 1.03 * real(count.find("ms")->items[i]));
+      }
+    }
+  }
+}
+
+TEST_CASE("flexsp: the load of a group is the time of its sequences, which it holds", "[plan][flexsp]") {
+  // A token takes a second on one rank, and a group 5 seconds more.
+  const GroupTimes times{[](std::int64_t) { return 5.0; },
+                         [](std::int64_t tokens, std::int64_t degree) { return double(tokens) / double(degree); }};
+  const Batch batch = batch_of({150, 80, 40, 30});
+  const auto slot = early_groups(batch, longest_first(batch), {4, 100, 1}, times);
+  REQUIRE(slot);
+  CHECK(end_of(*slot) == 80);  // 300 tokens on 4 ranks are 75 + 5: 150 on two, 80 and 70 on one rank each end at 85
+  for (const SlotGroup& group : *slot) {
+    std::int64_t tokens = 0;
+    for (const std::size_t sequence : group.sequences) tokens += batch.sequences[sequence].tokens;
+    CHECK(tokens <= 100 * group.degree);
+    CHECK(group.load == 5 + double(tokens) / double(group.degree));
+  }
+  CHECK_FALSE(early_groups(batch_of({100, 100, 100, 101}), {3, 0, 1, 2}, {4, 100, 1}, times));
+}
+
+TEST_CASE("flexsp: all ranks take part in every micro-batch, in groups of at least min_cp", "[plan][flexsp]") {
+  PlanningContext context = small_pool();
+  context.work.per_area = 0.01;
+  const Plan plan = plan_of("flexsp: {min_cp: 2}", context, {390, 200, 150, 120, 90, 80, 70, 60, 50, 40, 30, 20});
+  REQUIRE_FALSE(plan.micro_batches.empty());
+  for (const auto& list : plan.schedule) CHECK(list.size() >= 1);
+  for (const MicroBatch& micro_batch : plan.micro_batches) CHECK(micro_batch.group.size() >= 2);
+}
+
+TEST_CASE("flexsp divides a power of two of ranks", "[plan][flexsp]") {
+  Diagnostics diagnostics;
+  const Value entry = parse_document("study.yaml", "flexsp", diagnostics);
+  CHECK(test::planner_of(entry, small_pool(6), diagnostics) == nullptr);
+  CHECK_THAT(diagnostics.text(), Catch::Contains("flexsp divides a power of two of ranks, the pool has 6"));
+}
+
+TEST_CASE("flexsp: a micro-batch of several sequences leaves at least a token free", "[plan][flexsp]") {
+  CHECK(plan_of("flexsp", small_pool(4), {200, 199}).micro_batches.size() == 1);
+  const Plan in_turn = plan_of("flexsp", small_pool(4), {200, 200});
+  REQUIRE(in_turn.micro_batches.size() == 2);
+  CHECK(in_turn.micro_batches[0].group.size() == 4);
+  CHECK(plan_of("flexsp", small_pool(4), {400}).micro_batches.size() == 1);
+}
+
+TEST_CASE("flexsp-homogeneous: groups without a pack get a sequence of the last pack that has two", "[plan][flexsp]") {
+  PlanningContext context = small_pool(4);
+  context.context = 200;
+  // 2 groups of 2 ranks, packs up to 180 tokens: 180, then 100 + 50 + 30; a pack of 90 leaves a group without one.
+  const Plan plan = plan_of("flexsp-homogeneous: {cp: 2}", context, {180, 100, 90, 50, 30});
+  REQUIRE(plan.micro_batches.size() == 4);
+  CHECK(sequences_of(plan.micro_batches[1]) == Indices{3, 4});
+  CHECK(sequences_of(plan.micro_batches[2]) == Indices{2});
+  CHECK(sequences_of(plan.micro_batches[3]) == Indices{1});
+}
+
+}  // namespace hdpsim
