@@ -199,8 +199,21 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+namespace {
+
+// The only candidate that begins with a word, which may be too short to be near to it.
+std::string only_one_that_begins_with(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto begins = [&](const std::string& candidate) { return !word.empty() && candidate.starts_with(word); };
+  const auto found = std::find_if(candidates.begin(), candidates.end(), begins);
+  const bool is_alone = std::count_if(candidates.begin(), candidates.end(), begins) == 1;
+  return is_alone ? *found : std::string{};
+}
+
+}  // namespace
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
-  const std::string best = closest(word, candidates);
+  std::string best = closest(word, candidates);
+  if (best.empty()) best = only_one_that_begins_with(word, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
   if (candidates.empty()) return {};
   return fmt::format("known: {}", fmt::join(candidates, ", "));

@@ -65,6 +65,15 @@ void GrowingFile::append(std::string_view text) {
   if (std::fflush(file_.get()) != 0 || !written) refuse(path_, std::strerror(errno));
 }
 
+std::vector<std::string> growing_names(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    all.push_back(name);
+    all.push_back(GrowingFile::temporary(name).string());
+  }
+  return all;
+}
+
 void GrowingFile::finish() {
   if (std::fclose(file_.release()) != 0) refuse(path_, std::strerror(errno));
   std::error_code error;

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hdpsim {
 
@@ -36,5 +38,8 @@ class GrowingFile {
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Close> file_;
 };
+
+/// All names that growing files have in a folder: their own, and those until they are complete.
+[[nodiscard]] std::vector<std::string> growing_names(const std::vector<std::string>& names);
 
 }  // namespace hdpsim

@@ -112,6 +112,8 @@ struct ClusterSpec {
   /// The memory of the smallest device, and of the smallest host: what fits there fits everywhere.
   [[nodiscard]] Bytes least_device_memory() const;
   [[nodiscard]] Bytes least_host_memory() const;
+  /// The share of one device in the memory of the smallest host.
+  [[nodiscard]] Bytes least_host_share() const { return least_host_memory() / devices_per_node; }
   /// Nodes that one unit of a tier joins, directly or through the tiers below it.
   [[nodiscard]] std::int64_t nodes_per_unit(std::size_t tier) const;
 };

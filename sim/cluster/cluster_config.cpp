@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/cluster/device_facts.h"
 #include "sim/cluster/impl/cable_links.h"
 #include "sim/cluster/impl/fabric_reader.h"
@@ -13,62 +14,131 @@
 #include "sim/cluster/impl/link_selector.h"
 #include "sim/cluster/impl/node_reader.h"
 #include "sim/cluster/link_shares.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr double most_oversubscription = 1000;
 constexpr double most_devices = 16 * 1024 * 1024;
-constexpr double most_fan_in = 1024 * 1024;
 constexpr std::size_t most_links_down = 1024;
+
+/// A cluster as its map states it. What needs other keys first is read later.
+struct ClusterText {
+  ClusterSpec spec;
+  std::optional<double> compute_capability;
+  const Value* node = nullptr;
+  const Value* kinds = nullptr;
+  const Value* tiers = nullptr;
+  const Value* torus = nullptr;
+  const Value* dragonfly = nullptr;
+  const Value* graph = nullptr;
+  const Value* speed = nullptr;
+  const Value* links = nullptr;
+  const Value* notes = nullptr;
+};
+
+using Keys = KeyTable<ClusterText>;
+
+void add_devices(Keys& keys) {
+  keys.text("name", at(&ClusterText::spec, &ClusterSpec::name), "for reports", {.otherwise = "`cluster`"});
+  keys.text("device", at(&ClusterText::spec, &ClusterSpec::device), "the word that profiles use: `A100-80GB`",
+            {.required = true});
+  keys.number("compute_capability", {1, 100}, at(&ClusterText::compute_capability),
+              "of a device that `configs/devices.yaml` does not know", {.otherwise = "the device's"});
+  keys.count("gpus", {1, most_devices}, at(&ClusterText::spec, &ClusterSpec::devices),
+             "GPUs of the cluster: a whole number of nodes", {.unit = "GPUs", .required = true});
+  keys.kept({"node", map_shape(node_keys()), "", "what every node has", {.required = true}}, &ClusterText::node);
+  keys.kept({"node_kinds",
+             dictionary_shape(map_shape(node_kind_keys())),
+             "",
+             "by name, nodes that differ from `node` in the keys that stand here",
+             {.otherwise = "all are alike"}},
+            &ClusterText::kinds);
+  const KeyShape factor = number_shape({limits::least_speed, limits::most_speed});
+  keys.kept({"speed",
+             dictionary_shape(factor),
+             "",
+             "GPUs that compute slower or faster than nominal: `17: 0.8`, `32-39: 0.9`, `every 64: 0.95`, `every 64 "
+             "from 3: 0.95`; later lines win",
+             {.otherwise = "1"}},
+            &ClusterText::speed);
+}
+
+void add_fabrics(Keys& keys) {
+  constexpr std::string_view instead = "`tiers`";
+  keys.kept({"tiers",
+             tiers_shape(),
+             "",
+             "by name from the nodes up, at most four: levels of switches",
+             {.otherwise = "one node needs none"}},
+            &ClusterText::tiers);
+  keys.kept({"torus", torus_shape(), "", "nodes on a torus, a torus per rail", {.otherwise = instead}},
+            &ClusterText::torus);
+  keys.kept(
+      {"dragonfly", dragonfly_shape(), "", "groups of leaf and spine switches (Dragonfly+)", {.otherwise = instead}},
+      &ClusterText::dragonfly);
+  keys.kept({"graph", graph_shape(), "", "switches and cables one by one", {.otherwise = instead}},
+            &ClusterText::graph);
+  keys.flag("in_network_reduction", at(&ClusterText::spec, &ClusterSpec::in_network_reduction),
+            "the switches between nodes add up (NVIDIA SHARP)");
+  keys.add({"routing",
+            routing_shape(),
+            "adaptive",
+            "how switches choose among equal paths: packet by packet, or flow by flow by a hash; also `{policy: ecmp, "
+            "seed: 7}`",
+            {}},
+           [](const Value& value, ClusterText& text, Diagnostics& diagnostics) {
+             text.spec.routing = read_routing(value, diagnostics);
+           });
+  keys.kept({"links",
+             dictionary_shape(number_shape({0, 1})),
+             "",
+             "links that carry a share of their rate, by the names in links.csv: `node 3 nic 2: 0.5`; 0 is down, "
+             "otherwise from 0.001 on; later lines win",
+             {.otherwise = "1"}},
+            &ClusterText::links);
+  keys.kept({"notes",
+             list_shape(shape_of(KeyShape::Kind::text)),
+             "",
+             "lines that `hdpsim check` shows",
+             {.otherwise = "none"}},
+            &ClusterText::notes);
+}
+
+const Keys& cluster_table() {
+  static const Keys table = [] {
+    Keys keys("the cluster");
+    add_devices(keys);
+    add_fabrics(keys);
+    return keys;
+  }();
+  return table;
+}
 
 /// Reads one cluster map. Problems go to a list of its own, so that the caller can tell whether there were any.
 class ClusterReader {
  public:
-  explicit ClusterReader(const Value& value) : value_(value) {}
+  explicit ClusterReader(const Value& value) : value_(value) { text_.spec.name = "cluster"; }
 
   ClusterSpec read() {
-    MapReader map(value_, "the cluster", problems_);
-    spec_.name = map.optional<std::string>("name", "cluster");
-    spec_.device = map.required<std::string>("device").value_or("");
-    read_compute_capability(map);
-    gpus_ = map.required_in<std::int64_t>("gpus", {1, most_devices});
-    const Value* node = map.require("node");
-    const Value* kinds = map.find("node_kinds");
-    tiers_ = map.find("tiers");
-    const Value* speed = map.find("speed");
-    const Value* links = map.find("links");
-    const Value* routing = map.find("routing");
-    spec_.in_network_reduction = map.optional<bool>("in_network_reduction").value_or(false);
-    const Fabrics fabrics{map.find("torus"), map.find("dragonfly"), map.find("graph")};
-    const Value* notes = map.find("notes");
-    map.finish();
-
-    spec_.devices = gpus_.value_or(0);
-    if (node != nullptr) read_node(*node, kinds);
-    if (notes != nullptr) read_notes(*notes);
-    if (tiers_ != nullptr) read_tiers();
-    if (speed != nullptr) read_speed(*speed);
-    if (routing != nullptr) spec_.routing = read_routing(*routing, problems_);
+    const KeyReading reading = cluster_table().read(value_, text_, problems_);
+    if (reading.is_right("gpus")) gpus_ = spec_.devices;
+    find_compute_capability();
+    if (text_.node != nullptr) read_node(*text_.node, text_.kinds);
+    if (text_.notes != nullptr) read_notes(*text_.notes);
+    if (text_.tiers != nullptr) read_tiers(*text_.tiers);
+    if (text_.speed != nullptr) read_speed(*text_.speed);
     check_whole_nodes();
-    if (problems_.empty()) read_fabric(fabrics);
-    if (node != nullptr && fabrics.any()) check_ports(*node);
-    if (!fabrics.any()) check_reach();
-    if (links != nullptr && problems_.empty()) read_links(*links);
-    return spec_;
+    if (problems_.empty()) read_fabric();
+    const bool is_other = text_.torus != nullptr || text_.dragonfly != nullptr || text_.graph != nullptr;
+    if (text_.node != nullptr && is_other) check_ports(*text_.node);
+    if (!is_other) check_reach();
+    if (text_.links != nullptr && problems_.empty()) read_links(*text_.links);
+    return std::move(spec_);
   }
   [[nodiscard]] const Diagnostics& problems() const { return problems_; }
 
  private:
-  /// The fabrics that may replace tiers; at most one is present.
-  struct Fabrics {
-    const Value* torus;
-    const Value* dragonfly;
-    const Value* graph;
-    [[nodiscard]] bool any() const { return torus != nullptr || dragonfly != nullptr || graph != nullptr; }
-  };
-
   void read_node(const Value& node, const Value* kinds) {
     NodeReader reader(spec_, gpus_, problems_);
     reader.read_node(node);
@@ -86,9 +156,9 @@ class ClusterReader {
     }
   }
 
-  void read_fabric(const Fabrics& fabrics) {
-    const Value* only = tiers_;
-    for (const Value* other : {fabrics.torus, fabrics.dragonfly, fabrics.graph}) {
+  void read_fabric() {
+    const Value* only = text_.tiers;
+    for (const Value* other : {text_.torus, text_.dragonfly, text_.graph}) {
       if (other == nullptr) continue;
       if (only != nullptr) {
         problems_.error(other->position, "the nodes are joined by two fabrics",
@@ -98,46 +168,33 @@ class ClusterReader {
       only = other;
     }
     const FabricExtent extent{spec_.nodes(), spec_.nics_per_node};
-    if (fabrics.torus != nullptr) spec_.fabric = read_torus(*fabrics.torus, extent, problems_);
-    if (fabrics.dragonfly != nullptr) spec_.fabric = read_dragonfly(*fabrics.dragonfly, extent, problems_);
-    if (fabrics.graph != nullptr) spec_.fabric = read_switch_graph(*fabrics.graph, extent, problems_);
+    if (text_.torus != nullptr) spec_.fabric = read_torus(*text_.torus, extent, problems_);
+    if (text_.dragonfly != nullptr) spec_.fabric = read_dragonfly(*text_.dragonfly, extent, problems_);
+    if (text_.graph != nullptr) spec_.fabric = read_switch_graph(*text_.graph, extent, problems_);
   }
 
-  void read_compute_capability(MapReader& map) {
-    const auto written = map.optional_in<double>("compute_capability", {1, 100});
+  void find_compute_capability() {
+    const auto& written = text_.compute_capability;
     spec_.compute_capability =
         written ? static_cast<int>(std::lround(10 * *written)) : compute_capability_of(spec_.device);
   }
 
-  void read_tiers() {
-    if (!require_map(*tiers_, "the tiers", "one line a tier, from the nodes up: tor: {fan_in: 64, latency: 0.8 us}",
+  void read_tiers(const Value& tiers) {
+    if (!require_map(tiers, "the tiers", "one line a tier, from the nodes up: tor: {fan_in: 64, latency: 0.8 us}",
                      problems_)) {
       return;
     }
-    for (const auto& entry : tiers_->entries) read_tier(entry);
+    for (const auto& entry : tiers.entries) spec_.tiers.push_back(read_tier(entry, tiers_readable_, problems_));
     if (spec_.tiers.size() > ClusterSpec::most_tiers) {
       problems_.error(
-          tiers_->entries[ClusterSpec::most_tiers].position,
+          tiers.entries[ClusterSpec::most_tiers].position,
           fmt::format("there are {} tiers, at most {} are possible", spec_.tiers.size(), ClusterSpec::most_tiers));
     }
     if (!spec_.tiers.empty() && spec_.tiers.back().oversubscription > 1) {
-      problems_.error(tiers_->entries.back().value.find("oversubscription")->position,
+      problems_.error(tiers.entries.back().value.find("oversubscription")->position,
                       fmt::format("'{}' is the last tier: it has no uplinks", spec_.tiers.back().name),
                       "oversubscribe the tier below it");
     }
-  }
-
-  void read_tier(const Value::Entry& entry) {
-    MapReader map(entry.value, fmt::format("the tier '{}'", entry.key), problems_);
-    SwitchTier tier{.name = entry.key};
-    const auto fan_in = map.required_in<std::int64_t>("fan_in", {1, most_fan_in});
-    tiers_readable_ = tiers_readable_ && fan_in.has_value();
-    tier.fan_in = fan_in.value_or(1);
-    tier.oversubscription = map.optional_in<double>("oversubscription", {1, most_oversubscription}).value_or(1);
-    tier.latency = hdpsim::latency(map);
-    tier.uplinks = map.optional_in<std::int64_t>("uplinks", {1, most_fan_in});
-    map.finish();
-    spec_.tiers.push_back(std::move(tier));
   }
 
   void read_speed(const Value& value) {
@@ -236,7 +293,7 @@ class ClusterReader {
     auto reach = static_cast<double>(*node_gpus_);
     for (const SwitchTier& tier : spec_.tiers) reach *= static_cast<double>(tier.fan_in);
     if (reach > static_cast<double>(INT64_MAX / 2)) {
-      problems_.error(tiers_->position, fmt::format("the tiers join {:.3g} gpus, too many to count", reach));
+      problems_.error(text_.tiers->position, fmt::format("the tiers join {:.3g} gpus, too many to count", reach));
     }
     if (reach >= static_cast<double>(*gpus_)) return;
     problems_.error(value_.find("gpus")->position,
@@ -246,15 +303,41 @@ class ClusterReader {
   }
 
   const Value& value_;
-  const Value* tiers_ = nullptr;
+  ClusterText text_;
+  ClusterSpec& spec_ = text_.spec;
   std::optional<std::int64_t> gpus_;
   std::optional<std::int64_t> node_gpus_;
   bool tiers_readable_ = true;
-  ClusterSpec spec_;
   Diagnostics problems_;
 };
 
 }  // namespace
+
+const std::vector<KeyText>& cluster_keys() {
+  static const auto all = [] {
+    const KeyShape text = shape_of(KeyShape::Kind::text);
+    std::vector<KeyText> keys = {
+        {"preset",
+         text,
+         "",
+         "a file of `configs/clusters`, without `.yaml`; all other keys override it at any depth",
+         {.otherwise = "the cluster is written out"}},
+        {"file", text, "", "a cluster file instead of a preset", {.otherwise = "none"}}};
+    for (const KeyText& key : cluster_table().texts()) {
+      keys.push_back(key);
+      if (key.name != "node") continue;
+      keys.back().shape.keys.push_back(
+          {"nccl_topology",
+           text,
+           "",
+           "a file that NCCL wrote (`NCCL_TOPO_DUMP_FILE`), which states `gpus`, `nvlink`, `nics` and `pcie`; other "
+           "keys of `node` win",
+           {.otherwise = "none"}});
+    }
+    return keys;
+  }();
+  return all;
+}
 
 std::optional<ClusterSpec> read_cluster(const Value& value, Diagnostics& diagnostics) {
   ClusterReader reader(value);

@@ -1,6 +1,7 @@
 #include "sim/document/input_file.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,6 +36,25 @@ std::string name_like(const fs::path& path) {
 
 }  // namespace
 
+/// What zlib knows of a compressed file.
+struct InputFile::Compressed {
+  explicit Compressed(const std::string& name) : stream(gzopen(name.c_str(), "rb")) {}
+  ~Compressed() {
+    if (stream != nullptr) static_cast<void>(gzclose_r(stream));
+  }
+  Compressed(const Compressed&) = delete;
+  Compressed& operator=(const Compressed&) = delete;
+
+  // What is wrong with what has been read; empty if nothing is. A file that ends too early is told at its end.
+  [[nodiscard]] std::string problem() const {
+    int code = Z_OK;
+    const char* text = gzerror(stream, &code);
+    return code == Z_OK || code == Z_STREAM_END || code == Z_ERRNO ? "" : text;
+  }
+
+  gzFile stream;
+};
+
 InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
@@ -47,19 +67,34 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   InputFiles::record(path);
   file_.reset(std::fopen(name_.c_str(), "rb"));
   if (!file_) refused();
+  if (path.extension() != ".gz") return;
+  compressed_ = std::make_shared<Compressed>(name_);
+  if (compressed_->stream == nullptr) refused();
 }
 
 std::size_t InputFile::read(std::span<unsigned char> buffer) {
+  if (compressed_) {
+    const int count = gzread(compressed_->stream, buffer.data(), static_cast<unsigned>(buffer.size()));
+    const std::string problem = compressed_->problem();
+    if (!problem.empty()) {
+      throw InputError(Position{name_, 0, 0}, fmt::format("its compression is damaged: {}", problem),
+                       "compress or copy it again");
+    }
+    if (count < 0) refused();
+    return static_cast<std::size_t>(count);
+  }
   const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file_.get());
   if (count < buffer.size() && std::ferror(file_.get()) != 0) refused();
   return count;
 }
 
 void InputFile::seek(std::int64_t offset) {
+  HDPSIM_CHECK(compressed_ == nullptr, "a place in {} is asked for", name_);
   if (fseeko(file_.get(), offset, SEEK_SET) != 0) refused();
 }
 
 std::int64_t InputFile::size() {
+  HDPSIM_CHECK(compressed_ == nullptr, "the size of {} is asked for", name_);
   const off_t here = ftello(file_.get());
   if (here < 0 || fseeko(file_.get(), 0, SEEK_END) != 0) refused();
   const off_t size = ftello(file_.get());

@@ -11,13 +11,15 @@
 
 namespace hdpsim {
 
-/// A file that is being read. InputError if no file has this name, MachineError if it cannot be read.
+/// A file that is being read; one whose name ends in .gz is decompressed on the way. InputError if no file has this
+/// name or its compression is damaged, MachineError if it cannot be read.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
 
   /// Reads up to the size of `buffer` and returns the number of bytes; fewer mean the end of the file.
   std::size_t read(std::span<unsigned char> buffer);
+  /// Neither is possible in a compressed file (checked).
   void seek(std::int64_t offset);
   [[nodiscard]] std::int64_t size();
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -26,10 +28,12 @@ class InputFile {
   struct Close {
     void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
   };
+  struct Compressed;
   [[noreturn]] void refused() const;
 
   std::string name_;
   std::unique_ptr<std::FILE, Close> file_;
+  std::shared_ptr<Compressed> compressed_;  // null for a plain file
 };
 
 /// The lines of a text file without their ends (LF or CR LF) and without a byte order mark.

@@ -79,6 +79,13 @@ KeyShape count_shape(const Range& range, std::string unit) {
   return shape;
 }
 
+KeyShape number_shape(const Range& range) {
+  KeyShape shape = shape_of(KeyShape::Kind::number);
+  shape.limits = range_text(range);
+  shape.range = range;
+  return shape;
+}
+
 KeyShape word_shape(std::vector<std::string> words) {
   KeyShape shape = shape_of(KeyShape::Kind::word);
   shape.words = std::move(words);

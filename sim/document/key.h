@@ -48,6 +48,7 @@ struct KeyShape {
 
 [[nodiscard]] KeyShape shape_of(KeyShape::Kind kind);
 [[nodiscard]] KeyShape count_shape(const Range& range, std::string unit = {});
+[[nodiscard]] KeyShape number_shape(const Range& range);
 [[nodiscard]] KeyShape word_shape(std::vector<std::string> words);
 [[nodiscard]] KeyShape list_shape(KeyShape item);
 [[nodiscard]] KeyShape either_shape(std::vector<KeyShape> parts);
@@ -63,6 +64,8 @@ struct KeyNotes {
   std::string_view otherwise{};  ///< What holds where the key is left out, in words, if no value says the same.
   /// Whether resolving a study writes the default into it where the key is left out; null: never.
   bool (*written)(const Value& study) = nullptr;
+  /// Under which condition only the default is known: "with experts". Empty: all values always are.
+  std::string_view fixed{};
   std::string_view see{};        ///< The section of the README beside the files that says more, as its anchor.
   std::string_view mechanism{};  ///< The name by which `--without` turns off what the key asks for, by setting
   std::string_view off{};        ///< this value.

@@ -42,6 +42,8 @@ Json default_of(const KeyText& key) {
 /// Writes schemas, and on the way the definitions that they refer to.
 class SchemaWriter {
  public:
+  explicit SchemaWriter(bool partial) : partial_(partial) {}
+
   Json of(const KeyShape& shape) {
     if (shape.definition.empty()) return body_of(shape);
     if (shape.definition.find('.') != std::string::npos) return {{"$ref", shape.definition}};
@@ -57,7 +59,8 @@ class SchemaWriter {
     return schema;
   }
 
-  static void require(const std::vector<KeyText>& keys, Json& schema) {
+  void require(const std::vector<KeyText>& keys, Json& schema) const {
+    if (partial_) return;
     Json required = Json::array();
     for (const KeyText& key : keys) {
       if (key.notes.required) required.push_back(key.name);
@@ -143,16 +146,17 @@ class SchemaWriter {
     return schema;
   }
 
+  bool partial_;
   Json definitions_ = Json::object();
 };
 
 }  // namespace
 
-std::string json_schema(std::string_view title, const std::vector<KeyText>& keys) {
-  SchemaWriter writer;
+std::string json_schema(std::string_view title, const std::vector<KeyText>& keys, bool partial) {
+  SchemaWriter writer(partial);
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
   schema.update(writer.of(keys));
-  SchemaWriter::require(keys, schema);
+  writer.require(keys, schema);
   schema["$defs"] = writer.definitions();
   return schema.dump(2) + "\n";
 }

@@ -67,10 +67,7 @@ class KeyTable {
 
   template <class Member>
   void number(std::string name, const Range& range, Member member, std::string sentence, KeyNotes notes = {}) {
-    KeyShape shape = shape_of(KeyShape::Kind::number);
-    shape.limits = range_text(range);
-    shape.range = range;
-    add_range<double>(std::move(name), range, member, std::move(shape), std::move(sentence), notes);
+    add_range<double>(std::move(name), range, member, number_shape(range), std::move(sentence), notes);
   }
 
   /// Any number that a double holds.
@@ -125,6 +122,13 @@ class KeyTable {
     add({std::move(name), shape_of(KeyShape::Kind::text), "", std::move(sentence), notes}, read);
   }
 
+  /// A value that is read apart, since it needs other keys first: the member points at it.
+  template <class Member>
+  void kept(KeyText text, Member member) {
+    add(std::move(text),
+        [member](const Value& value, T& target, Diagnostics& /*diagnostics*/) { target.*member = &value; });
+  }
+
   /// Whatever `read` makes of a value that looks like `text.shape`.
   void add(KeyText text, Read read) {
     texts_.push_back(std::move(text));
@@ -133,7 +137,11 @@ class KeyTable {
 
   /// Fills in what the map says. Every problem is reported, also keys that are not declared.
   KeyReading read(const Value& value, T& target, Diagnostics& diagnostics) const {
-    MapReader map(value, what_, diagnostics);
+    return read(value, target, diagnostics, what_);
+  }
+  /// The same for one of several maps: `what` names it for messages, "the tier 'leaf'".
+  KeyReading read(const Value& value, T& target, Diagnostics& diagnostics, const std::string& what) const {
+    MapReader map(value, what, diagnostics);
     KeyReading reading;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
       const KeyText& text = texts_[i];

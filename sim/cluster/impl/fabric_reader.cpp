@@ -7,30 +7,166 @@
 #include <map>
 #include <optional>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/cluster/impl/keys.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr double most_nodes = 16 * 1024 * 1024;
+constexpr double most_fan_in = 1024 * 1024;
+constexpr double most_oversubscription = 1000;
+constexpr Range cables_range{1, 65536};
+
+const KeyTable<SwitchTier>& tier_keys() {
+  static const auto made = [] {
+    KeyTable<SwitchTier> keys("the tier");
+    keys.count("fan_in", {1, most_fan_in}, at(&SwitchTier::fan_in),
+               "units of the tier below, or nodes, that one unit joins", {.required = true});
+    keys.number("oversubscription", {1, most_oversubscription}, at(&SwitchTier::oversubscription),
+                "the uplinks of a unit carry 1 / this of what its NICs can send; the last tier has none");
+    keys.quantity("latency", limits::latency, at(&SwitchTier::latency),
+                  "one way, for messages that turn around in this tier");
+    keys.count("uplinks", {1, most_fan_in}, at(&SwitchTier::uplinks),
+               "uplinks of a full unit and rail, among which `ecmp` chooses",
+               {.otherwise = "as many as carry the rate of its NICs"});
+    return keys;
+  }();
+  return made;
+}
+
+/// The torus as its map states it.
+struct TorusText {
+  TorusSpec torus;
+  const Value* shape = nullptr;
+};
+
+const KeyTable<TorusText>& torus_keys() {
+  static const auto made = [] {
+    KeyTable<TorusText> keys("the torus");
+    keys.kept({"shape",
+               list_shape(count_shape({1, most_nodes})),
+               "",
+               "nodes per dimension: `[8, 8, 16]`",
+               {.required = true}},
+              &TorusText::shape);
+    keys.quantity("bandwidth", limits::bandwidth, at(&TorusText::torus, &TorusSpec::bandwidth),
+                  "per link and direction; each rail has links of its own", {.required = true});
+    keys.quantity("latency", limits::latency, at(&TorusText::torus, &TorusSpec::latency), "per hop");
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<DragonflySpec>& dragonfly_keys() {
+  static const auto made = [] {
+    KeyTable<DragonflySpec> keys("the dragonfly");
+    const auto count = [&](const char* name, std::int64_t DragonflySpec::*member, const char* sentence) {
+      keys.count(name, {1, most_nodes}, at(member), sentence, {.required = true});
+    };
+    count("groups", &DragonflySpec::groups, "groups of switches");
+    count("leaves", &DragonflySpec::leaves, "leaf switches per group");
+    count("spines", &DragonflySpec::spines, "spine switches per group, each joined to every leaf of it");
+    count("nodes_per_leaf", &DragonflySpec::nodes_per_leaf, "nodes are numbered leaf by leaf, group by group");
+    keys.count("global_links", cables_range, at(&DragonflySpec::global_links),
+               "links between every two groups, spread evenly over the spines");
+    keys.quantity("bandwidth", limits::bandwidth, at(&DragonflySpec::local),
+                  "per link between a leaf and a spine, and direction", {.required = true});
+    keys.quantity("global_bandwidth", limits::bandwidth, at(&DragonflySpec::global),
+                  "per link between two groups, and direction", {.otherwise = "`bandwidth`"});
+    keys.quantity("latency", limits::latency, at(&DragonflySpec::latency), "per switch");
+    keys.quantity("global_latency", limits::latency, at(&DragonflySpec::global_latency),
+                  "added by a link between groups");
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<SwitchGraphSpec::Switch>& switch_keys() {
+  static const auto made = [] {
+    KeyTable<SwitchGraphSpec::Switch> keys("the switch");
+    keys.quantity("latency", limits::latency, at(&SwitchGraphSpec::Switch::latency), "added to what crosses it");
+    return keys;
+  }();
+  return made;
+}
+
+/// A cable as its map states it.
+struct CableText {
+  SwitchGraphSpec::Cable cable;
+  const Value* from = nullptr;
+  const Value* to = nullptr;
+};
+
+const KeyTable<CableText>& cable_keys() {
+  static const auto made = [] {
+    KeyTable<CableText> keys("a cable");
+    const KeyShape name = shape_of(KeyShape::Kind::text);
+    keys.kept({"from", name, "", "a switch", {.required = true}}, &CableText::from);
+    keys.kept({"to", name, "", "the switch at its other end", {.required = true}}, &CableText::to);
+    keys.quantity("bandwidth", limits::bandwidth, at(&CableText::cable, &SwitchGraphSpec::Cable::bandwidth),
+                  "per direction, of each of the cables", {.required = true});
+    keys.count("count", cables_range, at(&CableText::cable, &SwitchGraphSpec::Cable::count),
+               "parallel cables between the two", {.unit = "cables"});
+    return keys;
+  }();
+  return made;
+}
+
+/// The maps of a graph, whose parts name each other.
+struct GraphText {
+  const Value* switches = nullptr;
+  const Value* cables = nullptr;
+  const Value* nodes = nullptr;
+};
+
+const KeyTable<GraphText>& graph_keys() {
+  static const auto made = [] {
+    KeyTable<GraphText> keys("the graph");
+    const KeyShape one = either_shape({shape_of(KeyShape::Kind::nothing), map_shape(switch_keys().texts())});
+    keys.kept({"switches", dictionary_shape(one), "", "the switches by name", {.required = true}},
+              &GraphText::switches);
+    keys.kept(
+        {"cables", list_shape(map_shape(cable_keys().texts())), "", "what joins the switches", {.required = true}},
+        &GraphText::cables);
+    keys.kept({"nodes",
+               dictionary_shape(shape_of(KeyShape::Kind::text)),
+               "",
+               "which NICs hang on which switch: `0-15: leaf0`, `16-31 nic 0-3: leaf1`; later lines win",
+               {.required = true}},
+              &GraphText::nodes);
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<Routing>& routing_keys() {
+  static const auto made = [] {
+    KeyTable<Routing> keys("the routing");
+    keys.word("policy", "routing", {{"adaptive", Routing::Policy::adaptive}, {"ecmp", Routing::Policy::ecmp}},
+              at(&Routing::policy), "packet by packet, or flow by flow", {.required = true});
+    keys.count("seed", {0, 1e15}, at(&Routing::seed), "seed of the hash by which `ecmp` chooses");
+    return keys;
+  }();
+  return made;
+}
 
 /// Reads switches, cables and attached nodes; then checks that all NICs of a rail can reach each other.
 class GraphReader {
  public:
   GraphReader(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics)
-      : map_(value, "the graph", diagnostics), extent_(extent), diagnostics_(diagnostics) {
+      : extent_(extent), diagnostics_(diagnostics) {
+    (void)graph_keys().read(value, text_, diagnostics);
     graph_.attached.assign(static_cast<std::size_t>(extent.nodes * extent.nics_per_node), nowhere);
   }
 
   SwitchGraphSpec read() {
-    const Value* switches = map_.require("switches");
-    const Value* cables = map_.require("cables");
-    const Value* nodes = map_.require("nodes");
-    map_.finish();
-    if (switches != nullptr) read_switches(*switches);
-    if (cables != nullptr) read_cables(*cables);
-    if (nodes != nullptr) read_nodes(*nodes);
-    if (nodes != nullptr && diagnostics_.empty()) check_ways(graph_, extent_, nodes->position, diagnostics_);
+    if (text_.switches != nullptr) read_switches(*text_.switches);
+    if (text_.cables != nullptr) read_cables(*text_.cables);
+    if (text_.nodes != nullptr) read_nodes(*text_.nodes);
+    if (text_.nodes != nullptr && diagnostics_.empty()) {
+      check_ways(graph_, extent_, text_.nodes->position, diagnostics_);
+    }
     return std::move(graph_);
   }
 
@@ -40,10 +176,10 @@ class GraphReader {
   void read_switches(const Value& value) {
     if (!require_map(value, "switches", "leaf0: {latency: 0.5 us}", diagnostics_)) return;
     for (const auto& entry : value.entries) {
-      MapReader map(entry.value, fmt::format("the switch '{}'", entry.key), diagnostics_);
       numbers_.emplace(entry.key, graph_.switches.size());
-      graph_.switches.push_back({entry.key, latency(map, "latency")});
-      map.finish();
+      graph_.switches.push_back({entry.key, {}});
+      (void)switch_keys().read(entry.value, graph_.switches.back(), diagnostics_,
+                               fmt::format("the switch '{}'", entry.key));
     }
   }
 
@@ -54,9 +190,10 @@ class GraphReader {
     return std::nullopt;
   }
 
-  std::optional<std::size_t> required_switch(MapReader& map, std::string_view key) {
-    const auto name = map.required<std::string>(key);
-    return name ? find_switch(*name, map.value().find(key)->position) : std::nullopt;
+  std::optional<std::size_t> find_switch(const Value* value) {
+    if (value == nullptr) return std::nullopt;
+    const auto name = hdpsim::read<std::string>(*value, diagnostics_);
+    return name ? find_switch(*name, value->position) : std::nullopt;
   }
 
   void read_cables(const Value& value) {
@@ -66,18 +203,16 @@ class GraphReader {
       return;
     }
     for (const Value& item : value.items) {
-      MapReader map(item, "a cable", diagnostics_);
-      const auto from = required_switch(map, "from");
-      const auto to = required_switch(map, "to");
-      const Bandwidth bandwidth = positive<Bandwidth>(map, "bandwidth");
-      const std::int64_t count = map.optional_in<std::int64_t>("count", {1, 65536}).value_or(1);
-      map.finish();
+      CableText text;
+      (void)cable_keys().read(item, text, diagnostics_);
+      const auto from = find_switch(text.from);
+      const auto to = find_switch(text.to);
       if (!from || !to) continue;
       if (*from == *to) {
-        map.error(fmt::format("a cable from '{}' to itself", graph_.switches[*from].name));
+        diagnostics_.error(item.position, fmt::format("a cable from '{}' to itself", graph_.switches[*from].name));
         continue;
       }
-      graph_.cables.push_back({*from, *to, bandwidth, count});
+      graph_.cables.push_back({*from, *to, text.cable.bandwidth, text.cable.count});
     }
   }
 
@@ -124,7 +259,7 @@ class GraphReader {
     }
   }
 
-  MapReader map_;
+  GraphText text_;
   FabricExtent extent_;
   Diagnostics& diagnostics_;
   std::map<std::string, std::size_t, std::less<>> numbers_;
@@ -133,28 +268,48 @@ class GraphReader {
 
 }  // namespace
 
+KeyShape tiers_shape() {
+  return dictionary_shape(map_shape(tier_keys().texts()));
+}
+
+KeyShape torus_shape() {
+  return map_shape(torus_keys().texts());
+}
+
+KeyShape dragonfly_shape() {
+  return map_shape(dragonfly_keys().texts());
+}
+
+KeyShape graph_shape() {
+  return map_shape(graph_keys().texts());
+}
+
+KeyShape routing_shape() {
+  return either_shape({routing_keys().texts().front().shape, map_shape(routing_keys().texts())});
+}
+
+SwitchTier read_tier(const Value::Entry& entry, bool& is_readable, Diagnostics& diagnostics) {
+  SwitchTier tier{.name = entry.key};
+  const std::string what = fmt::format("the tier '{}'", entry.key);
+  is_readable = tier_keys().read(entry.value, tier, diagnostics, what).is_right("fan_in") && is_readable;
+  return tier;
+}
+
 Routing read_routing(const Value& value, Diagnostics& diagnostics) {
-  const std::vector<std::string> policies{"adaptive", "ecmp"};
-  const auto policy_of = [&](const Value& word) {
-    const auto chosen = read_choice(word, "routing", policies, diagnostics);
-    return chosen.value_or(0) == 1 ? Routing::Policy::ecmp : Routing::Policy::adaptive;
-  };
-  if (value.is_scalar()) return {policy_of(value), 0};
-  MapReader map(value, "the routing", diagnostics);
-  const Value* policy = map.require("policy");
-  const auto seed = map.optional_in<std::int64_t>("seed", {0, 1e15});
-  map.finish();
-  return {policy == nullptr ? Routing::Policy::adaptive : policy_of(*policy),
-          static_cast<std::uint64_t>(seed.value_or(0))};
+  Routing routing;
+  if (value.is_scalar()) {
+    routing_keys().read_key("policy", value, routing, diagnostics);
+  } else {
+    (void)routing_keys().read(value, routing, diagnostics);
+  }
+  return routing;
 }
 
 TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics) {
-  MapReader map(value, "the torus", diagnostics);
-  TorusSpec torus;
-  const Value* shape = map.require("shape");
-  torus.bandwidth = positive<Bandwidth>(map, "bandwidth");
-  torus.latency = latency(map, "latency");
-  map.finish();
+  TorusText text;
+  (void)torus_keys().read(value, text, diagnostics);
+  TorusSpec torus = std::move(text.torus);
+  const Value* shape = text.shape;
   if (shape == nullptr) return torus;
   if (!shape->is_sequence()) {
     diagnostics.error(shape->position, fmt::format("the shape must be a list, found {}", kind_name(shape->kind)),
@@ -183,26 +338,15 @@ TorusSpec read_torus(const Value& value, const FabricExtent& extent, Diagnostics
 }
 
 DragonflySpec read_dragonfly(const Value& value, const FabricExtent& extent, Diagnostics& diagnostics) {
-  MapReader map(value, "the dragonfly", diagnostics);
   DragonflySpec spec;
-  const auto count = [&](std::string_view key) {
-    return map.required_in<std::int64_t>(key, {1, most_nodes}).value_or(1);
-  };
-  spec.groups = count("groups");
-  spec.leaves = count("leaves");
-  spec.spines = count("spines");
-  spec.nodes_per_leaf = count("nodes_per_leaf");
-  spec.global_links = map.optional_in<std::int64_t>("global_links", {1, 65536}).value_or(1);
-  spec.local = positive<Bandwidth>(map, "bandwidth");
-  spec.global = map.find("global_bandwidth") != nullptr ? positive<Bandwidth>(map, "global_bandwidth") : spec.local;
-  spec.latency = latency(map, "latency");
-  spec.global_latency = latency(map, "global_latency");
-  map.finish();
+  (void)dragonfly_keys().read(value, spec, diagnostics);
+  if (spec.global == Bandwidth{}) spec.global = spec.local;
   const double nodes =
       static_cast<double>(spec.groups) * static_cast<double>(spec.leaves) * static_cast<double>(spec.nodes_per_leaf);
   if (nodes < static_cast<double>(extent.nodes)) {
-    map.error(fmt::format("the dragonfly joins {:.0f} nodes, the cluster has {}", nodes, extent.nodes),
-              "raise groups, leaves or nodes_per_leaf");
+    diagnostics.error(value.position,
+                      fmt::format("the dragonfly joins {:.0f} nodes, the cluster has {}", nodes, extent.nodes),
+                      "raise groups, leaves or nodes_per_leaf");
   }
   return spec;
 }

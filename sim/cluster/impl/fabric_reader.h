@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "sim/cluster/fabric_spec.h"
-#include "sim/document/reader.h"
+#include "sim/cluster/cluster.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
 
@@ -12,6 +12,16 @@ struct FabricExtent {
   std::int64_t nodes = 0;
   std::int64_t nics_per_node = 1;
 };
+
+/// The values of `tiers`, `torus`, `dragonfly`, `graph` and `routing`, with their keys.
+[[nodiscard]] KeyShape tiers_shape();
+[[nodiscard]] KeyShape torus_shape();
+[[nodiscard]] KeyShape dragonfly_shape();
+[[nodiscard]] KeyShape graph_shape();
+[[nodiscard]] KeyShape routing_shape();
+
+/// One of `tiers`. `is_readable` becomes false if its `fan_in` is not known.
+[[nodiscard]] SwitchTier read_tier(const Value::Entry& entry, bool& is_readable, Diagnostics& diagnostics);
 
 /// `adaptive`, `ecmp` or `{policy: ecmp, seed: 7}`.
 [[nodiscard]] Routing read_routing(const Value& value, Diagnostics& diagnostics);

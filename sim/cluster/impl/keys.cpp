@@ -5,36 +5,6 @@
 #include <charconv>
 
 namespace hdpsim {
-namespace {
-
-constexpr Between<Bytes> limits_of(Bytes) {
-  return limits::memory;
-}
-constexpr Between<Bandwidth> limits_of(Bandwidth) {
-  return limits::bandwidth;
-}
-
-}  // namespace
-
-template <class T>
-T positive(const Value& value, std::string_view key, Diagnostics& diagnostics) {
-  return read_in<T>(value, fmt::format("'{}'", key), limits_of(T{}), diagnostics).value_or(T{});
-}
-
-template <class T>
-T positive(MapReader& map, std::string_view key) {
-  const Value* value = map.require(key);
-  return value == nullptr ? T{} : positive<T>(*value, key, map.diagnostics());
-}
-
-template Bytes positive<Bytes>(MapReader& map, std::string_view key);
-template Bandwidth positive<Bandwidth>(MapReader& map, std::string_view key);
-template Bytes positive<Bytes>(const Value& value, std::string_view key, Diagnostics& diagnostics);
-template Bandwidth positive<Bandwidth>(const Value& value, std::string_view key, Diagnostics& diagnostics);
-
-Duration latency(MapReader& map, std::string_view key) {
-  return map.optional_in<Duration>(key, limits::latency).value_or(Duration{});
-}
 
 std::optional<NumberRange> parse_number_range(std::string_view text) {
   NumberRange range;

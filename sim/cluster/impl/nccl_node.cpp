@@ -48,7 +48,7 @@ class NodeMaker {
   [[nodiscard]] const NcclGpu& first() const { return topology_.gpus.front(); }
   [[nodiscard]] std::int64_t gpus() const { return static_cast<std::int64_t>(topology_.gpus.size()); }
   [[nodiscard]] bool wants(std::string_view key) const { return written_.find(key) == nullptr; }
-  void note(std::string text) { node_.notes.push_back(std::move(text)); }
+  void note(std::string_view text) { node_.notes.emplace_back(text); }
   void set(std::string_view key, Value value) { node_.keys.set(key, std::move(value)); }
 
   void check_equal() {

@@ -4,59 +4,154 @@
 
 #include <algorithm>
 
+#include "sim/base/quantity_limits.h"
 #include "sim/cluster/impl/keys.h"
 
 namespace hdpsim {
 
+namespace {
+
+constexpr Range gpus_range{1, 65536};
+
+const KeyTable<ClusterSpec>& nvlink_keys() {
+  static const auto made = [] {
+    KeyTable<ClusterSpec> keys("nvlink");
+    keys.quantity("bandwidth", limits::bandwidth, at(&ClusterSpec::nvlink), "per GPU and direction",
+                  {.required = true});
+    keys.quantity("latency", limits::latency, at(&ClusterSpec::nvlink_latency), "of a message within the node");
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<ClusterSpec>& nic_keys() {
+  static const auto made = [] {
+    KeyTable<ClusterSpec> keys("nics");
+    keys.count("count", gpus_range, at(&ClusterSpec::nics_per_node),
+               "NICs of a node, among which its GPUs are divided in their order; NIC i lies on rail i",
+               {.unit = "NICs", .required = true});
+    keys.quantity("bandwidth", limits::bandwidth, at(&ClusterSpec::nic),
+                  "per NIC and direction, all of its ports together", {.required = true});
+    keys.count("ports", {1, ClusterSpec::most_ports}, at(&ClusterSpec::ports_per_nic),
+               "ports of a NIC, each on a switch plane of its own; with `tiers` only", {.unit = "ports"});
+    return keys;
+  }();
+  return made;
+}
+
+const KeyTable<ClusterSpec>& pcie_keys() {
+  static const auto made = [] {
+    KeyTable<ClusterSpec> keys("pcie");
+    keys.quantity("bandwidth", limits::bandwidth, at(&ClusterSpec::pcie), "per uplink and direction",
+                  {.required = true});
+    keys.count("gpus_per_uplink", gpus_range, at(&ClusterSpec::devices_per_pcie_uplink), "GPUs that share an uplink",
+               {.unit = "GPUs"});
+    return keys;
+  }();
+  return made;
+}
+
+void add_links(KeyTable<ClusterSpec>& node) {
+  const auto add = [&](const char* name, const KeyTable<ClusterSpec>& keys, const char* sentence, KeyNotes notes) {
+    node.add({name, map_shape(keys.texts()), "", sentence, notes},
+             [&keys](const Value& value, ClusterSpec& spec, Diagnostics& diagnostics) {
+               (void)keys.read(value, spec, diagnostics);
+             });
+  };
+  add("nvlink", nvlink_keys(), "what joins the GPUs of a node", {.otherwise = "they talk over PCIe"});
+  add("nics", nic_keys(), "what joins a node to the others", {.otherwise = "none: there is one node"});
+  add("pcie", pcie_keys(), "what joins the GPUs to host memory", {.required = true});
+}
+
+const KeyTable<ClusterSpec>& node_table() {
+  static const auto made = [] {
+    KeyTable<ClusterSpec> keys("the node");
+    keys.count("gpus", gpus_range, at(&ClusterSpec::devices_per_node), "GPUs of a node",
+               {.unit = "GPUs", .required = true});
+    keys.quantity("gpu_memory", limits::memory, at(&ClusterSpec::device_memory), "memory of a GPU", {.required = true});
+    keys.quantity("host_memory", limits::memory, at(&ClusterSpec::host_memory), "memory of a node's host",
+                  {.required = true});
+    keys.word("cpu", "host processor", {{"intel", HostCpu::intel}, {"amd", HostCpu::amd}}, at(&ClusterSpec::cpu),
+              "vendor of the host's processors, on which NCCL's rates of small messages depend");
+    add_links(keys);
+    return keys;
+  }();
+  return made;
+}
+
+/// A kind of nodes as its map states it.
+struct KindText {
+  NodeKind kind;
+  const Value* nodes = nullptr;
+};
+
+// Only the rate may differ: a kind with links that other nodes lack would be another shape of node.
+template <class Member>
+KeyTable<KindText> rate_keys(const char* link, Member member) {
+  KeyTable<KindText> keys(link);
+  keys.quantity("bandwidth", limits::bandwidth, at(&KindText::kind, member), "as that of `node`", {.required = true});
+  return keys;
+}
+
+void add_rate(KeyTable<KindText>& kind, const char* link, const KeyTable<KindText>& keys) {
+  kind.add(
+      {link, map_shape(keys.texts()), "", "the rate alone may differ from that of `node`", {.otherwise = "the node's"}},
+      [&keys](const Value& value, KindText& text, Diagnostics& diagnostics) {
+        (void)keys.read(value, text, diagnostics);
+      });
+}
+
+const KeyTable<KindText>& kind_table() {
+  static const KeyTable<KindText> nvlink = rate_keys("nvlink", &NodeKind::nvlink);
+  static const KeyTable<KindText> nics = rate_keys("nics", &NodeKind::nic);
+  static const auto made = [] {
+    KeyTable<KindText> keys("the kind");
+    const KeyShape nodes = either_shape({shape_of(KeyShape::Kind::count), shape_of(KeyShape::Kind::text)});
+    keys.kept({"nodes",
+               either_shape({nodes, list_shape(nodes)}),
+               "",
+               "the nodes of this kind: `17`, `16-31` or a list",
+               {.required = true}},
+              &KindText::nodes);
+    keys.number("speed", {limits::least_speed, limits::most_speed}, at(&KindText::kind, &NodeKind::speed),
+                "compute speed of its GPUs, relative to the profile's device", {.required = true});
+    keys.text("device", at(&KindText::kind, &NodeKind::device), "its device, for reports",
+              {.otherwise = "the cluster's"});
+    keys.quantity("gpu_memory", limits::memory, at(&KindText::kind, &NodeKind::device_memory), "memory of its GPUs",
+                  {.otherwise = "the node's"});
+    keys.quantity("host_memory", limits::memory, at(&KindText::kind, &NodeKind::host_memory), "memory of its hosts",
+                  {.otherwise = "the node's"});
+    add_rate(keys, "nvlink", nvlink);
+    add_rate(keys, "nics", nics);
+    return keys;
+  }();
+  return made;
+}
+
+}  // namespace
+
+const std::vector<KeyText>& node_keys() {
+  return node_table().texts();
+}
+
+const std::vector<KeyText>& node_kind_keys() {
+  return kind_table().texts();
+}
+
 void NodeReader::read_node(const Value& value) {
-  MapReader node(value, "the node", diagnostics_);
-  node_gpus_ = node.required_in<std::int64_t>("gpus", {1, 65536});
-  spec_.devices_per_node = node_gpus_.value_or(1);
-  spec_.device_memory = positive<Bytes>(node, "gpu_memory");
-  spec_.host_memory = positive<Bytes>(node, "host_memory");
-  if (const Value* cpu = node.find("cpu")) {
-    const auto chosen = read_choice(*cpu, "host processor", {"intel", "amd"}, diagnostics_);
-    spec_.cpu = chosen == std::size_t{1} ? HostCpu::amd : HostCpu::intel;
+  const KeyReading reading = node_table().read(value, spec_, diagnostics_);
+  if (reading.is_right("gpus")) node_gpus_ = spec_.devices_per_node;
+  const Value* nics = value.find("nics");
+  if ((nics == nullptr || nics->is_null()) && gpus_ && node_gpus_ && *gpus_ > *node_gpus_) {
+    diagnostics_.error(value.position, "the node needs 'nics': there is more than one node");
   }
-  const Value* nvlink = node.find("nvlink");
-  const Value* nics = node.find("nics");
-  const Value* pcie = node.require("pcie");
-  node.finish();
-  if (nics == nullptr && gpus_ && node_gpus_ && *gpus_ > *node_gpus_) {
-    node.error("the node needs 'nics': there is more than one node");
-  }
-  if (nvlink != nullptr) read_nvlink(*nvlink);
-  if (nics != nullptr) read_nics(*nics);
-  if (pcie != nullptr) read_pcie(*pcie);
+  check_divides_node(nics, "count", "nics", spec_.nics_per_node);
+  check_divides_node(value.find("pcie"), "gpus_per_uplink", "gpus per PCIe uplink", spec_.devices_per_pcie_uplink);
 }
 
-void NodeReader::read_nvlink(const Value& value) {
-  MapReader map(value, "nvlink", diagnostics_);
-  spec_.nvlink = positive<Bandwidth>(map, "bandwidth");
-  spec_.nvlink_latency = latency(map);
-  map.finish();
-}
-
-void NodeReader::read_nics(const Value& value) {
-  MapReader map(value, "nics", diagnostics_);
-  spec_.nics_per_node = map.required_in<std::int64_t>("count", {1, 65536}).value_or(1);
-  spec_.nic = positive<Bandwidth>(map, "bandwidth");
-  spec_.ports_per_nic = map.optional_in<std::int64_t>("ports", {1, ClusterSpec::most_ports}).value_or(1);
-  map.finish();
-  check_divides_node(map, "count", "nics", spec_.nics_per_node);
-}
-
-void NodeReader::read_pcie(const Value& value) {
-  MapReader map(value, "pcie", diagnostics_);
-  spec_.pcie = positive<Bandwidth>(map, "bandwidth");
-  spec_.devices_per_pcie_uplink = map.optional_in<std::int64_t>("gpus_per_uplink", {1, 65536}).value_or(1);
-  map.finish();
-  check_divides_node(map, "gpus_per_uplink", "gpus per PCIe uplink", spec_.devices_per_pcie_uplink);
-}
-
-void NodeReader::check_divides_node(MapReader& map, std::string_view key, std::string_view what, std::int64_t count) {
-  if (!node_gpus_ || count < 1 || *node_gpus_ % count == 0) return;
-  diagnostics_.error(map.value().find(key)->position,
+void NodeReader::check_divides_node(const Value* map, std::string_view key, std::string_view what, std::int64_t count) {
+  if (!node_gpus_ || *node_gpus_ % count == 0) return;  // as where the key is left out or wrong
+  diagnostics_.error(map->find(key)->position,
                      fmt::format("{} {} do not divide the node's {} gpus", count, what, *node_gpus_),
                      fmt::format("write a divisor of {}", *node_gpus_));
 }
@@ -68,37 +163,24 @@ void NodeReader::read_kinds(const Value& value) {
 }
 
 void NodeReader::read_kind(const Value::Entry& entry) {
-  MapReader map(entry.value, fmt::format("the kind '{}'", entry.key), diagnostics_);
-  NodeKind kind{.name = entry.key,
-                .device = map.optional<std::string>("device", spec_.device),
-                .device_memory = spec_.device_memory,
-                .host_memory = spec_.host_memory};
-  const Value* nodes = map.require("nodes");
-  kind.speed = map.required_in<double>("speed", {limits::least_speed, limits::most_speed}).value_or(1);
-  if (const Value* memory = map.find("gpu_memory")) {
-    kind.device_memory = positive<Bytes>(*memory, "gpu_memory", diagnostics_);
-  }
-  if (const Value* memory = map.find("host_memory")) {
-    kind.host_memory = positive<Bytes>(*memory, "host_memory", diagnostics_);
-  }
-  kind.nvlink = kind_rate(map, "nvlink", spec_.nvlink);
-  kind.nic = kind_rate(map, "nics", spec_.nic);
-  map.finish();
-  spec_.kinds.push_back(std::move(kind));
-  if (nodes != nullptr) read_kind_nodes(*nodes, spec_.kinds.size() - 1);
+  KindText text{.kind = {.name = entry.key,
+                         .device = spec_.device,
+                         .device_memory = spec_.device_memory,
+                         .host_memory = spec_.host_memory,
+                         .nvlink = spec_.nvlink,
+                         .nic = spec_.nic}};
+  (void)kind_table().read(entry.value, text, diagnostics_, fmt::format("the kind '{}'", entry.key));
+  check_has(entry.value, "nvlink", spec_.nvlink);
+  check_has(entry.value, "nics", spec_.nic);
+  spec_.kinds.push_back(std::move(text.kind));
+  if (text.nodes != nullptr) read_kind_nodes(*text.nodes, spec_.kinds.size() - 1);
 }
 
-// Only the rate may differ: a kind without links that other nodes have would be another shape of node.
-Bandwidth NodeReader::kind_rate(MapReader& kind, std::string_view key, Bandwidth own) {
-  const Value* value = kind.find(key);
-  if (value == nullptr) return own;
-  MapReader map(*value, fmt::format("{}", key), diagnostics_);
-  const Bandwidth rate = positive<Bandwidth>(map, "bandwidth");
-  map.finish();
-  if (own == Bandwidth{}) {
-    map.error(fmt::format("the other nodes have no '{}': all nodes need the same links", key), "add it to node");
-  }
-  return rate;
+void NodeReader::check_has(const Value& kind, std::string_view link, Bandwidth own) {
+  const Value* value = kind.find(link);
+  if (value == nullptr || value->is_null() || own != Bandwidth{}) return;
+  diagnostics_.error(value->position, fmt::format("the other nodes have no '{}': all nodes need the same links", link),
+                     "add it to node");
 }
 
 void NodeReader::read_kind_nodes(const Value& value, std::size_t kind) {

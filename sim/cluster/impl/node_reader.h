@@ -4,9 +4,13 @@
 #include <optional>
 
 #include "sim/cluster/cluster.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 
 namespace hdpsim {
+
+/// The keys of `node`, and of one of the `node_kinds`.
+[[nodiscard]] const std::vector<KeyText>& node_keys();
+[[nodiscard]] const std::vector<KeyText>& node_kind_keys();
 
 /// Reads `node` and `node_kinds` of a cluster file into a spec.
 class NodeReader {
@@ -22,14 +26,11 @@ class NodeReader {
   [[nodiscard]] std::optional<std::int64_t> gpus_per_node() const { return node_gpus_; }
 
  private:
-  void read_nvlink(const Value& value);
-  void read_nics(const Value& value);
-  void read_pcie(const Value& value);
-  void check_divides_node(MapReader& map, std::string_view key, std::string_view what, std::int64_t count);
+  void check_divides_node(const Value* map, std::string_view key, std::string_view what, std::int64_t count);
   void read_kind(const Value::Entry& entry);
   void read_kind_nodes(const Value& value, std::size_t kind);
   void read_kind_range(const Value& value, std::size_t kind);
-  [[nodiscard]] Bandwidth kind_rate(MapReader& kind, std::string_view key, Bandwidth own);
+  void check_has(const Value& kind, std::string_view link, Bandwidth own);
   void sort_ranges(const Value& kinds);
 
   ClusterSpec& spec_;

@@ -56,7 +56,25 @@ void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveT
 void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 
-/// All algorithms, in the order of CollectiveAlgorithm.
+/// All algorithms, in the order of CollectiveAlgorithm. They are described for g devices in each of m nodes, n in all;
+/// where nodes hold different numbers of devices, the description holds node by node.
+///
+/// * ring: one ring per NIC that all nodes have, as NCCL builds them: it enters a node at that NIC, passes its devices
+///   and leaves by the same NIC. A broadcast starts at the first device and has no hop into it. Within one node there
+///   is one ring.
+/// * tree (all_reduce): two binary trees of the nodes per NIC, such that no leaf of one is a leaf of the other
+///   (Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
+///   Computing 35, 2009), and chains inside the nodes; each tree carries half of the data of its NIC, up and down.
+/// * nvls: switches reduce and copy: the NVSwitch of one node for all_reduce, all_gather and reduce_scatter; between
+///   nodes, switches that do the same, for all_reduce only: every NIC sends and receives its part once, and so does
+///   every link above it.
+/// * nvls_tree (all_reduce): the NVSwitch inside nodes, the trees between nodes.
+/// * pat (all_gather, reduce_scatter; one device per node): binomial trees of all roots, far hops first, so that these
+///   carry least (Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
+///   arXiv:2506.20252).
+/// * direct (all_to_all, send_recv): each message goes straight to its receiver. Data for another node first move to
+///   the receiver's place inside the sender's node (NCCL: PXN), so that all data between two nodes for one place of the
+///   receiving node are one flow.
 inline constexpr std::array<AlgorithmEntry, collective_algorithms> algorithms = {{
     {CollectiveAlgorithm::ring, "ring", plan_ring, append_ring_ways},
     {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},

@@ -67,6 +67,9 @@ TEST_CASE("a word that is nearly right is suggested, otherwise what is known", "
   CHECK(suggestion("contxt", {"context", "lengths"}) == "did you mean 'context'?");
   CHECK(suggestion("zebra", {"context", "lengths"}) == "known: context, lengths");
   CHECK(suggestion("zebra", {}).empty());
+  // The beginning of one name alone is enough, that of several is not.
+  CHECK(suggestion("h100", {"h100-rail", "b200-rail"}) == "did you mean 'h100-rail'?");
+  CHECK(suggestion("llama", {"llama-7b-chat", "llama-13b-chat"}) == "known: llama-7b-chat, llama-13b-chat");
 }
 
 TEST_CASE("problems are sorted by file, line and column; those at one place keep their order", "[diagnostic]") {

@@ -179,7 +179,7 @@ cluster.yaml:2:7: error: the tiers join at most 64 gpus, the cluster has 100
               ^ raise tiers.core.fan_in or add a tier
 cluster.yaml:3:1: error: the cluster has no key 'racks'
     3 | racks: 3
-        ^ known: name, device, compute_capability, gpus, node, node_kinds, tiers, speed, links, routing, in_network_reduction, torus, dragonfly, graph, notes
+        ^ known: name, device, compute_capability, gpus, node, node_kinds, speed, tiers, torus, dragonfly, graph, in_network_reduction, routing, links, notes
 cluster.yaml:6:15: error: "80" has no unit
     6 |   gpu_memory: 80
                       ^ did you mean 80 GB (10^9 bytes) or 80 GiB (2^30 bytes)?

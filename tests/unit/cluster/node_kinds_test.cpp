@@ -104,7 +104,7 @@ cluster.yaml:15:6: error: the kind 'd' needs 'speed'
              ^
 cluster.yaml:15:17: error: the kind 'd' has no key 'gpus'
    15 |   d: {nodes: 2, gpus: 4}
-                        ^ known: device, nodes, speed, gpu_memory, host_memory, nvlink, nics
+                        ^ known: nodes, speed, device, gpu_memory, host_memory, nvlink, nics
 )");
 }
 

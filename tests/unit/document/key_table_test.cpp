@@ -116,6 +116,29 @@ TEST_CASE("the JSON schema of a map has every key with its values, its default a
   ],
   "$defs": {
     "count": {)") != std::string::npos);
+  CHECK(json_schema("A part of a stove", table.texts(), true).find("required") == std::string::npos);
+}
+
+struct Kitchen {
+  const Value* stove = nullptr;
+};
+
+TEST_CASE("a value that needs other keys first is kept for later, and problems name one of several maps", "[keys]") {
+  KeyTable<Kitchen> table("the kitchen");
+  table.kept({"stove", map_shape(stove_keys().texts()), "", "what it has", {}}, &Kitchen::stove);
+  Diagnostics diagnostics;
+  const Value value = parse_document("kitchen.yaml", "stove: {logs: 3, chimney: 1}", diagnostics);
+  Kitchen kitchen;
+  CHECK(table.read(value, kitchen, diagnostics).is_right("stove"));
+  REQUIRE(kitchen.stove == value.find("stove"));
+  CHECK(diagnostics.empty());
+  Stove stove;
+  (void)stove_keys().read(*kitchen.stove, stove, diagnostics, "the stove of the kitchen");
+  CHECK(stove.logs == 3);
+  const std::vector<Diagnostic> problems = diagnostics.sorted();
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0].message == "the stove of the kitchen needs 'burns'");
+  CHECK(problems[1].message == "the stove of the kitchen has no key 'chimney'");
 }
 
 }  // namespace
