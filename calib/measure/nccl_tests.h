@@ -20,13 +20,15 @@ struct NcclTestsRun {
 
 /// Reads what nccl-tests prints, or the JSON that it writes with -J. Times are those of the out-of-place runs. A file
 /// may hold several runs one after another. Which collective it is comes from the line "# Collective test starting",
-/// which versions before 2.16 do not print, or else from the name of the file (all_reduce.txt). Reported, with line and
+/// which versions before 2.16 do not print, or else from the name of the file (all_reduce.txt), or else it is `asked`,
+/// a name such as "all_reduce"; empty: none. Reported, with line and
 /// column: rows that cannot be read, rows with wrong results, runs of a single rank (a copy, no link), runs without a
 /// row, collectives that training here does not use.
-[[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics);
+[[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests(const std::string& path, Diagnostics& diagnostics,
+                                                        std::string_view asked = {});
 
 /// The same for a text in memory; `file` is the name that diagnostics carry.
 [[nodiscard]] std::vector<NcclTestsRun> parse_nccl_tests(const std::string& file, const std::string& text,
-                                                         Diagnostics& diagnostics);
+                                                         Diagnostics& diagnostics, std::string_view asked = {});
 
 }  // namespace hdpsim::calib

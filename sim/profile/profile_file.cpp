@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sim/profile/impl/profile_reader.h"
+#include "sim/profile/impl/field_reader.h"
+#include "sim/profile/impl/field_writer.h"
+#include "sim/profile/impl/profile_fields.h"
 
 namespace hdpsim {
 namespace {
@@ -25,7 +27,9 @@ std::optional<DeviceProfile> load_path(const std::string& path, Diagnostics& dia
 
 std::optional<DeviceProfile> read_profile(const Value& document, const std::string& name, Diagnostics& diagnostics) {
   Diagnostics problems;
-  DeviceProfile profile = ProfileReader(problems).profile(document);
+  DeviceProfile profile;
+  KnownProfile known;
+  FieldReader::read(document, "the profile", profile, known, problems);
   diagnostics.append(problems);
   if (!problems.empty()) return std::nullopt;
   profile.name = name;
@@ -53,6 +57,10 @@ std::vector<std::string> profile_names(const std::string& directory) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string profile_text(const DeviceProfile& profile) {
+  return to_yaml(FieldWriter::written(profile, profile.provenance.label));
 }
 
 std::string_view profile_label_name(ProfileLabel label) {

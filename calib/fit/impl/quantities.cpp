@@ -6,14 +6,16 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/base/quantity_limits.h"
 #include "sim/base/quantity_text.h"
 
 namespace hdpsim::calib {
 
 Bandwidth bandwidth_of(double seconds_per_byte) {
-  constexpr double fastest = 1e18;
-  return Bandwidth::bytes_per_second(
-      std::max<std::int64_t>(1, std::llround(1 / std::max(seconds_per_byte, 1 / fastest))));
+  const auto [slowest, fastest] = limits::bandwidth;
+  const auto least_cost = 1 / static_cast<double>(fastest.bytes_per_second());
+  const auto rate = Bandwidth::bytes_per_second(std::llround(1 / std::max(seconds_per_byte, least_cost)));
+  return std::clamp(rate, slowest, fastest);
 }
 
 FlopRate rate_of(double flops_per_second) {

@@ -4,6 +4,7 @@
 
 #include "calib/measure/impl/grid.h"
 #include "sim/base/random.h"
+#include "sim/model/layers.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -24,7 +25,8 @@ constexpr Heads many_heads = {32, 8};
 
 Heads usual_heads(const std::optional<Transformer>& model, const DeviceSpeed& speed) {
   if (speed.usual_flops < slow_device_flops) return few_heads;
-  return model ? Heads{model->heads, model->kv_heads} : many_heads;
+  const Transformer kind = model ? of_attention(*model) : Transformer{};
+  return kind.heads > 0 ? Heads{kind.heads, kind.kv_heads} : many_heads;
 }
 
 std::vector<Heads> other_heads(Heads usual) {

@@ -6,6 +6,7 @@
 
 #include "calib/measure/impl/workloads.h"
 #include "calib/measure/workload.h"
+#include "sim/model/layers.h"
 #include "sim/model/work.h"
 
 namespace hdpsim::calib {
@@ -15,15 +16,19 @@ void add_products(std::vector<Candidate>& candidates, int level, const LinearPar
   for (const Gemm& gemm : part.gemms) candidates.emplace_back(gemm, level);
 }
 
-/// All products of one layer and of the output head; those without tensor parallelism and with few tokens come first.
+/// The products of a layer of each kind without those of experts, which hang on the router, and of the output head;
+/// those without tensor parallelism and with few tokens come first.
 void add_model(std::vector<Candidate>& candidates, const Transformer& model) {
+  const std::vector<Transformer> kinds = of_each_kind(model);
   for (const std::int64_t tp : {1, 2, 4, 8}) {
     for (const std::int64_t tokens : {512, 1024, 2048, 4096, 8192, 16'384}) {
       const bool common = tokens == 1024 || tokens == 4096 || tokens == 16'384;
       const int level = (tp == 1 ? 0 : 1) + (common ? 0 : 1);
       for (const Direction direction : {Direction::forward, Direction::backward}) {
-        add_products(candidates, level, before_attention(model, tokens, tp, direction));
-        add_products(candidates, level, after_attention(model, tokens, tp, direction));
+        for (const Transformer& kind : kinds) {
+          add_products(candidates, level, before_attention(kind, tokens, tp, direction));
+          add_products(candidates, level, after_attention(kind, tokens, tp, direction));
+        }
         add_products(candidates, level + 1, output_head(model, tokens, tp, direction));
       }
     }

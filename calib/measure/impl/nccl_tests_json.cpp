@@ -19,7 +19,8 @@ const Value* found(const Value& map, std::string_view key) {
 
 class JsonReader {
  public:
-  JsonReader(const Value& document, Diagnostics& diagnostics) : document_(document), diagnostics_(diagnostics) {}
+  JsonReader(const Value& document, std::optional<MessageKind> otherwise, Diagnostics& diagnostics)
+      : document_(document), otherwise_(otherwise), diagnostics_(diagnostics) {}
 
   std::vector<NcclTestsRun> read() {
     const Value* results = found(document_, "results");
@@ -45,7 +46,7 @@ class JsonReader {
     const Value* arguments = found(document_, "args");
     const bool stated = arguments != nullptr && !arguments->items.empty();
     const Value& program = stated ? arguments->items.front() : document_;
-    const auto kind = nccl_tests_kind(stated ? program.text : document_.position.file);
+    const auto kind = stated ? nccl_tests_kind(program.text) : otherwise_;
     if (!kind) {
       diagnostics_.error(program.position,
                          stated ? fmt::format("{} is no collective that training here uses", program.text)
@@ -126,6 +127,7 @@ class JsonReader {
   }
 
   const Value& document_;
+  const std::optional<MessageKind> otherwise_;
   Diagnostics& diagnostics_;
   std::int64_t iterations_ = 20;  // the default of nccl-tests
 };
@@ -133,11 +135,11 @@ class JsonReader {
 }  // namespace
 
 std::vector<NcclTestsRun> read_nccl_tests_json(const std::string& file, const std::string& text,
-                                               Diagnostics& diagnostics) {
+                                               std::optional<MessageKind> otherwise, Diagnostics& diagnostics) {
   Diagnostics syntax;
   const Value document = parse_document(file, text, syntax);
   diagnostics.append(syntax);
-  return syntax.empty() ? JsonReader(document, diagnostics).read() : std::vector<NcclTestsRun>{};
+  return syntax.empty() ? JsonReader(document, otherwise, diagnostics).read() : std::vector<NcclTestsRun>{};
 }
 
 }  // namespace hdpsim::calib

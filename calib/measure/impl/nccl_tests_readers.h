@@ -10,9 +10,12 @@
 
 namespace hdpsim::calib {
 
+/// Both take runs that do not name their collective as of `otherwise`; empty: this is reported.
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests_text(const std::string& file, const std::string& text,
+                                                             std::optional<MessageKind> otherwise,
                                                              Diagnostics& diagnostics);
 [[nodiscard]] std::vector<NcclTestsRun> read_nccl_tests_json(const std::string& file, const std::string& text,
+                                                             std::optional<MessageKind> otherwise,
                                                              Diagnostics& diagnostics);
 
 /// The collective in the name of a program or a file: "all_reduce_perf", "out/alltoall.txt".

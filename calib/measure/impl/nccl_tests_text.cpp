@@ -59,7 +59,8 @@ struct Columns {
 
 class TextReader {
  public:
-  TextReader(const std::string& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
+  TextReader(const std::string& file, std::optional<MessageKind> otherwise, Diagnostics& diagnostics)
+      : file_(file), otherwise_(otherwise), diagnostics_(diagnostics) {}
 
   std::vector<NcclTestsRun> read(std::string_view text) {
     while (!text.empty()) {
@@ -166,7 +167,7 @@ class TextReader {
   }
 
   void check_run() {
-    if (!named_) kind_ = nccl_tests_kind(file_);
+    if (!named_) kind_ = otherwise_;
     if (!kind_ && !named_) {
       complain_at(started_, "which collective this is stands nowhere",
                   "name the file after it, such as all_reduce.txt");
@@ -191,6 +192,7 @@ class TextReader {
   static constexpr std::int64_t default_iterations = 20;  // the default of nccl-tests
 
   const std::string& file_;
+  const std::optional<MessageKind> otherwise_;
   Diagnostics& diagnostics_;
   std::vector<NcclTestsRun> runs_;
   NcclTestsRun run_;
@@ -207,8 +209,8 @@ class TextReader {
 }  // namespace
 
 std::vector<NcclTestsRun> read_nccl_tests_text(const std::string& file, const std::string& text,
-                                               Diagnostics& diagnostics) {
-  return TextReader(file, diagnostics).read(text);
+                                               std::optional<MessageKind> otherwise, Diagnostics& diagnostics) {
+  return TextReader(file, otherwise, diagnostics).read(text);
 }
 
 }  // namespace hdpsim::calib

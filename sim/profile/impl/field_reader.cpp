@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "sim/base/quantity_text.h"
 
 namespace hdpsim {
 namespace {
 
-const std::vector<Value>& no_items() {
-  static const std::vector<Value> none;
-  return none;
-}
+constexpr Range tile_side{1, 65536};
 
 constexpr Between<FlopRate> limits_of(FlopRate) {
   return limits::flop_rate;
@@ -25,86 +24,139 @@ constexpr Between<Duration> limits_of(Duration) {
   return {1_ps, limits::time.most};
 }
 
+// Tokens (300), or queries by keys (300x150).
+PackedDocument document_of(const Value& value, Diagnostics& diagnostics) {
+  const auto side = [&](std::string_view text) {
+    std::int64_t tokens = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+    return error == std::errc{} && end == text.data() + text.size() ? tokens : 0;
+  };
+  const std::string_view text = value.text;
+  const auto cross = text.find('x');
+  const PackedDocument document{side(text.substr(0, cross)), side(text.substr(cross == text.npos ? 0 : cross + 1))};
+  if (!value.is_scalar() || document.queries < 1 || document.keys < 1) {
+    diagnostics.error(value.position, "a document is its tokens (300) or queries by keys (300x150)");
+  }
+  return document;
+}
+
 }  // namespace
 
-std::string FieldReader::text(MapReader& map, std::string_view key) {
-  const auto read = map.required<std::string>(key);
-  if (read && read->empty()) diagnostics_.error(map.value().find(key)->position, fmt::format("'{}' says nothing", key));
-  return read.value_or("");
+void FieldReader::schema(const char* name) {
+  if (const Value* schema = map_.require("schema")) (void)read_choice(*schema, "schema", {name}, diagnostics());
 }
 
-std::int64_t FieldReader::count(MapReader& map, std::string_view key) {
-  return map.required_in<std::int64_t>(key, positive_range).value_or(0);
+void FieldReader::text(std::string_view key, std::string& text) {
+  const auto stated = map_.required<std::string>(key);
+  if (stated && stated->empty()) {
+    diagnostics().error(map_.value().find(key)->position, fmt::format("'{}' says nothing", key));
+  }
+  text = stated.value_or("");
 }
 
-std::int64_t FieldReader::tile_side(MapReader& map, std::string_view key) {
-  return map.required_in<std::int64_t>(key, {1, 65536}).value_or(0);
+void FieldReader::source(std::string& source) {
+  known_.label == ProfileLabel::measured ? optional_text("source", source) : text("source", source);
 }
 
-double FieldReader::number(MapReader& map, std::string_view key) {
-  return map.required_in<double>(key, not_negative).value_or(0);
+void FieldReader::numbers(std::string_view key, std::vector<double>& numbers) {
+  for (const Value& value : values(key, {"a number", "number"})) {
+    numbers.push_back(hdpsim::read<double>(value, diagnostics()).value_or(0));
+  }
 }
 
-Duration FieldReader::time(MapReader& map, std::string_view key) {
-  return map.required_in<Duration>(key, limits::time).value_or(Duration{});
-}
-
-template <class T>
-T FieldReader::positive(MapReader& map, std::string_view key) {
-  const auto read = map.required<T>(key);
-  if (!read) return T{};
-  check_positive(*map.value().find(key), key, *read);
-  return *read;
-}
-
-template <class T>
-std::optional<T> FieldReader::optional_positive(MapReader& map, std::string_view key) {
-  const auto read = map.optional<T>(key);
-  if (read) check_positive(*map.value().find(key), key, *read);
-  return read;
-}
-
-template <class T>
-void FieldReader::check_positive(const Value& value, std::string_view key, const T& quantity) {
-  const Between<T> range = limits_of(T{});
+template <class Quantity>
+void FieldReader::read_quantity(std::string_view key, const Value& value, Quantity& quantity) {
+  const auto stated = hdpsim::read<Quantity>(value, diagnostics());
+  if (!stated) return;
+  quantity = *stated;
+  const Between<Quantity> range = limits_of(quantity);
   if (quantity >= range.least && quantity <= range.most) return;
-  diagnostics_.error(value.position, fmt::format("'{}' is {}, it must be from {} to {}", key, value.text,
-                                                 limit_text(range.least), limit_text(range.most)));
+  diagnostics().error(value.position, fmt::format("'{}' is {}, it must be from {} to {}", key, value.text,
+                                                  limit_text(range.least), limit_text(range.most)));
 }
 
-std::optional<Spread> FieldReader::spread(MapReader& map) {
-  const auto p10 = map.optional<Duration>("p10");
-  const auto p90 = map.optional<Duration>("p90");
-  const auto runs = map.optional_in<std::int64_t>("runs", positive_range);
-  if (!p10 && !p90 && !runs) return std::nullopt;
-  if (p10 && p90 && runs && *p10 > Duration{} && *p10 <= *p90) return Spread{*p10, *p90, *runs};
-  map.error("a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
-  return std::nullopt;
+template void FieldReader::read_quantity(std::string_view, const Value&, FlopRate&);
+template void FieldReader::read_quantity(std::string_view, const Value&, Bandwidth&);
+template void FieldReader::read_quantity(std::string_view, const Value&, Bytes&);
+template void FieldReader::read_quantity(std::string_view, const Value&, Duration&);
+
+void FieldReader::tile(std::string_view key, const TileSides& sides, std::int64_t& first, std::int64_t& second) {
+  const Value* value = map_.require(key);
+  if (value == nullptr) return;
+  read_inner(*value, "a tile", [&](FieldReader& tile) {
+    tile.count(sides.first, first, tile_side);
+    tile.count(sides.second, second, tile_side);
+  });
 }
 
-const std::vector<Value>& FieldReader::list(MapReader& map, std::string_view key, bool required, std::string_view of) {
-  const Value* value = required ? map.require(key) : map.find(key);
-  if (value == nullptr) return no_items();
+void FieldReader::counts_between(std::string_view key, const char* what, std::int64_t& least, std::int64_t& most) {
+  const Value* value = map_.require(key);
+  if (value == nullptr) return;
+  read_inner(*value, what, [&](FieldReader& range) {
+    range.count("least", least);
+    range.count("most", most);
+  });
+}
+
+void FieldReader::bytes_between(std::string_view key, const char* what, Bytes& least, Bytes& most) {
+  const Value* value = map_.require(key);
+  if (value == nullptr) return;
+  read_inner(*value, what, [&](FieldReader& range) {
+    range.quantity("least", least);
+    range.quantity("most", most);
+    if (least > most) range.map_.error("'least' is more than 'most'");
+  });
+}
+
+void FieldReader::spread(std::optional<Spread>& spread) {
+  const auto p10 = map_.optional<Duration>("p10");
+  const auto p90 = map_.optional<Duration>("p90");
+  const auto runs = map_.optional_in<std::int64_t>("runs", positive_range);
+  if (!p10 && !p90 && !runs) return;
+  if (p10 && p90 && runs && *p10 > Duration{} && *p10 <= *p90) {
+    spread = Spread{*p10, *p90, *runs};
+  } else {
+    map_.error("a spread needs 'p10', 'p90' and 'runs', with p10 no more than p90");
+  }
+}
+
+Duration FieldReader::time_of_work(Flops work) {
+  const Value* time_value = map_.find("time");
+  const Value* rate_value = map_.find("rate");
+  if ((time_value == nullptr) == (rate_value == nullptr)) {
+    if (map_.value().is_map()) map_.error("a sample needs either 'time' or 'rate'");
+    return {};
+  }
+  Duration time;
+  if (time_value != nullptr) {
+    read_quantity("time", *time_value, time);
+  } else {
+    FlopRate rate;
+    read_quantity("rate", *rate_value, rate);
+    if (rate > FlopRate{}) time = work / rate;
+  }
+  if (time > Duration{} && known_.peak > FlopRate{} && time < work / known_.peak) {
+    const Value& stated = time_value != nullptr ? *time_value : *rate_value;
+    diagnostics().error(stated.position, fmt::format("{} is faster than the peak of the data sheet", stated.text));
+  }
+  return time;
+}
+
+void FieldReader::documents(std::string_view key, std::vector<PackedDocument>& documents) {
+  for (const Value& value : values(key, {"a document", "document", true})) {
+    documents.push_back(document_of(value, diagnostics()));
+  }
+}
+
+// The items of a list of at least one; none if the key is absent, which is reported if it is required.
+const std::vector<Value>& FieldReader::values(std::string_view key, const ListText& text) {
+  static const std::vector<Value> none;
+  const Value* value = text.required ? map_.require(key) : map_.find(key);
+  if (value == nullptr) return none;
   if (!value->is_sequence() || value->items.empty()) {
-    diagnostics_.error(value->position, fmt::format("'{}' must be a list of at least one {}", key, of));
+    diagnostics().error(value->position, fmt::format("'{}' must be a list of at least one {}", key, text.of));
   }
   return value->items;
 }
-
-std::size_t FieldReader::choice(MapReader& map, std::string_view key, const std::vector<std::string>& words) {
-  const Value* value = map.require(key);
-  if (value == nullptr) return 0;
-  return read_choice(*value, key, words, diagnostics_).value_or(0);
-}
-
-template FlopRate FieldReader::positive(MapReader&, std::string_view);
-template Bandwidth FieldReader::positive(MapReader&, std::string_view);
-template Bytes FieldReader::positive(MapReader&, std::string_view);
-template Duration FieldReader::positive(MapReader&, std::string_view);
-template std::optional<Bytes> FieldReader::optional_positive(MapReader&, std::string_view);
-template std::optional<Duration> FieldReader::optional_positive(MapReader&, std::string_view);
-template void FieldReader::check_positive(const Value&, std::string_view, const Duration&);
-template void FieldReader::check_positive(const Value&, std::string_view, const FlopRate&);
-template void FieldReader::check_positive(const Value&, std::string_view, const Bandwidth&);
 
 }  // namespace hdpsim

@@ -19,10 +19,9 @@ double area_of_tiles(double tokens) {
   return tiles * (tiles + 1) / 2 * 128 * 128;
 }
 
-/// A little of everything, with 1 % noise: a kernel a family and nothing exotic.
-Samples samples_of_all_families() {
-  constexpr double noise = 0.01;
-  Measured measured(noise);
+/// A little of everything, with relative noise: a kernel a family and nothing exotic.
+Samples samples_of_all_families(double noise = 0.01, std::uint64_t seed = 1) {
+  Measured measured(noise, seed);
   Samples samples;
   samples.circumstances = round_circumstances();
   for (const Direction direction : {Direction::forward, Direction::backward}) {
@@ -69,6 +68,18 @@ TEST_CASE("a fitted profile reads back as it was written", "[fit]") {
   CHECK(profile.provenance.label == ProfileLabel::measured);
   CHECK(profile.provenance.device_name == round_circumstances().device_name);
   CHECK_FALSE(profile.provenance.device_name.empty());
+}
+
+TEST_CASE("a profile fitted to times that noise rules reads back, too", "[fit]") {
+  const double noise = GENERATE(0.1, 0.5, 1.0);
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const DeviceProfile profile = fit_profile(samples_of_all_families(noise, seed));
+    Diagnostics diagnostics;
+    const auto again = read_profile(parse_document("p.yaml", profile_text(profile), diagnostics), "", diagnostics);
+    INFO("noise " << noise << ", seed " << seed << "\n" << diagnostics.text());
+    REQUIRE(again.has_value());
+    CHECK(*again == profile);
+  }
 }
 
 TEST_CASE("what was not measured is absent", "[fit]") {

@@ -122,15 +122,15 @@ TEST_CASE("a faster device is measured to greater lengths in the same time", "[c
 
 TEST_CASE("the products of a model come before any others", "[calibration_plan]") {
   SyntheticDevice device(SyntheticLaw{.flops = 500e12, .bytes_per_s = 1e12});
-  const Transformer model{.name = "m",
-                          .layers = 2,
-                          .hidden = 1792,
-                          .heads = 14,
-                          .kv_heads = 14,
-                          .head_dim = 128,
-                          .ffn_hidden = 4864,
-                          .vocabulary = 32'000,
-                          .moe = {}};
+  Transformer model;
+  model.name = "m";
+  model.layers = 2;
+  model.hidden = 1792;
+  model.heads = 14;
+  model.kv_heads = 14;
+  model.head_dim = 128;
+  model.ffn_hidden = 4864;
+  model.vocabulary = 32'000;
   const std::vector<Planned> plan = plan_on(device, {.budget_s = 120, .model = model});
   const auto has = [&](const Gemm& gemm) {
     return std::any_of(plan.begin(), plan.end(), [&](const Planned& planned) {
