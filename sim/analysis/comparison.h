@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/timeline_file.h"
+#include "sim/engine/timeline.h"
 
 namespace hdpsim {
 
@@ -78,43 +78,8 @@ inline constexpr double least_of_predicted_cores = 0.9;
 /// busy_machine_text() of a comparison; empty if the measurement does not say.
 [[nodiscard]] std::string busy_machine_text(const Comparison& comparison);
 
-/// One step: a prediction to which measurements are added. O(n log n) time and O(n) memory in the instructions of one
-/// timeline, whatever the number of runs.
-class StepComparison {
- public:
-  /// `file` names the prediction in messages.
-  StepComparison(std::string file, TimelineFile predicted);
-  /// Adds a measurement. InputError, with all differences, if `measured` is not a run of the same instructions on the
-  /// same ranks.
-  void add(const std::string& file, TimelineFile measured);
-  /// The comparison so far. At least one run has been added (checked).
-  [[nodiscard]] Comparison result() const;
-
- private:
-  /// The kinds of instructions: one per opcode and direction (none, forward, backward).
-  static constexpr std::size_t family_count = 3 * opcode_count;
-  struct RankTimes {
-    double busy_s = 0, exchange_s = 0, hidden_s = 0;
-  };
-  /// The figures that are kept of a timeline.
-  struct Summary {
-    double step_time_s = 0;
-    std::optional<double> on_core_s;
-    std::optional<double> at_pace_s;  ///< For a measurement only.
-    std::array<double, family_count> family_s{};
-    std::vector<RankTimes> ranks;
-    std::array<double, activity_count> activity_s{};
-  };
-  [[nodiscard]] Summary summary(const TimelineFile& file) const;
-  void require_same_instructions(const std::string& file, const std::vector<InstructionRecord>& measured) const;
-
-  std::string file_;
-  TimelineTitle title_;
-  std::vector<InstructionRecord> instructions_;  ///< The predicted ones, by id.
-  std::array<std::int64_t, family_count> family_instructions_{};
-  Summary predicted_;
-  std::vector<Summary> measured_;  ///< In the order in which they were added.
-};
+/// Puts the largest absolute difference first.
+void sort_by_difference(std::vector<FamilyComparison>& families);
 
 /// "3", or in a pipeline "3, stage 1".
 [[nodiscard]] std::string worker_name(const Comparison& comparison, std::size_t worker);

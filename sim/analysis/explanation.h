@@ -33,6 +33,13 @@ struct ExplainedPass {
   Duration waiting;                  ///< The part of `time` spent waiting for messages or copies.
 };
 
+/// The same step planned anew for ranks that hold more tokens, which the plan's memory leaves room for.
+struct LargerCapacity {
+  std::int64_t tokens = 0;  ///< Of a rank.
+  Bytes free;               ///< Memory of the fullest device that the plan leaves now.
+  Duration step_time;
+};
+
 /// Why a step of a plan takes as long as it does.
 struct Explanation {
   std::string plan;
@@ -50,6 +57,7 @@ struct Explanation {
   std::string busiest_link;            ///< Name of the link that is busiest of all; empty if there is none.
   double busiest_link_share = 0;       ///< Its load relative to its rate, over the step.
   std::vector<WhatIf> changes;         ///< Changes that help, the most helpful first.
+  std::optional<LargerCapacity> larger_capacity{};  ///< Where it would help.
 };
 
 /// The explanation from the critical path alone, without changes.

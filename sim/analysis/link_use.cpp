@@ -1,16 +1,37 @@
 #include "sim/analysis/link_use.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+
+#include "sim/network/link_kind.h"
 
 namespace hdpsim {
 
+namespace {
+
+Bytes other_bytes(const LinkBytes& bytes, LinkId link) {
+  return bytes.others.empty() ? Bytes{} : bytes.others[link.index()];
+}
+
+double seconds_on(const NetworkModel& network, LinkId link, Bytes carried) {
+  return static_cast<double>(carried.count()) / static_cast<double>(network.link_rate(link).bytes_per_second());
+}
+
+LinkKindUse& kind_of(const NetworkModel& network, LinkId link, std::vector<LinkKindUse>& kinds,
+                     std::map<std::string, std::size_t>& places) {
+  const std::string name = network.link_name(link);
+  const auto [place, is_new] = places.try_emplace(link_kind(name), kinds.size());
+  if (is_new) kinds.push_back({.kind = place->first, .busiest = name, .rate = network.link_rate(link)});
+  return kinds[place->second];
+}
+
+}  // namespace
+
 std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const NetworkModel& network,
                                    std::size_t most) {
-  const auto others = [&](LinkId link) { return bytes.others.empty() ? Bytes{} : bytes.others[link.index()]; };
-  const auto seconds = [&](LinkId link, Bytes carried) {
-    return static_cast<double>(carried.count()) / static_cast<double>(network.link_rate(link).bytes_per_second());
-  };
+  const auto others = [&](LinkId link) { return other_bytes(bytes, link); };
+  const auto seconds = [&](LinkId link, Bytes carried) { return seconds_on(network, link, carried); };
   struct Busy {
     double seconds;
     LinkId link;
@@ -33,6 +54,29 @@ std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const 
                      seconds(link, other) / time.seconds()});
   }
   return links;
+}
+
+std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, const NetworkModel& network) {
+  std::vector<LinkKindUse> kinds;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < bytes.main.size(); ++i) {
+    const LinkId link(i);
+    LinkKindUse& kind = kind_of(network, link, kinds, places);
+    const double others = seconds_on(network, link, other_bytes(bytes, link)) / time.seconds();
+    const double share = seconds_on(network, link, bytes.main[i]) / time.seconds() + others;
+    ++kind.links;
+    kind.mean += share;  // a sum until the end
+    kind.others += others;
+    if (share <= kind.most) continue;
+    kind.most = share;
+    kind.busiest = network.link_name(link);
+    kind.rate = network.link_rate(link);
+  }
+  for (LinkKindUse& kind : kinds) {
+    kind.mean /= static_cast<double>(kind.links);
+    kind.others /= static_cast<double>(kind.links);
+  }
+  return kinds;
 }
 
 }  // namespace hdpsim

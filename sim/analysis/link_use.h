@@ -31,4 +31,19 @@ struct LinkBytes {
 [[nodiscard]] std::vector<LinkUse> busiest_links(const LinkBytes& bytes, Duration time, const NetworkModel& network,
                                                  std::size_t most);
 
+/// All links of one kind (link_kind) together, those without traffic among them. Shares are of a link's rate over the
+/// whole time, by all jobs.
+struct LinkKindUse {
+  std::string kind;
+  std::size_t links = 0;
+  double mean = 0;      ///< Mean share over the links, ...
+  double others = 0;    ///< ... and the part of it that is other jobs'.
+  double most = 0;      ///< Share of the busiest link, the first of several.
+  std::string busiest;  ///< Its name.
+  Bandwidth rate;       ///< Its rate.
+};
+
+/// Every kind of link of the network, in the order of their first ids. O(links).
+[[nodiscard]] std::vector<LinkKindUse> use_by_kind(const LinkBytes& bytes, Duration time, const NetworkModel& network);
+
 }  // namespace hdpsim

@@ -52,7 +52,7 @@ void PlanMemory::add_stage(std::int64_t stage, const MemorySetting& setting) {
     const MicroBatch& micro_batch = plan_.micro_batches[i];
     const auto of_experts = has_groups ? std::optional((groups[i].all + ep - 1) / ep) : std::nullopt;
     const std::int64_t tokens = micro_batch.tokens_per_rank();
-    const double resident = resident_share(micro_batch, own.layers);
+    const double resident = resident_share(micro_batch, layer_count(own.layers));
     const auto ring = static_cast<std::int64_t>(micro_batch.group.size());
     const Bytes all = device.kept(tokens, 0, of_experts);
     const Bytes kept = all.scaled(resident);

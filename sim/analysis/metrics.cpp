@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/model/parameters.h"
-#include "sim/model/work.h"
 #include "sim/plan/work_model.h"
 
 namespace hdpsim {
@@ -69,11 +70,16 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
 }  // namespace
 
 Flops model_flops(const Transformer& model, const Batch& batch) {
-  double area = 0;
-  for (const Sequence& sequence : batch.sequences) area += causal_pairs(sequence.tokens);
-  const Flops layer =
-      attention_flops(model, area, Direction::forward) + attention_flops(model, area, Direction::backward);
-  return layer * static_cast<double>(model.layers) + training_linear_flops(model, batch.tokens());
+  Flops attention;
+  for (const LayerRun& run : layer_runs(model)) {
+    const Transformer alike = of_kind(model, run.kind);
+    double area = 0;
+    for (const Sequence& sequence : batch.sequences) area += attention_area(alike, sequence.tokens);
+    const Flops layer =
+        attention_flops(alike, area, Direction::forward) + attention_flops(alike, area, Direction::backward);
+    attention += layer * static_cast<double>(run.count);
+  }
+  return attention + training_linear_flops(model, batch.tokens());
 }
 
 RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
@@ -117,18 +123,31 @@ Speedup speedup_over(const std::string& name, const RunResult& baseline, const R
   return {name, mean, percentile(ratios, 0.05), percentile(ratios, 0.95)};
 }
 
+namespace {
+
+// The figures of a run that need its baseline, or say that there is none.
+void compare(const std::string& name, const RunResult* baseline, Run& run) {
+  if (baseline != nullptr) run.metrics.speedup = speedup_over(name, *baseline, run.result);
+  if (!run.info.uncertainty) return;
+  const double peak = run.info.peak.per_second() * static_cast<double>(run.info.gpus);
+  run.metrics.uncertainty = uncertainty_of(*run.info.uncertainty, run.result, baseline, run.info.gpus, peak);
+}
+
+}  // namespace
+
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus) {
   std::map<std::size_t, const RunResult*> baselines;
   for (Run& run : runs) {
     run.metrics = metrics_of(run.info, run.result);
     if (run.info.plan == versus) baselines[run.info.point] = &run.result;
   }
+  for (Run& run : runs) compare(versus.value_or(""), versus ? baselines.at(run.info.point) : nullptr, run);
+}
+
+void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std::vector<Run>& runs) {
   for (Run& run : runs) {
-    const RunResult* baseline = versus ? baselines.at(run.info.point) : nullptr;
-    if (baseline != nullptr) run.metrics.speedup = speedup_over(*versus, *baseline, run.result);
-    if (!run.info.uncertainty) continue;
-    const double peak = run.info.peak.per_second() * static_cast<double>(run.info.gpus);
-    run.metrics.uncertainty = uncertainty_of(*run.info.uncertainty, run.result, baseline, run.info.gpus, peak);
+    run.tuned_baseline = baselines.at(run.info.point);
+    compare(run.tuned_baseline->info.plan, &run.tuned_baseline->result, run);
   }
 }
 

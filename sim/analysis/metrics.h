@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct RunInfo {
   std::vector<Coordinate> coordinates;  ///< Coordinates of the point; empty without a sweep.
   std::string plan;
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
+  std::string tuned{};  ///< What a search has chosen for this run instead of the study's mesh; empty: nothing.
   std::string profile;  ///< Name and label of the profile.
   /// A job that ran at the same time throughout.
   struct Neighbour {
@@ -90,11 +92,15 @@ struct Run {
   RunInfo info;
   RunResult result;
   RunMetrics metrics;
+  /// The baseline of the speed-up if it has a mesh of its own; null: it is a run of the study.
+  std::shared_ptr<const Run> tuned_baseline{};
 };
 
 /// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if `versus`
 /// is given.
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus);
+/// Compares all runs, which have been evaluated, with other baselines: one a point, in the order of the points.
+void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std::vector<Run>& runs);
 
 /// Seconds as the nearest double, whose shortest decimal shows whole picoseconds.
 [[nodiscard]] inline double seconds_of(Duration duration) {

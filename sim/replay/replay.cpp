@@ -45,7 +45,7 @@ ReplayRules rules_of(const Study& study, const StudyPoint& point, std::int64_t s
           .threshold = study.replay.threshold,
           .worst = static_cast<std::size_t>(study.replay.worst),
           .device_gb = cluster.least_device_memory().gigabytes(),
-          .host_gb = (cluster.least_host_memory() / cluster.devices_per_node).gigabytes()};
+          .host_gb = cluster.least_host_share().gigabytes()};
 }
 
 /// A replay under way: takes steps in their order, whether simulated or kept.

@@ -6,17 +6,11 @@
 #include <set>
 #include <utility>
 
+#include "sim/study/lengths.h"
 #include "sim/study/study_choice.h"
 
 namespace hdpsim {
 namespace {
-
-// Quotes a text, so that YAML does not interpret it.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result.append(c == '\'' ? 2 : 1, c);
-  return result + "'";
-}
 
 StudyPoint& point_of(Study& study, std::int64_t number) {
   if (number < 0 && study.points.size() > 1) {
@@ -60,16 +54,7 @@ std::int64_t steps_of(const StudyPoint& point, const ReplayChoice& choice) {
 }  // namespace
 
 std::vector<std::string> overrides_of(const ReplayChoice& choice, const std::vector<std::string>& overrides) {
-  if (choice.trace.empty() && !choice.column.empty()) {
-    throw InputError("--column needs a trace", "name it with --trace");
-  }
-  std::vector<std::string> all;
-  if (!choice.trace.empty()) {
-    const std::string column = choice.column.empty() ? "" : fmt::format(", column: {}", quoted(choice.column));
-    all.push_back(fmt::format("data.lengths={{file: {}{}}}", quoted(choice.trace), column));
-  }
-  all.insert(all.end(), overrides.begin(), overrides.end());
-  return all;
+  return with_lengths(choice.trace, choice.column, overrides);
 }
 
 const StudyPoint& choose(Study& study, const ReplayChoice& choice) {

@@ -17,8 +17,7 @@ struct ReplayChoice {
   std::int64_t point = -1;         ///< Index of the point; -1: the only one.
 };
 
-/// The overrides with which the study is read: those that put the trace into it, then the user's. InputError for a
-/// column without a trace.
+/// The overrides with which the study is read: those that put the trace into it, then the user's (with_lengths).
 [[nodiscard]] std::vector<std::string> overrides_of(const ReplayChoice& choice,
                                                     const std::vector<std::string>& overrides);
 

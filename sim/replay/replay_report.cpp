@@ -6,11 +6,13 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
 #include "sim/replay/replay_text.h"
+#include "sim/replay/window_table.h"
+#include "sim/report/run_figures.h"
 #include "sim/report/table.h"
-#include "sim/report/trace_notes.h"
 
 namespace hdpsim {
 namespace {
@@ -119,11 +121,7 @@ Json breakdown_json(const std::array<double, activity_count>& seconds) {
 }
 
 Json window_json(const WindowRow& row) {
-  return {{"first_step", row.first},        {"last_step", row.last},
-          {"step_time_mean_s", row.mean_s}, {"step_time_max_s", row.max_s},
-          {"speedup", row.speedup},         {"group_wait_share", row.group_wait_share},
-          {"mean_length", row.mean_length}, {"weighted_length", row.weighted_length},
-          {"longest", row.longest}};
+  return window_figures().json({&row, nullptr});
 }
 
 Json cause_json(const ReplayResult& result, const StepCause& cause) {
@@ -199,7 +197,7 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
                  {"weighted_length", summary.lengths.weighted_length},
                  {"shortest_window", window_json(summary.shortest)},
                  {"longest_window", window_json(summary.longest)}}},
-               {"trace", result.trace ? trace_json(*result.trace) : Json()},
+               {"trace", result.trace ? trace_figures().json(*result.trace) : Json()},
                {"plans", Json::array()}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) json["plans"].push_back(plan_json(result, plan));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -216,7 +214,7 @@ std::vector<std::string> replay_file_names() {
 }
 
 std::vector<std::string> replay_journal_names() {
-  return {"steps.csv", "steps.csv.part", "steps.sums", "steps.sums.part", "windows.csv", "windows.csv.part"};
+  return growing_names({"steps.csv", "steps.sums", "windows.csv"});
 }
 
 }  // namespace hdpsim

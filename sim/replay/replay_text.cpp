@@ -83,22 +83,27 @@ std::string unfit_text(const ReplayResult& result, std::size_t plan) {
       summary.does_not_fit, rules.steps, summary.device_gb, rules.device_gb, summary.host_gb, rules.host_gb);
 }
 
-std::string best_sentence(const ReplayResult& result) {
+std::size_t best_plan(const ReplayResult& result) {
   const auto& plans = result.summary.plans;
   const auto better = [](const PlanSummary& a, const PlanSummary& b) {
     return std::pair(a.does_not_fit > 0, a.mean_s) < std::pair(b.does_not_fit > 0, b.mean_s);
   };
-  const auto best = std::min_element(plans.begin(), plans.end(), better);
-  if (best->does_not_fit > 0) return "No plan fits in all steps.";
-  const std::string& name = result.plans[static_cast<std::size_t>(best - plans.begin())];
+  return static_cast<std::size_t>(std::min_element(plans.begin(), plans.end(), better) - plans.begin());
+}
+
+std::string best_sentence(const ReplayResult& result) {
+  const auto& plans = result.summary.plans;
+  const PlanSummary& best = plans[best_plan(result)];
+  if (best.does_not_fit > 0) return "No plan fits in all steps.";
+  const std::string& name = result.plans[best_plan(result)];
   const bool all_fit = std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan.does_not_fit == 0; });
   const std::string_view of_those = all_fit ? "" : " among those that fit";
-  if (best->fastest == result.summary.rules.steps) {
+  if (best.fastest == result.summary.rules.steps) {
     return fmt::format("{} is the fastest plan of every step{}.", name, of_those);
   }
   return fmt::format("The fastest plan of every step{} would take {} a step, {:.1f}% less than {} everywhere.",
                      of_those, duration_text(Duration::seconds(result.summary.best_mean_s)),
-                     100 * (1 - result.summary.best_mean_s / best->mean_s), name);
+                     100 * (1 - result.summary.best_mean_s / best.mean_s), name);
 }
 
 }  // namespace hdpsim

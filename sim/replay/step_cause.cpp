@@ -152,9 +152,8 @@ void count_readings(std::int64_t documents, StepCause& cause) {
 StepCause explain_step(const StudyPoint& point, const StepRow& row, World& world) {
   const Batch batch = point.batches->step(row.step);
   const Plan plan = make_plan(point, row.plan, row.step, batch);
-  const LoweringOptions lowering = lowering_of(point.spec);
-  const Program program(plan, lowering);
-  const Timeline timeline = simulate_plan(point, program, world);
+  const Program program(plan, lowering_of(point.spec));
+  const Timeline timeline = simulate_plan(program, world, conditions_of(point));
   StepCause cause = cause_of(plan, chain_of(program, timeline, world.machine()), point.work, batch, row);
   if (const auto use = point.batches->use(point.spec.steps)) count_readings(use->documents, cause);
   return cause;

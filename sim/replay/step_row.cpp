@@ -6,32 +6,49 @@
 #include <charconv>
 
 #include "sim/analysis/metrics.h"
+#include "sim/report/run_figures.h"
 
 namespace hdpsim {
 namespace {
 
-// Visits all numbers of a row after its step and plan, in the order of the file: only this function knows the order.
-template <class Row, class Visit>
-void visit_numbers(Row& row, const Visit& visit) {
-  visit(row.batch.sequences);
-  visit(row.batch.tokens);
-  visit(row.batch.longest);
-  visit(row.batch.weighted_length);
-  visit(row.micro_batches);
-  visit(row.time_s);
-  for (auto& seconds : row.breakdown_s) visit(seconds);
-  visit(row.busy_min_s);
-  visit(row.busy_mean_s);
-  visit(row.busy_max_s);
-  visit(row.device_gb);
-  visit(row.host_gb);
+const std::string& column_of(Activity activity) {
+  static const auto names = [] {
+    std::array<std::string, activity_count> all;
+    for (const Activity each : all_activities) all[index_of(each)] = fmt::format("{}_s", activity_name(each));
+    return all;
+  }();
+  return names[index_of(activity)];
 }
 
-struct Numbers {
-  TableSink& sink;
-  void operator()(std::int64_t count) const { sink.count(count); }
-  void operator()(double number) const { sink.number(number); }
-};
+// Visits the columns after step and plan, each with its member, in the order of the file: it is written, read and
+// explained from this.
+template <class Visit>
+void visit_columns(const Visit& visit) {
+  visit("sequences", at(&StepRow::batch, &BatchFigures::sequences));
+  visit("tokens", at(&StepRow::batch, &BatchFigures::tokens));
+  visit("longest", at(&StepRow::batch, &BatchFigures::longest));
+  visit("weighted_length", at(&StepRow::batch, &BatchFigures::weighted_length));
+  visit("micro_batches", at(&StepRow::micro_batches));
+  visit("step_time_s", at(&StepRow::time_s));
+  for (const Activity activity : all_activities) {
+    visit(
+        column_of(activity), [activity](auto& row) -> auto& { return row.breakdown_s[index_of(activity)]; });
+  }
+  visit("busy_min_s", at(&StepRow::busy_min_s));
+  visit("busy_mean_s", at(&StepRow::busy_mean_s));
+  visit("busy_max_s", at(&StepRow::busy_max_s));
+  visit("device_peak_gb", at(&StepRow::device_gb));
+  visit("host_peak_gb", at(&StepRow::host_gb));
+}
+
+// A column that the steps of a study have too means the same here.
+FigureText text_of(std::string_view column, const std::vector<FigureText>& of_study) {
+  const auto same = [&](const FigureText& text) { return text.column == column; };
+  const auto found = std::find_if(of_study.begin(), of_study.end(), same);
+  FigureText text = found != of_study.end() ? *found : column == "longest" ? longest_text() : weighted_length_text();
+  text.path.clear();
+  return text;
+}
 
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
@@ -43,6 +60,15 @@ bool take_number(std::string_view& text, Number& number) {
 }
 
 }  // namespace
+
+FigureText longest_text() {
+  return {"longest", "longest", "tokens", "the longest sequence"};
+}
+
+FigureText weighted_length_text() {
+  return {"weighted_length", "weighted_length", "tokens",
+          "mean length of a token's sequence: sum of s^2 over sum of s"};
+}
 
 BatchFigures figures_of(const Batch& batch) {
   BatchFigures figures;
@@ -76,24 +102,26 @@ StepRow row_of(const StepResult& result, const BatchFigures& batch, std::size_t 
   return row;
 }
 
+const FigureTable<StepRow>& StepTable::figures() {
+  static const auto figures = [] {
+    const std::vector<FigureText> of_study = step_figures().texts();
+    FigureTable<StepRow> all;
+    visit_columns([&](std::string_view column, auto member) { all.add(text_of(column, of_study), member); });
+    return all;
+  }();
+  return figures;
+}
+
 void StepTable::write_header(TableSink& sink) {
-  for (const char* name :
-       {"step", "plan", "sequences", "tokens", "longest", "weighted_length", "micro_batches", "step_time_s"}) {
-    sink.text(name);
-  }
-  for (const Activity activity : all_activities) {
-    sink.text(fmt::format("{}_s", activity_name(activity)));
-  }
-  for (const char* name : {"busy_min_s", "busy_mean_s", "busy_max_s", "device_peak_gb", "host_peak_gb"}) {
-    sink.text(name);
-  }
+  for (const char* name : {"step", "plan"}) sink.text(name);
+  figures().write_names(sink);
   sink.end_row();
 }
 
 void StepTable::write(const StepRow& row, TableSink& sink) const {
   sink.count(row.step);
   sink.text(plans_.at(row.plan));
-  visit_numbers(row, Numbers{sink});
+  figures().write_cells(row, sink);
   sink.end_row();
 }
 
@@ -109,7 +137,7 @@ std::optional<StepRow> StepTable::parse(std::string_view line, std::int64_t step
   row.step = step;
   row.plan = plan;
   bool good = true;
-  visit_numbers(row, [&](auto& number) { good = good && take_number(line, number); });
+  visit_columns([&](const auto&, auto member) { good = good && take_number(line, member(row)); });
   if (!good || !line.empty()) return std::nullopt;
   return row;
 }

@@ -9,7 +9,7 @@
 
 #include "sim/analysis/step_result.h"
 #include "sim/engine/timeline.h"
-#include "sim/report/csv.h"
+#include "sim/report/figure_table.h"
 #include "sim/trace/sequence.h"
 
 namespace hdpsim {
@@ -25,6 +25,10 @@ struct BatchFigures {
   friend bool operator==(const BatchFigures&, const BatchFigures&) = default;
 };
 [[nodiscard]] BatchFigures figures_of(const Batch& batch);
+
+/// What tables say of two of these.
+[[nodiscard]] FigureText longest_text();
+[[nodiscard]] FigureText weighted_length_text();
 
 /// All that a replay keeps of one plan in one step. Times in seconds, memory in GB (1e9). Each is the number as the
 /// file states it, so that reading a row back gives the same row.
@@ -50,6 +54,8 @@ class StepTable {
  public:
   explicit StepTable(std::vector<std::string> plans) : plans_(std::move(plans)) {}
 
+  /// The columns after step and plan.
+  [[nodiscard]] static const FigureTable<StepRow>& figures();
   static void write_header(TableSink& sink);
   void write(const StepRow& row, TableSink& sink) const;
 

@@ -3,30 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
+#include "sim/network/link_kind.h"
 #include "sim/network/traffic.h"
 
 namespace hdpsim {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// `node 3 nic 2 out` becomes `node # nic # out`.
-std::string without_numbers(std::string_view name) {
-  std::string masked;
-  for (const char c : name) {
-    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!is_digit) masked += c;
-    if (is_digit && !masked.ends_with('#')) masked += '#';
-  }
-  return masked;
-}
 
 bool is_down(Bandwidth rate) {
   return rate <= Bandwidth::bytes_per_second(1);
@@ -46,7 +35,7 @@ std::vector<LinkGroup> groups_of(const ClusterLinks& links) {
   std::vector<LinkGroup> groups;
   std::map<std::string, std::size_t> places;
   for (std::size_t id = 0; id < links.count(); ++id) {
-    const std::string name = without_numbers(links.name(LinkId(id)));
+    const std::string name = link_kind(links.name(LinkId(id)));
     const auto [place, is_new] = places.try_emplace(name, groups.size());
     if (is_new) groups.push_back({.name = name, .count = 0, .least = {}, .most = {}, .down = 0});
     add(groups[place->second], links.rate(LinkId(id)));

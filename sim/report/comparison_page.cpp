@@ -2,141 +2,111 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string_view>
+#include <cmath>
 
 #include "sim/base/quantity_text.h"
+#include "sim/page/page.h"
+#include "sim/page/page_files.h"
 #include "sim/report/comparison_output.h"
-#include "sim/report/markup.h"
+#include "sim/report/page/page_data.h"
 
 namespace hdpsim {
 namespace {
 
-constexpr char style[] = R"(.predicted { fill: #4477aa; }
-.measured { fill: #ee6677; }
-)";
+using Json = PageJson;
 
-constexpr double bar_width = 260;
 constexpr std::size_t ranks_of_page = 64;
 
-std::string time_text(double seconds) {
-  return seconds == 0 ? "&ndash;" : duration_text(Duration::seconds(seconds));
+Json pair_json(const Pair& pair) {
+  return {rounded(pair.predicted), rounded(pair.measured)};
 }
 
-std::string percent_text(const std::optional<double>& share) {
-  return share ? fmt::format("{:+.1f} %", 100 * *share) : "&ndash;";
-}
-
-// Draws the predicted bar above the measured one; `longest` seconds fill the width.
-std::string bars(const Pair& pair, double longest) {
-  const auto width = [&](double seconds) { return longest > 0 ? bar_width * std::max(0.0, seconds) / longest : 0.0; };
-  return fmt::format(
-      R"(<svg width="{0}" height="16" role="img" aria-label="predicted {1}, measured {2}">)"
-      R"(<rect class="predicted" width="{3:.1f}" height="7"/><rect class="measured" y="8" width="{4:.1f}" height="7"/></svg>)",
-      bar_width, time_text(pair.predicted), time_text(pair.measured), width(pair.predicted), width(pair.measured));
-}
-
-/// A row of a table: its name and its predicted and measured figures.
-struct Row {
-  std::string name;
-  Pair seconds;
-};
-
-std::string rows_table(std::string_view what, const std::vector<Row>& rows) {
-  double longest = 0;
-  for (const Row& row : rows) longest = std::max({longest, row.seconds.predicted, row.seconds.measured});
-  std::string text = fmt::format(
-      "<table><tr><th>{}</th><th>predicted</th><th>measured</th><th>difference</th><th>error</th><th></th></tr>\n",
-      what);
-  for (const Row& row : rows) {
-    text +=
-        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                    escaped_markup(row.name), time_text(row.seconds.predicted), time_text(row.seconds.measured),
-                    time_text(row.seconds.difference()), percent_text(row.seconds.error()), bars(row.seconds, longest));
+Json families_json(const Comparison& plan) {
+  Json rows = Json::array();
+  for (const FamilyComparison& family : plan.families) {
+    rows.push_back({{"name", family.family}, {"count", family.instructions}, {"seconds", pair_json(family.seconds)}});
   }
-  return text + "</table>\n";
+  return rows;
 }
 
-std::string step_times(const std::vector<Comparison>& plans) {
-  std::vector<Row> rows;
-  rows.reserve(plans.size());
-  for (const Comparison& plan : plans) rows.push_back({plan.plan, plan.step_time_s});
-  std::string text =
-      "<section><h2>Step time</h2>\n" + rows_table("plan", rows) +
-      "<p class=\"note\">A difference is predicted less measured, an error the same as a share of what was "
-      "measured.</p>\n";
-  for (const Comparison& plan : plans) {
-    const std::string noise = plan.noise_floor_s ? time_text(*plan.noise_floor_s) : "unknown, for steps were run once";
-    text += fmt::format("<p class=\"note\">{}: {} steps, {} runs each, noise floor {}.</p>\n",
-                        escaped_markup(plan.plan), plan.steps.size(), plan.runs, noise);
-    const std::string busy = busy_machine_text(plan);
-    if (!busy.empty()) {
-      text += fmt::format("<p><strong>{}: {}.</strong></p>\n", escaped_markup(plan.plan), escaped_markup(busy));
-    }
-    if (plan.core_share < 1) {
-      text += fmt::format(
-          "<p class=\"note\">Ranks share cores: kernels are predicted to have {:.0f} % of one on average.</p>\n",
-          100 * plan.core_share);
-    }
-    if (plan.at_pace_s) {
-      text += fmt::format(
-          "<p class=\"note\">With kernels as fast as they were beside the runs: predicted {}, error {:+.1f} %.</p>\n",
-          time_text(plan.at_pace_s->predicted), 100 * plan.at_pace_s->error().value_or(0));
-    }
-  }
-  if (const std::optional<double> tau = ranking_agreement(plans)) {
-    text += fmt::format("<p>Ranking of the plans, Kendall&rsquo;s tau: {:.2f}.</p>\n", *tau);
-  }
-  return text + "</section>\n";
-}
-
-std::string families(const Comparison& plan) {
-  std::vector<Row> rows;
-  for (const FamilyComparison& family : plan.families) rows.push_back({family.family, family.seconds});
-  return rows_table("instructions, all ranks", rows);
-}
-
-std::string activities(const Comparison& plan) {
-  std::vector<Row> rows;
+Json activities_json(const Comparison& plan) {
+  Json rows = Json::array();
   for (const Activity activity : all_activities) {
     const Pair& pair = plan.activities_s[index_of(activity)];
-    const bool any = pair.predicted != 0 || pair.measured != 0;
-    if (any) rows.push_back({std::string(activity_name(activity)), pair});
+    if (pair.predicted == 0 && pair.measured == 0) continue;
+    rows.push_back({{"name", activity_name(activity)}, {"seconds", pair_json(pair)}});
   }
-  if (plan.on_core_s) rows.push_back({"kernels, while on a core", *plan.on_core_s});
-  return rows_table("activity, mean of the ranks", rows);
+  if (plan.on_core_s) rows.push_back({{"name", "kernels, while on a core"}, {"seconds", pair_json(*plan.on_core_s)}});
+  return rows;
 }
 
-std::string ranks(const Comparison& plan) {
-  std::vector<Row> busy;
-  std::vector<Row> exposed;
+Json ranks_json(const Comparison& plan) {
+  Json rows = Json::array();
   for (const std::size_t i : worst_ranks(plan, ranks_of_page)) {
-    const auto& [busy_s, exchange_s, hidden_s] = plan.ranks[i];
-    const std::string name = "rank " + worker_name(plan, i);
-    busy.push_back({name, busy_s});
-    exposed.push_back({name, {exchange_s.predicted - hidden_s.predicted, exchange_s.measured - hidden_s.measured}});
+    const auto& [busy, exchange, hidden] = plan.ranks[i];
+    const Pair exposed = {exchange.predicted - hidden.predicted, exchange.measured - hidden.measured};
+    rows.push_back(
+        {{"name", "rank " + worker_name(plan, i)}, {"busy", pair_json(busy)}, {"exposed", pair_json(exposed)}});
   }
-  const std::string rest =
-      plan.ranks.size() > ranks_of_page
-          ? fmt::format("<p class=\"note\">Of {} ranks those whose busy time is predicted worst.</p>\n",
-                        plan.ranks.size())
-          : "";
-  return rest + rows_table("busy", busy) + rows_table("exchanges that no computation hides", exposed);
+  return rows;
+}
+
+Json plan_json(const Comparison& plan) {
+  return {{"plan", plan.plan},
+          {"steps", plan.steps.size()},
+          {"runs", plan.runs},
+          {"step_time", pair_json(plan.step_time_s)},
+          {"noise", plan.noise_floor_s ? Json(rounded(*plan.noise_floor_s)) : Json()},
+          {"core_share", plan.core_share},
+          {"at_pace", plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json()},
+          {"busy_machine", busy_machine_text(plan)},
+          {"families", families_json(plan)},
+          {"activities", activities_json(plan)},
+          {"ranks", ranks_json(plan)},
+          {"all_ranks", plan.ranks.size()}};
+}
+
+// "The predicted step time is off by at most 3.1 %: static 1.00 s against 975 ms measured (+2.8 %), ..."
+std::string lead_of(const std::vector<Comparison>& plans) {
+  double worst = 0;
+  std::string each;
+  for (const Comparison& plan : plans) {
+    const double error = plan.step_time_s.error().value_or(0);
+    worst = std::max(worst, std::abs(error));
+    each += fmt::format("{}{} {} against {} measured ({:+.1f} %)", each.empty() ? "" : ", ", plan.plan,
+                        duration_text(Duration::seconds(plan.step_time_s.predicted)),
+                        duration_text(Duration::seconds(plan.step_time_s.measured)), 100 * error);
+  }
+  return fmt::format("The predicted step time is off by at most {:.1f} %: {}.", 100 * worst, each);
+}
+
+std::vector<std::string> notes_of(const std::vector<Comparison>& plans) {
+  std::vector<std::string> notes;
+  for (const Comparison& plan : plans) {
+    const std::string busy = busy_machine_text(plan);
+    if (!busy.empty()) notes.push_back(fmt::format("{}: {}.", plan.plan, busy));
+  }
+  if (const std::optional<double> tau = ranking_agreement(plans)) {
+    notes.push_back(fmt::format("Ranking of the plans, predicted against measured: Kendall's tau is {:.2f}.", *tau));
+  }
+  return notes;
 }
 
 }  // namespace
 
 std::string comparison_page(const std::string& title, const std::vector<Comparison>& plans) {
-  std::string page = page_beginning(title, style);
-  page +=
-      "<p class=\"note\">The upper bar is predicted, the lower one measured; errors are relative to what was "
-      "measured.</p>\n";
-  page += step_times(plans);
+  std::vector<std::string> names;
+  Json comparisons = Json::array();
   for (const Comparison& plan : plans) {
-    page += fmt::format("<section><h2>{}</h2>\n", escaped_markup(plan.plan)) + families(plan) + activities(plan) +
-            ranks(plan) + "</section>\n";
+    names.push_back(plan.plan);
+    comparisons.push_back(plan_json(plan));
   }
-  return page + "</body>\n</html>\n";
+  const Json data = {{"plans", names},
+                     {"colors", plan_colors(names)},
+                     {"definitions", definitions(names)},
+                     {"answer", {{"lead", lead_of(plans)}, {"notes", notes_of(plans)}}},
+                     {"comparisons", comparisons}};
+  return html_page(title, page_files::comparison_js, page_text(data));
 }
 
 }  // namespace hdpsim

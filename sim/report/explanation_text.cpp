@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
+#include "sim/report/baseline_note.h"
 #include "sim/report/table.h"
 
 namespace hdpsim {
@@ -57,51 +59,25 @@ std::string change_text(const WhatIf& change, Duration step) {
 }
 
 std::string text_of(const Explanation& plan) {
-  const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
   std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
-  if (!plan.excess.empty()) {
-    text += fmt::format("  It does not fit: {}. What follows is of a step that cannot run.\n", plan.excess);
-  }
-  text += fmt::format("  The time of a mean rank: {}.\n", largest_shares(plan.mean));
-  text += fmt::format("  Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.\n",
-                      share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank);
-  text += fmt::format("  What decides: {} {} that wait for each other, {}; then the end of the step, {}.\n",
-                      plan.path_passes,
-                      plan.longest.empty() || plan.longest.front().kind.empty() ? "micro-batches" : "passes",
-                      duration_text(plan.path.total()), duration_text(plan.ending));
-  text += fmt::format("  Their time: {}.\n", largest_shares(plan.path));
-  if (!plan.longest.empty()) text += "  The longest of them:\n";
-  for (const ExplainedPass& pass : plan.longest) {
-    text += fmt::format("    {:>9}  {}\n", duration_text(pass.time), pass_text(pass));
-  }
-  if (plan.slow_hop) {
-    text += fmt::format("  The ring that waits longest is held back between ranks {} and {}: {}, {:.3g} GB/s.\n",
-                        plan.slow_hop->from.index(), plan.slow_hop->to.index(), plan.slow_hop->link,
-                        plan.slow_hop->rate.gigabytes_per_second());
-  }
-  if (!plan.busiest_link.empty()) {
-    text += fmt::format("  The busiest link is {}, {:.0f} % of its rate over the step.\n", plan.busiest_link,
-                        100 * plan.busiest_link_share);
-  }
+  for (const ExplanationLine& line : lines_of(plan))
+    text += fmt::format("{:{}}{}\n", "", 2 + 2 * line.depth, line.text);
   text += plan.changes.empty() ? "  Nothing that was tried would make it faster.\n"
                                : "  What would help, the plan being the same:\n";
   for (const WhatIf& change : plan.changes) text += change_text(change, plan.step_time);
+  if (plan.larger_capacity) {
+    const LargerCapacity& larger = *plan.larger_capacity;
+    text += fmt::format("  {} of a device are free: with mesh.capacity {} the step takes {}, {:.1f} % less.\n",
+                        bytes_text(larger.free), count_text(larger.tokens), duration_text(larger.step_time),
+                        100 * (1 - ratio(larger.step_time, plan.step_time)));
+  }
   return text;
 }
 
-// The largest differences by activity first: "cp_comm -151 s, attention -88 s".
-std::string differences(const Breakdown& from, const Breakdown& to, Duration step) {
-  std::vector<std::pair<Duration, Activity>> parts;
-  for (const Activity activity : all_activities) {
-    const Duration change = to[activity] - from[activity];
-    if (std::abs(ratio(change, step)) >= worth_telling) parts.emplace_back(change, activity);
-  }
-  const auto size = [](Duration time) { return std::abs(time.seconds()); };
-  std::stable_sort(parts.begin(), parts.end(),
-                   [&](const auto& a, const auto& b) { return size(a.first) > size(b.first); });
+// "cp_comm -151 s, attention -88 s"
+std::string differences_text(const Breakdown& from, const Breakdown& to, Duration step) {
   std::vector<std::string> texts;
-  texts.reserve(parts.size());
-  for (const auto& [change, activity] : parts) {
+  for (const auto& [activity, change] : differences(from, to, step)) {
     texts.push_back(fmt::format("{} {}", activity_name(activity), signed_duration(change)));
   }
   return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
@@ -116,7 +92,7 @@ std::string comparison_text(const std::vector<Explanation>& plans) {
     if (!unfit.empty()) text += fmt::format("{} does not fit, so that this compares with what cannot run: ", unfit);
     text += fmt::format("{} against {}: {} ({:.2f}x as fast). Of a mean rank: {}.\n", other.plan, first.plan,
                         signed_duration(other.step_time - first.step_time), ratio(first.step_time, other.step_time),
-                        differences(first.mean, other.mean, first.step_time));
+                        differences_text(first.mean, other.mean, first.step_time));
   }
   return text;
 }
@@ -142,6 +118,13 @@ Json pass_json(const ExplainedPass& pass) {
           {"sequence_tokens", pass.sequence_tokens},
           {"time_s", seconds_of(pass.time)},
           {"waiting_s", seconds_of(pass.waiting)}};
+}
+
+Json larger_capacity_json(const std::optional<LargerCapacity>& larger) {
+  if (!larger) return nullptr;
+  return {{"tokens", larger->tokens},
+          {"free_gb", larger->free.gigabytes()},
+          {"step_time_s", seconds_of(larger->step_time)}};
 }
 
 Json plan_json(const Explanation& plan) {
@@ -175,10 +158,52 @@ Json plan_json(const Explanation& plan) {
         {"longest", longest}}},
       {"slowest_hop", hop},
       {"busiest_link", {{"name", plan.busiest_link}, {"utilisation", plan.busiest_link_share}}},
-      {"what_if", changes}};
+      {"what_if", changes},
+      {"larger_capacity", larger_capacity_json(plan.larger_capacity)}};
 }
 
 }  // namespace
+
+std::vector<ExplanationLine> lines_of(const Explanation& plan) {
+  std::vector<ExplanationLine> lines;
+  const auto say = [&](std::string text, int depth = 0) { lines.push_back({depth, std::move(text)}); };
+  const auto share = [&](Duration time) { return 100 * ratio(time, plan.step_time); };
+  if (!plan.excess.empty())
+    say(fmt::format("It does not fit: {}. What follows is of a step that cannot run.", plan.excess));
+  say(fmt::format("The time of a mean rank: {}.", largest_shares(plan.mean)));
+  say(fmt::format("Ranks are busy {:.0f} to {:.0f} % of the step, {:.0f} % on the mean; rank {} most.",
+                  share(plan.busy.min), share(plan.busy.max), share(plan.busy.mean), plan.busiest_rank));
+  const bool passes = !plan.longest.empty() && !plan.longest.front().kind.empty();
+  say(fmt::format("What decides: {} {} that wait for each other, {}; then the end of the step, {}.", plan.path_passes,
+                  passes ? "passes" : "micro-batches", duration_text(plan.path.total()), duration_text(plan.ending)));
+  say(fmt::format("Their time: {}.", largest_shares(plan.path)));
+  if (!plan.longest.empty()) say("The longest of them:");
+  for (const ExplainedPass& pass : plan.longest) {
+    say(fmt::format("{:>9}  {}", duration_text(pass.time), pass_text(pass)), 1);
+  }
+  if (plan.slow_hop) {
+    say(fmt::format("The ring that waits longest is held back between ranks {} and {}: {}, {:.3g} GB/s.",
+                    plan.slow_hop->from.index(), plan.slow_hop->to.index(), plan.slow_hop->link,
+                    plan.slow_hop->rate.gigabytes_per_second()));
+  }
+  if (!plan.busiest_link.empty()) {
+    say(fmt::format("The busiest link is {}, {:.0f} % of its rate over the step.", plan.busiest_link,
+                    100 * plan.busiest_link_share));
+  }
+  return lines;
+}
+
+std::vector<std::pair<Activity, Duration>> differences(const Breakdown& from, const Breakdown& to, Duration step) {
+  std::vector<std::pair<Activity, Duration>> parts;
+  for (const Activity activity : all_activities) {
+    const Duration change = to[activity] - from[activity];
+    if (std::abs(ratio(change, step)) >= worth_telling) parts.emplace_back(activity, change);
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.second.seconds()) > std::abs(b.second.seconds());
+  });
+  return parts;
+}
 
 std::string formatted(const std::string& title, const std::vector<Explanation>& plans, Format format) {
   if (format == Format::json) {
@@ -189,6 +214,22 @@ std::string formatted(const std::string& title, const std::vector<Explanation>& 
   std::string text = title + "\n";
   for (const Explanation& plan : plans) text += fmt::format("\n{}", text_of(plan));
   return text + (plans.size() > 1 ? "\n" : "") + comparison_text(plans);
+}
+
+std::string explained(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice, Format format,
+                      const Study* larger) {
+  std::vector<Explanation> plans = explain(study, runs, choice, larger);
+  const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
+  const std::vector<std::size_t> numbers = chosen_plans(study, choice);
+  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].excess = memory_excess(runs.at(first + numbers[i]));
+  const RunInfo& info = runs.at(first).info;
+  std::string title = fmt::format("{}: {}", study.name, info.setting);
+  for (const auto& [path, value] : info.coordinates) title += fmt::format(", {} {}", path, line_of(value));
+  std::string text = formatted(title, plans, format);
+  // The runs were simulated without tuned baselines.
+  if (format == Format::json || study.tunes_baseline) return text;
+  for (const std::string& note : baseline_notes(runs)) text += fmt::format("\n{}\n", note);
+  return text;
 }
 
 }  // namespace hdpsim

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "sim/base/check.h"
-#include "sim/report/markup.h"
+#include "sim/page/markup.h"
 
 namespace hdpsim {
 namespace {

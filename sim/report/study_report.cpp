@@ -7,14 +7,19 @@
 #include <optional>
 
 #include "sim/report/page/report_page.h"
+#include "sim/report/table.h"
 #include "sim/report/trace_events.h"
+#include "sim/run/explain.h"
 #include "sim/run/step.h"
-#include "sim/study/point_memory.h"
 
 namespace hdpsim {
 namespace {
 
 constexpr std::int64_t page_step = 0;
+// Workers of all runs together that a page explains: each is simulated up to eight times more, which takes half a
+// second for a thousand in the fluid grain, and sixteen times that in the exact one.
+constexpr std::int64_t most_explained_workers = 4096;
+constexpr std::int64_t exact_workers = 16;
 // Most records of all ranks together, at 56 bytes each. The simulation keeps them before ranks are chosen.
 constexpr std::int64_t most_records = 10'000'000;
 
@@ -36,10 +41,9 @@ class StepViewer {
   template <class See>
   void view(std::int64_t step, bool instructions, const See& see) {
     const Plan plan = make_plan(point_, plan_, step, point_.batches->step(step));
-    const LoweringOptions lowering = lowering_of(point_.spec);
-    const Program program(plan, lowering);
+    const Program program(plan, lowering_of(point_.spec));
     world_->machine().record_instructions = instructions && can_record(program);
-    see(program, simulate_plan(point_, program, *world_), world_->machine());
+    see(program, simulate_plan(program, *world_, conditions_of(point_)), world_->machine());
   }
 
  private:
@@ -52,13 +56,13 @@ class StepViewer {
   std::unique_ptr<World> world_;
 };
 
-std::vector<RankMemory> memory_over_time(const StudyPoint& point, const Pipeline& pipeline, const Timeline& timeline,
-                                         const std::vector<HdpRank>& ranks) {
-  const ConnectionTable connections = connections_of(pipeline.plan(), point.spec.connections.communicators);
-  const PlanMemory memory = memory_of(pipeline, point.spec, connections);
+std::vector<RankMemory> memory_over_time(const Program& program, const Timeline& timeline, const DeviceRoom& room,
+                                         const WorkModel& work, const std::vector<HdpRank>& ranks) {
+  const ConnectionTable connections = connections_of(program.plan(), room.communicators);
+  const PlanMemory memory = memory_of(program.pipeline(), program.options(), {&connections, room.per_connection});
   std::vector<RankMemory> shown;
   shown.reserve(ranks.size());
-  for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, point.work));
+  for (const HdpRank rank : ranks) shown.push_back(memory.over_time(rank, timeline, work));
   return shown;
 }
 
@@ -70,9 +74,9 @@ void write_timeline(const std::filesystem::path& path, const StudyPoint& point, 
           options.note(
               fmt::format("{}: more than {} instructions, so it shows micro-batches", path.string(), most_records));
         }
-        const std::vector<RankMemory> memory = memory_over_time(point, program.pipeline(), timeline, wanted.ranks);
-        const Bytes device = point.spec.cluster.least_device_memory();
-        write_trace_events(path, {{"", program, timeline, &machine, memory, device}},
+        const DeviceRoom room = room_of(point.spec);
+        const std::vector<RankMemory> memory = memory_over_time(program, timeline, room, point.work, wanted.ranks);
+        write_trace_events(path, {{"", program, timeline, &machine, memory, room.memory}},
                            {.ranks = wanted.ranks, .from = wanted.from, .to = wanted.to});
       });
 }
@@ -108,15 +112,45 @@ class ReportMaker {
       data.lengths.push_back(lengths_of(point));
     }
     const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run&) {
-      StepViewer(point, plan).view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine&) {
-        data.steps.emplace_back(shown_step(program, timeline));
-      });
+      StepViewer(point, plan)
+          .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
+            data.steps.emplace_back(shown_step(program, timeline));
+            data.steps.back()->links =
+                use_by_kind({timeline.link_bytes, timeline.other_link_bytes}, timeline.step_time, *machine.network);
+          });
     });
-    if (!finished) return std::nullopt;
+    if (!finished || !explain_runs(data.why)) return std::nullopt;
     return report_page(data);
   }
 
  private:
+  // Explains the last points, which a page opens with, as far as that is cheap.
+  bool explain_runs(std::vector<std::optional<Explanation>>& why) {
+    why.resize(runs_.size());
+    const std::size_t plans = study_.plans.size();
+    std::int64_t left = most_explained_workers;
+    for (std::size_t point = study_.points.size(); point-- > 0;) {
+      left -= cost_of(point);
+      if (left < 0) return true;
+      if (options_.stop()) return false;
+      const std::vector<Explanation> told = explain(study_, runs_, {.point = static_cast<std::int64_t>(point)});
+      for (std::size_t plan = 0; plan < plans; ++plan) {
+        const std::size_t run = point * plans + plan;
+        why[run] = told[plan];
+        why[run]->excess = memory_excess(runs_[run]);
+      }
+    }
+    return true;
+  }
+
+  // The workers of all plans of a point, as many as they cost in the fluid grain.
+  [[nodiscard]] std::int64_t cost_of(std::size_t point) const {
+    const std::size_t plans = study_.plans.size();
+    std::int64_t workers = 0;
+    for (std::size_t plan = 0; plan < plans; ++plan) workers += std::ssize(runs_[point * plans + plan].result.ranks);
+    return workers * (study_.points[point].spec.grain == Grain::exact ? exact_workers : 1);
+  }
+
   template <class Do>
   bool for_each_run(const Do& act) {
     for (std::size_t i = 0; i < runs_.size(); ++i) {

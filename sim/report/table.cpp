@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
+#include "sim/report/baseline_note.h"
 #include "sim/report/trace_notes.h"
 
 namespace hdpsim {
@@ -75,6 +77,17 @@ std::string point_title(const RunInfo& info, bool with_setting) {
 
 bool same_for_all(const std::vector<Run>& runs, std::string RunInfo::*field) {
   return std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.info.*field == runs[0].info.*field; });
+}
+
+// A tuned baseline stands below the plans of its point.
+std::vector<const Run*> with_tuned_baselines(const std::vector<Run>& runs) {
+  std::vector<const Run*> shown;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    shown.push_back(&runs[i]);
+    const bool ends_point = i + 1 == runs.size() || runs[i + 1].info.point != runs[i].info.point;
+    if (ends_point && runs[i].tuned_baseline) shown.push_back(runs[i].tuned_baseline.get());
+  }
+  return shown;
 }
 
 std::string percents(double least, double most) {
@@ -177,20 +190,9 @@ std::string memory_lines(const std::vector<Run>& runs) {
   return text;
 }
 
-// States the baseline of the speed-ups: a plan that was not tuned, or cannot even run.
-std::string baseline_line(const std::vector<Run>& runs) {
-  const std::optional<Speedup>& speedup = runs.front().metrics.speedup;
-  const std::string baseline = speedup ? speedup->versus : "";
-  const auto cannot_run = [&](const Run& run) { return run.info.plan == baseline && !run.metrics.fits; };
-  const auto count = static_cast<std::size_t>(std::count_if(runs.begin(), runs.end(), cannot_run));
-  if (baseline.empty()) return "";
-  if (count == 0) {
-    return fmt::format("speed-ups are over {} on this mesh, which need not be its best: hdpsim tune finds that\n",
-                       baseline);
-  }
-  const std::size_t all = runs_of(runs, baseline);
-  return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run\n",
-                     count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
+std::string baseline_lines(const std::vector<Run>& runs) {
+  const std::vector<std::string> notes = baseline_notes(runs);
+  return notes.empty() ? "" : fmt::format("{}\n", fmt::join(notes, "\n"));
 }
 
 // Each note once, however many runs it is true of.
@@ -292,12 +294,19 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) + baseline_line(runs) + trace_lines(runs) + starved_line(runs) + goodput_lines(runs) +
+  return memory_lines(runs) + baseline_lines(runs) + trace_lines(runs) + starved_line(runs) + goodput_lines(runs) +
          uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
+
+std::vector<std::string> result_notes(const std::vector<Run>& runs) {
+  std::istringstream text(memory_lines(runs) + baseline_lines(runs) + starved_line(runs));
+  std::vector<std::string> notes;
+  for (std::string line; std::getline(text, line);) notes.push_back(line);
+  return notes;
+}
 
 std::string memory_excess(const Run& run) {
   if (run.metrics.fits) return {};
@@ -331,9 +340,10 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
   const bool one_setting = same_for_all(runs, &RunInfo::setting);
   const bool with_speedup = runs.front().metrics.speedup.has_value();
   const std::vector<Column> columns = columns_of(with_speedup);
+  const std::vector<const Run*> shown = with_tuned_baselines(runs);
   std::vector<Row> rows;
-  rows.reserve(runs.size());
-  for (const Run& run : runs) rows.push_back(row_of(run, with_speedup));
+  rows.reserve(shown.size());
+  for (const Run* run : shown) rows.push_back(row_of(*run, with_speedup));
   Row titles;
   std::vector<std::size_t> widths;
   titles.reserve(columns.size());
@@ -347,9 +357,9 @@ std::string result_table(std::string_view study_name, const std::vector<Run>& ru
       one_setting ? fmt::format("{}: {}\n", study_name, runs.front().info.setting) : fmt::format("{}\n", study_name);
   text += '\n';
   text += line(titles, columns, widths);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (i == 0 || runs[i].info.point != runs[i - 1].info.point) {
-      const std::string title = point_title(runs[i].info, !one_setting);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (i == 0 || shown[i]->info.point != shown[i - 1]->info.point) {
+      const std::string title = point_title(shown[i]->info, !one_setting);
       if (!title.empty()) text += fmt::format("{}{}\n", i == 0 ? "" : "\n", title);
     }
     text += line(rows[i], columns, widths);

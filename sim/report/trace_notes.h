@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,5 @@ namespace hdpsim {
 /// Notes on how a trace was used, a sentence each without a full stop: that it was read more than once, and that
 /// documents are longer than the context. Empty if neither holds.
 [[nodiscard]] std::vector<std::string> trace_notes(const TraceUse& use);
-
-/// All figures of a trace's use, for programs.
-[[nodiscard]] nlohmann::ordered_json trace_json(const TraceUse& use);
 
 }  // namespace hdpsim

@@ -3,21 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <string_view>
-
-#include "sim/base/check.h"
 #include "sim/document/values.h"
-#include "sim/report/markup.h"
+#include "sim/page/page.h"
+#include "sim/page/page_files.h"
+#include "sim/report/answer.h"
+#include "sim/report/explanation_text.h"
 #include "sim/report/page/busy_map.h"
-#include "sim/report/page/page_files.h"
+#include "sim/report/page/page_data.h"
 #include "sim/report/trace_notes.h"
 
 namespace hdpsim {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = PageJson;
 
 constexpr std::size_t most_cells_a_run = 4096;
 constexpr std::size_t fewest_cells_a_run = 64;
@@ -26,21 +24,11 @@ constexpr std::size_t most_links = 16;
 constexpr std::size_t most_memory_ranks = 4;
 constexpr std::size_t most_memory_samples = 600;  // samples per rank
 
-// Rounded to the digits that a chart shows: the exact numbers are in the files beside the page.
-double rounded(double value) {
-  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
-}
 double rounded_seconds(Duration time) {
   return rounded(seconds_of(time));
 }
 double rounded_seconds(Instant time) {
   return rounded_seconds(time.since_start());
-}
-
-Json names_of_activities() {
-  Json names = Json::array();
-  for (const Activity activity : all_activities) names.push_back(activity_name(activity));
-  return names;
 }
 
 Json names_of_evidence() {
@@ -155,12 +143,41 @@ Json lane_json(const ShownStep::Lane& lane) {
           {"left_out", lane.left_out}};
 }
 
+Json kinds_of_links_json(const std::vector<LinkKindUse>& links) {
+  Json kinds = Json::array();
+  for (const LinkKindUse& use : links) {
+    kinds.push_back({{"kind", use.kind},
+                     {"links", use.links},
+                     {"rate", use.rate.gigabytes_per_second()},
+                     {"mean", rounded(use.mean)},
+                     {"others", rounded(use.others)},
+                     {"most", rounded(use.most)},
+                     {"busiest", use.busiest}});
+  }
+  return kinds;
+}
+
 Json step_json(const ShownStep& step) {
   Json sizes = Json::array();
   for (const auto& [ranks, micro_batches, tokens] : step.group_sizes) sizes.push_back({ranks, micro_batches, tokens});
   Json lanes = Json::array();
   for (const ShownStep::Lane& lane : step.lanes) lanes.push_back(lane_json(lane));
-  return {{"step", step.step}, {"time", rounded_seconds(step.time)}, {"group_sizes", sizes}, {"lanes", lanes}};
+  return {{"step", step.step},
+          {"time", rounded_seconds(step.time)},
+          {"group_sizes", sizes},
+          {"links", kinds_of_links_json(step.links)},
+          {"lanes", lanes}};
+}
+
+// Lines as [depth, text], changes as [change, step time, whether it is a bound].
+Json why_json(const Explanation& why) {
+  Json lines = Json::array();
+  for (const ExplanationLine& line : lines_of(why)) lines.push_back({line.depth, line.text});
+  Json changes = Json::array();
+  for (const WhatIf& change : why.changes) {
+    changes.push_back({change.change, rounded_seconds(change.step_time), change.is_bound});
+  }
+  return {{"step", why.step}, {"step_time", rounded_seconds(why.step_time)}, {"lines", lines}, {"changes", changes}};
 }
 
 Json speedup_json(const std::optional<Speedup>& speedup) {
@@ -267,7 +284,8 @@ Json run_json(const Run& run, std::size_t cells) {
           {"busy_histogram", histogram_json(busy_histogram(run.result.ranks, histogram_bins))},
           {"links", links_json(run.result.links)},
           {"shown_step", nullptr},
-          {"timeline", nullptr}};
+          {"timeline", nullptr},
+          {"why", nullptr}};
 }
 
 Json runs_json(const ReportData& data) {
@@ -278,6 +296,7 @@ Json runs_json(const ReportData& data) {
     Json run = run_json(data.runs[i], cells);
     if (i < data.steps.size() && data.steps[i]) run["shown_step"] = step_json(*data.steps[i]);
     if (i < data.timelines.size() && !data.timelines[i].empty()) run["timeline"] = data.timelines[i];
+    if (i < data.why.size() && data.why[i]) run["why"] = why_json(*data.why[i]);
     runs.push_back(std::move(run));
   }
   return runs;
@@ -288,57 +307,39 @@ std::string name_of(const Value& study) {
   return name == nullptr ? "study" : name->text;
 }
 
+std::vector<std::string> plans_of(const std::vector<Run>& runs) {
+  std::vector<std::string> plans;
+  for (const Run& run : runs) {
+    if (std::find(plans.begin(), plans.end(), run.info.plan) == plans.end()) plans.push_back(run.info.plan);
+  }
+  return plans;
+}
+
+Json answer_json(const std::vector<Run>& runs) {
+  const Answer answer = answer_of(runs);
+  return {{"lead", answer.lead}, {"notes", answer.notes}};
+}
+
 Json page_json(const ReportData& data) {
-  return {{"version", data.version},         {"name", name_of(data.study)},
-          {"study", to_yaml(data.study)},    {"activities", names_of_activities()},
-          {"evidence", names_of_evidence()}, {"memory_parts", names_of_memory_parts()},
-          {"points", points_json(data)},     {"runs", runs_json(data)}};
-}
-
-// ---- The page
-
-// HTML interprets only "</script" and "<!--" in a script element; without "<" neither occurs.
-std::string script_safe(const Json& json) {
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
-/// Copies a template and replaces each `{{name}}` by the part of that name.
-std::string filled(std::string_view text, const std::vector<std::pair<std::string_view, std::string_view>>& parts) {
-  std::string page;
-  for (std::size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{")) {
-    const std::size_t close = text.find("}}", open);
-    HDPSIM_CHECK(close != std::string_view::npos, "the template of the page has '{{{{' without an end");
-    const std::string_view name = text.substr(open + 2, close - open - 2);
-    const auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& each) { return each.first == name; });
-    HDPSIM_CHECK(part != parts.end(), "the template of the page asks for '{}'", name);
-    page += text.substr(0, open);
-    page += part->second;
-    text.remove_prefix(close + 2);
-  }
-  return page += text;
+  const std::vector<std::string> plans = plans_of(data.runs);
+  return {{"version", data.version},
+          {"name", name_of(data.study)},
+          {"study", to_yaml(data.study)},
+          {"plans", plans},
+          {"colors", plan_colors(plans)},
+          {"activities", activity_names()},
+          {"evidence", names_of_evidence()},
+          {"definitions", definitions(plans)},
+          {"memory_parts", names_of_memory_parts()},
+          {"answer", answer_json(data.runs)},
+          {"points", points_json(data)},
+          {"runs", runs_json(data)}};
 }
 
 }  // namespace
 
 std::string report_page(const ReportData& data) {
-  const std::string json = script_safe(page_json(data));
-  const std::string title = escaped_markup(name_of(data.study));
-  return filled(page_files::report_html, {{"title", title},
-                                          {"style", page_files::report_css},
-                                          {"data", json},
-                                          {"charts", page_files::charts_js},
-                                          {"parts", page_files::parts_js},
-                                          {"script", page_files::report_js}});
+  return html_page(name_of(data.study), page_files::report_js, page_text(page_json(data)));
 }
 
 }  // namespace hdpsim

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/explanation.h"
 #include "sim/analysis/metrics.h"
 #include "sim/document/document.h"
 #include "sim/report/page/shown_step.h"
@@ -20,10 +21,10 @@ struct ReportData {
   std::vector<std::optional<Description>> lengths;  ///< By point: lengths of the sequences of all its steps.
   std::vector<std::optional<ShownStep>> steps;      ///< By run.
   std::vector<std::string> timelines{};             ///< By run: paths of timeline files, as seen from the page.
+  std::vector<std::optional<Explanation>> why{};    ///< By run; see explain().
 };
 
-/// The page: one HTML file that opens without a network. In a build without charts it has the tables alone and names
-/// the option that adds charts. The same data give the same bytes. Its size is bounded by the number of runs: maps of
+/// The page (html_page). It begins with the answer (answer_of). Its size is bounded by the number of runs: maps of
 /// ranks have at most `map_cells` cells altogether and 4,096 each, and say how many ranks a cell stands for.
 [[nodiscard]] std::string report_page(const ReportData& data);
 

@@ -51,7 +51,7 @@ ShownStep::Lane shown_lane(const Pipeline& pipeline, const Timeline& timeline, c
 ShownStep shown_step(const Program& program, const Timeline& timeline) {
   const Plan& plan = program.plan();
   const Pipeline& pipeline = program.pipeline();
-  ShownStep shown{plan.step, timeline.step_time, group_sizes_of(plan), {}};
+  ShownStep shown{plan.step, timeline.step_time, group_sizes_of(plan), {}, {}};
   const auto stages = static_cast<std::size_t>(pipeline.stages());
   const std::size_t ranks = std::max<std::size_t>(1, ShownStep::most_lanes / stages);
   const std::vector<WorkerId> workers = workers_of(pipeline, typical_ranks(pipeline, timeline, ranks));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/analysis/link_use.h"
 #include "sim/base/units.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
@@ -44,6 +45,7 @@ struct ShownStep {
   std::int64_t step = 0;
   Duration time;
   std::vector<GroupSize> group_sizes;
+  std::vector<LinkKindUse> links;  ///< Use of all links over the step; the caller knows the network and fills it in.
   /// Lanes of typical_ranks(), the least busy one first; in a pipeline every stage of them, from the first on.
   std::vector<Lane> lanes;
 };

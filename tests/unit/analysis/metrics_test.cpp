@@ -1,6 +1,8 @@
 #include "sim/analysis/metrics.h"
 
 #include "sim/base/check.h"
+#include "sim/model/layers.h"
+#include "sim/model/parameters.h"
 #include "tests/support/catch.h"
 
 namespace hdpsim {
@@ -162,6 +164,25 @@ TEST_CASE("model FLOPs count exact causal areas and every token", "[metrics]") {
   // A layer: q, k, v, o 4 x 8 x 8 and the gated MLP 3 x 8 x 16; the output matrix 8 x 10; 6 each a token.
   const double linear = 6.0 * 4 * (2 * (4 * 64 + 3 * 128) + 80);
   CHECK(model_flops(model, Batch{{{3, 0}, {1, 1}}}).count() == Approx(attention + linear).epsilon(0.01));
+}
+
+TEST_CASE("model FLOPs count what the tokens of each kind of layer see", "[metrics]") {
+  Transformer full;
+  full.hidden = 8;
+  full.heads = full.kv_heads = 2;
+  full.head_dim = 4;
+  full.ffn_hidden = 16;
+  full.vocabulary = 10;
+  Transformer windowed = full;
+  windowed.window = 2;
+  Transformer model = full;
+  set_layers(model, {windowed, windowed, full});
+  // Five tokens see 1, 2, 2, 2 and 2 through a window of two, and 15 pairs without one.
+  const double area = 2 * 9 + 15;
+  const double linear = training_linear_flops(model, 5).count();
+  CHECK(model_flops(model, Batch{{{5, 0}}}).count() == Approx(3.5 * 32 * area + linear));
+  full.layers = 3;
+  CHECK(training_linear_flops(full, 5).count() == linear);
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_CASE("a wave waits for the last rank of all its groups, and the path leads 
   const Plan plan =
       in_expert_waves(test::plan_of(2, layers, {{{0}, 200'000}, {{1}, 100'000}, {{0}, 50'000}, {{1}, 50'000}}), 2, 0);
   Transformer model = test::one_head_model(layers);
-  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128, .dense_layers = {}};
+  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128};
   LoweringOptions lowering{model, Mesh{.hdp = 2, .ep = 2}};
   lowering.experts.ep = 2;
   for (const Grain grain : {Grain::fluid, Grain::exact}) {

@@ -65,17 +65,29 @@ TEST_CASE("a CSV field is quoted only when it has to be", "[csv]") {
 
 TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
   const std::string text = table_csv(ResultTable::runs, two_runs());
-  CHECK(
-      line_number(text, 0) ==
-      "point,data.context,plan,gpus,steps,step_time_mean_s,step_time_p5_s,step_time_p50_s,step_time_p95_s,tokens_per_s,"
-      "tokens_per_s_per_gpu,mfu,versus,speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,"
-      "offload_stall_s,bubble_s,group_wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
-      "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
-      "formula_share,events,peers,groups,connections_gb");
+  CHECK(line_number(text, 0) ==
+        "point,data.context,plan,gpus,steps,sequences_per_step,tokens_per_step,step_time_mean_s,step_time_p5_s,"
+        "step_time_p50_s,step_time_p95_s,tokens_per_s,tokens_per_s_per_gpu,mfu,versus,"
+        "speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
+        "wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
+        "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
+        "formula_share,events,peers,groups,connections_gb");
   CHECK(line_number(text, 2) ==
         "0,1Mi,\"hdp, "
-        "wide\",2,1,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
+        "wide\",2,1,3,1000,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
         "0,0,0,1,7,6,5,");
+}
+
+TEST_CASE("a run says how many sequences and tokens its steps have on average", "[csv]") {
+  std::vector<Run> runs = {a_run("static", 4_s)};
+  runs[0].result.steps.push_back(runs[0].result.steps[0]);
+  runs[0].result.steps[1].sequences = 6;  // after 3
+  runs[0].result.steps[1].tokens = 1001;  // after 1000
+  evaluate(runs, std::nullopt);
+  CHECK_THAT(line_number(table_csv(ResultTable::runs, runs), 1), Catch::StartsWith("0,1Mi,static,2,2,4.5,1000.5,4,"));
+  const auto run = nlohmann::json::parse(result_json(Value::map(), "0.1.0", runs))["runs"][0];
+  CHECK(run["sequences_per_step"] == 4.5);
+  CHECK(run["tokens_per_step"] == 1000.5);
 }
 
 TEST_CASE("steps.csv has a row a step and ranks.csv a row a rank", "[csv]") {
@@ -179,6 +191,28 @@ TEST_CASE("links that others load too come before those that the main job alone 
   CHECK(links[1].other_bytes == Bytes{});
 }
 
+TEST_CASE("links of one kind are told together, with the busiest of them", "[report]") {
+  ClusterSpec spec;
+  spec.devices = 4;
+  spec.devices_per_node = 4;
+  spec.nvlink = 100_GBps;
+  const auto network = make_fair_share_network(spec);
+  LinkBytes bytes{std::vector<Bytes>(network->link_count()), std::vector<Bytes>(network->link_count())};
+  bytes.main[0] = Bytes(20'000'000'000);  // out of gpu 0 ...
+  bytes.main[2] = Bytes(10'000'000'000);  // ... and of gpu 1, which another job loads, too
+  bytes.others[2] = Bytes(30'000'000'000);
+  const std::vector<LinkKindUse> kinds = use_by_kind(bytes, 1_s, *network);
+  REQUIRE(kinds.size() == 2);  // out and in
+  CHECK(kinds[0].kind == "node # gpu # nvlink out");
+  CHECK(kinds[0].links == 4);
+  CHECK(kinds[0].mean == Approx((0.2 + 0.4) / 4));
+  CHECK(kinds[0].others == Approx(0.3 / 4));
+  CHECK(kinds[0].most == Approx(0.4));
+  CHECK(kinds[0].busiest == "node 0 gpu 1 nvlink out");
+  CHECK(kinds[1].kind == "node # gpu # nvlink in");
+  CHECK(kinds[1].most == 0);
+}
+
 TEST_CASE("result.json names what runs beside the main job", "[json]") {
   std::vector<Run> runs = two_runs();
   runs[1].info.background = {{"neighbour", "small with static", 4}};
@@ -243,7 +277,8 @@ TEST_CASE("the table has a block a point and a row a plan", "[table]") {
         "\n"
         "hdp does not fit at 1 of 2 points: up to 90.0 GB of 80.0 GB on a device; use a larger mesh.tp or a smaller "
         "mesh.capacity\n"
-        "speed-ups are over static on this mesh, which need not be its best: hdpsim tune finds that\n"
+        "speed-ups are over static on this mesh, which need not be its best: hdpsim tune finds that, compare_to: "
+        "{static: tuned} compares with it\n"
         "costs: paper (published)\n"
         "the time rests on: formula 100%\n");
 }
@@ -277,6 +312,25 @@ TEST_CASE("speed-ups over a plan that does not fit say so", "[table]") {
   evaluate(runs, "static");
   CHECK_THAT(result_table("mine", runs), Catch::Contains("\nspeed-ups at 1 of 2 points are over static, which does not "
                                                          "fit: they compare with what cannot run\n"));
+}
+
+TEST_CASE("a tuned baseline has a row below the plans of its point, and is named below the table", "[table]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("hdp", 1_s)};
+  evaluate(runs, "static");
+  auto baseline = std::make_shared<Run>(a_run("static (tuned)", 3_s));
+  baseline->info.tuned = "tp 4, capacity 64Ki, static";
+  baseline->metrics = metrics_of(baseline->info, baseline->result);
+  baseline->metrics.speedup = speedup_over(baseline->info.plan, baseline->result, baseline->result);
+  compare_with({baseline}, runs);
+  CHECK(runs[1].metrics.speedup->mean == 3);  // 3 s over 1 s, no longer 4 s over 1 s
+  const std::string table = result_table("mine", runs);
+  CHECK_THAT(table, Catch::Contains("\n  static (tuned)     3.00 s       333     1.00x"));
+  CHECK_THAT(table, Catch::Contains("\nstatic (tuned) at data.context 1Mi: tp 4, capacity 64Ki, static\n"));
+  CHECK_THAT(table, !Catch::Contains("need not be its best"));
+  const auto speedup = nlohmann::json::parse(result_json(Value{}, "1", runs))["runs"][1]["speedup"];
+  CHECK(speedup["versus"] == "static (tuned)");
+  CHECK(speedup["tuned_baseline"]["choices"] == "tp 4, capacity 64Ki, static");
+  CHECK(speedup["tuned_baseline"]["step_time_s"]["mean"] == 3);
 }
 
 TEST_CASE("a trace that is read again and documents that are split are told below the table, each once", "[table]") {

@@ -1,9 +1,11 @@
 #include "sim/report/page/report_page.h"
 
-#include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/report/page/busy_map.h"
+#include "sim/report/page/page_data.h"
 #include "tests/support/catch.h"
+#include "tests/support/page.h"
 #include "tests/support/small_world.h"
 
 namespace hdpsim {
@@ -14,6 +16,8 @@ Bytes gigabytes(std::int64_t count) {
 }
 
 using Catch::Matchers::Contains;
+using test::count;
+using test::page_data;
 
 Breakdown busy_for(std::int64_t seconds, std::int64_t waiting) {
   Breakdown rank;
@@ -47,18 +51,6 @@ Value study_named(const std::string& name) {
   Value study = Value::map();
   study.set("name", Value::scalar(name));
   return study;
-}
-
-nlohmann::json data_of(const std::string& page) {
-  const std::string open = "<script type=\"application/json\" id=\"report-data\">";
-  const std::size_t begin = page.find(open) + open.size();
-  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 TEST_CASE("cells of a map are means of equally many consecutive ranks", "[report_page]") {
@@ -139,7 +131,7 @@ TEST_CASE("names out of files stay text, whatever is in them", "[report_page]") 
   CHECK(count(page, "<script>alert") == 0);
   CHECK(count(page, "<script") == count(report_page({"1", study_named("plain"), one_run(), {}, {}, {}}), "<script"));
   CHECK_THAT(page, Contains("<title>&lt;/script&gt;&lt;script&gt;alert(1)"));
-  const auto data = data_of(page);
+  const auto data = page_data(page);
   const std::string replaced = hostile.substr(0, hostile.size() - 1) + "\xEF\xBF\xBD";  // no UTF-8: U+FFFD
   CHECK(data.at("name") == replaced);
   CHECK(data.at("runs").at(0).at("plan") == replaced);
@@ -149,7 +141,7 @@ TEST_CASE("names out of files stay text, whatever is in them", "[report_page]") 
 }
 
 TEST_CASE("a page holds the figures of its runs", "[report_page]") {
-  const auto run = data_of(report_page({"1", study_named("s"), one_run(), {}, {}, {}})).at("runs").at(0);
+  const auto run = page_data(report_page({"1", study_named("s"), one_run(), {}, {}, {}})).at("runs").at(0);
   CHECK(run.at("step_time").at("mean") == 4);
   CHECK(run.at("breakdown").at(0) == 3);  // attention
   CHECK(run.at("tokens_per_s") == 250);
@@ -161,7 +153,7 @@ TEST_CASE("a page holds the figures of its runs", "[report_page]") {
 
 TEST_CASE("a page has the intervals of a run that is resampled, and what would narrow them", "[report_page]") {
   std::vector<Run> runs = one_run();
-  CHECK(data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty").is_null());
+  CHECK(page_data(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty").is_null());
   Uncertainty found;
   found.samples = 200;
   found.step_time_s = {4, 3.5, 4.1, 4.75};
@@ -170,7 +162,8 @@ TEST_CASE("a page has the intervals of a run that is resampled, and what would n
   found.unknown = {"gemm"};
   found.advice = "calibrate gemm";
   runs[0].metrics.uncertainty = found;
-  const auto shown = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty");
+  const auto shown =
+      page_data(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("uncertainty");
   CHECK(shown.at("samples") == 200);
   CHECK(shown.at("step_time") == nlohmann::json{{"p5", 3.5}, {"p50", 4.1}, {"p95", 4.75}});
   CHECK(shown.at("speedup") == nlohmann::json{{"p5", 0.9}, {"p50", 1.01}, {"p95", 1.2}});
@@ -183,7 +176,7 @@ TEST_CASE("the stages of a pipeline have means of their own on a page", "[report
   std::vector<Run> runs = one_run(4);
   runs[0].info.stages = 2;
   runs[0].result.ranks = {busy_for(1, 3), busy_for(2, 2), busy_for(3, 1), busy_for(4, 0)};  // rank 0, rank 1
-  const auto run = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0);
+  const auto run = page_data(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0);
   CHECK(run.at("ranks") == 2);
   CHECK(run.at("stage_breakdowns").size() == 2);
   CHECK(run.at("stage_breakdowns").at(0).at(0) == 2);  // attention, mean of 1 and 3 s
@@ -201,7 +194,7 @@ TEST_CASE("a page has the memory of the fullest ranks, the fullest first", "[rep
     runs[0].result.memory.ranks.push_back(
         {HdpRank(rank), {{0_s, gigabytes(1), {}}, {1_s, peak, gigabytes(2)}, {4_s, gigabytes(1), {}}}});
   }
-  const auto memory = data_of(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("memory");
+  const auto memory = page_data(report_page({"1", study_named("s"), runs, {}, {}, {}})).at("runs").at(0).at("memory");
   CHECK(memory.at("device_limit").get<double>() == Approx(80));
   CHECK(memory.at("rank") == 6);
   CHECK(memory.at("parts").at(static_cast<std::size_t>(MemoryPart::activations)) == 70);
@@ -232,9 +225,51 @@ TEST_CASE("the page of a study of 16,384 GPUs and 24 plans and points stays belo
   const std::string page = report_page({"1", study_named("large"), runs, {}, steps, {}});
   CHECK(page.size() > 1'000'000);
   CHECK(page.size() < 10'000'000);
-  const auto map = data_of(page).at("runs").at(0).at("busy_map");
+  const auto map = page_data(page).at("runs").at(0).at("busy_map");
   CHECK(map.at("ranks_per_cell") == 4);
   CHECK(map.at("cells").size() == 4096);
+}
+
+TEST_CASE("a page has the answer, what plans and activities are, and why the explained runs take so long",
+          "[report_page]") {
+  Explanation why;
+  why.step = 3;
+  why.step_time = 4_s;
+  why.mean = busy_for(3, 1);
+  ExplainedPass& longest = why.longest.emplace_back();
+  longest.micro_batch = 5;
+  longest.ranks = 1;
+  longest.time = 2_s;
+  why.changes = {{"attention twice as fast", 3_s}, {"nobody waits for others", 2_s, true}};
+  const auto data = page_data(report_page({"1", study_named("s"), one_run(), {}, {}, {}, {why}}));
+  CHECK(data.at("answer").at("lead") == "static takes 4.00 s a step: attention 75%, group_wait 25%.");
+  CHECK(data.at("answer").at("notes").size() == 2);  // one step; the costs
+  CHECK_THAT(data.at("definitions").at("plans").at("static").get<std::string>(), Contains("static mesh"));
+  CHECK(data.at("definitions").at("activities").size() == activity_count);
+  CHECK(data.at("definitions").at("evidence").size() == evidence_kinds);
+  const auto& told = data.at("runs").at(0).at("why");
+  CHECK(told.at("step") == 3);
+  CHECK(told.at("lines").at(0) ==
+        nlohmann::json::array({0, "The time of a mean rank: attention 75%, group_wait 25%."}));
+  CHECK(told.at("lines").back().at(0) == 1);  // an example of the line before it
+  CHECK(told.at("changes").at(0) == nlohmann::json::array({"attention twice as fast", 3.0, false}));
+  CHECK(told.at("changes").at(1).at(2) == true);
+}
+
+TEST_CASE("a plan has the colour of its policy on every page, two of one policy have two", "[report_page]") {
+  const auto few = plan_colors({"hdp-balance", "static"});
+  const auto many = plan_colors({"static", "static {cp: 8}", "hdp-naive", "hdp-balance", "mine"});
+  CHECK(few.at("static") == many.at("static"));
+  CHECK(few.at("hdp-balance") == many.at("hdp-balance"));
+  std::set<int> different;
+  for (const auto& [plan, color] : many.items()) different.insert(color.get<int>());
+  CHECK(different.size() == 5);
+}
+
+TEST_CASE("a plan with options has the meaning of its policy", "[report_page]") {
+  const auto meanings = definitions({"static", "static {cp: 8}", "mine"}).at("plans");
+  CHECK(meanings.at("static {cp: 8}") == meanings.at("static"));
+  CHECK_FALSE(meanings.contains("mine"));
 }
 
 TEST_CASE("the same data give the same page", "[report_page]") {

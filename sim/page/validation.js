@@ -1,0 +1,91 @@
+// Published figures beside their predictions, set by set.
+
+const near = 0.2;  // the dashed lines of a chart
+const figure = (value) => plain(Number(value.toPrecision(4)));
+const error_text = (error) => signed_percent(error);
+const id_of = (set) => "set-" + data.sets.findIndex((each) => each.set === set);
+
+function show_sets() {
+  const columns =
+      [{title: "Set", text: true}, ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")];
+  const of_errors = ({predicted, median, mean, worst, bias}) => predicted === 0 ?
+      ["–", "–", "–", "–"] :
+      [element("b", {}, percent(median)), percent(mean), percent(worst), error_text(bias)];
+  section(
+      "sets", "Sets", {long: true},
+      "Median, mean and worst are of absolute errors; the bias is the median error with " +
+          "its sign. Figures that a constant of the set was taken from are marked as fitted and do not count.",
+      table(
+          plural(data.sets.length, "set"), columns,
+          data.sets.map(
+              (set) =>
+                  [element("a", {href: "#" + id_of(set.set)}, set.set), String(set.rows), String(set.predicted),
+                   ...of_errors(set)]),
+          {cards: true}));
+}
+
+function draw_quantity(place, name, rows) {
+  const points =
+      rows.filter(({predicted}) => predicted > 0)
+          .map((row) => ({
+                 x: row.published,
+                 y: row.predicted,
+                 color: row.fitted ? "var(--strong-line)" : "var(--accent)",
+                 text: [
+                   row.case,
+                   `published ${figure(row.published)} ${row.unit}, predicted ${figure(row.predicted)} ${row.unit}`,
+                   `error ${error_text(row.error)}${row.fitted ? ", fitted" : ""}`
+                 ]
+               }));
+  const all = points.flatMap(({x, y}) => [x, y]);
+  const [min, max] = [Math.min(...all) * 0.8, Math.max(...all) * 1.25];
+  const within = (times) => [
+      [Math.max(min, min / times), Math.max(min, min * times)],
+      [Math.min(max, max / times), Math.min(max, max * times)]];
+  const axis = (title) => ({name: `${title}, ${rows[0].unit}`, log: true, min, max, form: figure});
+  draw_points(place, {
+    label: `${name}: predicted over published, ${plural(points.length, "figure")}`,
+    height: 330,
+    points,
+    x: axis("published"),
+    y: axis("predicted"),
+    lines: [
+      {points: within(1), kind: "thin"}, {points: within(1 + near), kind: "dashed"},
+      {points: within(1 - near), kind: "dashed"}
+    ]
+  });
+}
+
+function rows_table(rows) {
+  return table(
+      plural(rows.length, "figure"),
+      [{title: "Case", text: true}, ...titles("Published", "Predicted", "Error"), {title: "Source", text: true}],
+      rows.map(
+          (row) =>
+              [row.case, `${figure(row.published)} ${row.unit}`,
+               row.predicted === null ? soft(row.why_not) : figure(row.predicted),
+               row.predicted === null ? "" : error_text(row.error) + (row.fitted ? " (fitted)" : ""),
+               soft(row.source)]));
+}
+
+function show_set({set}) {
+  const rows = data.rows.filter((row) => row.set === set);
+  const quantities = [...new Set(rows.map(({quantity}) => quantity))];
+  const panels = element("div", {className: "panels"});
+  section(id_of(set), set, {long: true}, panels);
+  for (const quantity of quantities) {
+    const own = rows.filter((row) => row.quantity === quantity);
+    const charts = own.some(({predicted}) => predicted > 0) ? [element("div", {className: "chart"})] : [];
+    panels.append(element(
+        "div", {}, element("h3", {}, quantity), ...charts,
+        element(
+            "details", {}, element("summary", {}, "Figures"),
+            element("div", {className: "figures"}, rows_table(own)))));
+    charts.forEach((place) => draw_quantity(place, quantity, own));
+  }
+}
+
+show_answer(data.answer);
+show_sets();
+data.sets.forEach(show_set);
+finish();

@@ -1,0 +1,229 @@
+#include "sim/report/answer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "sim/analysis/glossary.h"
+#include "sim/base/quantity_text.h"
+#include "sim/document/values.h"
+#include "sim/report/explanation_text.h"
+#include "sim/report/table.h"
+
+namespace hdpsim {
+namespace {
+
+using Runs = std::vector<const Run*>;
+
+double seconds(const Run& run) {
+  return run.metrics.step_time_s.mean;
+}
+
+std::string time_text(double seconds) {
+  return duration_text(Duration::seconds(seconds));
+}
+
+bool is_faster(const Run* a, const Run* b) {
+  return seconds(*a) < seconds(*b);
+}
+
+/// The runs of one point.
+struct Race {
+  Runs fitting;                   ///< The fastest first.
+  Runs others;                    ///< Those that do not fit, the fastest first.
+  const Run* baseline = nullptr;  ///< If there is one and it fits.
+
+  [[nodiscard]] const Run* winner() const { return fitting.empty() ? nullptr : fitting.front(); }
+  /// The run that the winner is compared with: the baseline, or the next where the baseline wins or cannot run.
+  [[nodiscard]] const Run* rival() const {
+    if (baseline != nullptr && baseline != winner()) return baseline;
+    return fitting.size() > 1 ? fitting[1] : nullptr;
+  }
+};
+
+std::vector<Race> races_of(const std::vector<Run>& runs) {
+  std::vector<Race> races;
+  for (const Run& run : runs) {
+    if (run.info.point >= races.size()) races.resize(run.info.point + 1);
+    Race& race = races[run.info.point];
+    (run.metrics.fits ? race.fitting : race.others).push_back(&run);
+    if (run.metrics.fits && run.metrics.speedup && run.metrics.speedup->versus == run.info.plan) race.baseline = &run;
+  }
+  for (Race& race : races) {
+    std::stable_sort(race.fitting.begin(), race.fitting.end(), is_faster);
+    std::stable_sort(race.others.begin(), race.others.end(), is_faster);
+  }
+  return races;
+}
+
+std::string place_of(const Run& run) {
+  std::vector<std::string> parts;
+  for (const auto& coordinate : run.info.coordinates) {
+    parts.push_back(fmt::format("{} {}", coordinate.path, line_of(coordinate.value)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+double ratio(const Run& slower, const Run& faster) {
+  return seconds(slower) / seconds(faster);
+}
+
+// " What shrinks is cp_comm, waiting for keys and values: 11.3 s less of a mean rank's step; then attention, ..."
+std::string reason(const Run& winner, const Run& rival) {
+  const Breakdown& own = winner.metrics.breakdown;
+  std::string text;
+  for (const auto& [activity, change] : differences(rival.metrics.breakdown, own, rival.metrics.breakdown.total())) {
+    if (change >= Duration{}) continue;
+    const std::string less = duration_text(Duration{} - change);
+    if (!text.empty()) return text + fmt::format("; then {}, {} less.", activity_name(activity), less);
+    text = fmt::format(" What shrinks is {}, {}: {} less of a mean rank's step", activity_name(activity),
+                       activity_meaning(activity), less);
+  }
+  return text.empty() ? "" : text + ".";
+}
+
+std::string alone_text(const Run& run) {
+  return fmt::format("{} takes {} a step: {}.", run.info.plan, time_text(seconds(run)),
+                     largest_shares(run.metrics.breakdown));
+}
+
+std::string comparison_text(const Run& winner, const Run& rival) {
+  return fmt::format("a step takes {}, with {} {}: {:.2f} times as fast.{}", time_text(seconds(winner)),
+                     rival.info.plan, time_text(seconds(rival)), ratio(rival, winner), reason(winner, rival));
+}
+
+std::string none_fits(const Race& race) {
+  const Run& first = *race.others.front();
+  return fmt::format("No plan fits the memory: {} needs {}.", first.info.plan, memory_excess(first));
+}
+
+std::string lead_of_point(const Race& race) {
+  if (race.winner() == nullptr) return none_fits(race);
+  const Run& winner = *race.winner();
+  const Run* rival = race.rival();
+  if (rival == nullptr && race.others.empty()) return alone_text(winner);
+  const std::string_view fits = race.others.empty() ? "the fastest plan" : "the fastest plan that fits";
+  if (rival == nullptr) return fmt::format("{} is the only plan that fits. {}", winner.info.plan, alone_text(winner));
+  return fmt::format("{} is {}: {}", winner.info.plan, fits, comparison_text(winner, *rival));
+}
+
+// "hdp-balance is the fastest plan at all 4 points"
+std::string winners_text(const std::vector<Race>& races) {
+  std::map<std::string, std::size_t> wins;
+  for (const Race& race : races) ++wins[race.winner() == nullptr ? "" : race.winner()->info.plan];
+  std::vector<std::pair<std::string, std::size_t>> order(wins.begin(), wins.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [plan, count] : order) {
+    const std::string name = plan.empty() ? "no plan" : plan;
+    if (count == races.size()) {
+      return plan.empty() ? "No plan fits the memory at any point"
+                          : fmt::format("{} is the fastest plan at all {} points", name, count);
+    }
+    text += text.empty() ? fmt::format("{} is the fastest plan at {} of {} points", name, count, races.size())
+                         : fmt::format(", {} at {}", name, count);
+  }
+  return text;
+}
+
+std::string lead_of_sweep(const std::vector<Race>& races) {
+  const Race* widest = nullptr;
+  double least = 0;
+  double most = 0;
+  std::set<std::string> rivals;
+  for (const Race& race : races) {
+    if (race.winner() == nullptr || race.rival() == nullptr) continue;
+    const double lead = ratio(*race.rival(), *race.winner());
+    if (widest == nullptr || lead > most) widest = &race;
+    least = rivals.empty() ? lead : std::min(least, lead);
+    most = std::max(most, lead);
+    rivals.insert(race.rival()->info.plan);
+  }
+  if (widest == nullptr) return winners_text(races) + ".";
+  return fmt::format("{}, {:.2f} to {:.2f} times as fast as {}. The lead is widest at {}: {}", winners_text(races),
+                     least, most, rivals.size() == 1 ? *rivals.begin() : "the baseline or the next plan",
+                     place_of(*widest->winner()), comparison_text(*widest->winner(), *widest->rival()));
+}
+
+// ---- How sure it is
+
+std::string spread_text(const Run& run) {
+  const RunMetrics& metrics = run.metrics;
+  if (metrics.speedup && metrics.uncertainty && metrics.uncertainty->speedup) {
+    const Uncertainty& found = *metrics.uncertainty;
+    const std::string unknown =
+        found.unknown.empty()
+            ? "batches and errors of the costs are both in it"
+            : fmt::format("batches are in it, and costs are taken as exact where their error is not known: {}",
+                          fmt::join(found.unknown, ", "));
+    return fmt::format("over {} samples the speed-up of {} over {} is {:.2f} to {:.2f} (p5 to p95); {}.", found.samples,
+                       run.info.plan, metrics.speedup->versus, found.speedup->p5, found.speedup->p95, unknown);
+  }
+  if (metrics.steps == 1)
+    return "one step was simulated: how much batches differ is not known, nor the error of the costs.";
+  const bool compared = metrics.speedup && metrics.speedup->versus != run.info.plan;
+  const std::string figure = compared
+                                 ? fmt::format("the speed-up of {} over {} is {:.2f} to {:.2f}", run.info.plan,
+                                               metrics.speedup->versus, metrics.speedup->p5, metrics.speedup->p95)
+                                 : fmt::format("a step of {} takes {} to {}", run.info.plan,
+                                               time_text(metrics.step_time_s.p5), time_text(metrics.step_time_s.p95));
+  return fmt::format("over {} steps {} (p5 to p95). That is how much batches differ: costs are taken as exact.",
+                     metrics.steps, figure);
+}
+
+std::string evidence_words(std::size_t kind) {
+  switch (static_cast<Evidence>(kind)) {
+    case Evidence::measured:
+      return "measured samples";
+    case Evidence::interpolated:
+      return "interpolation between samples";
+    case Evidence::extrapolated:
+      return "extrapolation beyond them";
+    case Evidence::formula:
+      return "formulas and waiting";
+  }
+  return "";
+}
+
+std::string costs_text(const Run& run) {
+  std::vector<std::string> parts;
+  for (std::size_t kind = 0; kind < evidence_kinds; ++kind) {
+    const double share = run.metrics.evidence[kind];
+    if (share >= 0.005) parts.push_back(fmt::format("{:.0f}% on {}", 100 * share, evidence_words(kind)));
+  }
+  return fmt::format("Costs are those of {}. The time of {} rests to {}.", run.info.profile, run.info.plan,
+                     fmt::join(parts, ", to "));
+}
+
+std::string capitalised(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// A note as a sentence; a plan at its beginning keeps its name.
+std::string sentence(const std::string& note, const std::vector<Run>& runs) {
+  const auto begins_it = [&](const Run& run) { return note.starts_with(run.info.plan); };
+  return (std::any_of(runs.begin(), runs.end(), begins_it) ? note : capitalised(note)) + ".";
+}
+
+}  // namespace
+
+Answer answer_of(const std::vector<Run>& runs) {
+  if (runs.empty()) return {};
+  const std::vector<Race> races = races_of(runs);
+  Answer answer{races.size() == 1 ? lead_of_point(races.front()) : lead_of_sweep(races), {}};
+  for (const std::string& line : result_notes(runs)) answer.notes.push_back(sentence(line, runs));
+  const auto has_winner = [](const Race& race) { return race.winner() != nullptr; };
+  const auto last = std::find_if(races.rbegin(), races.rend(), has_winner);
+  const Run& told = last == races.rend() ? runs.back() : *last->winner();
+  const std::string at = races.size() > 1 ? fmt::format("at {}, ", place_of(told)) : "";
+  answer.notes.push_back(capitalised(at + spread_text(told)));
+  answer.notes.push_back(costs_text(told));
+  return answer;
+}
+
+}  // namespace hdpsim

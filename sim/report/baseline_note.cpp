@@ -1,0 +1,51 @@
+#include "sim/report/baseline_note.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sim/document/values.h"
+
+namespace hdpsim {
+namespace {
+
+// The baseline on the study's mesh, which was not tuned, or cannot even run.
+std::string untuned_note(const std::vector<Run>& runs) {
+  const std::string& baseline = runs.front().metrics.speedup->versus;
+  const auto is_baseline = [&](const Run& run) { return run.info.plan == baseline; };
+  const auto cannot_run = [&](const Run& run) { return is_baseline(run) && !run.metrics.fits; };
+  const auto all = std::count_if(runs.begin(), runs.end(), is_baseline);
+  const auto count = std::count_if(runs.begin(), runs.end(), cannot_run);
+  if (count == 0) {
+    return fmt::format(
+        "speed-ups are over {0} on this mesh, which need not be its best: hdpsim tune finds that, compare_to: {{{0}: "
+        "tuned}} compares with it",
+        baseline);
+  }
+  return fmt::format("speed-ups{} are over {}, which does not fit: they compare with what cannot run",
+                     count == all ? "" : fmt::format(" at {} of {} points", count, all), baseline);
+}
+
+std::string name_of(const RunInfo& info) {
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : info.coordinates) parts.push_back(fmt::format("{} {}", path, line_of(value)));
+  return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> baseline_notes(const std::vector<Run>& runs) {
+  if (runs.empty() || !runs.front().metrics.speedup) return {};
+  if (runs.front().tuned_baseline == nullptr) return {untuned_note(runs)};
+  std::vector<std::string> notes;
+  const Run* last = nullptr;
+  for (const Run& run : runs) {
+    if (run.tuned_baseline.get() == last) continue;
+    last = run.tuned_baseline.get();
+    notes.push_back(fmt::format("{}{}: {}", last->info.plan, name_of(last->info), last->info.tuned));
+  }
+  return notes;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "sim/analysis/metrics.h"
+#include "sim/report/table_sink.h"
+
+namespace hdpsim {
+
+using FigureJson = nlohmann::ordered_json;
+
+/// A figure of a result, declared once: the CSV tables, Python, result.json, its schema and the page of columns come
+/// from this and from the function that reads the figure off a row.
+struct FigureText {
+  std::string column{};    ///< Its name in tables; empty: it has no column.
+  std::string path{};      ///< Its dotted place in the JSON of a row; empty: it is not there.
+  std::string unit{};      ///< "s", "tokens"; of a Duration, Bytes and a Bandwidth the type says it.
+  std::string sentence{};  ///< What it is, in Markdown.
+};
+
+/// A figure as the JSON of a row has it.
+struct FigurePlace {
+  std::string path;
+  FigureJson schema;     ///< Of its value.
+  bool required = true;  ///< Whether the object that it stands in always has it.
+};
+
+/// The value of a figure in all outputs: a Duration in seconds, Bytes in GB, a Bandwidth in GB/s; null if it is empty.
+template <class Value>
+FigureJson figure_value(const Value& value) {
+  if constexpr (std::is_same_v<Value, Duration>) {
+    return seconds_of(value);
+  } else if constexpr (std::is_same_v<Value, Bytes>) {
+    return value.gigabytes();
+  } else {
+    return FigureJson(value);
+  }
+}
+template <class Value>
+FigureJson figure_value(const std::optional<Value>& value) {
+  return value ? figure_value(*value) : FigureJson();
+}
+
+/// What is known of a figure from the type of its value.
+template <class Value>
+struct FigureType {
+  static std::string_view unit() {
+    if constexpr (std::is_same_v<Value, Duration>) return "s";
+    if constexpr (std::is_same_v<Value, Bytes>) return "GB";
+    return "";
+  }
+  static FigureJson schema() {
+    if constexpr (std::is_same_v<Value, FigureJson>) {
+      return {{"type", "object"}};
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      return {{"type", "boolean"}};
+    } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+      return {{"type", "array"}, {"items", {{"type", "string"}}}};
+    } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
+      return {{"type", "string"}};
+    } else {
+      return {{"type", std::is_integral_v<Value> ? "integer" : "number"}, {"minimum", 0}};
+    }
+  }
+};
+template <class Value>
+struct FigureType<std::optional<Value>> {
+  static std::string_view unit() { return FigureType<Value>::unit(); }
+  static FigureJson schema() {
+    FigureJson schema = FigureType<Value>::schema();
+    schema["type"] = {schema["type"], "null"};
+    return schema;
+  }
+};
+
+/// The schema of an object that has no figures yet.
+[[nodiscard]] FigureJson object_shape(bool may_be_null);
+/// Puts a value at a dotted path of an object, and makes the objects on the way.
+void put_at(FigureJson& object, std::string_view path, FigureJson value);
+/// The schema of the object that has these figures at their places.
+[[nodiscard]] FigureJson object_schema(const std::vector<FigurePlace>& places);
+/// Puts a value into one cell of a table.
+void write_cell(const FigureJson& value, TableSink& sink);
+
+}  // namespace hdpsim

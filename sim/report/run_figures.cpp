@@ -1,0 +1,395 @@
+#include "sim/report/run_figures.h"
+
+#include <fmt/format.h>
+
+#include "sim/analysis/glossary.h"
+#include "sim/document/values.h"
+#include "sim/report/shared_figures.h"
+
+namespace hdpsim {
+namespace {
+
+using Runs = FigureTable<Run>;
+
+template <class... Members>
+auto of_info(Members... members) {
+  return at(&Run::info, members...);
+}
+template <class... Members>
+auto of_metrics(Members... members) {
+  return at(&Run::metrics, members...);
+}
+
+double gigabytes(Bytes bytes) {
+  return static_cast<double>(bytes.count()) / 1e9;
+}
+
+// A mean and percentiles around it; the columns of intervals leave the mean to the figure that they are around.
+FigureTable<Percentiles> percentiles(bool mean_has_column = true) {
+  FigureTable<Percentiles> all;
+  all.add({mean_has_column ? "mean" : "", "mean", "", "mean"}, at(&Percentiles::mean));
+  all.add({"p5", "p5", "", "5th percentile"}, at(&Percentiles::p5));
+  all.add({"p50", "p50", "", "median"}, at(&Percentiles::p50));
+  all.add({"p95", "p95", "", "95th percentile"}, at(&Percentiles::p95));
+  return all;
+}
+
+// A count of every step, as a mean over the steps.
+auto mean_of_steps(std::int64_t StepResult::*count) {
+  return [=](const Run& run) {
+    double sum = 0;
+    for (const StepResult& step : run.result.steps) sum += static_cast<double>(step.*count);
+    return sum / static_cast<double>(run.result.steps.size());
+  };
+}
+
+FigureJson point_of(const Run& run) {
+  FigureJson point = FigureJson::object();
+  for (const auto& coordinate : run.info.coordinates) point[coordinate.path] = json_of(coordinate.value);
+  return point;
+}
+
+FigureTable<RunInfo::Neighbour> neighbour_figures() {
+  using Neighbour = RunInfo::Neighbour;
+  FigureTable<Neighbour> all;
+  all.add({"", "name", "", "name of the job in the study"}, at(&Neighbour::name));
+  all.add({"", "what", "", "the job in a few words"}, at(&Neighbour::what));
+  all.add({"", "gpus", "GPUs", "GPUs of the job"}, at(&Neighbour::gpus));
+  return all;
+}
+
+void add_what_ran(Runs& runs) {
+  runs.add({"", "point", "", "the value of every path of the sweep"}, point_of);
+  runs.add({"", "plan", "", "the plan"}, of_info(&RunInfo::plan));
+  runs.add({"", "profile", "", "name and label of the device profile"}, of_info(&RunInfo::profile));
+  runs.add({"gpus", "gpus", "GPUs", "GPUs of the job"}, of_info(&RunInfo::gpus));
+  runs.list({"", "background", "", "jobs that ran at the same time"}, neighbour_figures(),
+            of_info(&RunInfo::background));
+  runs.add({"steps", "steps", "steps", "steps that were simulated"}, of_metrics(&RunMetrics::steps));
+  runs.add({"sequences_per_step", "sequences_per_step", "sequences", "sequences of a step, mean over the steps"},
+           mean_of_steps(&StepResult::sequences));
+  runs.add({"tokens_per_step", "tokens_per_step", "tokens", "tokens of a step, mean over the steps"},
+           mean_of_steps(&StepResult::tokens));
+}
+
+FigureTable<Speedup> speedup_figures() {
+  FigureTable<Speedup> all;
+  all.add({"versus", "versus", "", "the plan that speed-ups are over"}, at(&Speedup::versus));
+  all.add({"speedup_mean", "mean", "", "mean step time of the plan `versus` over that of this plan"},
+          at(&Speedup::mean));
+  all.add({"speedup_p5", "p5", "", "5th percentile of the speed-ups step by step: both plans see the same batches"},
+          at(&Speedup::p5));
+  all.add({"speedup_p95", "p95", "", "95th percentile of the speed-ups step by step"}, at(&Speedup::p95));
+  return all;
+}
+
+void add_rates(Runs& runs) {
+  runs.part({"step_time_{}_s", "{} of the step times", "step_time_s", "s"}, percentiles(),
+            of_metrics(&RunMetrics::step_time_s));
+  runs.add({"tokens_per_s", "tokens_per_s", "tokens/s", "tokens of all steps over their time"},
+           of_metrics(&RunMetrics::tokens_per_s));
+  runs.add({"tokens_per_s_per_gpu", "tokens_per_s_per_gpu", "tokens/s", "`tokens_per_s` for each GPU"},
+           of_metrics(&RunMetrics::tokens_per_s_per_gpu));
+  runs.add({"mfu", "mfu", "share",
+            "model FLOPs utilization: the operations that the model needs, of the peak of all GPUs over the same time; "
+            "repeated work does not count"},
+           of_metrics(&RunMetrics::mfu));
+}
+
+void add_breakdown(Runs& runs) {
+  runs.part({.path = "breakdown_s", .object = "Means over ranks and steps; they sum to the mean step time"},
+            breakdown_figures(), of_metrics(&RunMetrics::breakdown));
+}
+
+FigureTable<MemoryParts> memory_part_figures() {
+  FigureTable<MemoryParts> all;
+  for (std::size_t i = 0; i < memory_parts; ++i) {
+    const auto part = static_cast<MemoryPart>(i);
+    const std::string name(memory_part_name(part));
+    all.add({"", name, "", fmt::format("{} on the fullest device at its fullest moment", name)},
+            [=](const MemoryParts& parts) { return parts[part]; });
+  }
+  return all;
+}
+
+void add_memory(Runs& runs) {
+  runs.part({.path = "memory_gb"}, peak_figures(), of_metrics(&RunMetrics::memory));
+  runs.part({.path = "memory_gb.parts"}, memory_part_figures(), of_metrics(&RunMetrics::memory, &MemoryUse::parts));
+  runs.add({"", "memory_gb.rank", "", "the rank of the fullest device"},
+           [](const Run& run) { return run.metrics.memory.rank.index(); });
+  runs.add({"", "memory_gb.stage", "", "the pipeline stage of the fullest device"},
+           of_metrics(&RunMetrics::memory, &MemoryUse::stage));
+  runs.add({"", "memory_gb.step", "", "the step in which that device is fullest"},
+           at(&Run::result, &RunResult::memory, &StepMemory::step));
+  runs.add({"", "memory_gb.at_s", "", "the moment at which it is, from the start of the step"},
+           of_metrics(&RunMetrics::memory, &MemoryUse::at));
+  runs.add({"fits", "memory_gb.fits", "", "whether devices and hosts have that much memory"},
+           of_metrics(&RunMetrics::fits));
+}
+
+// The baseline of a speed-up on a mesh of its own. It has no columns: rows are runs of the study.
+Runs tuned_baseline_figures() {
+  Runs all;
+  all.add({"", "choices", "", "what the search has chosen"}, of_info(&RunInfo::tuned));
+  all.add({"", "setting", "", "model, cluster, mesh and batches in a few words"}, of_info(&RunInfo::setting));
+  add_rates(all);
+  add_breakdown(all);
+  add_memory(all);
+  return all;
+}
+
+void add_speed(Runs& runs) {
+  add_rates(runs);
+  runs.part({.path = "speedup", .object = "Null unless the study compares plans"}, speedup_figures(),
+            of_metrics(&RunMetrics::speedup), Missing::null);
+  runs.part({.columns = "",
+             .path = "speedup.tuned_baseline",
+             .object = "The baseline on the mesh that was found for it, where `compare_to` asks for that"},
+            tuned_baseline_figures(), at(&Run::tuned_baseline));
+  add_breakdown(runs);
+  runs.part({.path = "rank_busy_s"}, busy_figures(), of_metrics(&RunMetrics::busy));
+}
+
+void add_capacity(Runs& runs) {
+  runs.add({"", "capacity", "tokens", "tokens that a rank holds of a micro-batch: the study's `mesh.capacity`"},
+           of_info(&RunInfo::capacity));
+}
+
+void add_evidence(Runs& runs) {
+  for (std::size_t i = 0; i < evidence_kinds; ++i) {
+    const auto evidence = static_cast<Evidence>(i);
+    const std::string name(evidence_name(evidence));
+    runs.add({fmt::format("{}_share", name), fmt::format("evidence.{}", name), "share",
+              fmt::format("share of the ranks' time with this evidence: {}", evidence_meaning(evidence))},
+             [=](const Run& run) { return run.metrics.evidence[i]; });
+  }
+  runs.add(events_text(), of_metrics(&RunMetrics::events));
+  runs.part({.path = "connections"}, connection_figures(), of_metrics(&RunMetrics::connections));
+  runs.add(connection_memory_text(), of_metrics(&RunMetrics::memory, &MemoryUse::connections));
+  runs.add({"", "not_modelled", "",
+            "keys that the profile lacks and that would cost something in the run: `first_contact` and `communicator` "
+            "in cold steps, `memory_per_peer`, `compute_beside_communication`"},
+           of_info(&RunInfo::not_modelled));
+}
+
+FigureTable<Goodput> goodput_figures() {
+  FigureTable<Goodput> all;
+  all.add({"", "mtbf_s", "s", "mean time between failures of the job"}, at(&Goodput::mtbf_s));
+  all.add({"", "young_s", "s", "the best time between checkpoints by Young's formula"}, at(&Goodput::young_s));
+  all.add({"", "daly_s", "s", "the best time between checkpoints by Daly's formula"}, at(&Goodput::daly_s));
+  all.add({"checkpoint_every_steps", "checkpoint_every_steps", "steps", "steps between two checkpoints"},
+          at(&Goodput::every_steps));
+  all.add({"goodput", "share", "share", "share of the time in steps that are not lost, by Daly's model"},
+          at(&Goodput::share));
+  all.add({"goodput_simulated", "simulated", "share", "`goodput` with random failures simulated"},
+          at(&Goodput::simulated));
+  all.add({"goodput_simulated_error", "simulated_error", "share", "standard error of `goodput_simulated`"},
+          at(&Goodput::simulated_error));
+  return all;
+}
+
+FigureTable<VarianceShare> variance_figures() {
+  FigureTable<VarianceShare> all;
+  all.add({"", "source", "", "what part of the variance comes from: a family of costs, or `batches`"},
+          at(&VarianceShare::source));
+  all.add({"", "share", "share", "its share of the variance, to first order"}, at(&VarianceShare::share));
+  all.add({"", "deviation", "share", "deviation of the mean step time if it were the only source"},
+          at(&VarianceShare::deviation));
+  return all;
+}
+
+// The word of a study.
+std::string_view name_of(Overlong fate) {
+  switch (fate) {
+    case Overlong::split:
+      return "split";
+    case Overlong::truncate:
+      return "truncate";
+    case Overlong::drop:
+      return "drop";
+  }
+  return "";
+}
+
+PartText interval_of(const std::string& figure, const std::string& unit = "") {
+  return {fmt::format("{}_{{}}_resampled", figure),
+          fmt::format("{{}} of `{}` over the samples of a study with `uncertainty`", figure), figure, unit};
+}
+
+FigureTable<Uncertainty> uncertainty_figures() {
+  const FigureTable<Percentiles> interval = percentiles(false);
+  FigureTable<Uncertainty> all;
+  all.add({"", "samples", "", "how often the run was resampled"}, at(&Uncertainty::samples));
+  all.part(interval_of("step_time_s", "s"), interval, at(&Uncertainty::step_time_s));
+  all.part(interval_of("tokens_per_s", "tokens/s"), interval, at(&Uncertainty::tokens_per_s));
+  all.part(interval_of("tokens_per_s_per_gpu", "tokens/s"), interval, at(&Uncertainty::tokens_per_s_per_gpu));
+  all.part(interval_of("mfu", "share"), interval, at(&Uncertainty::mfu));
+  all.part(interval_of("speedup"), interval, at(&Uncertainty::speedup), Missing::null);
+  all.list({"", "variance", "", "what the variance comes from, largest share first"}, variance_figures(),
+           at(&Uncertainty::shares));
+  all.add({"", "unknown", "", "families that take time and whose errors are not known"}, at(&Uncertainty::unknown));
+  all.add({"", "advice", "", "what to measure to narrow the intervals most"}, at(&Uncertainty::advice));
+  return all;
+}
+
+// What only some studies ask for.
+void add_asked_for(Runs& runs) {
+  runs.part({.path = "trace", .object = "Only where lengths come from a file of documents"}, trace_figures(),
+            of_info(&RunInfo::trace));
+  runs.part({.path = "goodput", .object = "Only where the study has failures"}, goodput_figures(),
+            of_metrics(&RunMetrics::goodput));
+  runs.part({.path = "uncertainty", .object = "Only where the study asks for it"}, uncertainty_figures(),
+            of_metrics(&RunMetrics::uncertainty));
+}
+
+template <class... Members>
+auto of_step(Members... members) {
+  return [member = at(members...)](const RunStep& row) -> const auto& {
+    return member(*row.step);
+  };
+}
+
+FigureTable<RunStep> figures_of_a_step() {
+  FigureTable<RunStep> all;
+  all.add({"step", "", "", "number of the step, from 0"}, of_step(&StepResult::step));
+  all.add({"sequences", "", "sequences", "sequences of the step"}, of_step(&StepResult::sequences));
+  all.add({"tokens", "", "tokens", "tokens of the step"}, of_step(&StepResult::tokens));
+  all.add({"micro_batches", "", "micro-batches", "micro-batches of the step"}, of_step(&StepResult::micro_batches));
+  all.add({"step_time_s", "", "", "time of the step"}, of_step(&StepResult::time));
+  all.part({}, breakdown_figures(), of_step(&StepResult::mean));
+  all.part({}, busy_figures(), of_step(&StepResult::busy));
+  all.part({}, peak_figures(), of_step(&StepResult::memory));
+  all.add(events_text(), of_step(&StepResult::events));
+  all.part({}, connection_figures(), of_step(&StepResult::connections));
+  all.add(connection_memory_text(), of_step(&StepResult::memory, &MemoryUse::connections));
+  return all;
+}
+
+const Breakdown& breakdown_of(const RunRank& row) {
+  return row.run->result.ranks[row.worker];
+}
+
+Duration busy_time_of(const RunRank& row) {
+  const Breakdown& breakdown = breakdown_of(row);
+  return breakdown.total() - breakdown[Activity::group_wait] - breakdown[Activity::bubble];
+}
+
+FigureTable<RunRank> figures_of_a_rank() {
+  const auto stages = [](const RunRank& row) { return static_cast<std::size_t>(row.run->info.stages); };
+  FigureTable<RunRank> all;
+  all.add({"rank", "", "", "number of the HDP rank, from 0"},
+          [=](const RunRank& row) { return row.worker / stages(row); });
+  all.add(
+      {"stage", "", "", "the rank's stage of the pipeline, where there is one"},
+      [=](const RunRank& row) { return row.worker % stages(row); }, at(&RunRank::names_stage));
+  all.add({"busy_s", "", "", "time in which the rank waits for no other, mean over the steps"}, busy_time_of);
+  all.part({}, breakdown_figures(), breakdown_of);
+  return all;
+}
+
+FigureTable<RunLink> figures_of_a_link() {
+  FigureTable<RunLink> all;
+  all.add({"link", "", "", "name of the link"}, [](const RunLink& row) { return row.link->name; });
+  all.add({"gb_per_s", "", "GB/s", "the rate that software reaches on the link"},
+          [](const RunLink& row) { return static_cast<double>(row.link->rate.bytes_per_second()) / 1e9; });
+  all.add({"gb", "", "GB", "bytes of the main job's rings over all steps"},
+          [](const RunLink& row) { return gigabytes(row.link->bytes); });
+  all.add({"utilisation", "", "share", "share of what the link can carry over the run that `gb` is"},
+          [](const RunLink& row) { return row.link->utilisation; });
+  all.add({"other_gb", "", "GB", "bytes of all other jobs"},
+          [](const RunLink& row) { return gigabytes(row.link->other_bytes); });
+  all.add({"other_utilisation", "", "share", "share of what the link can carry over the run that `other_gb` is"},
+          [](const RunLink& row) { return row.link->other_utilisation; });
+  return all;
+}
+
+FigureTable<RunMemory> figures_of_memory() {
+  FigureTable<RunMemory> all;
+  all.add({"step", "", "", "number of the step, from 0"},
+          [](const RunMemory& row) { return row.run->result.memory.step; });
+  all.add({"rank", "", "", "number of the HDP rank, from 0"},
+          [](const RunMemory& row) { return row.rank->rank.index(); });
+  all.add({"time_s", "", "", "time since the start of the step"}, [](const RunMemory& row) { return row.sample->at; });
+  all.add({"device_gb", "", "", "memory of a device of the rank at that time"},
+          [](const RunMemory& row) { return row.sample->device; });
+  all.add({"host_gb", "", "", "memory in the device's share of the host at that time"},
+          [](const RunMemory& row) { return row.sample->host; });
+  return all;
+}
+
+Runs figures_of_timing() {
+  const auto of_phases = [](double PhaseTimes::*phase) { return of_metrics(&RunMetrics::phases, phase); };
+  const std::string what = "processor time of the simulation itself: ";
+  Runs all;
+  all.add({"batch_s", "", "s", fmt::format("{}drawing the sequences", what)}, of_phases(&PhaseTimes::batch_s));
+  all.add({"planner_s", "", "s", fmt::format("{}planning", what)}, of_phases(&PhaseTimes::planner_s));
+  all.add({"check_s", "", "s", fmt::format("{}checking plans", what)}, of_phases(&PhaseTimes::check_s));
+  all.add({"simulation_s", "", "s", fmt::format("{}lowering and simulating", what)},
+          of_phases(&PhaseTimes::simulation_s));
+  all.add({"summary_s", "", "s", fmt::format("{}computing figures", what)}, of_phases(&PhaseTimes::summary_s));
+  return all;
+}
+
+}  // namespace
+
+const FigureTable<Run>& run_figures() {
+  static const Runs figures = [] {
+    Runs all;
+    add_what_ran(all);
+    add_speed(all);
+    add_capacity(all);
+    add_memory(all);
+    add_evidence(all);
+    add_asked_for(all);
+    return all;
+  }();
+  return figures;
+}
+
+const FigureTable<RunStep>& step_figures() {
+  static const auto figures = figures_of_a_step();
+  return figures;
+}
+
+const FigureTable<RunRank>& rank_figures() {
+  static const auto figures = figures_of_a_rank();
+  return figures;
+}
+
+const FigureTable<RunLink>& link_figures() {
+  static const auto figures = figures_of_a_link();
+  return figures;
+}
+
+const FigureTable<RunMemory>& memory_figures() {
+  static const auto figures = figures_of_memory();
+  return figures;
+}
+
+const FigureTable<Run>& timing_figures() {
+  static const auto figures = figures_of_timing();
+  return figures;
+}
+
+const FigureTable<TraceUse>& trace_figures() {
+  static const auto figures = [] {
+    FigureTable<TraceUse> all;
+    all.add({"", "documents", "documents", "documents of the file of lengths"}, at(&TraceUse::documents));
+    all.add({"", "column", "", "the column of the lengths, where it was found by a usual name"}, at(&TraceUse::column));
+    all.add({"trace_times_read", "times_read", "",
+             "how often the steps have read the file of lengths: above 1 it began again"},
+            at(&TraceUse::times_read));
+    all.add({"overlong_documents", "overlong_documents", "share",
+             "share of the file's documents that are longer than the context"},
+            at(&TraceUse::overlong_documents));
+    all.add({"overlong_tokens", "overlong_tokens", "share",
+             "share of the file's tokens in documents that are longer than the context"},
+            at(&TraceUse::overlong_tokens));
+    all.add({"", "overlong", "", "what becomes of such documents: `split`, `truncate` or `drop`"},
+            [](const TraceUse& use) { return name_of(use.fate); });
+    return all;
+  }();
+  return figures;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,71 @@
+#include "sim/report/shared_figures.h"
+
+#include <fmt/format.h>
+
+#include "sim/analysis/glossary.h"
+
+namespace hdpsim {
+const FigureTable<Breakdown>& breakdown_figures() {
+  static const auto figures = [] {
+    FigureTable<Breakdown> all;
+    for (const Activity activity : all_activities) {
+      const std::string name(activity_name(activity));
+      all.add({fmt::format("{}_s", name), name, "", std::string(activity_meaning(activity))},
+              [=](const Breakdown& breakdown) { return breakdown[activity]; });
+    }
+    return all;
+  }();
+  return figures;
+}
+
+const FigureTable<BusyTimes>& busy_figures() {
+  static const auto figures = [] {
+    FigureTable<BusyTimes> all;
+    const std::string what = "time in which a rank of the step waits for no other; in runs the mean over the steps";
+    all.add({"busy_min_s", "min", "", fmt::format("least {}", what)}, at(&BusyTimes::min));
+    all.add({"busy_mean_s", "mean", "", fmt::format("mean {}", what)}, at(&BusyTimes::mean));
+    all.add({"busy_max_s", "max", "", fmt::format("longest {}", what)}, at(&BusyTimes::max));
+    all.add(
+        {"busy_std_s", "std", "", "standard deviation over the ranks of that time; in runs the mean over the steps"},
+        at(&BusyTimes::deviation));
+    return all;
+  }();
+  return figures;
+}
+
+const FigureTable<MemoryUse>& peak_figures() {
+  static const auto figures = [] {
+    FigureTable<MemoryUse> all;
+    all.add({"device_peak_gb", "device_peak", "", "memory of the fullest device at its fullest moment"},
+            at(&MemoryUse::device));
+    all.add({"host_peak_gb", "host_peak", "", "the most that any device has in its share of the host's memory"},
+            at(&MemoryUse::host));
+    return all;
+  }();
+  return figures;
+}
+
+const FigureTable<ConnectionUse>& connection_figures() {
+  static const auto figures = [] {
+    FigureTable<ConnectionUse> all;
+    all.add({"peers", "peers", "devices", "the most devices that one device exchanges keys and values with in a step"},
+            at(&ConnectionUse::peers));
+    all.add({"groups", "groups", "groups", "distinct groups of two or more ranks in a step; in runs the most"},
+            at(&ConnectionUse::groups));
+    return all;
+  }();
+  return figures;
+}
+
+FigureText connection_memory_text() {
+  return {
+      "connections_gb", "memory_gb.connections", "",
+      "memory of the channels to peers on the device with most of them, a part of its peak; empty where the profile "
+      "has no `memory_per_peer`"};
+}
+
+FigureText events_text() {
+  return {"events", "events", "events", "events of the simulation"};
+}
+
+}  // namespace hdpsim

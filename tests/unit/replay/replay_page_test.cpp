@@ -1,0 +1,60 @@
+#include "sim/replay/replay_report.h"
+#include "tests/support/catch.h"
+#include "tests/support/page.h"
+
+namespace hdpsim {
+namespace {
+
+StepRow row(std::int64_t step, std::size_t plan, double time_s) {
+  StepRow made;
+  made.step = step;
+  made.plan = plan;
+  made.batch = {.sequences = 4, .tokens = 400, .longest = 250, .weighted_length = 200};
+  made.time_s = time_s;
+  made.breakdown_s[index_of(Activity::attention)] = time_s;
+  made.device_gb = plan == 2 ? 106 : 40;
+  return made;
+}
+
+/// Four steps of three plans: the first is the baseline and takes 6 s, the second 3 s, the third, which does not fit, 1
+/// s.
+ReplayResult replayed() {
+  ReplayFold fold({.steps = 4, .plans = 3, .window = 2, .threshold = 3, .worst = 1, .device_gb = 80, .host_gb = 10},
+                  [](const WindowRow&) {});
+  for (std::int64_t step = 0; step < 4; ++step) fold.add({row(step, 0, 6), row(step, 1, 3), row(step, 2, 1)});
+  ReplayResult result;
+  result.study = "a <study>";
+  result.plans = {"static", "hdp-naive", "hdp-balance"};
+  result.profile = "mine (measured)";
+  result.summary = fold.finish();
+  result.worst.resize(3);
+  return result;
+}
+
+TEST_CASE("the page of a replay begins with the fastest plan that fits in all steps", "[replay_page]") {
+  const auto data = test::page_data(replay_page(replayed()));
+  CHECK(data.at("answer").at("lead") ==
+        "hdp-naive takes 3.00 s a step on the mean of 4 steps, static 6.00 s: 2.00 times as fast. hdp-naive is the "
+        "fastest plan of every step among those that fit.");
+  CHECK(data.at("baseline") == "static");
+}
+
+TEST_CASE("the page of a replay has a summary a plan, the series, and where leads are lost", "[replay_page]") {
+  const std::string page = replay_page(replayed());
+  CHECK(test::count(page, "<study>") == 0);
+  const auto data = test::page_data(page);
+  REQUIRE(data.at("summaries").size() == 3);
+  const auto& naive = data.at("summaries").at(1);
+  CHECK(naive.at("mean") == 3);
+  CHECK(naive.at("speedup").at(0) == 2);
+  CHECK(naive.at("unfit") == "");
+  CHECK(naive.at("breakdown").at(index_of(Activity::attention)) == 3);
+  CHECK_THAT(data.at("summaries").at(2).at("unfit").get<std::string>(),
+             Catch::Matchers::StartsWith("does not fit in 4 of 4 steps: up to 106.0 of 80.0 GB"));
+  REQUIRE(data.at("series").size() == 4);
+  CHECK(data.at("series").at(0).at(3).at(0) == nlohmann::json::array({6.0, 6.0, 6.0}));
+  CHECK(data.at("leads").at(0).at("stretches").size() == 1);  // twice as fast is less than three times, everywhere
+}
+
+}  // namespace
+}  // namespace hdpsim
