@@ -1,0 +1,57 @@
+#include "sim/explore/access.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+// Compares all characters, whichever differs first.
+bool equal_in_constant_time(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    difference |= static_cast<unsigned char>(one[i]) ^ static_cast<unsigned char>(other[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+std::string Access::address() const {
+  return fmt::format("http://127.0.0.1:{}/{}/", port_, token_);
+}
+
+std::optional<std::string> Access::permitted(const Request& request) const {
+  const std::string_view path = request.path;
+  const std::size_t end = path.find('/', 1);
+  if (!path.starts_with('/') || end == std::string_view::npos) return std::nullopt;
+  if (!equal_in_constant_time(path.substr(1, end - 1), token_)) return std::nullopt;
+  constexpr std::string_view scheme = "http://";
+  const std::string_view origin = request.origin;
+  const bool own_origin = origin.empty() || (origin.starts_with(scheme) && is_own(origin.substr(scheme.size())));
+  const std::string_view site = request.fetch_site;
+  const bool own_site = site.empty() || site == "same-origin" || site == "none";
+  if (!is_own(request.host) || !own_origin || !own_site) return std::nullopt;
+  return std::string(path.substr(end + 1));
+}
+
+bool Access::is_own(std::string_view authority) const {
+  return authority == fmt::format("127.0.0.1:{}", port_) || authority == fmt::format("localhost:{}", port_);
+}
+
+std::string new_token() {
+  std::array<unsigned char, 32> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw MachineError("the system has no random numbers for the address of the page");
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,90 @@
+#include "sim/explore/answer_lines.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/explore/value_path.h"
+#include "sim/report/json.h"
+
+namespace hdpsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string place_text(const Position& place) {
+  return place.file.empty() ? "" : fmt::format("{}:{}:{}", place.file, place.line, place.column);
+}
+
+template <class Count>
+double share_of(Count done, Count all) {
+  return all == 0 ? 1 : static_cast<double>(done) / static_cast<double>(all);
+}
+
+}  // namespace
+
+std::string answer_line(const Study& study, const std::vector<Run>& runs, std::string_view version,
+                        const std::vector<std::string>* notes) {
+  const RunInfo info = study.run_info(0, 0);
+  return line({{"kind", "answer"},
+               {"final", notes != nullptr},
+               {"steps", study.points.front().spec.steps},
+               {"setting", info.setting},
+               {"limits_gb", {{"device", info.device_memory.gigabytes()}, {"host", info.host_memory.gigabytes()}}},
+               {"notes", notes != nullptr ? *notes : std::vector<std::string>{}},
+               {"result", Json::parse(result_json(study.resolved, version, runs))}});
+}
+
+std::string progress_line(const Progress& progress) {
+  return line({{"kind", "progress"},
+               {"share", share_of(progress.steps_done, progress.steps)},
+               {"text", fmt::format("{} of {} steps simulated", progress.steps_done, progress.steps)}});
+}
+
+std::string progress_line(const TuneProgress& progress) {
+  return line({{"kind", "progress"},
+               {"share", share_of(progress.done, progress.most)},
+               {"text", fmt::format("the best mesh of the baseline, {}: {} of {} candidates left", progress.stage,
+                                    progress.left, progress.candidates)}});
+}
+
+std::string problems_line(const Diagnostics& found, const Value& study) {
+  Json problems = Json::array();
+  for (const Diagnostic& problem : found.sorted()) {
+    problems.push_back({{"path", path_of_place(study, problem.position)},
+                        {"place", place_text(problem.position)},
+                        {"message", problem.message},
+                        {"help", problem.help}});
+  }
+  return line({{"kind", "problems"}, {"text", found.text()}, {"problems", problems}});
+}
+
+std::string study_line(const Value& resolved, const std::string& dropped) {
+  Value study = resolved;
+  std::erase_if(study.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
+  Json json = {{"kind", "study"}, {"dropped", Json()}};
+  Value* data = study.find("data");
+  Value* lengths = data == nullptr ? nullptr : data->find("lengths");
+  Value* file = lengths == nullptr ? nullptr : lengths->find("file");
+  if (file != nullptr && file->text.starts_with(dropped)) {
+    file->text = std::filesystem::path(file->text).filename().string();
+    json["dropped"] = file->text;
+  }
+  json["yaml"] = to_yaml(study);
+  return line(json);
+}
+
+std::string report_line(const std::string& page) {
+  return line({{"kind", "report"}, {"html", page}});
+}
+
+std::string failure_line(const std::string& text) {
+  return line({{"kind", "failed"}, {"text", text}});
+}
+
+}  // namespace hdpsim

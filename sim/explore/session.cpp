@@ -1,0 +1,216 @@
+#include "sim/explore/session.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/base/atomic_file.h"
+#include "sim/base/check.h"
+#include "sim/base/units.h"
+#include "sim/document/document.h"
+#include "sim/explore/answer_lines.h"
+#include "sim/explore/explore_page.h"
+#include "sim/report/study_report.h"
+#include "sim/report/table.h"
+#include "sim/run/runner.h"
+#include "sim/run/step.h"
+#include "sim/run/study_coverage.h"
+#include "sim/study/not_modelled.h"
+#include "sim/study/override.h"
+#include "sim/tune/tuned_baseline.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr char runs_folder[] = "runs";
+constexpr char dropped_folder[] = "dropped";
+
+// Finished runs make a way back to earlier settings short. When they are many, all are dropped.
+void keep_few(const std::filesystem::path& folder) {
+  constexpr std::ptrdiff_t most = 1000;
+  const std::filesystem::directory_iterator files(folder);
+  if (std::distance(begin(files), end(files)) < most) return;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+}
+
+std::string text_of(const std::string& path) {
+  Diagnostics found;
+  const std::optional<std::string> text = read_text_file(path, found);
+  found.throw_if_any();
+  return *text;
+}
+
+// One point at a time, whatever the study or the settings sweep over.
+std::vector<std::string> without_sweep(std::vector<std::string> settings) {
+  settings.emplace_back("sweep=null");
+  return settings;
+}
+
+/// Lets a study have its first step alone for a while, without what takes several: intervals, and a baseline that is
+/// searched for.
+class FirstStepOnly {
+ public:
+  explicit FirstStepOnly(Study& study)
+      : study_(study),
+        spec_(study.points.front().spec),
+        steps_(std::exchange(spec_.steps, 1)),
+        uncertainty_(std::exchange(spec_.uncertainty, {})),
+        compare_to_(study.compare_to) {
+    if (study.tunes_baseline) study.compare_to.reset();
+  }
+  ~FirstStepOnly() {
+    spec_.steps = steps_;
+    spec_.uncertainty = uncertainty_;
+    study_.compare_to = compare_to_;
+  }
+  FirstStepOnly(const FirstStepOnly&) = delete;
+  FirstStepOnly& operator=(const FirstStepOnly&) = delete;
+
+ private:
+  Study& study_;
+  PointSpec& spec_;
+  const std::int64_t steps_;
+  const std::optional<UncertaintyOptions> uncertainty_;
+  const std::optional<std::string> compare_to_;
+};
+
+std::optional<std::vector<Run>> first_step(Study& study, const RunnerOptions& options) {
+  const FirstStepOnly only(study);
+  return run_study(study, options);
+}
+
+// A file name without folders, of characters that every system and YAML take as they are.
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const char c : std::filesystem::path(name).filename().string()) {
+    const bool kept =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-';
+    plain += kept ? c : '_';
+  }
+  constexpr std::size_t longest = 100;
+  if (plain.size() > longest) plain.erase(0, plain.size() - longest);
+  return plain.empty() || plain.front() == '.' ? "lengths" + plain : plain;
+}
+
+}  // namespace
+
+ExploreSession::ExploreSession(ExploreOptions options)
+    : options_(std::move(options)),
+      text_(text_of(options_.study)),
+      store_(options_.scratch / runs_folder),
+      catalog_(options_.data) {
+  std::filesystem::create_directories(options_.scratch / runs_folder);
+  (void)read({});
+}
+
+std::string ExploreSession::page(std::string_view nonce) {
+  const Study study = read({});
+  const std::lock_guard lock(mutex_);
+  return explore_page(study, catalog_, options_.version, nonce);
+}
+
+std::string ExploreSession::take_lengths(const std::string& name, const std::string& bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::filesystem::path folder = options_.scratch / dropped_folder / std::to_string(++files_);
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path file = folder / plain_name(name);
+  write_file(file, bytes);
+  return nlohmann::json{{"file", file.string()}, {"name", file.filename().string()}}.dump();
+}
+
+void ExploreSession::answer(const std::string& question, AnswerStream& stream) {
+  std::vector<std::string> settings;
+  try {
+    const Question asked = read_question(question);
+    settings = asked.set;
+    answer(asked, stream);
+  } catch (const InputError& error) {
+    stream.send(problems_line(error.diagnostics(), changed(settings)));
+  } catch (const QuantityOverflow& error) {
+    stream.send(
+        failure_line(fmt::format("error: {}; are sizes, rates and times those that were meant?", error.what())));
+  } catch (const CheckFailure& error) {
+    stream.send(failure_line(fmt::format("bug: {}", error.what())));
+  } catch (const std::exception& error) {
+    stream.send(failure_line(fmt::format("error: {}", error.what())));
+  }
+}
+
+void ExploreSession::answer(const Question& question, AnswerStream& stream) {
+  const std::optional<Study> study = begun(question, stream);
+  if (!study || question.want == Question::Want::study) return;
+  const OneAtATime::Turn turn(all_steps_, [&] { return stream.is_closed(); });
+  if (!turn) return;
+  keep_few(options_.scratch / runs_folder);
+  std::vector<std::string> notes = cold_step_warnings(*study);
+  const auto runs = all_steps(*study, question, notes, stream);
+  if (!runs) return;
+  if (question.want == Question::Want::answer) return stream.send(answer_line(*study, *runs, options_.version, &notes));
+  const auto page = study_page(*study, *runs, options_.version, {.stop = [&] { return stream.is_closed(); }});
+  if (page) stream.send(report_line(*page));
+}
+
+std::optional<Study> ExploreSession::begun(const Question& question, AnswerStream& stream) {
+  const auto stop = [&] { return stream.is_closed(); };
+  const OneAtATime::Turn turn(first_steps_, stop);
+  if (!turn) return std::nullopt;
+  std::optional<Study> study = read(question.set);
+  StudyPoint& point = study->points.front();
+  require_simulable(point);
+  if (question.want == Question::Want::study) {
+    stream.send(study_line(study->resolved, (options_.scratch / dropped_folder).string()));
+  } else if (question.want == Question::Want::answer) {
+    const auto runs = first_step(*study, {.jobs = options_.jobs, .version = options_.version, .stop = stop});
+    if (!runs) return std::nullopt;
+    stream.send(answer_line(*study, *runs, options_.version, nullptr));
+  }
+  return study;
+}
+
+std::optional<std::vector<Run>> ExploreSession::all_steps(const Study& study, const Question& question,
+                                                          std::vector<std::string>& notes, AnswerStream& stream) {
+  StudyCoverage coverage;
+  auto runs =
+      run_study(study, {.jobs = options_.jobs,
+                        .store = &store_,
+                        .resume = true,
+                        .version = options_.version,
+                        .stop = [&] { return stream.is_closed(); },
+                        .report = [&](const Progress& progress) { stream.send(progress_line(progress)); },
+                        .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
+  if (!runs || !compare_with_tuned(study, question, stream, *runs)) return std::nullopt;
+  for (const std::string& told : result_notes(*runs)) notes.push_back(told);
+  for (const std::string& warning : coverage.warnings(study, *runs)) notes.push_back(warning);
+  return runs;
+}
+
+// The search has a catalog of its own, so that other questions are read meanwhile.
+bool ExploreSession::compare_with_tuned(const Study& study, const Question& question, AnswerStream& stream,
+                                        std::vector<Run>& runs) const {
+  if (!study.tunes_baseline) return true;
+  Diagnostics none;
+  const Value root = tuning_root(parse_document(options_.study, text_, none), without_sweep(question.set));
+  Catalog catalog(options_.data);
+  const TuneRun search{.jobs = options_.jobs,
+                       .stop = [&] { return stream.is_closed(); },
+                       .report = [&](const TuneProgress& progress) { stream.send(progress_line(progress)); }};
+  return hdpsim::compare_with_tuned(study, root, catalog, search, runs);
+}
+
+Study ExploreSession::read(const std::vector<std::string>& settings) {
+  const std::lock_guard lock(mutex_);
+  return parse_study(options_.study, text_, without_sweep(settings), catalog_);
+}
+
+// The document in which problems have their places.
+Value ExploreSession::changed(const std::vector<std::string>& settings) const {
+  Diagnostics found_before;
+  Value root = parse_document(options_.study, text_, found_before);
+  apply_overrides(root, without_sweep(settings), found_before);
+  return root;
+}
+
+}  // namespace hdpsim

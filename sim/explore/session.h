@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/explore/http_server.h"
+#include "sim/explore/one_at_a_time.h"
+#include "sim/explore/question.h"
+#include "sim/run/run_store.h"
+#include "sim/study/catalog.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// What a session is about, and where it keeps what it needs.
+struct ExploreOptions {
+  std::string study;                ///< The path of the study that settings change; the sweep of it is left out.
+  std::filesystem::path data{};     ///< The folder of shipped files, as of Catalog.
+  std::filesystem::path scratch{};  ///< A folder of its own, for files that were dropped and for finished runs.
+  std::string version{};
+  std::size_t jobs = 1;  ///< Threads.
+};
+
+/// Answers the questions of pages about one study with the results of run_study(), which are those of `hdpsim study`.
+/// Every function may be called from any thread.
+class ExploreSession final : public HttpService {
+ public:
+  /// Reads the study. InputError with every problem.
+  explicit ExploreSession(ExploreOptions options);
+
+  [[nodiscard]] std::string page(std::string_view nonce) override;
+  [[nodiscard]] std::string take_lengths(const std::string& name, const std::string& bytes) override;
+  /// Lines of JSON, in this order:
+  ///   {"kind": "problems", ...}    what is wrong with the settings; nothing follows
+  ///   {"kind": "study", ...}       the study as YAML; nothing follows
+  ///   {"kind": "answer", ...}      what `hdpsim study --format json` prints of the first step alone ...
+  ///   {"kind": "progress", ...}    ... how far the work is ...
+  ///   {"kind": "answer", ...}      ... and of all steps
+  ///   {"kind": "report", ...}      the report page
+  ///   {"kind": "failed", ...}      the machine has refused, or the program has a bug; nothing follows
+  /// Simulates no further step once the stream is closed.
+  void answer(const std::string& question, AnswerStream& stream) override;
+
+ private:
+  [[nodiscard]] Study read(const std::vector<std::string>& settings);
+  void answer(const Question& question, AnswerStream& stream);
+  /// The study of a question, once its first lines are sent. Empty if nobody reads them.
+  [[nodiscard]] std::optional<Study> begun(const Question& question, AnswerStream& stream);
+  /// Adds to `notes` what the command tells beside its figures. Empty if nobody reads the answer.
+  [[nodiscard]] std::optional<std::vector<Run>> all_steps(const Study& study, const Question& question,
+                                                          std::vector<std::string>& notes, AnswerStream& stream);
+  /// False if nobody reads the answer.
+  [[nodiscard]] bool compare_with_tuned(const Study& study, const Question& question, AnswerStream& stream,
+                                        std::vector<Run>& runs) const;
+  [[nodiscard]] Value changed(const std::vector<std::string>& settings) const;
+
+  const ExploreOptions options_;
+  const std::string text_;  ///< Of the study, as it was when the session began.
+  const RunStore store_;
+  OneAtATime first_steps_;  ///< Of questions that are read, with the first step ...
+  OneAtATime all_steps_;    ///< ... and of those of which all steps are simulated.
+  std::mutex mutex_;        ///< Guards the members below.
+  Catalog catalog_;
+  std::size_t files_ = 0;  ///< That were dropped.
+};
+
+}  // namespace hdpsim
