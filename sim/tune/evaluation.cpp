@@ -22,16 +22,15 @@ std::string_view largest_part(const MemoryParts& parts) {
 
 // Why the constant memory of the fullest stage's devices does not fit, whatever the micro-batches are; there is then
 // nothing to plan.
-std::string states_problem(const PointSpec& spec) {
-  const ChunkMap chunks(*make_schedule(spec.pipeline, spec.mesh.pp));
-  const DeviceShape shape{.tp = spec.mesh.tp, .pool = spec.mesh.hdp};
+std::string states_problem(const LoweringOptions& job, Bytes memory) {
+  const ChunkMap chunks(*make_schedule(job.pipeline, job.mesh.pp));
+  const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
   Bytes most;
-  for (std::int64_t stage = 0; stage < spec.mesh.pp; ++stage) {
-    const DeviceMemory device(spec.model, stage_shape(spec.model, shape, chunks, stage), recipe_of(spec),
-                              expert_use_of(spec));
+  for (std::int64_t stage = 0; stage < job.mesh.pp; ++stage) {
+    const DeviceMemory device(job.model, stage_shape(job.model, shape, chunks, stage), job.recipe,
+                              expert_use(job.model, job.experts));
     most = std::max(most, device.states().total());
   }
-  const Bytes memory = spec.cluster.least_device_memory();
   if (most <= memory) return "";
   return fmt::format("does not fit: {} of {} on a device before the first token", bytes_text(most), bytes_text(memory));
 }
@@ -44,9 +43,7 @@ std::string first_problem(const InputError& error) {
 
 }  // namespace
 
-std::string memory_problem(const MemoryUse& memory, const PointSpec& spec) {
-  const Bytes device = spec.cluster.least_device_memory();
-  const Bytes host = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
+std::string memory_problem(const MemoryUse& memory, Bytes device, Bytes host) {
   if (memory.device > device) {
     return fmt::format("does not fit: {} of {} on a device, most of it {}", bytes_text(memory.device),
                        bytes_text(device), largest_part(memory.parts));
@@ -74,10 +71,12 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
   try {
     Study study = study_of(evaluation.candidate);
     StudyPoint& point = study.points.at(0);
-    evaluation.gpus = point.spec.mesh.devices();
-    evaluation.capacity = point.spec.capacity;
-    evaluation.peak = mean_peak(point.spec);
-    evaluation.problem = states_problem(point.spec);
+    const PointSpec& spec = point.spec;
+    evaluation.gpus = spec.mesh.devices();
+    evaluation.capacity = spec.capacity;
+    evaluation.peak = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes);
+    const Bytes memory = spec.cluster.least_device_memory();
+    evaluation.problem = states_problem(lowering_of(spec), memory);
     if (!evaluation.problem.empty()) return evaluation;
     // The closed form does not model other jobs.
     if (evaluation.closed_form && point.spec.background.empty()) point.spec.grain = Grain::closed_form;
@@ -85,7 +84,7 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
     for (const std::int64_t step : evaluation.steps) {
       const StepResult result = simulate_step(point, 0, step, *world).result;
       evaluation.results.push_back({result.time, result.memory.device, result.model_flops});
-      evaluation.problem = memory_problem(result.memory, point.spec);
+      evaluation.problem = memory_problem(result.memory, memory, spec.cluster.least_host_share());
       if (!evaluation.problem.empty()) break;
     }
   } catch (const InputError& error) {

@@ -50,6 +50,6 @@ class Evaluator {
 };
 
 /// Why the memory of a step is too small; empty if it suffices.
-[[nodiscard]] std::string memory_problem(const MemoryUse& memory, const PointSpec& spec);
+[[nodiscard]] std::string memory_problem(const MemoryUse& memory, Bytes device, Bytes host);
 
 }  // namespace hdpsim

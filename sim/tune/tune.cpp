@@ -17,6 +17,7 @@
 #include "sim/run/ordered_work.h"
 #include "sim/study/override.h"
 #include "sim/study/study_paths.h"
+#include "sim/study/without.h"
 #include "sim/tune/evaluation.h"
 #include "sim/tune/front.h"
 #include "sim/tune/search_journal.h"
@@ -28,6 +29,8 @@ constexpr double slack = 0.1;
 // Candidates simulated between two checks of the bound; a fixed number, so that results do not depend on the number of
 // threads.
 constexpr std::size_t chunk = 4;
+// Candidates of a plan that are compared over all steps for being its best one.
+constexpr std::size_t places_of_plan = 3;
 constexpr double memory_levels = 20;
 
 using Fate = TunedCandidate::Fate;
@@ -56,6 +59,13 @@ struct Contender {
   }
 };
 
+/// Candidates that compete for the first places.
+struct Race {
+  std::vector<std::size_t> entered;
+  std::size_t places = 1;
+  std::vector<std::size_t> running{};  ///< Those that may still win, best first.
+};
+
 class Search {
  public:
   Search(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run)
@@ -77,16 +87,18 @@ class Search {
       contenders_.push_back({});
       contenders_.back().told.number = i;
       contenders_.back().told.text = space_[i].text;
+      contenders_.back().told.plan = space_[i].plan;
     }
   }
 
   std::optional<TuneResult> run() {
     if (!bound_all()) return std::nullopt;
-    do {  // repeated if the best ones turn out not to fit
-      require_any();
-      if (!branch_and_bound() || !halve()) return std::nullopt;
-    } while (running_.empty());
-    if (!simulate_front()) return std::nullopt;
+    require_any();
+    const auto finalists = winners_of([](std::size_t) { return true; }, keep());
+    if (!finalists) return std::nullopt;
+    require_any();
+    finalists_ = *finalists;
+    if (!finish_each_plan() || !simulate_front()) return std::nullopt;
     if (journal_) journal_->finish();
     return conclusion();
   }
@@ -214,35 +226,62 @@ class Search {
   }
 
   // A candidate whose bound exceeds this cannot be one of the best.
-  [[nodiscard]] double limit() const {
-    if (running_.size() < keep()) return std::numeric_limits<double>::infinity();
-    return (1 + slack) * full(running_[keep() - 1], 1);
+  [[nodiscard]] double limit(const Race& race) const {
+    if (race.running.size() < race.places) return std::numeric_limits<double>::infinity();
+    return (1 + slack) * full(race.running[race.places - 1], 1);
   }
 
-  bool branch_and_bound() {
-    running_.clear();
-    std::vector<std::size_t> waiting = feasible();
+  bool branch_and_bound(Race& race) {
+    std::vector<std::size_t>& waiting = race.entered;
     sort_by(waiting, [&](std::size_t i) { return bound(i); });
-    for (std::size_t at = 0; at < waiting.size() && bound(waiting[at]) <= limit(); at += chunk) {
+    for (std::size_t at = 0; at < waiting.size() && bound(waiting[at]) <= limit(race); at += chunk) {
       const auto begin = waiting.begin() + static_cast<std::ptrdiff_t>(at);
       const std::vector<std::size_t> next(begin,
                                           begin + static_cast<std::ptrdiff_t>(std::min(chunk, waiting.size() - at)));
       if (!simulate_to(next, 1, "branch and bound", waiting.size() - at)) return false;
-      running_.insert(running_.end(), next.begin(), next.end());
-      running_ = ranked(std::move(running_), 1);
+      race.running.insert(race.running.end(), next.begin(), next.end());
+      race.running = ranked(std::move(race.running), 1);
     }
-    const double last = limit();
-    std::erase_if(running_, [&](std::size_t i) { return full(i, 1) > last; });
+    const double last = limit(race);
+    std::erase_if(race.running, [&](std::size_t i) { return full(i, 1) > last; });
     return true;
   }
 
-  bool halve() {
+  bool halve(Race& race) {
+    std::vector<std::size_t>& running = race.running;
     for (std::size_t steps = 1; steps < order_.size();) {
       steps = std::min(2 * steps, order_.size());
-      if (!simulate_to(running_, steps, "successive halving", running_.size())) return false;
-      running_ = ranked(std::move(running_), steps);
-      const std::size_t half = steps == order_.size() ? running_.size() : (running_.size() + 1) / 2;
-      running_.resize(std::min(running_.size(), std::max(keep(), half)));
+      if (!simulate_to(running, steps, "successive halving", running.size())) return false;
+      running = ranked(std::move(running), steps);
+      const std::size_t half = steps == order_.size() ? running.size() : (running.size() + 1) / 2;
+      running.resize(std::min(running.size(), std::max(race.places, half)));
+    }
+    return true;
+  }
+
+  // The best of the candidates that take part, best first, all of them simulated over all steps. Repeated if the best
+  // ones turn out not to fit; empty if none does. Nothing if it was stopped.
+  template <class TakesPart>
+  std::optional<std::vector<std::size_t>> winners_of(const TakesPart& takes_part, std::size_t places) {
+    while (true) {
+      Race race{feasible(), places};
+      std::erase_if(race.entered, [&](std::size_t i) { return !takes_part(i); });
+      if (race.entered.empty()) return race.running;
+      if (!branch_and_bound(race) || !halve(race)) return std::nullopt;
+      if (!race.running.empty()) return race.running;
+    }
+  }
+
+  // Marks the best candidate of every plan, each found by a race of its own: what a plan's candidates lose to another
+  // plan's says little of which of them is best.
+  bool finish_each_plan() {
+    std::set<std::string> plans;
+    for (const Candidate& candidate : space_) plans.insert(candidate.plan);
+    for (const std::string& plan : plans) {
+      const auto is_of_plan = [&](std::size_t i) { return space_[i].plan == plan; };
+      const auto winners = winners_of(is_of_plan, places_of_plan);
+      if (!winners) return false;
+      if (!winners->empty()) contenders_[winners->front()].told.best_of_plan = true;
     }
     return true;
   }
@@ -276,7 +315,7 @@ class Search {
 
   // States times relative to the winner, on the steps that both were simulated on, or on the probe step.
   void estimate() {
-    const Contender& winner = contenders_[running_.front()];
+    const Contender& winner = contenders_[finalists_.front()];
     const double winner_s = winner.sum_s(winner.times_s.size()) / static_cast<double>(winner.times_s.size());
     for (Contender& contender : contenders_) {
       TunedCandidate& told = contender.told;
@@ -308,10 +347,11 @@ class Search {
     for (const std::size_t candidate : front()) contenders_[candidate].told.on_front = true;
     std::vector<std::size_t> order(contenders_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto is_behind = [](Fate fate) { return fate == Fate::finished ? 0 : fate == Fate::infeasible ? 2 : 1; };
+    const std::set<std::size_t> finalists(finalists_.begin(), finalists_.end());
     sort_by(order, [&](std::size_t i) {
       const TunedCandidate& told = contenders_[i].told;
-      return std::pair(is_behind(told.fate), score(contenders_[i], told.time_s));
+      const int group = finalists.contains(i) ? 0 : told.fate == Fate::infeasible ? 2 : 1;
+      return std::pair(group, score(contenders_[i], told.time_s));
     });
     for (const std::size_t i : order) result_.candidates.push_back(std::move(contenders_[i].told));
     const Study winner = evaluator_.study_of(result_.candidates.front().number);
@@ -335,7 +375,7 @@ class Search {
   const std::int64_t steps_;
   std::vector<std::int64_t> order_;  // order of steps: the probe first
   std::vector<Contender> contenders_;
-  std::vector<std::size_t> running_;  // best first
+  std::vector<std::size_t> finalists_;  // simulated over all steps for the first places, best first
   std::optional<SearchJournal> journal_;
   std::int64_t done_ = 0;
   TuneResult result_;
@@ -343,9 +383,10 @@ class Search {
 
 }  // namespace
 
-Value tuning_root(Value written, const std::vector<std::string>& overrides) {
+Value tuning_root(Value written, const std::vector<std::string>& overrides, const std::vector<std::string>& without) {
   Diagnostics none;
   apply_overrides(written, overrides, none);
+  apply_without(written, without, none);
   make_paths_absolute(written);
   return written;
 }

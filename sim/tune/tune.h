@@ -38,6 +38,7 @@ struct TuneRun {
 struct TunedCandidate {
   std::size_t number = 0;  ///< Index into the space.
   std::string text;        ///< Its choices.
+  std::string plan;        ///< Its policy.
   enum class Fate {
     finished,    ///< Simulated over all steps.
     slower,      ///< Dropped for its time on the steps that it was simulated on.
@@ -60,6 +61,7 @@ struct TunedCandidate {
   double device_gb = 0;  ///< Memory of the fullest device in those steps.
   double gpu_hours_per_gigatoken = 0;
   bool on_front = false;
+  bool best_of_plan = false;  ///< The best candidate of its policy; simulated over all steps.
 };
 
 /// The result of a search.
@@ -77,9 +79,10 @@ struct TuneResult {
   Value winner;  ///< A complete study with the best candidate as its only plan.
 };
 
-/// The study from which candidates are made: as written, with the overrides, and with all paths absolute. Requires a
-/// study that was read without a problem.
-[[nodiscard]] Value tuning_root(Value written, const std::vector<std::string>& overrides);
+/// The study from which candidates are made: as written, with the overrides, without the mechanisms of `without`, and
+/// with all paths absolute. Requires a study that was read without a problem.
+[[nodiscard]] Value tuning_root(Value written, const std::vector<std::string>& overrides,
+                                const std::vector<std::string>& without = {});
 
 /// Searches for the best candidate in three stages, each on what the one before has left:
 ///
@@ -91,10 +94,13 @@ struct TuneResult {
 ///    better on other steps than on the probe.
 /// 3. Successive halving (Jamieson and Talwalkar, AISTATS 2016) on the number of steps: 2, 4, 8, ... all; after each
 ///    round the better half stays, at least `keep`. All candidates see the same batches, so that few steps suffice.
+/// 4. A policy none of whose candidates has come that far gets a search of its own, of stages 2 and 3 for one place, so
+///    that the best candidate of every policy is simulated over all steps: speed-ups can be stated between meshes that
+///    are each the best of their plan.
 ///
 /// The front holds the candidates that no other one beats in step time, memory and GPUs together, with memory counted
 /// in twentieths of a device (so that it is not a list of all: epsilon-dominance, Laumanns et al. 2002). Members that
-/// are too slow for stage 3 are simulated on the probe step.
+/// were not simulated until then are simulated on the probe step.
 ///
 /// `root` comes from tuning_root(). Empty if it was stopped: finished evaluations are in the folder, and results do not
 /// depend on how often that happened. InputError if no candidate can run, or as for SearchJournal::resume();

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
 
@@ -37,6 +38,7 @@ std::string_view name_of(Fate fate) {
 // Columns of the table of candidates.
 constexpr std::array columns = {"rank",
                                 "choices",
+                                "plan",
                                 "fate",
                                 "reason",
                                 "gpus",
@@ -51,15 +53,17 @@ constexpr std::array columns = {"rank",
                                 "device_peak_gb",
                                 "gpu_hours_per_gigatoken",
                                 "cost_per_gigatoken",
-                                "on_front"};
+                                "on_front",
+                                "best_of_plan"};
 
 // Writes all columns but the rank. A candidate that cannot run has no figures.
 void write_candidate(const TunedCandidate& candidate, const std::optional<Price>& price, TableSink& sink) {
   sink.text(candidate.text);
+  sink.text(candidate.plan);
   sink.text(name_of(candidate.fate));
   sink.text(candidate.reason);
   if (candidate.fate == Fate::infeasible) {
-    for (std::size_t column = 4; column < columns.size(); ++column) sink.nothing();
+    for (std::size_t column = 5; column < columns.size(); ++column) sink.nothing();
     return;
   }
   for (const std::int64_t count : {candidate.gpus, candidate.capacity, candidate.steps}) sink.count(count);
@@ -70,6 +74,7 @@ void write_candidate(const TunedCandidate& candidate, const std::optional<Price>
   }
   price ? sink.number(price->amount * candidate.gpu_hours_per_gigatoken) : sink.nothing();
   sink.flag(candidate.on_front);
+  sink.flag(candidate.best_of_plan);
 }
 
 std::string steps_text(const TuneResult& result, const TunedCandidate& candidate) {
@@ -148,18 +153,8 @@ std::string infeasible_text(const TuneResult& result) {
   return text;
 }
 
-std::string effort_text(const TuneResult& result) {
-  const std::int64_t exhaustive = result.feasible * result.steps;
-  return fmt::format(
-      "{} candidates, {} of which can run. Simulated {} steps in closed form and {} in full: {:.1f}% of the {} of an "
-      "exhaustive search.",
-      result.candidates.size(), result.feasible, result.closed_form_steps, result.full_steps,
-      100 * static_cast<double>(result.closed_form_steps + result.full_steps) / static_cast<double>(exhaustive),
-      exhaustive);
-}
-
 Json candidate_json(const TunedCandidate& candidate, const std::optional<Price>& price) {
-  Json json = {{"choices", candidate.text}, {"fate", name_of(candidate.fate)}};
+  Json json = {{"choices", candidate.text}, {"plan", candidate.plan}, {"fate", name_of(candidate.fate)}};
   if (candidate.fate == Fate::infeasible) {
     json["reason"] = candidate.reason;
     return json;
@@ -173,21 +168,36 @@ Json candidate_json(const TunedCandidate& candidate, const std::optional<Price>&
                {"mfu", candidate.mfu},
                {"device_peak_gb", candidate.device_gb},
                {"gpu_hours_per_gigatoken", candidate.gpu_hours_per_gigatoken},
-               {"on_front", candidate.on_front}});
+               {"on_front", candidate.on_front},
+               {"best_of_plan", candidate.best_of_plan}});
   if (price) json["cost_per_gigatoken"] = price->amount * candidate.gpu_hours_per_gigatoken;
   return json;
 }
 
 }  // namespace
 
+std::string tune_effort(const TuneResult& result) {
+  const std::int64_t exhaustive = result.feasible * result.steps;
+  return fmt::format(
+      "{} candidates, {} of which can run. Simulated {} steps in closed form and {} in full: {:.1f}% of the {} of an "
+      "exhaustive search.",
+      result.candidates.size(), result.feasible, result.closed_form_steps, result.full_steps,
+      100 * static_cast<double>(result.closed_form_steps + result.full_steps) / static_cast<double>(exhaustive),
+      exhaustive);
+}
+
 std::string tune_table(const TuneResult& result, const std::optional<Price>& price) {
   const auto may_run = [](const TunedCandidate& candidate) { return candidate.fate != Fate::infeasible; };
   const auto is_on_front = [](const TunedCandidate& candidate) { return candidate.on_front; };
+  const auto is_best_of_plan = [](const TunedCandidate& candidate) { return candidate.best_of_plan; };
+  const std::size_t all = result.candidates.size();
   return fmt::format(
       "{}: {}\n{}\n\nThe best, by the time of all steps; others by that of the steps they were simulated on:\n{}\n"
+      "The best of each plan, by the time of all steps:\n{}\n"
       "What no other candidate beats in time, memory (in twentieths of a device) and GPUs together:\n{}{}\ncosts: {}\n",
-      result.study, result.setting, effort_text(result), table_of_those(result, price, most_ranked, may_run),
-      table_of_those(result, price, result.candidates.size(), is_on_front), infeasible_text(result), result.profile);
+      result.study, result.setting, tune_effort(result), table_of_those(result, price, most_ranked, may_run),
+      table_of_those(result, price, all, is_best_of_plan), table_of_those(result, price, all, is_on_front),
+      infeasible_text(result), result.profile);
 }
 
 void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink) {
@@ -226,15 +236,16 @@ void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& s
   folder.write("study.yaml", to_yaml(study.resolved));
   folder.write("best.yaml", to_yaml(result.winner));
   folder.write("candidates.csv", tune_csv(result, study.tune.price));
+  folder.write("tune.html", tune_page(result, study.tune.price));
   folder.write("tune.json", tune_json(result, study.tune.price, study.resolved, version));
 }
 
 std::vector<std::string> tuning_file_names() {
-  return {"study.yaml", "best.yaml", "candidates.csv", "tune.json", "search.jsonl"};
+  return {"study.yaml", "best.yaml", "candidates.csv", "tune.html", "tune.json", "search.jsonl"};
 }
 
 std::vector<std::string> tuning_journal_names() {
-  return {"search.jsonl", "search.jsonl.part"};
+  return growing_names({"search.jsonl"});
 }
 
 }  // namespace hdpsim

@@ -26,8 +26,13 @@ void write_candidates(const TuneResult& result, const std::optional<Price>& pric
 [[nodiscard]] std::string tune_json(const TuneResult& result, const std::optional<Price>& price, const Value& study,
                                     std::string_view version);
 
-/// Writes the files of `hdpsim tune --out`: study.yaml, best.yaml, candidates.csv and tune.json. MachineError if a file
-/// cannot be written.
+/// The same as one HTML page that opens without a network: the front as a chart, the best of each plan, the candidates.
+[[nodiscard]] std::string tune_page(const TuneResult& result, const std::optional<Price>& price);
+/// How many candidates there were, and what the search has cost: a sentence or two.
+[[nodiscard]] std::string tune_effort(const TuneResult& result);
+
+/// Writes the files of `hdpsim tune --out`: study.yaml, best.yaml, candidates.csv, tune.json and tune.html.
+/// MachineError if a file cannot be written.
 void write_tuning(OutputFolder& folder, const TuneResult& result, const Study& study, std::string_view version);
 /// Names of the files of write_tuning() ...
 [[nodiscard]] std::vector<std::string> tuning_file_names();

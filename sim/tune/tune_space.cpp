@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 
 #include "sim/base/check.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
+#include "sim/model/layers.h"
 #include "sim/plan/policy.h"
 #include "sim/study/override.h"
 
@@ -38,20 +38,20 @@ bool only_pipelines_know(std::string_view path) {
 }
 
 std::vector<std::string> tensor_degrees(const PointSpec& spec) {
-  const Transformer& model = spec.model;
+  std::vector<CutPart> parts = cut_parts(spec.model, spec.mesh.ep == 1);
+  parts.push_back({"devices of a node", spec.cluster.devices_per_node});
   std::vector<std::string> degrees;
   for (std::int64_t tp = 1; tp <= spec.cluster.devices_per_node; ++tp) {
-    const std::array cut = {spec.cluster.devices_per_node, model.heads, model.kv_heads, model.ffn_hidden};
-    const bool even = std::all_of(cut.begin(), cut.end(), [&](std::int64_t whole) { return whole % tp == 0; });
-    if (even) degrees.push_back(fmt::format("{}", tp));
+    const auto is_even = [&](const CutPart& part) { return part.count % tp == 0; };
+    if (std::all_of(parts.begin(), parts.end(), is_even)) degrees.push_back(fmt::format("{}", tp));
   }
   return degrees;
 }
 
-std::vector<std::string> pipeline_degrees(const PointSpec& spec) {
+std::vector<std::string> pipeline_degrees(std::int64_t layers, std::int64_t devices) {
   std::vector<std::string> degrees;
-  for (std::int64_t pp = 1; pp <= std::min(spec.model.layers, deepest_usual_pipeline); pp *= 2) {
-    if (spec.cluster.devices % pp == 0) degrees.push_back(fmt::format("{}", pp));
+  for (std::int64_t pp = 1; pp <= std::min(layers, deepest_usual_pipeline); pp *= 2) {
+    if (devices % pp == 0) degrees.push_back(fmt::format("{}", pp));
   }
   return degrees;
 }
@@ -106,9 +106,13 @@ std::vector<std::string> capacities(const Study& study) {
   return values;
 }
 
+const std::string& policy_of(const Value& plan) {
+  return plan.is_map() ? plan.entries.front().key : plan.text;
+}
+
 bool leaves_offload_open(const Value& plan) {
-  const std::string& policy = plan.is_map() ? plan.entries.front().key : plan.text;
-  return has_option(policy, "offload") && (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
+  return has_option(policy_of(plan), "offload") &&
+         (!plan.is_map() || plan.entries.front().value.find("offload") == nullptr);
 }
 
 Value with_offload(const Value& plan, const char* offload) {
@@ -160,7 +164,7 @@ std::vector<Dimension> dimensions_of(const Study& study) {
     if (!given.contains(path)) dimensions.push_back(std::move(dimension));
   };
   add("mesh.tp", dimension_of("mesh.tp", tensor_degrees(spec)));
-  add("mesh.pp", dimension_of("mesh.pp", pipeline_degrees(spec)));
+  add("mesh.pp", dimension_of("mesh.pp", pipeline_degrees(spec.model.layers, spec.cluster.devices)));
   if (!given.contains("mesh.virtual_stages")) add("mesh.schedule", schedules());
   Dimension placements = dimension_of("mesh.placement", placement_names());
   placements.of_pipelines = true;
@@ -210,7 +214,7 @@ std::string text_of(const RunInfo::Coordinate& choice) {
   const Value& plan = choice.value.items.front();
   if (!plan.is_map()) return line_of(plan);
   const std::string options = line_of(plan.entries.front().value);
-  return options == "{}" ? plan.entries.front().key : fmt::format("{} {}", plan.entries.front().key, options);
+  return options == "{}" ? policy_of(plan) : fmt::format("{} {}", policy_of(plan), options);
 }
 
 /// Makes candidates from choices.
@@ -221,7 +225,7 @@ class CandidateMaker {
 
   // Empty for a candidate that differs from another only in values without effect.
   std::optional<Candidate> make(const Odometer& odometer) const {
-    Candidate candidate{{}, {}, common_};
+    Candidate candidate{{}, {}, {}, common_};
     for (std::size_t place = 0; place < dimensions_.size(); ++place) {
       put(dimensions_[place].choices[odometer.digit(place)], candidate);
     }
@@ -238,6 +242,7 @@ class CandidateMaker {
       for (const auto& choice : dimension.choices[odometer.digit(place)]) describe(choice, dimension, candidate, texts);
     }
     candidate.text = fmt::format("{}", fmt::join(texts, ", "));
+    candidate.plan = policy_of(candidate.study.find("plans")->items.front());
     if (!pipeline) remove_schedule(candidate.study);
     return candidate;
   }
@@ -283,7 +288,8 @@ void refuse_too_many(const std::vector<Dimension>& dimensions) {
 }  // namespace
 
 std::vector<Candidate> candidates_of(const Study& study, const Value& root) {
-  if (const Value* sweep = root.find("sweep"); sweep != nullptr && !sweep->is_null() && !sweep->entries.empty()) {
+  if (const Value* sweep = root.find("sweep");
+      sweep != nullptr && !sweep->is_null() && !(sweep->entries.empty() && sweep->items.empty())) {
     throw InputError(sweep->position, "a study with a sweep cannot be tuned",
                      "leave the sweep out with --set sweep={}: the space of a tuning is tune.space");
   }

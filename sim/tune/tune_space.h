@@ -11,6 +11,7 @@ namespace hdpsim {
 struct Candidate {
   std::vector<RunInfo::Coordinate> choices;  ///< The value of every dimension with more than one value.
   std::string text;                          ///< "tp 2, pp 4, schedule zb-h1, capacity auto, hdp-balance".
+  std::string plan;                          ///< Its policy: "hdp-balance", whatever its options.
   Value study;                               ///< A complete study with one plan.
 };
 

@@ -58,6 +58,12 @@ double least_time(const std::map<std::string, RunMetrics>& runs) {
   return least;
 }
 
+// Only those of a policy, with which their text ends, but for its options.
+std::map<std::string, RunMetrics> of_plan(std::map<std::string, RunMetrics> runs, const std::string& plan) {
+  std::erase_if(runs, [&](const auto& run) { return run.first.find(", " + plan) == std::string::npos; });
+  return runs;
+}
+
 TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulations", "[tune]") {
   Tuning tuning;
   const TuneResult result = tuning.result();
@@ -70,6 +76,15 @@ TEST_CASE("tuning finds what exhaustive search finds, in a tenth of its simulati
   const std::int64_t exhaustive_steps = std::ssize(all) * result.steps;
   INFO(result.closed_form_steps << " + " << result.full_steps << " of " << exhaustive_steps);
   CHECK(10 * (result.closed_form_steps + result.full_steps) <= exhaustive_steps);
+  for (const std::string plan : {"static", "hdp-naive", "hdp-balance"}) {
+    CAPTURE(plan);
+    const auto is_its_best = [&](const TunedCandidate& each) { return each.plan == plan && each.best_of_plan; };
+    REQUIRE(std::count_if(result.candidates.begin(), result.candidates.end(), is_its_best) == 1);
+    const auto found = std::find_if(result.candidates.begin(), result.candidates.end(), is_its_best);
+    CHECK(found->fate == Fate::finished);
+    CHECK(found->time_s == Approx(all.at(found->text).step_time_s.mean).epsilon(1e-9));
+    CHECK(found->time_s <= least_time(of_plan(all, plan)) * (1 + 1e-9));
+  }
 }
 
 TEST_CASE("the closed form of a step is never above its full simulation", "[tune]") {

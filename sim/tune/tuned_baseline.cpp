@@ -1,0 +1,127 @@
+#include "sim/tune/tuned_baseline.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/document/values.h"
+#include "sim/run/runner.h"
+#include "sim/study/sweep.h"
+
+namespace hdpsim {
+namespace {
+
+using Baseline = std::shared_ptr<const Run>;
+
+// Keeps of `tune` what chooses a mesh.
+void restrict_to_mesh(Value& study) {
+  Value* tune = study.find("tune");
+  if (tune == nullptr || !tune->is_map()) return;
+  std::erase_if(tune->entries, [](const Value::Entry& entry) { return entry.key == "objective"; });
+  if (Value* space = tune->find("space")) {
+    std::erase_if(space->entries, [](const Value::Entry& entry) { return !entry.key.starts_with("mesh."); });
+  }
+}
+
+// One point of a study with its baseline as the only plan.
+Value baseline_study(const Study& study, Value point) {
+  const auto plan = std::find_if(study.plans.begin(), study.plans.end(),
+                                 [&](const StudyPlan& each) { return each.name == study.compare_to; });
+  point.set("plans", Value::sequence({})).items.push_back(plan->entry);
+  std::erase_if(point.entries, [](const Value::Entry& entry) { return entry.key == "compare_to"; });
+  restrict_to_mesh(point);
+  return point;
+}
+
+std::string name_of(const StudyPoint& point) {
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : point.coordinates) parts.push_back(fmt::format("{} {}", path, line_of(value)));
+  return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
+}
+
+/// Tunes the baseline of one point after the other.
+class BaselineSearch {
+ public:
+  BaselineSearch(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run)
+      : study_(study), catalog_(catalog), run_(run) {
+    Diagnostics none;
+    points_ = expand_sweep(root, none);
+  }
+
+  [[nodiscard]] std::optional<std::vector<Baseline>> run() {
+    std::vector<Baseline> found;
+    for (std::size_t point = 0; point < points_.size(); ++point) {
+      Baseline baseline = baseline_of(point);
+      if (baseline == nullptr) return std::nullopt;
+      found.push_back(std::move(baseline));
+    }
+    return found;
+  }
+
+ private:
+  // Null if it was stopped.
+  [[nodiscard]] Baseline baseline_of(std::size_t point) {
+    const std::optional<TuneResult> tuned = tuned_at(point);
+    if (!tuned) return nullptr;
+    auto runs = run_study(read_study(tuned->winner, catalog_), {.jobs = run_.jobs, .stop = run_.stop});
+    if (!runs) return nullptr;
+    Run& best = runs->front();
+    best.info.point = point;
+    best.info.coordinates = study_.points.at(point).coordinates;
+    best.info.plan = fmt::format("{} (tuned)", *study_.compare_to);
+    best.info.tuned = tuned->candidates.front().text;
+    best.metrics.speedup = speedup_over(best.info.plan, best.result, best.result);
+    return std::make_shared<const Run>(std::move(best));
+  }
+
+  [[nodiscard]] std::optional<TuneResult> tuned_at(std::size_t point) {
+    const Value root = baseline_study(study_, points_[point].study);
+    const TuneRun run{.jobs = run_.jobs, .stop = run_.stop, .report = [&](TuneProgress progress) {
+                        tell(std::move(progress), point);
+                      }};
+    try {
+      return tune(read_study(root, catalog_), root, catalog_, run);
+    } catch (const InputError& error) {
+      Diagnostics problems;
+      problems.error(
+          {}, fmt::format("the baseline {} cannot be tuned{}", *study_.compare_to, name_of(study_.points.at(point))));
+      problems.append(error.diagnostics());
+      problems.throw_if_any();
+      throw;
+    }
+  }
+
+  void tell(TuneProgress progress, std::size_t point) const {
+    const auto points = static_cast<std::int64_t>(points_.size());
+    progress.stage =
+        fmt::format("tuning {}, point {} of {}, {}", *study_.compare_to, point + 1, points, progress.stage);
+    progress.done += progress.most * static_cast<std::int64_t>(point);
+    progress.most *= points;
+    run_.report(progress);
+  }
+
+  const Study& study_;
+  Catalog& catalog_;
+  const TuneRun& run_;
+  std::vector<SweepPoint> points_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Baseline>> tuned_baselines(const Study& study, const Value& root, Catalog& catalog,
+                                                     const TuneRun& run) {
+  return BaselineSearch(study, root, catalog, run).run();
+}
+
+bool compare_with_tuned(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run,
+                        std::vector<Run>& runs) {
+  if (!study.tunes_baseline) return true;
+  const auto baselines = tuned_baselines(study, root, catalog, run);
+  if (baselines) compare_with(*baselines, runs);
+  return baselines.has_value();
+}
+
+}  // namespace hdpsim
