@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -104,7 +105,7 @@ std::map<std::int64_t, double> measured_times(const CommOptions& options, Collec
   std::map<std::int64_t, double> times;
   if (options.compare.empty()) return times;
   Diagnostics diagnostics;
-  const auto runs = calib::read_nccl_tests(options.compare, diagnostics);
+  const auto runs = calib::read_nccl_tests(options.compare, diagnostics, collective_name(kind));
   diagnostics.throw_if_any();
   const std::map<calib::MessageKind, CollectiveKind> kinds{
       {calib::MessageKind::all_reduce, CollectiveKind::all_reduce},
@@ -145,6 +146,16 @@ std::optional<Choice> chosen(const std::string& text, std::size_t choices, Colle
 NcclChoice choice_of(const CommOptions& options, CollectiveKind kind) {
   return {chosen<CollectiveAlgorithm>(options.algorithm, collective_algorithms, kind, algorithm_name),
           chosen<Protocol>(options.protocol, protocols, kind, protocol_name)};
+}
+
+// The algorithms between which there is a choice: messages that have none are direct.
+std::string algorithm_words() {
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < collective_algorithms; ++i) {
+    const auto algorithm = static_cast<CollectiveAlgorithm>(i);
+    if (algorithm != CollectiveAlgorithm::direct) words.push_back(algorithm_name(algorithm));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 /// Row by row what CollectiveModel says, and what other traffic makes of it.
@@ -318,8 +329,7 @@ void add_comm_command(CLI::App& app, Session& session) {
   command->add_option("-f,--stepfactor", options.factor, "From one size to the next (default: 2)");
   command->add_option("--size", options.size, "Of each message of a pattern (default: 64M)")->type_name("SIZE");
   add_count(*command, "--seed", options.seed, "Of a permutation (default: 1)", 0);
-  command->add_option("--algo", options.algorithm, "Only this algorithm: ring, tree, nvls, nvls_tree, pat")
-      ->type_name("NAME");
+  command->add_option("--algo", options.algorithm, "Only this algorithm: " + algorithm_words())->type_name("NAME");
   command->add_option("--proto", options.protocol, "Only this protocol: ll, ll128, simple")->type_name("NAME");
   command
       ->add_option("--background", options.background,

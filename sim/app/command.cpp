@@ -40,6 +40,15 @@ CLI::Option* add_format(CLI::App& command, Format& format) {
       ->type_name("FORMAT");
 }
 
+void add_lengths(CLI::App& command, LengthsOptions& lengths) {
+  command
+      .add_option("--lengths", lengths.file,
+                  "Lengths instead of those of the study: a file in any format of traces/README.md")
+      ->type_name("FILE");
+  command.add_option("--column", lengths.column, "Column or columns of that file that hold the lengths: a, or a+b")
+      ->type_name("NAME");
+}
+
 void add_without(CLI::App& command, std::vector<std::string>& names) {
   command
       .add_option("--without", names,

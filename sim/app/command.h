@@ -31,6 +31,7 @@ extern const char* const version;
 extern const char* const commit;
 
 // One command per file. Each adds itself to the application.
+void add_new_command(CLI::App& app, Session& session);
 void add_study_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
@@ -42,11 +43,18 @@ void add_compare_command(CLI::App& app, Session& session);
 void add_cluster_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_keys_command(CLI::App& app, Session& session);
+void add_columns_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 void add_manual_command(CLI::App& app, Session& session);
+void add_list_command(CLI::App& app, Session& session);
 void add_validate_command(CLI::App& app, Session& session);
 void add_replay_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
+void add_explore_command(CLI::App& app, Session& session);
+
+/// What these two are for; a build without kernels lists them, too.
+inline constexpr char calibrate_help[] = "Time this project's kernels on this machine and write a profile for studies";
+inline constexpr char execute_help[] = "Train for real by the plans of a study, and hold the prediction against it";
 
 /// Adds a command with its own options object, which lives as long as the command and is passed to `run`.
 template <class Options>
@@ -64,6 +72,14 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, std::int64_t&
 CLI::Option* add_patience(CLI::App& command, Duration& patience, const std::string& help);
 /// Adds `--format table|csv|json`.
 CLI::Option* add_format(CLI::App& command, Format& format);
+
+/// A file of lengths that takes the place of a study's, and its column.
+struct LengthsOptions {
+  std::string file;
+  std::string column;
+};
+/// Adds `--lengths FILE` and `--column NAME`.
+void add_lengths(CLI::App& command, LengthsOptions& lengths);
 
 /// Adds `--without MECHANISM`, which may be given several times.
 void add_without(CLI::App& command, std::vector<std::string>& names);

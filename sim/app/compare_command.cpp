@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/analysis/timeline_file.h"
+#include "sim/analysis/step_comparison.h"
 #include "sim/app/command.h"
 #include "sim/app/timeline_sets.h"
 #include "sim/base/output_folder.h"

@@ -5,13 +5,20 @@
 
 namespace hdpsim::app {
 
-std::string shipped_data_folder() {
-  namespace fs = std::filesystem;
+namespace fs = std::filesystem;
+
+std::vector<std::string> data_folder_places() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   if (failed) return {};
-  for (const char* place : {"../share/hdpsim", "share/hdpsim"}) {
-    const fs::path folder = fs::canonical(program.parent_path() / place, failed);
+  const fs::path folder = program.parent_path();
+  return {(folder.parent_path() / "share/hdpsim").string(), (folder / "share/hdpsim").string()};
+}
+
+std::string shipped_data_folder() {
+  for (const std::string& place : data_folder_places()) {
+    std::error_code failed;
+    const fs::path folder = fs::canonical(place, failed);
     if (!failed && fs::is_directory(folder / "configs", failed)) return folder.string();
   }
   return {};

@@ -11,6 +11,7 @@ namespace {
 
 struct KeysOptions {
   std::vector<std::string> paths;
+  std::string of = keyed_file_names().front();
   std::string format = "text";
 };
 
@@ -19,10 +20,10 @@ bool is_below(std::string_view path, std::string_view wanted) {
 }
 
 // The key or the section at that path.
-std::vector<StudyKey> keys_below(const std::string& wanted) {
+std::vector<StudyKey> keys_below(const std::string& wanted, KeyedFile file) {
   std::vector<StudyKey> found;
   std::vector<std::string> known;
-  for (const StudyKey& each : all_study_keys()) {
+  for (const StudyKey& each : keys_of(file)) {
     if (is_below(each.path, wanted)) found.push_back(each);
     known.push_back(each.path);
   }
@@ -31,14 +32,16 @@ std::vector<StudyKey> keys_below(const std::string& wanted) {
 }
 
 int print_keys(const KeysOptions& options, const Session& /*session*/) {
+  const std::vector<std::string>& names = keyed_file_names();
+  const auto file = static_cast<KeyedFile>(std::find(names.begin(), names.end(), options.of) - names.begin());
   if (options.format == "schema") {
-    print_bytes(key_schema());
+    print_bytes(key_schema(file));
   } else if (options.format == "markdown") {
-    print_bytes(key_page());
+    print_bytes(key_page(file));
   } else if (options.paths.empty()) {
-    print(key_text(all_study_keys()));
+    print(key_text(keys_of(file)));
   } else {
-    for (const std::string& path : options.paths) print(key_text(keys_below(path)));
+    for (const std::string& path : options.paths) print(key_text(keys_below(path, file)));
   }
   return 0;
 }
@@ -46,15 +49,19 @@ int print_keys(const KeysOptions& options, const Session& /*session*/) {
 }  // namespace
 
 void add_keys_command(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("keys", "Explain the keys of a study: values, default and meaning");
+  CLI::App* command =
+      app.add_subcommand("keys", "Explain the keys of a study or a cluster: values, default and meaning");
   KeysOptions& options = add_command(*command, session, print_keys);
   command->add_option("KEY", options.paths, "A key or a section: mesh.zero, mesh (default: all)");
+  command->add_option("--of", options.of, "Whose keys (default: study)")
+      ->check(CLI::IsMember(keyed_file_names()))
+      ->type_name("FILE");
   command
       ->add_option("--format", options.format,
                    "What to print: text, the reference page of all keys in Markdown, or their JSON schemas")
       ->check(CLI::IsMember({"text", "markdown", "schema"}))
       ->type_name("FORMAT");
-  command->footer("Example:\n  hdpsim keys mesh.zero mesh.recompute");
+  command->footer("Example:\n  hdpsim keys mesh.zero mesh.recompute\n  hdpsim keys --of cluster node.nics");
 }
 
 }  // namespace hdpsim::app

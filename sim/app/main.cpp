@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <sstream>
 #include <string_view>
@@ -43,6 +44,34 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
   return ended(wrong_input, printable(error.what()) + advice);
 }
 
+// Whatever is wrong may be so because nothing shipped was found.
+int acted(const Session& session) {
+  try {
+    return session.action();
+  } catch (const InputError&) {
+    if (!std::filesystem::is_directory(std::filesystem::path(session.data_folder) / "configs")) {
+      const std::string places = fmt::format("{}", fmt::join(data_folder_places(), " and "));
+      note(fmt::format("no shipped configs were found: looked in {}; --data-dir names their folder",
+                       session.data_folder.empty() ? places : session.data_folder));
+    }
+    throw;
+  }
+}
+
+// Whether the command line says nothing, or `study` and not which.
+bool says_nothing(int argc, char** argv) {
+  return argc < 2 || (argc == 2 && std::string_view(argv[1]) == "study");
+}
+
+std::string first_steps(const std::string& data_folder) {
+  const std::string folder = data_folder.empty() ? "" : data_folder + '/';
+  return fmt::format(
+      "hdpsim study {}configs/studies/tiny.yaml   simulates a shipped study, in a second\n"
+      "hdpsim new mine.yaml   writes a study of your own: cluster, model and lengths\n"
+      "hdpsim --help   lists all commands, and hdpsim COMMAND --help explains one",
+      folder);
+}
+
 int run(int argc, char** argv) {
   CLI::App app(overview, "hdpsim");
   Session session;
@@ -54,28 +83,33 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("hdpsim {}", version));
   app.require_subcommand(1);
   app.footer(exit_codes);
+  add_new_command(app, session);
   add_study_command(app, session);
   add_replay_command(app, session);
   add_tune_command(app, session);
   add_plan_command(app, session);
   add_explain_command(app, session);
+  add_explore_command(app, session);
   add_check_command(app, session);
   add_keys_command(app, session);
+  add_columns_command(app, session);
   add_trace_command(app, session);
   add_calibrate_command(app, session);
   add_comm_command(app, session);
   add_execute_command(app, session);
   add_compare_command(app, session);
   add_cluster_command(app, session);
+  add_list_command(app, session);
   add_validate_command(app, session);
   add_completion_command(app, session);
   add_manual_command(app, session);
+  if (says_nothing(argc, argv)) return ended(wrong_input, first_steps(session.data_folder));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return end_of_parsing(app, error);
   }
-  return session.action();
+  return acted(session);
 }
 
 // The only place where exceptions become exit codes.

@@ -1,6 +1,8 @@
 #include "sim/app/command.h"
 #include "sim/base/atomic_file.h"
 #include "sim/plan/plan_file.h"
+#include "sim/report/estimates_format.h"
+#include "sim/run/plan_estimates.h"
 #include "sim/run/step.h"
 #include "sim/study/study_choice.h"
 
@@ -14,13 +16,19 @@ struct PlanOptions {
   std::int64_t point = 0;
   std::string plan;
   std::string out;
+  bool estimate = false;
+  Format format = Format::table;
 };
 
 int run_command(const PlanOptions& options, const Session& session) {
   Catalog catalog(session.data_folder);
   const Study study = load_study(options.file, options.overrides, catalog);
-  const std::size_t plan = chosen_plan(study, options.plan);
   const StudyPoint& point = chosen_point(study, options.point);
+  if (options.estimate) {
+    print(formatted(estimate_plans(study, point, options.step), options.format), options.format);
+    return 0;
+  }
+  const std::size_t plan = chosen_plan(study, options.plan);
   if (!options.out.empty()) session.inputs.require_none_at(options.out);
   const std::string text = plan_text(make_plan(point, plan, options.step, point.batches->step(options.step)));
   if (options.out.empty()) {
@@ -44,6 +52,12 @@ void add_plan_command(CLI::App& app, Session& session) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--out", options.out, "The file to write (default: standard output)")->type_name("FILE");
+  command
+      ->add_flag("--estimate", options.estimate,
+                 "Instead, print the planners' own estimate of every plan of the study, and a lower bound")
+      ->excludes("--plan")
+      ->excludes("--out");
+  add_format(*command, options.format)->needs("--estimate");
   command->footer("Example:\n  hdpsim plan configs/studies/tiny.yaml --step 1 --plan hdp-balance --out plan.json");
 }
 

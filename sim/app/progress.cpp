@@ -43,12 +43,12 @@ void ProgressDisplay::show(const Progress& progress) {
   }
 }
 
-void ProgressDisplay::show(const calib::Progress& progress) {
+void ProgressDisplay::show(const MeasuringProgress& progress) {
   const std::string left = fmt::format("about {:.0f} s left", std::ceil(progress.left_s));
   const auto done = static_cast<std::int64_t>(progress.done);
   const auto total = static_cast<std::int64_t>(progress.total);
   draw_or_tell(done, total,
-               on_terminal_ ? fmt::format("{}/{} {}: {}", done, total, left, calib::label_of(*progress.subject))
+               on_terminal_ ? fmt::format("{}/{} {}: {}", done, total, left, progress.subject)
                             : fmt::format("{}/{} measurements, {}", done, total, left));
 }
 

@@ -1,14 +1,23 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
-#include "calib/measure/session.h"
 #include "sim/replay/replay.h"
 #include "sim/run/runner.h"
 #include "sim/tune/tune.h"
 
 namespace hdpsim::app {
+
+/// How far a calibration is.
+struct MeasuringProgress {
+  std::size_t done = 0;
+  std::size_t total = 0;
+  double left_s = 0;    ///< At the speed so far.
+  std::string subject;  ///< What is being measured.
+};
 
 /// Shows the progress of a command on standard error: a bar on a terminal, otherwise a line now and then.
 class ProgressDisplay {
@@ -21,7 +30,7 @@ class ProgressDisplay {
   /// Progress of a study: without a terminal a line for every finished run.
   void show(const Progress& progress);
   /// Progress of a calibration: without a terminal a line for every tenth of the measurements.
-  void show(const calib::Progress& progress);
+  void show(const MeasuringProgress& progress);
   /// Progress of a replay: without a terminal a line for every tenth of the steps.
   void show(const ReplayProgress& progress);
   /// Progress of a tuning: without a terminal a line for every tenth of the most simulations that it can take.

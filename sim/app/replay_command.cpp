@@ -7,6 +7,7 @@
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
@@ -43,6 +44,7 @@ int run_command(const Options& options, const Session& session) {
   Study study = load_study(options.file, overrides_of(options.choice, options.overrides), catalog);
   const StudyPoint& point = choose(study, options.choice);
   require_simulable(point);
+  if (study.tunes_baseline) note(fmt::format("replay compares with {} on the study's mesh", *study.compare_to));
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names()}, &session.inputs);
@@ -67,7 +69,8 @@ int run_command(const Options& options, const Session& session) {
                             [&](const StepRow& row) {
                               if (options.format == Format::csv) print_row(table, row);
                             }};
-    result = resumable(options.out, "steps.csv.part", [&] { return replay(study, point, run); });
+    result =
+        resumable(options.out, GrowingFile::temporary("steps.csv").string(), [&] { return replay(study, point, run); });
   }
   if (!result) return interrupted(options, study);
   if (folder) {
@@ -89,7 +92,7 @@ void add_replay_command(CLI::App& app, Session& session) {
   command->add_option("STUDY", options.file, "The study, a YAML file; `replay` in it says what is looked for")
       ->required();
   command
-      ->add_option("--trace", options.choice.trace,
+      ->add_option("--lengths,--trace", options.choice.trace,
                    "Lengths instead of those of the study, in any format of traces/README.md: plain lengths, Mooncake, "
                    "Azure LLM inference, BurstGPT, ServeGen, vidur, ...")
       ->type_name("FILE");

@@ -11,7 +11,9 @@
 #include "sim/run/runner.h"
 #include "sim/run/step.h"
 #include "sim/run/study_coverage.h"
+#include "sim/study/lengths.h"
 #include "sim/study/not_modelled.h"
+#include "sim/tune/tuned_baseline.h"
 
 namespace hdpsim::app {
 namespace {
@@ -20,11 +22,17 @@ struct StudyOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::vector<std::string> without;
+  LengthsOptions lengths;
   std::string out;
   Format format = Format::table;
   SharingOptions sharing;
   bool resume = false;
 };
+
+// What the command line puts into the study.
+std::vector<std::string> overrides_of(const StudyOptions& options) {
+  return with_lengths(options.lengths.file, options.lengths.column, options.overrides);
+}
 
 int interrupted(const StudyOptions& options, const Study& study) {
   note(fmt::format("{}: stopped before its {} runs were finished{}", study.name, study.run_count(),
@@ -32,8 +40,21 @@ int interrupted(const StudyOptions& options, const Study& study) {
   return exit_by_signal + stop_signal();
 }
 
+// False if it was stopped.
+bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, std::size_t jobs,
+                        std::vector<Run>& runs) {
+  if (!study.tunes_baseline) return true;
+  Diagnostics none;
+  const Value root = tuning_root(load_document(options.file, none), overrides_of(options), options.without);
+  ProgressDisplay display;
+  const TuneRun search{.jobs = jobs,
+                       .stop = [] { return stop_signal() != 0; },
+                       .report = [&](const TuneProgress& progress) { display.show(progress); }};
+  return hdpsim::compare_with_tuned(study, root, catalog, search, runs);
+}
+
 // For process 0, or the only one: the others help it.
-int run_first(const StudyOptions& options, const Session& session, const Study& study,
+int run_first(const StudyOptions& options, const Session& session, const Study& study, Catalog& catalog,
               const StudyProcesses& processes) {
   std::optional<OutputFolder> folder;
   std::optional<RunStore> store;
@@ -49,20 +70,21 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     ProgressDisplay display;
     const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
     const auto simulate = [&] {
-      return run_study(
-          study, {.jobs = processes.jobs(),
-                  .store = store ? &*store : nullptr,
-                  .resume = options.resume,
-                  .damaged = damage_notes("simulated again"),
-                  .version = version,
-                  .stop = [] { return stop_signal() != 0; },
-                  .report = [&](const Progress& progress) { display.show(progress); },
-                  .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); },
-                  .helpers = helpers.get()});
+      return run_study(study, {.jobs = processes.jobs(),
+                               .store = store ? &*store : nullptr,
+                               .resume = options.resume,
+                               .damaged = damage_notes("simulated again"),
+                               .version = version,
+                               .stop = [] { return stop_signal() != 0; },
+                               .report = [&](const Progress& progress) { display.show(progress); },
+                               .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); },
+                               .helpers = helpers.get()});
     };
     runs = resumable(options.out, "runs", simulate);
   }
-  if (!runs) return interrupted(options, study);
+  if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), *runs))
+    return interrupted(options, study);
+  for (const std::string& line : model_notes(study)) note(line);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (folder) {
@@ -82,12 +104,12 @@ int run_command(const StudyOptions& options, const Session& session) {
   const StudyProcesses processes(options.sharing);
   Catalog catalog(session.data_folder);
   const Study study = processes.read([&] {
-    Study loaded = load_study(options.file, options.overrides, catalog, options.without);
+    Study loaded = load_study(options.file, overrides_of(options), catalog, options.without);
     for (const StudyPoint& point : loaded.points) require_simulable(point);
     return loaded;
   });
   catch_stop_signals();
-  if (processes.is_first()) return run_first(options, session, study, processes);
+  if (processes.is_first()) return run_first(options, session, study, catalog, processes);
   const bool served = processes.serve(study);
   return served || stop_signal() == 0 ? 0 : exit_by_signal + stop_signal();
 }
@@ -102,13 +124,14 @@ void add_study_command(CLI::App& app, Session& session) {
   command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  add_lengths(*command, options.lengths);
   add_without(*command, options.without);
   command
       ->add_option(
           "--out", options.out,
           "Write study.yaml, result.json, runs.csv, steps.csv, ranks.csv, links.csv, memory.csv and timing.csv there, "
-          "and what the study's `output` asks for: report.html, a page with charts (html: true), and timelines/, "
-          "a step of every run for ui.perfetto.dev (perfetto: {ranks: 8})")
+          "report.html, a page with charts, unless the study says output.html: false, and if it says "
+          "output.perfetto: true also timelines/, a step of every run for ui.perfetto.dev")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_sharing(*command, options.sharing);
@@ -117,7 +140,8 @@ void add_study_command(CLI::App& app, Session& session) {
   command->footer(
       "Under mpirun or srun the processes share the runs; process 0 writes what one process alone would write.\n"
       "Examples:\n  hdpsim study configs/studies/bytescale-7b.yaml --set data.steps=5 --out results\n"
-      "  hdpsim study configs/studies/tiny.yaml --set output.html=true --set output.perfetto=true --out tiny");
+      "  hdpsim study configs/studies/tiny.yaml --set output.perfetto=true --out tiny\n"
+      "  hdpsim study configs/studies/tiny.yaml --lengths lengths.csv --out mine");
 }
 
 }  // namespace hdpsim::app

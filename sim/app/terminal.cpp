@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iostream>
 #include <sstream>
 
 #include "sim/base/check.h"
@@ -122,6 +123,20 @@ void complain(std::string_view text) {
   const std::string shown = printable_lines(text.ends_with('\n') ? text.substr(0, text.size() - 1) : text);
   if (shown.empty()) return;
   tell(has_colors() ? colored_problems(shown) : shown + '\n');
+}
+
+bool can_ask() {
+  return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
+}
+
+std::optional<std::string> ask(std::string_view question) {
+  tell(printable(question));
+  std::string line;
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  constexpr char blanks[] = " \t\r";
+  const std::size_t begin = line.find_first_not_of(blanks);
+  if (begin == std::string::npos) return "";
+  return line.substr(begin, line.find_last_not_of(blanks) - begin + 1);
 }
 
 void draw_line(std::string_view text) {

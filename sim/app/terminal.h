@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,11 @@ void print_bytes(std::string_view text);
 void note(const std::string& text);
 /// Writes problems to standard error, as InputError formats them, in colour if it supports that.
 void complain(std::string_view text);
+
+/// Whether a person is there to be asked: standard input and standard error are terminals.
+[[nodiscard]] bool can_ask();
+/// Asks on standard error and returns the line that is typed, without blanks around it. Empty at the end of the input.
+[[nodiscard]] std::optional<std::string> ask(std::string_view question);
 
 /// Redraws the last line of a terminal that is standard error.
 void draw_line(std::string_view text);

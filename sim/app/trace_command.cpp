@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <optional>
 
 #include "sim/app/command.h"
+#include "sim/app/standard_input.h"
 #include "sim/study/catalog.h"
 #include "sim/trace/trace.h"
 
@@ -19,13 +21,19 @@ struct Input {
   std::int64_t seed = 1;
   std::int64_t count = DrawOptions{}.count;
 
+  /// The same, with a file that can be read several times in place of standard input.
+  [[nodiscard]] Input readable(std::optional<StandardInput>& kept) const {
+    Input same = *this;
+    if (file == "-") same.file = kept.emplace().path();
+    return same;
+  }
   [[nodiscard]] TraceOptions options() const { return {trace_format(format), column, step_column}; }
   [[nodiscard]] DrawOptions draw() const { return {static_cast<std::uint64_t>(seed), count}; }
   [[nodiscard]] std::unique_ptr<LengthSource> open() const { return open_lengths(file, options(), draw()); }
 };
 
 void add_input(CLI::App& command, Input& input) {
-  command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md")->required();
+  command.add_option("FILE", input.file, "Lengths, in any format of traces/README.md; - is standard input")->required();
   command.add_option("--from", input.format, "The format of FILE (default: by its extension and columns)")
       ->check(CLI::IsMember(trace_format_names()))
       ->type_name("FORMAT");
@@ -41,12 +49,14 @@ struct FigureOptions {
 };
 
 int run_describe(const FigureOptions& options, const Session& /*session*/) {
-  print(formatted(describe(*options.input.open()), options.format), options.format);
+  std::optional<StandardInput> kept;
+  print(formatted(describe(*options.input.readable(kept).open()), options.format), options.format);
   return 0;
 }
 
 int run_fit(const FigureOptions& options, const Session& /*session*/) {
-  print(formatted(fit(*options.input.open()), options.format), options.format);
+  std::optional<StandardInput> kept;
+  print(formatted(fit(*options.input.readable(kept).open()), options.format), options.format);
   return 0;
 }
 
@@ -61,7 +71,8 @@ struct ConvertOptions {
 
 // The default is in the working folder: lengths.txt becomes lengths.quantiles.csv.
 std::filesystem::path default_output(const ConvertOptions& options) {
-  const std::filesystem::path stem = std::filesystem::path(options.input.file).stem();
+  const std::string& file = options.input.file;
+  const std::filesystem::path stem = file == "-" ? "stdin" : std::filesystem::path(file).stem();
   if (options.to == "lines") return stem.string() + ".txt";
   const bool is_table = options.to == "histogram" || options.to == "quantiles";
   return fmt::format("{}.{}{}", stem.string(), options.to, is_table ? ".csv" : "");
@@ -77,7 +88,9 @@ int run_convert(const ConvertOptions& options, const Session& /*session*/) {
   if (options.points > most_points_of_table) throw InputError("--points is more than a million");
   const auto path = options.out.empty() ? default_output(options) : std::filesystem::path(options.out);
   const WriteOptions write{trace_format(options.to), static_cast<int>(options.points)};
-  say_written(path, convert(options.input.file, options.input.options(), path, write, options.input.draw()));
+  std::optional<StandardInput> kept;
+  const Input input = options.input.readable(kept);
+  say_written(path, convert(input.file, input.options(), path, write, input.draw()));
   return 0;
 }
 
@@ -173,7 +186,9 @@ void add_trace_command(CLI::App& app, Session& session) {
   FigureOptions& description = add_command(*describe_command, session, run_describe);
   add_input(*describe_command, description.input);
   add_format(*describe_command, description.format);
-  describe_command->footer("Example:\n  hdpsim trace describe traces/github.csv --format csv");
+  describe_command->footer(
+      "Examples:\n  hdpsim trace describe traces/github.csv --format csv\n"
+      "  seq 100 200 | hdpsim trace describe -");
 
   CLI::App* fit_command = trace->add_subcommand("fit", "Fit a lognormal, with and without a Pareto tail");
   FigureOptions& fitted = add_command(*fit_command, session, run_fit);

@@ -7,7 +7,9 @@
 #include "sim/app/damage_notes.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
+#include "sim/base/growing_file.h"
 #include "sim/base/output_folder.h"
+#include "sim/study/lengths.h"
 #include "sim/tune/tune_report.h"
 
 namespace hdpsim::app {
@@ -16,6 +18,7 @@ namespace {
 struct Options {
   std::string file;
   std::vector<std::string> overrides;
+  LengthsOptions lengths;
   std::string out;
   Format format = Format::table;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -44,7 +47,9 @@ int run_command(const Options& options, const Session& session) {
   if (options.resume && options.out.empty())
     throw InputError("--resume needs the folder of --out, where candidates are kept");
   Catalog catalog(session.data_folder);
-  const Study study = load_study(options.file, options.overrides, catalog);
+  const std::vector<std::string> overrides =
+      with_lengths(options.lengths.file, options.lengths.column, options.overrides);
+  const Study study = load_study(options.file, overrides, catalog);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, OutputUse{"study", session.command_line, tuning_file_names()}, &session.inputs);
@@ -53,7 +58,7 @@ int run_command(const Options& options, const Session& session) {
   }
   catch_stop_signals();
   Diagnostics none;
-  const Value root = tuning_root(load_document(options.file, none), options.overrides);
+  const Value root = tuning_root(load_document(options.file, none), overrides);
   std::optional<TuneResult> result;
   {
     ProgressDisplay display;
@@ -64,7 +69,8 @@ int run_command(const Options& options, const Session& session) {
                       .version = version,
                       .stop = [] { return stop_signal() != 0; },
                       .report = [&](const TuneProgress& progress) { display.show(progress); }};
-    result = resumable(options.out, "search.jsonl.part", [&] { return tune(study, root, catalog, run); });
+    result = resumable(options.out, GrowingFile::temporary("search.jsonl").string(),
+                       [&] { return tune(study, root, catalog, run); });
   }
   if (!result) return interrupted(options, study);
   if (folder) {
@@ -88,11 +94,12 @@ void add_tune_command(CLI::App& app, Session& session) {
   command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  add_lengths(*command, options.lengths);
   command
-      ->add_option(
-          "--out", options.out,
-          "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json and study.yaml; what "
-          "is simulated goes into search.jsonl, as it comes")
+      ->add_option("--out", options.out,
+                   "Write best.yaml there, a study with the best candidate, and candidates.csv, tune.json, a page "
+                   "(tune.html) and "
+                   "study.yaml; what is simulated goes into search.jsonl, as it comes")
       ->type_name("FOLDER");
   add_format(*command, options.format);
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");

@@ -79,11 +79,10 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
 
 }  // namespace
 
-std::unique_ptr<Job> Job::make(const Site& site, const Mesh& mesh, std::string_view placement, const NodeList& nodes,
-                               const ConnectionOptions& connections, Diagnostics& diagnostics) {
-  auto placed = make_placement(placement, mesh, site.cluster, diagnostics, {}, nodes);
+std::unique_ptr<Job> Job::make(const Site& site, const JobLayout& layout, Diagnostics& diagnostics) {
+  auto placed = make_placement(layout.placement, layout.mesh, site.cluster, diagnostics, {}, layout.nodes);
   if (placed == nullptr) return nullptr;
-  return std::unique_ptr<Job>(new Job(site, mesh, std::move(placed), connections));
+  return std::unique_ptr<Job>(new Job(site, layout.mesh, std::move(placed), layout.connections));
 }
 
 Job::Job(const Site& site, const Mesh& mesh, std::unique_ptr<Placement> placement, const ConnectionOptions& connections)

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
@@ -15,14 +15,20 @@
 
 namespace hdpsim {
 
+/// Where a job runs, and how its devices reach each other.
+struct JobLayout {
+  Mesh mesh;
+  std::string placement = "contiguous";  ///< One of placement_names().
+  NodeList nodes = {};
+  ConnectionOptions connections = {};
+};
+
 /// A training job on devices of a site: a mesh with its placement, and the machine that simulates its steps.
 class Job {
  public:
-  /// `placement` is one of placement_names(). The mesh must fit the nodes, and tp must fit a node: what does not fit is
-  /// reported, and the result is null. The site must outlive the job.
-  [[nodiscard]] static std::unique_ptr<Job> make(const Site& site, const Mesh& mesh, std::string_view placement,
-                                                 const NodeList& nodes, const ConnectionOptions& connections,
-                                                 Diagnostics& diagnostics);
+  /// The mesh must fit the nodes, and tp must fit a node: what does not fit is reported, and the result is null. The
+  /// site must outlive the job.
+  [[nodiscard]] static std::unique_ptr<Job> make(const Site& site, const JobLayout& layout, Diagnostics& diagnostics);
 
   [[nodiscard]] Machine& machine() { return machine_; }
   /// By device of the cluster: how many times longer its kernels take from now on than the cluster says. Empty: as the

@@ -2,18 +2,17 @@
 
 namespace hdpsim {
 
-std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfile& profile, const Mesh& mesh,
-                                   std::string_view placement, Diagnostics& diagnostics,
-                                   const ConnectionOptions& options, const NodeList& nodes) {
+std::unique_ptr<World> World::make(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,
+                                   Diagnostics& diagnostics) {
   std::unique_ptr<Site> site = make_site(cluster, profile);
-  std::unique_ptr<Job> job = Job::make(*site, mesh, placement, nodes, options, diagnostics);
+  std::unique_ptr<Job> job = Job::make(*site, layout, diagnostics);
   if (job == nullptr) return nullptr;
   return std::unique_ptr<World>(new World(std::move(site), std::move(job)));
 }
 
-bool World::add_neighbour(const Mesh& mesh, std::string_view placement, const NodeList& nodes,
-                          Diagnostics& diagnostics) {
-  std::unique_ptr<Job> job = Job::make(*site_, mesh, placement, nodes, {}, diagnostics);
+bool World::add_neighbour(JobLayout layout, Diagnostics& diagnostics) {
+  layout.connections = {};
+  std::unique_ptr<Job> job = Job::make(*site_, layout, diagnostics);
   if (job == nullptr) return false;
   neighbours_.push_back(std::move(job));
   return true;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,15 +15,13 @@ class World {
  public:
   /// As Job::make(), on a new site.
   [[nodiscard]] static std::unique_ptr<World> make(const ClusterSpec& cluster, const DeviceProfile& profile,
-                                                   const Mesh& mesh, std::string_view placement,
-                                                   Diagnostics& diagnostics, const ConnectionOptions& options = {},
-                                                   const NodeList& nodes = {});
+                                                   const JobLayout& layout, Diagnostics& diagnostics);
 
-  /// Adds a job that runs beside the first one; its connections are warm. False, with what does not fit reported, as
-  /// Job::make().
-  [[nodiscard]] bool add_neighbour(const Mesh& mesh, std::string_view placement, const NodeList& nodes,
-                                   Diagnostics& diagnostics);
+  /// Adds a job that runs beside the first one; its connections are warm, whatever its layout says. False, with what
+  /// does not fit reported, as Job::make().
+  [[nodiscard]] bool add_neighbour(JobLayout layout, Diagnostics& diagnostics);
 
+  [[nodiscard]] const ClusterSpec& cluster() const { return site_->cluster; }
   [[nodiscard]] Job& job() { return *job_; }
   [[nodiscard]] Job& neighbour(std::size_t index) { return *neighbours_.at(index); }
   /// The machine of the first job.

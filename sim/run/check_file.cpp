@@ -62,8 +62,11 @@ CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnos
 std::string check_model(const std::string& path, Diagnostics& diagnostics) {
   const auto model = load_model(path, diagnostics);
   diagnostics.throw_if_any();
-  return fmt::format("a model of {} parameters in {} layers",
-                     short_number(static_cast<double>(parameter_count(*model))), model->layers);
+  const auto text = [](std::int64_t count) { return short_number(static_cast<double>(count)); };
+  const std::int64_t all = parameter_count(*model);
+  const std::int64_t active = active_parameter_count(*model);
+  return fmt::format("a model of {} parameters{} in {} layers", text(all),
+                     active < all ? fmt::format(", {} of them active,", text(active)) : "", model->layers);
 }
 
 std::string check_profile(const Value& document, const std::string& path, Diagnostics& diagnostics) {

@@ -1,13 +1,18 @@
 #include "sim/run/explain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "sim/run/step.h"
+#include "sim/study/override.h"
+#include "sim/study/study_choice.h"
 
 namespace hdpsim {
 namespace {
@@ -53,7 +58,7 @@ void heal_devices(ClusterSpec& cluster) {
 class WhatIfs {
  public:
   WhatIfs(const StudyPoint& point, const Program& program, Explanation& told)
-      : point_(point), program_(program), told_(told) {}
+      : point_(point), conditions_(conditions_of(point)), program_(program), told_(told) {}
 
   void try_all() {
     const ClusterSpec& cluster = point_.spec.cluster;
@@ -73,7 +78,7 @@ class WhatIfs {
  private:
   void try_kernels(const std::string& change, std::initializer_list<CostFamily> families) {
     const std::unique_ptr<World> world = point_.make_world(twice_as_fast(families));
-    keep(change, simulate_plan(point_, program_, *world).step_time);
+    keep(change, simulate_plan(program_, *world, conditions_).step_time);
   }
 
   void try_without_overheads() {
@@ -82,13 +87,13 @@ class WhatIfs {
     if (machine.step_overhead + machine.micro_batch_overhead == Duration{}) return;
     machine.step_overhead = Duration{};
     machine.micro_batch_overhead = Duration{};
-    keep("no overheads of the framework", simulate_plan(point_, program_, *world).step_time);
+    keep("no overheads of the framework", simulate_plan(program_, *world, conditions_).step_time);
   }
 
   void try_cluster(const std::string& change, const std::function<void(ClusterSpec&)>& improve) {
     ClusterSpec cluster = point_.spec.cluster;
     improve(cluster);
-    keep(change, simulate_plan(point_, program_, *point_.make_world(cluster)).step_time);
+    keep(change, simulate_plan(program_, *point_.make_world(cluster), conditions_).step_time);
   }
 
   void keep(const std::string& change, Duration time, bool is_bound = false) {
@@ -101,6 +106,7 @@ class WhatIfs {
   }
 
   const StudyPoint& point_;
+  StepConditions conditions_;
   const Program& program_;
   Explanation& told_;
 };
@@ -109,11 +115,64 @@ class WhatIfs {
 
 Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step) {
   const Plan made = make_plan(point, plan, step, point.batches->step(step));
-  const LoweringOptions lowering = lowering_of(point.spec);
-  const Program program(made, lowering);
+  const Program program(made, lowering_of(point.spec));
   const std::unique_ptr<World> world = point.make_world();
-  Explanation told = explanation_of(program, simulate_plan(point, program, *world), world->machine());
+  Explanation told = explanation_of(program, simulate_plan(program, *world, conditions_of(point)), world->machine());
   WhatIfs(point, program, told).try_all();
+  return told;
+}
+
+std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std::size_t plan, const Run& run,
+                                                   const Explanation& told) {
+  const SimulatedStep step = simulate_step(larger, plan, told.step, *larger.make_world());
+  const MemoryUse& memory = step.result.memory;
+  const bool fits = memory.device <= run.info.device_memory && memory.host <= run.info.host_memory;
+  if (!fits || step.result.time >= told.step_time.scaled(1 - least_gain)) return std::nullopt;
+  return LargerCapacity{larger.spec.capacity, run.info.device_memory - run.metrics.memory.device, step.result.time};
+}
+
+std::optional<Study> with_twice_the_capacity(const Study& study, std::size_t point, Catalog& catalog) {
+  const PointSpec& spec = study.points.at(point).spec;
+  const std::int64_t twice = 2 * spec.capacity;
+  if (spec.capacity_is_chosen || twice > spec.batch.context) return std::nullopt;
+  Value root = study.resolved;
+  Diagnostics found;
+  apply_overrides(root, {fmt::format("mesh.capacity={}", twice)}, found);
+  if (!found.empty()) return std::nullopt;
+  try {
+    Study larger = read_study(root, catalog);
+    return larger.points.at(point).spec.capacity == twice ? std::optional(std::move(larger)) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice) {
+  const std::int64_t steps = chosen_point(study, choice.point).spec.steps;
+  if (choice.step >= steps) {
+    throw InputError(fmt::format("there is no step {}: the runs have {}, counted from 0", choice.step, steps));
+  }
+  if (!choice.plan.empty()) return {chosen_plan(study, choice.plan)};
+  std::vector<std::size_t> all(study.plans.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs, const ExplainChoice& choice,
+                                 const Study* larger) {
+  const StudyPoint& point = chosen_point(study, choice.point);
+  const std::vector<std::size_t> plans = chosen_plans(study, choice);
+  const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
+  const std::int64_t step = choice.step >= 0 ? choice.step : typical_step(runs.at(first + plans.front()));
+  std::vector<Explanation> told;
+  for (const std::size_t plan : plans) {
+    told.push_back(explain(point, plan, step));
+    told.back().plan = study.plans[plan].name;
+    if (larger != nullptr) {
+      const StudyPoint& more = larger->points.at(static_cast<std::size_t>(choice.point));
+      told.back().larger_capacity = with_larger_capacity(more, plan, runs.at(first + plan), told.back());
+    }
+  }
   return told;
 }
 

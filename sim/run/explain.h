@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "sim/analysis/explanation.h"
 #include "sim/analysis/metrics.h"
@@ -14,6 +17,29 @@ namespace hdpsim {
 /// links at full speed. The plan stays the same. The case that no rank waits for others is a bound: the mean time that
 /// ranks are busy.
 [[nodiscard]] Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step);
+
+/// The step with the same batch at a point that differs in nothing but a larger capacity; empty unless it fits and is
+/// faster than `told`. `run` is that of `told`.
+[[nodiscard]] std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std::size_t plan,
+                                                                 const Run& run, const Explanation& told);
+
+/// The study with twice the tokens a rank at a point, which are at most a sequence; empty if its capacity is chosen for
+/// it, and if that study cannot run.
+[[nodiscard]] std::optional<Study> with_twice_the_capacity(const Study& study, std::size_t point, Catalog& catalog);
+
+/// Which runs of a study are explained, and by which of their steps.
+struct ExplainChoice {
+  std::int64_t point = 0;
+  std::string plan = {};   ///< Empty: all.
+  std::int64_t step = -1;  ///< Negative: the typical step of the first of these plans.
+};
+
+/// The plans of a choice, in the order of the study. InputError if the study lacks the point, the plan or the step.
+[[nodiscard]] std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice);
+/// Their explanations, all by the same step, with the names of the plans. `runs` are those of the study. `larger`, if
+/// any, is the same study with more tokens a rank; whether that would help is then part of what is told.
+[[nodiscard]] std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs,
+                                               const ExplainChoice& choice, const Study* larger = nullptr);
 
 /// The step that stands for a run: the one with the time nearest to the median; the first of several.
 [[nodiscard]] std::int64_t typical_step(const Run& run);

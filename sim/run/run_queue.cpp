@@ -24,7 +24,8 @@ class RunQueue::RunInProgress {
   [[nodiscard]] std::int64_t left() const { return left_; }
 
   /// Adds a step; true if it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(SimulatedStep& step, const Coverage& coverage, const PointSpec& spec, const NetworkModel& network) {
+  bool add(SimulatedStep& step, const Coverage& coverage, const std::optional<LoadingSpec>& loading,
+           const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
     add_bytes(step.links.main, links_.main);
@@ -35,7 +36,7 @@ class RunQueue::RunInProgress {
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
     if (--left_ > 0) return false;
-    if (spec.loading) wait_for_data(*spec.loading);
+    if (loading) wait_for_data(*loading);
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     result_.links = busiest_links(links_, time_, network, reported_links);
@@ -158,7 +159,7 @@ void RunQueue::add(const StepTask& task, SimulatedStep step, const Coverage& cov
   const auto found = open_.find(task.run);
   if (found == open_.end()) return;  // finished by another process meanwhile
   RunInProgress& run = *found->second;
-  if (!run.add(step, coverage, spec_of(task.run), network)) return tell_(1, nullptr);
+  if (!run.add(step, coverage, spec_of(task.run).loading, network)) return tell_(1, nullptr);
   tell_finished({task.run, run.take(), run.coverage()}, 1);
 }
 

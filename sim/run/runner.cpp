@@ -61,7 +61,7 @@ class Runner {
       if (options_.store != nullptr) {
         options_.store->save(run_identity(study_, run, options_.version), finished->result);
       }
-      options_.cover(spec_of(run), finished->coverage);
+      options_.cover(spec_of(run).profile, finished->coverage);
       results_[run] = std::move(finished->result);
       info = info_of(run);
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ struct RunnerOptions {
   std::string version{};                              ///< Runs of another version are not taken.
   std::function<bool()> stop = [] { return false; };  ///< Asked before every step, from any thread.
   std::function<void(const Progress&)> report = [](const Progress&) {};  ///< Called by one thread at a time.
-  /// Called with what a simulated run asked of the profile of its point. Called by one thread at a time.
-  std::function<void(const PointSpec&, const Coverage&)> cover = [](const PointSpec&, const Coverage&) {};
+  /// Called with what a simulated run asked of its point's profile. Called by one thread at a time.
+  std::function<void(const std::shared_ptr<const DeviceProfile>&, const Coverage&)> cover =
+      [](const std::shared_ptr<const DeviceProfile>&, const Coverage&) {};
   /// Helpers of the threads, or null. Must outlive the study.
   RunWorkers* helpers = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +15,6 @@
 #include "sim/engine/simulator.h"
 #include "sim/plan/plan_check.h"
 #include "sim/program/program.h"
-#include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 
 namespace hdpsim {
@@ -42,12 +42,12 @@ class Stopwatch {
 // What `work` computes of a step. Times beyond the range of the clock come from several quantities of the point
 // together: an error of the study, reported at the quantity that is farthest from usual.
 template <class Work>
-auto of_step(const StudyPoint& point, std::int64_t step, Work work) {
+auto of_step(const Outsize& outsize, std::int64_t step, Work work) {
   try {
     return work();
   } catch (const QuantityOverflow& overflow) {
     Diagnostics found;
-    found.add(point.outsize.problem(fmt::format("step {}", step), overflow.what()));
+    found.add(outsize.problem(fmt::format("step {}", step), overflow.what()));
     Problems(found).throw_if_any({});
     throw;
   }
@@ -58,12 +58,12 @@ void require_sound(const Plan& plan) {
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
 }
 
-StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, const Timeline& timeline) {
+StepResult summary(const Plan& plan, const Batch& batch, const Transformer& model, const Timeline& timeline) {
   return {.step = plan.step,
           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
           .tokens = batch.tokens(),
           .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
-          .model_flops = model_flops(spec.model, batch).count(),
+          .model_flops = model_flops(model, batch).count(),
           .time = timeline.step_time,
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
@@ -75,15 +75,14 @@ StepResult summary(const Plan& plan, const Batch& batch, const PointSpec& spec, 
 }
 
 // Who talked to whom, and what all devices held.
-void add_memory(const Program& program, const StudyPoint& point, const Timeline& timeline, std::size_t memory_ranks,
-                SimulatedStep& step) {
-  const ConnectionTable connections = connections_of(program.plan(), point.spec.connections.communicators);
+void add_memory(const Program& program, const DeviceRoom& room, const WorkModel& work, const Timeline& timeline,
+                std::size_t memory_ranks, SimulatedStep& step) {
+  const ConnectionTable connections = connections_of(program.plan(), room.communicators);
   step.result.connections = {connections.most_peers(), connections.groups()};
-  PlanMemory memory = memory_of(program.pipeline(), point.spec, connections);
-  memory.place(timeline, point.work);
+  PlanMemory memory = memory_of(program.pipeline(), program.options(), {&connections, room.per_connection});
+  memory.place(timeline, work);
   step.result.memory = memory.use();
-  for (const HdpRank rank : memory.fullest(memory_ranks))
-    step.memory.push_back(memory.over_time(rank, timeline, point.work));
+  for (const HdpRank rank : memory.fullest(memory_ranks)) step.memory.push_back(memory.over_time(rank, timeline, work));
 }
 
 std::int64_t largest_share(const Plan& plan) {
@@ -96,15 +95,18 @@ std::int64_t largest_share(const Plan& plan) {
   return largest;
 }
 
+LoadingJob loading_job(const Mesh& mesh, std::int64_t nodes, const Plan& plan, std::int64_t tokens) {
+  return {.ranks = mesh.hdp,
+          .devices_per_rank = mesh.tp * mesh.pp,
+          .nodes = nodes,
+          .tokens = tokens,
+          .largest_share = largest_share(plan)};
+}
+
 // Adds the time of loading the step's batch, and the host memory that its loaders hold all the time.
-void add_loading(const Plan& plan, const PointSpec& spec, SimulatedStep& step) {
-  const LoadingJob job{.ranks = spec.mesh.hdp,
-                       .devices_per_rank = spec.mesh.tp * spec.mesh.pp,
-                       .nodes = spec.nodes.count(spec.cluster),
-                       .tokens = step.result.tokens,
-                       .largest_share = largest_share(plan)};
-  step.result.loading = loading_stages(*spec.loading, job);
-  const Bytes held = loading_memory(*spec.loading, job);
+void add_loading(const LoadingSpec& loading, const LoadingJob& job, SimulatedStep& step) {
+  step.result.loading = loading_stages(loading, job);
+  const Bytes held = loading_memory(loading, job);
   step.result.memory.host += held;
   for (RankMemory& rank : step.memory) {
     for (MemorySample& sample : rank.samples) sample.host += held;
@@ -112,79 +114,95 @@ void add_loading(const Plan& plan, const PointSpec& spec, SimulatedStep& step) {
 }
 
 // The change of the step with each family's costs, under the same plan: the difference quotient over one standard
-// deviation either way. Two simulations per family.
-std::vector<Duration> slopes_of(const StudyPoint& point, const Program& program) {
-  const PointSpec& spec = point.spec;
-  const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, spec.model.head_dim);
+// deviation of the family's error either way. Two simulations per family.
+std::vector<Duration> slopes_of(const FamilyErrors& errors,
+                                const std::function<Duration(const FamilyFactors&)>& step_time) {
   std::vector<Duration> slopes;
   for (std::size_t i = 0; i < cost_families; ++i) {
-    const auto family = static_cast<CostFamily>(i);
     const double change = std::min(0.5, nudge(errors[i]));
     const auto time = [&](double factor) {
       FamilyFactors factors;
-      factors[family] = factor;
-      return simulate_plan(point, program, *point.make_world(factors)).step_time;
+      factors[static_cast<CostFamily>(i)] = factor;
+      return step_time(factors);
     };
     slopes.push_back((time(1 + change) - time(1 - change)).scaled(1 / (2 * change)));
   }
   return slopes;
 }
 
-// The other jobs during a step of the main job: each from its own step of the same number on.
-Background background_of(const StudyPoint& point, std::int64_t step, World& world) {
-  Background background;
-  for (std::size_t i = 0; i < point.neighbours.size(); ++i) {
-    const StudyNeighbour& job = point.neighbours[i];
-    background.jobs.push_back(
-        {job.name, &world.neighbour(i).machine(), lowering_of(*job.spec), [&job, step](std::int64_t n) {
-           Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
-           require_sound(plan);
-           return plan;
-         }});
+// A job beside the main one, from its own step of the same number on.
+BackgroundJob training_beside(const StudyNeighbour& job, Machine& machine, std::int64_t step) {
+  return {job.name, &machine, job.lowering, [&job, step](std::int64_t n) {
+            Plan plan = job.planner->plan(job.batches->step(step + n), step + n);
+            require_sound(plan);
+            return plan;
+          }};
+}
+
+BackgroundTraffic traffic_among(const std::string& name, const Traffic& traffic, const NodeList& nodes,
+                                std::int64_t devices_per_node) {
+  BackgroundTraffic among{name, messages_of(traffic)};
+  for (Message& message : among.messages) {
+    message.from = nodes.device(message.from.index(), devices_per_node);
+    message.to = nodes.device(message.to.index(), devices_per_node);
   }
-  for (const BackgroundSpec& other : point.spec.background) {
+  return among;
+}
+
+// Everything that runs beside a step of the main job.
+Background background_of(const StepConditions& conditions, std::int64_t step, World& world) {
+  Background background;
+  for (std::size_t i = 0; i < conditions.neighbours.size(); ++i) {
+    background.jobs.push_back(training_beside(conditions.neighbours[i], world.neighbour(i).machine(), step));
+  }
+  for (const BackgroundSpec& other : conditions.background) {
     if (other.job != nullptr) continue;
-    BackgroundTraffic traffic{other.name, messages_of(other.traffic)};
-    const std::int64_t per_node = point.spec.cluster.devices_per_node;
-    for (Message& message : traffic.messages) {
-      message.from = other.nodes.device(message.from.index(), per_node);
-      message.to = other.nodes.device(message.to.index(), per_node);
-    }
-    background.traffic.push_back(std::move(traffic));
+    background.traffic.push_back(
+        traffic_among(other.name, other.traffic, other.nodes, world.cluster().devices_per_node));
   }
   return background;
 }
 
+Plan planned(const Planner& planner, const Batch& batch, std::int64_t step) {
+  Plan made = planner.plan(batch, step);
+  require_sound(made);
+  return made;
+}
+
 }  // namespace
+
+StepConditions conditions_of(const StudyPoint& point) {
+  return {.grain = point.spec.grain,
+          .devices = point.spec.conditions,
+          .neighbours = point.neighbours,
+          .background = point.spec.background,
+          .outsize = point.outsize};
+}
 
 void require_simulable(const StudyPoint& point) {
   constexpr double usual = 50;
   if (point.outsize.times < usual) return;
   const std::unique_ptr<World> world = point.make_world();
   const Batch batch = point.batches->step(0);
-  for (std::size_t plan = 0; plan < point.planners.size(); ++plan) {
-    const Plan made = make_plan(point, plan, 0, batch);
-    const LoweringOptions lowering = lowering_of(point.spec);
-    const Program program(made, lowering);
-    of_step(point, 0, [&] { return simulate(program, world->machine(), Grain::closed_form); });
+  const LoweringOptions lowering = lowering_of(point.spec);
+  for (const auto& planner : point.planners) {
+    of_step(point.outsize, 0, [&] {
+      const Plan made = planned(*planner, batch, 0);
+      return simulate(Program(made, lowering), world->machine(), Grain::closed_form);
+    });
   }
 }
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
-  return of_step(point, step, [&] {
-    Plan made = point.planners.at(plan)->plan(batch, step);
-    require_sound(made);
-    return made;
-  });
+  return of_step(point.outsize, step, [&] { return planned(*point.planners.at(plan), batch, step); });
 }
 
-Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world) {
-  const PointSpec& spec = point.spec;
+Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions) {
   const std::int64_t step = program.plan().step;
-  return of_step(point, step, [&] {
-    world.set_time_factors(spec.conditions.any() ? time_factors(spec.conditions, spec.cluster.devices, step)
-                                                 : std::vector<double>{});
-    return simulate(program, world.machine(), spec.grain, background_of(point, step, world));
+  return of_step(conditions.outsize, step, [&] {
+    world.set_time_factors(conditions.devices.any() ? time_factors(conditions.devices, world.cluster().devices, step)
+                                                    : std::vector<double>{});
+    return simulate(program, world.machine(), conditions.grain, background_of(conditions, step, world));
   });
 }
 
@@ -192,7 +210,6 @@ namespace {
 
 SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                         std::size_t memory_ranks) {
-  const PointSpec& spec = point.spec;
   Stopwatch watch;
   PhaseTimes phases;
   const Batch batch = point.batches->step(step);
@@ -202,17 +219,24 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   require_sound(made);
   phases.check_s = watch.lap();
 
-  const LoweringOptions lowering = lowering_of(spec);
-  const Program program(made, lowering);
-  Timeline timeline = simulate_plan(point, program, world);
+  const PointSpec& spec = point.spec;
+  const Program program(made, lowering_of(spec));
+  const StepConditions conditions = conditions_of(point);
+  Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();
 
-  SimulatedStep result{summary(made, batch, spec, timeline), {}, {}, {}};
+  SimulatedStep result{summary(made, batch, spec.model, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
-    result.result.slopes = slopes_of(point, program);
+    const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, of_attention(spec.model).head_dim);
+    result.result.slopes = slopes_of(errors, [&](const FamilyFactors& factors) {
+      return simulate_plan(program, *point.make_world(factors), conditions).step_time;
+    });
   }
-  add_memory(program, point, timeline, memory_ranks, result);
-  if (spec.loading) add_loading(made, spec, result);
+  add_memory(program, room_of(spec), point.work, timeline, memory_ranks, result);
+  if (spec.loading) {
+    const LoadingJob job = loading_job(spec.mesh, spec.nodes.count(spec.cluster), made, result.result.tokens);
+    add_loading(*spec.loading, job, result);
+  }
   phases.summary_s = watch.lap();
   result.result.phases = phases;
   result.ranks = std::move(timeline.ranks);
@@ -224,7 +248,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
 
 SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                             std::size_t memory_ranks) {
-  return of_step(point, step, [&] { return simulated(point, plan, step, world, memory_ranks); });
+  return of_step(point.outsize, step, [&] { return simulated(point, plan, step, world, memory_ranks); });
 }
 
 }  // namespace hdpsim

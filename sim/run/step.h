@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "sim/analysis/step_result.h"
+#include "sim/cluster/device_conditions.h"
+#include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
 #include "sim/engine/world.h"
 #include "sim/program/program.h"
@@ -26,10 +28,20 @@ void require_simulable(const StudyPoint& point);
 /// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
-/// Simulates a plan of the step together with all that runs at the same time. `world` is one of point.make_world().
+/// What decides how long the plans of a point take, besides their programs and the world. The point must outlive it.
+struct StepConditions {
+  Grain grain = Grain::fluid;
+  const DeviceConditions& devices;
+  const std::vector<StudyNeighbour>& neighbours;  ///< Jobs that train beside the main one.
+  const std::vector<BackgroundSpec>& background;  ///< The same jobs, which are not read here, and endless traffic.
+  const Outsize& outsize;                         ///< The likely cause if a step is too long to be simulated.
+};
+[[nodiscard]] StepConditions conditions_of(const StudyPoint& point);
+
+/// Simulates a plan of a step together with all that runs at the same time. `world` is one of the point's.
 /// InputError, as from all functions here, if the step is longer than can be simulated; it points at the quantity that
 /// is farthest from usual.
-[[nodiscard]] Timeline simulate_plan(const StudyPoint& point, const Program& program, World& world);
+[[nodiscard]] Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions);
 
 /// Draws the batch, plans and simulates. `world` is one of point.make_world(); `memory_ranks` is the number of ranks
 /// whose memory over time is recorded.

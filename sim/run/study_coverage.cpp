@@ -19,13 +19,15 @@ bool is_measured(const DeviceProfile& profile) {
 /// What a profile lacks for the traffic of one point.
 class TrafficGaps {
  public:
-  TrafficGaps(const PointSpec& spec, const DeviceProfile& profile) : spec_(spec), profile_(profile) {}
+  /// `message`: of a ring step of full ranks.
+  TrafficGaps(const Mesh& mesh, std::int64_t devices_per_node, Bytes message, const DeviceProfile& profile)
+      : mesh_(mesh), devices_per_node_(devices_per_node), message_(message), profile_(profile) {}
 
   void add_problems(std::set<std::string>& lines) const {
-    const std::int64_t devices = spec_.mesh.hdp * spec_.mesh.tp * spec_.mesh.pp;
-    if (devices > 1 && spec_.cluster.devices_per_node > 1) add_link(lines, LinkKind::nvlink, profile_.nvlink);
-    if (devices > spec_.cluster.devices_per_node) add_link(lines, LinkKind::network, profile_.network);
-    if (spec_.mesh.hdp > 1 && !kernel_slowdown(profile_)) {
+    const std::int64_t devices = mesh_.devices();
+    if (devices > 1 && devices_per_node_ > 1) add_link(lines, LinkKind::nvlink, profile_.nvlink);
+    if (devices > devices_per_node_) add_link(lines, LinkKind::network, profile_.network);
+    if (mesh_.hdp > 1 && !kernel_slowdown(profile_)) {
       lines.insert("kernels beside messages: never measured, taken to be as fast as alone");
     }
   }
@@ -35,24 +37,24 @@ class TrafficGaps {
     const char* where = link == LinkKind::nvlink ? "within a node" : "between nodes";
     if (!known || !known->send_recv) {
       lines.insert(fmt::format("messages {}: never measured, the cluster's rates are taken for achieved", where));
-    } else if (spec_.mesh.hdp > 1) {
+    } else if (mesh_.hdp > 1) {
       add_ring(lines, link, where);
     }
   }
 
-  // Checks the message of a ring step of full ranks.
   void add_ring(std::set<std::string>& lines, LinkKind link, const char* where) const {
     const auto& fits = profile_.fits.messages;
     const auto fit = std::find_if(fits.begin(), fits.end(), [&](const MessageFit& f) {
       return f.link == link && f.kind == MessageKind::send_recv;
     });
-    const Bytes message = kv_bytes(spec_.model, spec_.capacity, spec_.mesh.tp);
-    if (fit == fits.end() || (message >= fit->least && message <= fit->most)) return;
-    lines.insert(fmt::format("messages {}: a ring step sends {}, measured were {} ... {}", where, bytes_text(message),
+    if (fit == fits.end() || (message_ >= fit->least && message_ <= fit->most)) return;
+    lines.insert(fmt::format("messages {}: a ring step sends {}, measured were {} ... {}", where, bytes_text(message_),
                              bytes_text(fit->least), bytes_text(fit->most)));
   }
 
-  const PointSpec& spec_;
+  const Mesh& mesh_;
+  std::int64_t devices_per_node_;
+  Bytes message_;
   const DeviceProfile& profile_;
 };
 
@@ -73,7 +75,10 @@ std::vector<std::string> StudyCoverage::warnings(const Study& study, const std::
     std::vector<std::string> lines = asked.coverage.warnings(*asked.profile);
     std::set<std::string> traffic;
     for (const StudyPoint& point : study.points) {
-      if (point.spec.profile->name == name) TrafficGaps(point.spec, *asked.profile).add_problems(traffic);
+      const PointSpec& spec = point.spec;
+      if (spec.profile->name != name) continue;
+      const Bytes message = kv_bytes(of_attention(spec.model), spec.capacity, spec.mesh.tp);
+      TrafficGaps(spec.mesh, spec.cluster.devices_per_node, message, *asked.profile).add_problems(traffic);
     }
     lines.insert(lines.end(), traffic.begin(), traffic.end());
     const bool offloads = std::any_of(runs.begin(), runs.end(), [&](const Run& run) {

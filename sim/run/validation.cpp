@@ -50,6 +50,9 @@ void check_plans(const ValidationCase& one, const Study& study, const std::strin
     if (figure.quantity == Quantity::speedup && !study.compare_to) {
       found.error({file, 0, 0}, "speed-ups need the study's 'compare_to'");
     }
+    if (figure.quantity == Quantity::speedup && study.tunes_baseline) {
+      found.error({file, 0, 0}, "a published speed-up is over a published mesh: the baseline cannot be tuned");
+    }
     problems.add(found, {file, 0, 0});
   }
 }

@@ -58,11 +58,6 @@ struct EntryText {
 
 void read_elsewhere(const Value&, EntryText&, Diagnostics&) {}
 
-template <class Member>
-KeyTable<EntryText>::Read kept_in(Member member) {
-  return [member](const Value& value, EntryText& text, Diagnostics&) { text.*member = &value; };
-}
-
 // A section of the study that a job may override, key by key.
 KeyText overlay(const char* section) {
   KeyShape shape = shape_of(KeyShape::Kind::map);
@@ -74,16 +69,16 @@ const KeyTable<EntryText>& entry_keys() {
   static const auto made = [] {
     KeyTable<EntryText> keys("the background job");
     keys.text("name", at(&EntryText::name), "for tables", {.required = true});
-    keys.add({"nodes", nodes_shape(), "", "the nodes that it has for itself, as `mesh.nodes`", {.required = true}},
-             kept_in(&EntryText::nodes));
-    keys.add({"traffic",
-              map_shape(traffic_keys().texts()),
-              "",
-              "messages without end instead of a job that trains",
-              {.otherwise = "none"}},
-             kept_in(&EntryText::traffic));
-    keys.add({"plan", plan_shape(), "", "the policy of a job that trains", {.otherwise = "it sends `traffic`"}},
-             kept_in(&EntryText::plan));
+    keys.kept({"nodes", nodes_shape(), "", "the nodes that it has for itself, as `mesh.nodes`", {.required = true}},
+              &EntryText::nodes);
+    keys.kept({"traffic",
+               map_shape(traffic_keys().texts()),
+               "",
+               "messages without end instead of a job that trains",
+               {.otherwise = "none"}},
+              &EntryText::traffic);
+    keys.kept({"plan", plan_shape(), "", "the policy of a job that trains", {.otherwise = "it sends `traffic`"}},
+              &EntryText::plan);
     for (const char* section : {"model", "data", "mesh"}) keys.add(overlay(section), read_elsewhere);
     return keys;
   }();
@@ -165,6 +160,8 @@ class EntryReader {
     for (const char* key : {"cluster", "profile", "kernels", "overheads", "grain", "memory"}) {
       if (const Value* value = study_.find(key)) study.set(key, *value);
     }
+    const bool is_chosen = study_.find("profile") == nullptr && main_.profile != nullptr;
+    if (is_chosen) study.set("profile", Value::scalar(main_.profile->name, entry_.position));
     const Value* own_model = entry_.find("model");
     if (const Value* model = own_model != nullptr ? own_model : study_.find("model")) study.set("model", *model);
     if (study_.find("data") != nullptr) study.set("data", data_of_job());

@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "sim/plan/planner.h"
-#include "sim/study/point.h"
+#include "sim/study/device_room.h"
+#include "sim/trace/batch_source.h"
 
 namespace hdpsim {
 
@@ -23,13 +24,15 @@ inline constexpr std::int64_t capacity_grain = 256;
 /// holds all micro-batches of a step (GPipe) is assumed to hold an even share of the step's tokens, at least C; whether
 /// the plans of a policy give a rank more is checked when they are made (study.cpp). Empty if not even 256 fit. Rings
 /// of many sizes have more channels: such plans may exceed the device, and their runs report it.
-[[nodiscard]] std::optional<std::int64_t> largest_capacity(const PointSpec& point);
+[[nodiscard]] std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
+                                                           std::int64_t tokens_per_step);
 
-/// Reports that largest_capacity() found no capacity, or that no plans fit.
-void report_no_capacity(const PointSpec& point, const Position& where, Diagnostics& diagnostics);
+/// Reports that largest_capacity() found no capacity for devices of this memory, or that no plans fit.
+void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics);
 
-/// The room for offload in plans for the chosen capacity: every rank that holds more than C tokens with it still fits
+/// The room for offload in plans for a chosen capacity: every rank that holds more than C tokens with it still fits
 /// the device, its logits and buffers included.
-[[nodiscard]] OffloadRoom offload_room(const PointSpec& point);
+[[nodiscard]] OffloadRoom offload_room(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
+                                       std::int64_t capacity);
 
 }  // namespace hdpsim

@@ -79,7 +79,7 @@ std::optional<Transformer> Catalog::read_named_model(const Value& value, Diagnos
   const Value* preset = map.find("preset");
   const Value* config = map.find("hf_config");
   std::vector<Value::Entry> changes;
-  if (preset != nullptr) {
+  if (preset != nullptr || config != nullptr) {
     for (const auto& entry : value.entries) {
       if (entry.key != "preset" && entry.key != "hf_config" && map.find(entry.key) != nullptr) changes.push_back(entry);
     }
@@ -95,7 +95,7 @@ std::optional<Transformer> Catalog::read_named_model(const Value& value, Diagnos
   if (preset != nullptr) {
     model = load_model_preset(preset->text, models().string(), preset->position, diagnostics, changes);
   } else if (is_there(path_of(*config))) {
-    model = load_model(path_of(*config).string(), diagnostics);
+    model = load_model(path_of(*config).string(), diagnostics, changes);
   } else {
     diagnostics.error(config->position, fmt::format("there is no file {}", path_of(*config).string()));
   }

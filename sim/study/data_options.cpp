@@ -20,7 +20,11 @@ constexpr Range seeds{0, 9e15};
 const KeyTable<DataOptions>& table() {
   static const auto made = [] {
     KeyTable<DataOptions> data("the data");
-    data.add({"lengths", lengths_shape(), "", "where the lengths of sequences come from", {.required = true}},
+    data.add({"lengths",
+              either_shape({shape_of(KeyShape::Kind::text), lengths_shape()}),
+              "",
+              "where the lengths of sequences come from; a text is the path of a file",
+              {.required = true}},
              [](const Value&, DataOptions&, Diagnostics&) {});
     data.count("context", tokens_of_sequence, at(&DataOptions::batch, &BatchOptions::context), "the longest sequence",
                {.unit = "tokens", .required = true});

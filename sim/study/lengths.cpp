@@ -114,10 +114,25 @@ const std::array<Keys, 5>& tables() {
   return made;
 }
 
+// A text is the path of a file.
+Value as_map(const Value& lengths) {
+  if (!lengths.is_scalar() || lengths.text.empty()) return lengths;
+  Value map = Value::map(lengths.position);
+  map.set("file", lengths);
+  return map;
+}
+
+// Quotes a text, so that YAML does not interpret it.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result.append(c == '\'' ? 2 : 1, c);
+  return result + "'";
+}
+
 class LengthsReader {
  public:
   LengthsReader(const Value& value, const std::filesystem::path& presets, Diagnostics& diagnostics)
-      : value_(value), presets_(presets), diagnostics_(diagnostics) {}
+      : value_(as_map(value)), presets_(presets), diagnostics_(diagnostics) {}
 
   std::optional<Lengths> read() {
     if (!value_.is_map()) {
@@ -175,13 +190,15 @@ class LengthsReader {
     const Value& file = *value_.find("file");
     const std::filesystem::path path = path_of(file);
     if (!is_there(path)) {
-      diagnostics_.error(file.position, fmt::format("there is no file {}", path.string()));
+      const bool is_preset = is_there(presets_ / (file.text + ".csv"));
+      diagnostics_.error(file.position, fmt::format("there is no file {}", path.string()),
+                         is_preset ? fmt::format("write {{preset: {}}}", file.text) : "");
       return std::nullopt;
     }
     return guarded("file", [&] { return load_lengths(path, text_.trace, text_.mixture); });
   }
 
-  const Value& value_;
+  const Value value_;
   const std::filesystem::path& presets_;
   Diagnostics& diagnostics_;
   LengthsText text_;
@@ -208,7 +225,21 @@ std::optional<Lengths> read_lengths(const Value& value, const std::filesystem::p
   return found.empty() ? lengths : std::nullopt;
 }
 
-std::uint64_t fingerprint_of_lengths(const Value& value, const std::filesystem::path& presets) {
+std::vector<std::string> with_lengths(const std::string& file, const std::string& column,
+                                      const std::vector<std::string>& overrides) {
+  if (file.empty() && !column.empty()) throw InputError("--column needs a file of lengths", "name it with --lengths");
+  if (file == "-") throw InputError("a study repeats itself from a file: save what comes from standard input");
+  std::vector<std::string> all;
+  if (!file.empty()) {
+    const std::string which = column.empty() ? "" : fmt::format(", column: {}", quoted(column));
+    all.push_back(fmt::format("data.lengths={{file: {}{}}}", quoted(file), which));
+  }
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return all;
+}
+
+std::uint64_t fingerprint_of_lengths(const Value& lengths, const std::filesystem::path& presets) {
+  const Value value = as_map(lengths);
   if (const Value* file = value.find("file")) return fingerprint_of_file(path_of(*file));
   if (const Value* preset = value.find("preset")) return fingerprint_of_file(presets / (preset->text + ".csv"));
   return 0;

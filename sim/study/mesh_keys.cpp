@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/model/experts.h"
-#include "sim/model/parameters.h"
+#include "sim/model/layers.h"
 #include "sim/study/resolution.h"
 
 namespace hdpsim {
@@ -30,6 +30,18 @@ std::vector<std::pair<std::string, Choice>> choices_of(const std::vector<std::st
   std::vector<std::pair<std::string, Choice>> choices;
   for (const std::string& name : names) choices.emplace_back(name, static_cast<Choice>(choices.size()));
   return choices;
+}
+
+template <class Member>
+auto of_recipe(Member member) {
+  return at(&PointSpec::recipe, member);
+}
+
+// The notes of a key that fills in a member of the recipe.
+template <class Member>
+KeyNotes notes_of(Member member, KeyNotes notes = {}) {
+  if (is_for_dense_layers(member)) notes.fixed = "with experts";
+  return notes;
 }
 
 void read_capacity(const Value& value, PointSpec& point, Diagnostics& diagnostics) {
@@ -60,7 +72,7 @@ void read_schedule(const Value& value, PointSpec& point, Diagnostics& diagnostic
 
 void check_module(const Value& item, LayerModule module, const Transformer& model, Diagnostics& diagnostics) {
   if (model.layers == 0) return;  // unknown, which is reported elsewhere
-  const std::int64_t with_experts = expert_layers(model, 0, model.layers);
+  const std::int64_t with_experts = expert_layers(model, layer_runs(model));
   if (module == LayerModule::experts && with_experts == 0) {
     diagnostics.error(item.position, fmt::format("no layer of {} has experts", model.name), "write mlp");
   }
@@ -163,47 +175,47 @@ void add_sharding(Keys& mesh) {
             {.written = always_written, .mechanism = "recompute", .off = "none"}},
            read_recompute);
   mesh.count(
-      "zero", {0, 3}, at(&PointSpec::recipe, &Recipe::zero),
+      "zero", {0, 3}, of_recipe(&Recipe::zero),
       "what is sharded over the HDP pool: nothing (0: gradients are all-reduced, all parameters updated "
       "everywhere), the optimizer (1), gradients too (2: reduced layer by layer in every micro-batch), parameters "
       "too (3: gathered layer by layer, forward and backward, one layer ahead; gradients are copied into FSDP's "
       "flat parameter and divided there before they are reduced)",
-      {.written = always_written});
-  mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}},
-            at(&PointSpec::recipe, &Recipe::gradient_bytes),
-            "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16");
-  mesh.word("parameters", "type of parameters", {{"bf16", false}, {"fp32", true}},
-            at(&PointSpec::recipe, &Recipe::fp32_parameters),
+      notes_of(&Recipe::zero, {.written = always_written}));
+  mesh.word("gradients", "type of gradients", {{"fp32", 4}, {"bf16", 2}}, of_recipe(&Recipe::gradient_bytes),
+            "the type in which gradients are summed over micro-batches and ranks; write `bf16` for fp16",
+            notes_of(&Recipe::gradient_bytes));
+  mesh.word("parameters", "type of parameters", {{"bf16", false}, {"fp32", true}}, of_recipe(&Recipe::fp32_parameters),
             "with `zero: 3`, the type in which parameters are sharded and gathered: `fp32` is autocast over what "
             "FSDP gathers without a `param_dtype`: twice the bytes, a cast of every weight to bf16 and of its "
             "gradient back, and a residual stream in fp32",
-            {.see = "memory"});
+            notes_of(&Recipe::fp32_parameters, {.see = "memory"}));
+}
+
+void add_flag(Keys& mesh, std::string name, bool Recipe::*member, std::string sentence) {
+  mesh.flag(std::move(name), of_recipe(member), std::move(sentence), notes_of(member));
 }
 
 void add_overlaps(Keys& mesh) {
-  mesh.flag("gradient_accumulation_fusion", at(&PointSpec::recipe, &Recipe::accumulation_fusion),
-            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
-            "gradient and adds it up, as in Megatron-LM of 2021");
-  mesh.flag(
-      "separate_merge", at(&PointSpec::recipe, &Recipe::separate_merge),
-      "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer Engine; "
-      "`false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
-  mesh.flag("overlap_grad_reduce", at(&PointSpec::recipe, &Recipe::overlap_grad_reduce),
-            "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
-  mesh.flag("overlap_param_gather", at(&PointSpec::recipe, &Recipe::overlap_param_gather),
-            "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
-  mesh.flag("sequence_parallel", at(&PointSpec::recipe, &Recipe::sequence_parallel),
-            "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
-            "`false`: of all tokens, and all-reduces");
-  mesh.flag(
-      "tp_comm_overlap", at(&PointSpec::recipe, &Recipe::overlap_tp),
-      "these all-gathers and reduce-scatters run in tp chunks beside the product whose input or output they move");
-  mesh.flag(
-      "tp_gradient_overlap", at(&PointSpec::recipe, &Recipe::overlap_tp_gradients),
-      "as in Megatron-LM since 2022, backward sums the gradient of a product's input beside the product for its "
-      "weight's gradient and, with sequence parallelism, gathers the input, of which each device keeps its part, "
-      "again beside the product for the input's; `false`: such sums have nothing beside them, and inputs are found "
-      "gathered, though memory counts parts");
+  add_flag(mesh, "gradient_accumulation_fusion", &Recipe::accumulation_fusion,
+           "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
+           "gradient and adds it up, as in Megatron-LM of 2021");
+  add_flag(mesh, "separate_merge", &Recipe::separate_merge,
+           "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer "
+           "Engine; `false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
+  add_flag(mesh, "overlap_grad_reduce", &Recipe::overlap_grad_reduce,
+           "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
+  add_flag(mesh, "overlap_param_gather", &Recipe::overlap_param_gather,
+           "levels 1 and 2 of `zero`: parameters are gathered layer by layer beside the first forward");
+  add_flag(mesh, "sequence_parallel", &Recipe::sequence_parallel,
+           "under `tp`, norms and residuals of 1 / tp of the tokens, all-gathers and reduce-scatters between them; "
+           "`false`: of all tokens, and all-reduces");
+  add_flag(mesh, "tp_comm_overlap", &Recipe::overlap_tp,
+           "these all-gathers and reduce-scatters run in tp chunks beside the product whose input or output they move");
+  add_flag(mesh, "tp_gradient_overlap", &Recipe::overlap_tp_gradients,
+           "as in Megatron-LM since 2022, backward sums the gradient of a product's input beside the product for its "
+           "weight's gradient and, with sequence parallelism, gathers the input, of which each device keeps its part, "
+           "again beside the product for the input's; `false`: such sums have nothing beside them, and inputs are "
+           "found gathered, though memory counts parts");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/model/experts.h"
-#include "sim/model/parameters.h"
+#include "sim/model/layers.h"
 #include "sim/study/mesh_keys.h"
 
 namespace hdpsim {
@@ -24,7 +24,7 @@ class MeshChecks {
     if (point_.model.moe) check_rules_of_experts();
     if (!reading_.is_right("nodes") || !reading_.is_right("tp") || !reading_.is_right("pp")) return false;
     check_pipeline();
-    if (point_.model.heads > 0) check_split();
+    if (point_.model.layers > 0) check_split();
     if (point_.cluster.devices == 0 || !reading_.is_right("hdp")) return false;
     fit_mesh();
     return true;
@@ -39,13 +39,21 @@ class MeshChecks {
   }
 
   void check_rules_of_experts() {
-    const bool fp8 = point_.profile != nullptr && point_.profile->fp8_linear;
-    if (point_.recipe.suits_experts() && !fp8) return;
+    if (point_.recipe.suits_experts()) return;
+    bool is_told = false;
+    for (const KeyText& key : mesh_keys().texts()) {
+      const Value* stated = mesh_.find(key.name);
+      if (key.notes.fixed.empty() || stated == nullptr || stated->text == key.fallback) continue;
+      diagnostics_.unsupported(
+          stated->position,
+          fmt::format("{} has experts, with which '{}' is known as {} only", point_.model.name, key.name, key.fallback),
+          fmt::format("leave '{}' out", key.name));
+      is_told = true;
+    }
+    if (is_told) return;  // otherwise the profile says what experts do not know
     diagnostics_.unsupported(mesh_.position,
-                             fmt::format("{} has experts, which are known in bf16, with sequence parallelism and fp32 "
-                                         "gradients that ZeRO-1 reduces once a step",
-                                         point_.model.name),
-                             "leave these keys of 'mesh', and 'kernels.linear', as they are by default");
+                             fmt::format("{} has experts, whose products are known in bf16 only", point_.model.name),
+                             "leave 'kernels.linear' as it is by default");
   }
 
   // With one stage there is no schedule, whatever the study states. An impossible schedule is replaced by the default.
@@ -100,14 +108,7 @@ class MeshChecks {
   void check_split() {
     const std::int64_t tp = point_.mesh.tp;
     const Transformer& model = point_.model;
-    std::vector<std::pair<std::string_view, std::int64_t>> parts = {{"heads", model.heads},
-                                                                    {"key-value heads", model.kv_heads}};
-    if (expert_layers(model, 0, model.layers) < model.layers) {
-      parts.emplace_back("columns of its MLP", model.ffn_hidden);
-    }
-    if (model.moe && point_.mesh.ep == 1) parts.emplace_back("columns of its experts", model.moe->expert_hidden);
-    if (model.moe) parts.emplace_back("columns of its shared experts", model.moe->shared_hidden);
-    for (const auto& [what, count] : parts) {
+    for (const auto& [what, count] : cut_parts(model, point_.mesh.ep == 1)) {
       if (count % tp == 0) continue;
       diagnostics_.error(mesh_.find("tp")->position,
                          fmt::format("'tp' is {}, which does not divide the {} {} of {}", tp, count, what, model.name));

@@ -3,16 +3,27 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/study.h"
+#include "sim/engine/job.h"
+#include "sim/model/recipe.h"
+#include "sim/profile/device_profile.h"
 
 namespace hdpsim {
 
-/// Costs that exist in reality but are zero in this point because its profile does not know them, by the profile's
-/// keys: `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`.
-[[nodiscard]] std::vector<std::string> not_modelled(const PointSpec& point);
+struct Study;
+
+/// Costs that exist in reality but are zero for this job because the profile does not know them, by the profile's keys:
+/// `first_contact` and `communicator` in cold steps, `memory_per_peer`, `compute_beside_communication`.
+[[nodiscard]] std::vector<std::string> not_modelled(const DeviceProfile& profile, const JobLayout& layout,
+                                                    const Recipe& recipe);
 
 /// Warnings for a study that has cold steps with a profile that does not state their costs; one line per profile and
 /// missing figure.
 [[nodiscard]] std::vector<std::string> cold_step_warnings(const Study& study);
+
+/// What a model's configuration describes and the simulation leaves out or simplifies: its left_out, and what is said
+/// of kinds of layers in configs/models/README.md.
+[[nodiscard]] std::vector<std::string> simplifications_of(const Transformer& model);
+/// Notes of these for every model of a study, one line each.
+[[nodiscard]] std::vector<std::string> model_notes(const Study& study);
 
 }  // namespace hdpsim

@@ -111,7 +111,8 @@ const KeyTable<std::size_t>& output_memory_keys() {
 const KeyTable<OutputReading>& table() {
   static const auto made = [] {
     KeyTable<OutputReading> keys("the output");
-    keys.flag("html", at(&OutputReading::options, &OutputOptions::html), "write `report.html`, a page with charts");
+    keys.flag("html", at(&OutputReading::options, &OutputOptions::html),
+              "write `report.html`, a page with charts, into the folder of `--out`");
     keys.add({"perfetto",
               either_shape({shape_of(KeyShape::Kind::flag), map_shape(perfetto_keys().texts())}),
               "",

@@ -21,7 +21,7 @@ struct PerfettoOptions {
 
 /// `output` of a study: additional output files.
 struct OutputOptions {
-  bool html = false;
+  bool html = true;
   std::size_t memory_ranks = 8;  ///< Number of ranks in memory.csv: the fullest.
   std::optional<PerfettoOptions> perfetto;
 };
@@ -35,7 +35,7 @@ struct OutputLimits {
 /// The keys of `output`.
 [[nodiscard]] const std::vector<KeyText>& output_keys();
 
-/// Reads `output: {html: true, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`.
+/// Reads `output: {html: false, memory: {ranks: 8}, perfetto: {ranks: 8, step: 0, from: 0 s, to: 2 s}}`.
 /// `perfetto: true` is `{ranks: 8}`; a number of ranks means the first ones, fewer if there are fewer; a list, `[0,
 /// 5]`, means those. All problems are reported.
 [[nodiscard]] OutputOptions read_output(const Value& value, const OutputLimits& limits, Diagnostics& diagnostics);

@@ -49,6 +49,10 @@ void put_assigned(Value& root, const std::string& path, const Value& value, Diag
   Value* sweep = root.find("sweep");
   if (sweep == nullptr) sweep = &root.set("sweep", Value::map(value.position));
   if (sweep->is_null()) *sweep = Value::map(value.position);
+  if (!sweep->is_map()) {
+    diagnostics.error(value.position, "the sweep is a list of points and has no paths", "replace it: sweep={}");
+    return;
+  }
   sweep->set(path.substr(sweep_prefix.size()), value);
 }
 

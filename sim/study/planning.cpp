@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/model/kept_tensors.h"
+#include "sim/model/layers.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/study/capacity.h"
 
@@ -14,27 +15,30 @@ namespace hdpsim {
 namespace {
 
 // A device's share of host memory, as the number of tokens whose activations of all layers fit there.
-std::optional<std::int64_t> host_tokens(const PointSpec& spec) {
-  const Bytes share = spec.cluster.least_host_memory() / spec.cluster.devices_per_node;
-  const Bytes activations =
-      kept_bytes(kept_tensors(spec.model, recipe_of(spec), expert_use_of(spec)), spec.capacity, spec.mesh.tp) *
-      spec.model.layers;
+std::optional<std::int64_t> host_tokens(Bytes share, const LoweringOptions& job, std::int64_t capacity) {
+  Bytes activations;
+  for (const LayerRun& run : layer_runs(job.model)) {
+    const auto kept = kept_tensors(of_kind(job.model, run.kind), job.recipe, expert_use(job.model, job.experts));
+    activations += kept_bytes(kept, capacity, job.mesh.tp) * run.count;
+  }
   if (share.count() == 0 || activations.count() == 0) return std::nullopt;
   const double tokens = static_cast<double>(share.count()) / static_cast<double>(activations.count());
-  return static_cast<std::int64_t>(tokens * static_cast<double>(spec.capacity));
+  return static_cast<std::int64_t>(tokens * static_cast<double>(capacity));
 }
 
-// The speed of the slowest device of every rank, by the speeds and faults that planners know. Empty if they know
-// neither.
-std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& spec, const Job& on) {
-  if (!spec.knows.speeds && !spec.knows.faults) return {};
+// The speed of the slowest device of every rank of the job, by the speeds and faults that planners know. Empty if they
+// know neither.
+std::function<std::vector<double>(std::int64_t)> known_speeds(const Job& on, std::int64_t ranks,
+                                                              const PlannerKnowledge& knows, const ClusterSpec& cluster,
+                                                              const std::vector<Fault>& faults) {
+  if (!knows.speeds && !knows.faults) return {};
   const std::vector<DeviceId> devices = on.devices();
-  const std::size_t per_rank = devices.size() / static_cast<std::size_t>(spec.mesh.hdp);
+  const std::size_t per_rank = devices.size() / static_cast<std::size_t>(ranks);
   std::vector<double> of_cluster;
   of_cluster.reserve(devices.size());
-  for (const DeviceId device : devices) of_cluster.push_back(spec.knows.speeds ? spec.cluster.speed_of(device) : 1.0);
-  const DeviceConditions conditions{{}, spec.knows.faults ? spec.conditions.faults : std::vector<Fault>{}};
-  return [=, count = spec.cluster.devices](std::int64_t step) {
+  for (const DeviceId device : devices) of_cluster.push_back(knows.speeds ? cluster.speed_of(device) : 1.0);
+  const DeviceConditions conditions{{}, knows.faults ? faults : std::vector<Fault>{}};
+  return [=, count = cluster.devices](std::int64_t step) {
     const std::vector<double> factors = fault_factors(conditions, count, step);
     std::vector<double> speeds(devices.size() / per_rank, std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -47,18 +51,21 @@ std::function<std::vector<double>(std::int64_t)> known_speeds(const PointSpec& s
 }  // namespace
 
 PlanningContext planning_context(const PointSpec& spec, const Job& on) {
+  const LoweringOptions job = lowering_of(spec);
+  const bool offloads = spec.capacity_is_chosen;
   return {.ranks = spec.mesh.hdp,
           .ranks_per_node = on.ranks_per_node(),
           .capacity = spec.capacity,
           .context = spec.batch.context,
-          .layers = layers_of_pass(spec),
+          .layers = layers_of_pass(job),
           .stages = spec.mesh.pp,
-          .work = on.work_model(lowering_of(spec), spec.capacity),
+          .work = on.work_model(job, spec.capacity),
           .expert_ranks = expert_ranks(spec.mesh.ep, spec.mesh.tp),
           .expert_padding = spec.experts.across == ExpertSpan::padding ? spec.capacity : 0,
-          .host_tokens = host_tokens(spec),
-          .offload_room = spec.capacity_is_chosen ? std::optional(offload_room(spec)) : std::nullopt,
-          .rank_speeds = known_speeds(spec, on)};
+          .host_tokens = host_tokens(spec.cluster.least_host_share(), job, spec.capacity),
+          .offload_room =
+              offloads ? std::optional(offload_room(job, room_of(spec), spec.batch, spec.capacity)) : std::nullopt,
+          .rank_speeds = known_speeds(on, spec.mesh.hdp, spec.knows, spec.cluster, spec.conditions.faults)};
 }
 
 }  // namespace hdpsim

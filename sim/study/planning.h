@@ -6,7 +6,7 @@
 
 namespace hdpsim {
 
-/// The context of a point's planners. `on` is the point's job.
+/// Takes a point apart for its planners. `on` is the point's job.
 [[nodiscard]] PlanningContext planning_context(const PointSpec& spec, const Job& on);
 
 }  // namespace hdpsim

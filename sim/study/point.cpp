@@ -16,6 +16,7 @@
 #include "sim/study/memory_options.h"
 #include "sim/study/mesh_options.h"
 #include "sim/study/point_keys.h"
+#include "sim/study/profile_choice.h"
 #include "sim/study/study_keys.h"
 
 namespace hdpsim {
@@ -31,14 +32,19 @@ class PointReader {
     for (const StudySection& section : study_sections()) (void)study.find(section.text.name);  // all are known
     if (const Value* model = study.require("model")) read_model(*model);
     if (const Value* cluster = study.require("cluster")) read_cluster(*cluster);
-    if (const Value* profile = study.require("profile")) read_profile(*profile);
+    const Value* profile = study.find("profile");
+    if (profile != nullptr && !profile->is_null()) {
+      read_profile(*profile);
+    } else if (!point_.cluster.device.empty()) {
+      point_.profile = profile_of_device(point_.cluster.device, study_.position, catalog_, diagnostics_);
+    }
     if (const Value* kernels = study.find("kernels")) {
       point_.profile = catalog_.profile_with_kernels(*kernels, point_.profile, diagnostics_);
     }
     if (const Value* overheads = study.find("overheads")) {
       point_.profile = catalog_.profile_with_overheads(*overheads, point_.profile, diagnostics_);
     }
-    if (point_.profile != nullptr) point_.model.element_bytes = point_.profile->element_bytes;
+    if (point_.profile != nullptr) take_from(*point_.profile);
     if (const Value* data = study.require("data")) take(read_data(*data, catalog_, diagnostics_));
     const Value* mesh = study.find("mesh");
     const bool mesh_is_known = mesh != nullptr && read_mesh(*mesh, point_, diagnostics_);
@@ -83,6 +89,14 @@ class PointReader {
         "choose another profile, or set the cluster's 'device'");
   }
 
+  // What a profile decides of how its device trains.
+  void take_from(const DeviceProfile& profile) {
+    point_.model.element_bytes = profile.element_bytes;
+    point_.recipe.fp8 = profile.fp8_linear;
+    point_.recipe.dkv_bytes_per_element = profile.backward_ring.dkv_bytes_per_element;
+    point_.recipe.host_issues = profile.overheads.host_issue.has_value();
+  }
+
   void take(DataOptions&& data) {
     point_.lengths = std::move(data.lengths);
     point_.batch = data.batch;
@@ -97,62 +111,81 @@ class PointReader {
 
 // A text of all of a model, since costs may depend on any of it: a new member does not compile here until it is listed.
 // The bytes of an element come from the profile, which has a fingerprint of its own.
-std::string text_of(const MixtureOfExperts& model) {
-  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, shared_gate, dense_layers] = model;
-  return fmt::format(" {} {} {} {} {} [{}]", experts, experts_per_token, expert_hidden, shared_hidden, shared_gate,
-                     fmt::join(dense_layers, " "));
+std::string text_of(const MixtureOfExperts& moe) {
+  const auto& [experts, experts_per_token, expert_hidden, shared_hidden, shared_gate, biases] = moe;
+  return fmt::format(" {} {} {} {} {} {}", experts, experts_per_token, expert_hidden, shared_hidden, shared_gate,
+                     biases);
 }
 
+std::string text_of(const LatentAttention& latent) {
+  const auto& [query_rank, kv_rank, rotated] = latent;
+  return fmt::format(" {} {} {}", query_rank, kv_rank, rotated);
+}
+
+std::string text_of(const LinearMixing& linear) {
+  const auto& [heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule,
+               parameters] = linear;
+  const auto all =
+      std::tie(heads, key_heads, key_dim, value_dim, chunk, inputs, convolved, taps, step_rank, delta_rule, parameters);
+  return fmt::format(" {}", fmt::join(all, " "));
+}
+
+std::string text_of(const Layer& layer) {
+  const auto& [heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output, latent, linear,
+               ffn_hidden, gated_mlp, moe, biases, qkv_biases, output_bias, qk_norm, norms, joins] = layer;
+  const auto all = std::tie(heads, kv_heads, head_dim, value_dim, window, attention_chunk, sinks, gated_output,
+                            ffn_hidden, gated_mlp, biases, qkv_biases, output_bias, qk_norm, norms, joins);
+  return fmt::format("{}{}{}{}", fmt::join(all, " "), latent ? text_of(*latent) : "", linear ? text_of(*linear) : "",
+                     moe ? text_of(*moe) : "");
+}
+
+// A model cannot be taken apart with its base, so that its own members are listed by name.
 std::string text_of(const Transformer& model) {
-  const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, gated_mlp, tied_embeddings, moe,
-               biases, learned_positions, qkv_biases, qk_norm, element_bytes] = model;
-  const auto all = std::tie(name, layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocabulary, gated_mlp,
-                            tied_embeddings, biases, learned_positions, qkv_biases, qk_norm);
-  return fmt::format("{}{}", fmt::join(all, " "), moe ? text_of(*moe) : "");
+  const auto all = std::tie(model.name, model.layers, model.hidden, model.vocabulary, model.tied_embeddings,
+                            model.predictions, model.learned_positions);
+  std::string text = fmt::format("{} {}", fmt::join(all, " "), text_of(static_cast<const Layer&>(model)));
+  for (const Layer& layer : model.others) text += "; " + text_of(layer);
+  for (const LayerRun& run : model.pattern) text += fmt::format(" {}x{}", run.count, run.kind);
+  return text;
 }
 
 void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
-  if (const auto tokens = largest_capacity(point)) {
+  const LoweringOptions job = lowering_of(point);
+  const DeviceRoom room = room_of(point);
+  if (const auto tokens = largest_capacity(job, room, point.batch.tokens_per_step)) {
     point.capacity = *tokens;
   } else {
-    report_no_capacity(point, study.find("mesh")->find("capacity")->position, diagnostics);
+    report_no_capacity(job, room.memory, study.find("mesh")->find("capacity")->position, diagnostics);
   }
 }
 
 }  // namespace
 
-std::int64_t layers_of_pass(const PointSpec& spec) {
-  return spec.model.layers / make_schedule(spec.pipeline, spec.mesh.pp)->chunks();
-}
-
-Recipe recipe_of(const PointSpec& spec) {
-  Recipe recipe = spec.recipe;
-  recipe.fp8 = spec.profile->fp8_linear;
-  recipe.dkv_bytes_per_element = spec.profile->backward_ring.dkv_bytes_per_element;
-  recipe.host_issues = spec.profile->overheads.host_issue.has_value();
-  return recipe;
-}
-
-ExpertUse expert_use_of(const PointSpec& spec) {
-  return expert_use(spec.model, spec.experts.layout);
-}
-
 LoweringOptions lowering_of(const PointSpec& spec) {
   return {.model = spec.model,
           .mesh = spec.mesh,
-          .recipe = recipe_of(spec),
+          .recipe = spec.recipe,
           .pipeline = spec.pipeline,
           .experts = spec.experts.layout};
 }
 
-FlopRate mean_peak(const PointSpec& spec) {
-  const FlopRate peak = spec.profile->datasheet.peak;
-  const ClusterSpec& cluster = spec.cluster;
+JobLayout layout_of(const PointSpec& spec) {
+  return {.mesh = spec.mesh, .placement = spec.placement, .nodes = spec.nodes, .connections = spec.connections};
+}
+
+DeviceRoom room_of(const PointSpec& spec) {
+  const auto& costs = spec.profile->connections;
+  return {.memory = spec.cluster.least_device_memory(),
+          .per_connection = costs ? costs->memory_per_peer : std::nullopt,
+          .communicators = spec.connections.communicators};
+}
+
+FlopRate mean_peak(FlopRate peak, const ClusterSpec& cluster, const NodeList& nodes) {
   if (cluster.speed.empty() && cluster.kinds.empty()) return peak;
-  const std::int64_t devices = spec.nodes.devices(cluster);
+  const std::int64_t devices = nodes.devices(cluster);
   double sum = 0;
   for (std::int64_t place = 0; place < devices; ++place) {
-    const DeviceId device = spec.nodes.device(static_cast<std::size_t>(place), cluster.devices_per_node);
+    const DeviceId device = nodes.device(static_cast<std::size_t>(place), cluster.devices_per_node);
     sum += std::max(1.0, cluster.speed_of(device));
   }
   return FlopRate(peak.per_second() * (sum / static_cast<double>(devices)));

@@ -14,6 +14,7 @@
 #include "sim/cluster/node_list.h"
 #include "sim/cluster/placement.h"
 #include "sim/document/document.h"
+#include "sim/engine/job.h"
 #include "sim/engine/simulator.h"
 #include "sim/model/experts.h"
 #include "sim/model/recipe.h"
@@ -24,6 +25,7 @@
 #include "sim/profile/device_profile.h"
 #include "sim/program/program.h"
 #include "sim/study/catalog.h"
+#include "sim/study/device_room.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/loading.h"
 #include "sim/study/uncertainty_options.h"
@@ -68,7 +70,7 @@ struct PointSpec {
   ExpertOptions experts;            ///< For a model with experts.
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< Chosen by the device's memory (`auto`).
-  Recipe recipe;                    ///< As stated, without what the profile says: see recipe_of().
+  Recipe recipe;                    ///< What the study states, and what its profile decides.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;
@@ -85,18 +87,18 @@ struct PointSpec {
   [[nodiscard]] std::string setting() const;
 };
 
-/// The layers of a pass: those of a device, or the fewest of a pipeline's chunks.
-[[nodiscard]] std::int64_t layers_of_pass(const PointSpec& spec);
-/// How a point trains: its recipe as stated, with what its profile says.
-[[nodiscard]] Recipe recipe_of(const PointSpec& spec);
-/// The use of a point's experts.
-[[nodiscard]] ExpertUse expert_use_of(const PointSpec& spec);
-/// The options for lowering the plans of a point.
-[[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
+// ---- The parts of a point, for those who simulate it. Who computes with a point gets these and not the whole.
 
-/// The mean peak of the main job's devices: that of the data sheet, times the speed of a device if it is faster than
-/// the profile's. A slower device still has the peak of its data sheet.
-[[nodiscard]] FlopRate mean_peak(const PointSpec& spec);
+/// What the job computes: how its plans are lowered.
+[[nodiscard]] LoweringOptions lowering_of(const PointSpec& spec);
+/// Where the job runs.
+[[nodiscard]] JobLayout layout_of(const PointSpec& spec);
+/// What its plans have to fit into.
+[[nodiscard]] DeviceRoom room_of(const PointSpec& spec);
+
+/// The mean peak of the devices of some nodes, if `peak` is that of the profile's data sheet: it is multiplied by the
+/// speed of a device that is faster than the profile's. A slower device still has the peak of its data sheet.
+[[nodiscard]] FlopRate mean_peak(FlopRate peak, const ClusterSpec& cluster, const NodeList& nodes);
 
 /// Reads one point of a study, whose defaults have been put in. Values of the study as a whole are left to
 /// load_study().

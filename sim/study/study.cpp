@@ -20,7 +20,6 @@
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
 #include "sim/study/planning.h"
-#include "sim/study/point_memory.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
 #include "sim/study/study_identity.h"
@@ -65,17 +64,29 @@ std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) 
   return read;
 }
 
+// `static`, or `{static: tuned}`.
+void read_compare_to(const Value& value, Study& study, Diagnostics& diagnostics) {
+  std::vector<std::string> names;
+  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
+  if (value.is_map() && value.entries.size() != 1) {
+    diagnostics.error(value.position, "speed-ups are over one plan", "write compare_to: {static: tuned}");
+    return;
+  }
+  const Value name = value.is_map() ? Value::scalar(value.entries[0].key, value.entries[0].position) : value;
+  if (read_choice(name, "plan", names, diagnostics)) study.compare_to = name.text;
+  if (value.is_map()) {
+    study.tunes_baseline =
+        read_choice(value.entries[0].value, "mesh of a baseline", {"tuned"}, diagnostics).has_value();
+  }
+}
+
 void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = printable(reader.required<std::string>("name").value_or(""));
   if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
   if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
   if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
-  const Value* compare_to = reader.find("compare_to");
-  if (compare_to == nullptr) return;
-  std::vector<std::string> names;
-  for (const StudyPlan& plan : study.plans) names.push_back(plan.name);
-  if (read_choice(*compare_to, "plan", names, diagnostics)) study.compare_to = compare_to->text;
+  if (const Value* compare_to = reader.find("compare_to")) read_compare_to(*compare_to, study, diagnostics);
 }
 
 // The points are known by now, so that ranks and steps can be checked against them.
@@ -93,23 +104,24 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
 }
 
 bool all_plans_fit(const StudyPoint& point) {
+  const LoweringOptions job = lowering_of(point.spec);
+  const DeviceRoom room = room_of(point.spec);
   for (std::int64_t step = 0; step < point.spec.steps; ++step) {
     const Batch batch = point.batches->step(step);
     for (const auto& planner : point.planners) {
-      if (!fits(planner->plan(batch, step), point.spec)) return false;
+      if (!fits(planner->plan(batch, step), job, room)) return false;
     }
   }
   return true;
 }
 
 // The world of the cluster with all jobs that train on it. Null, with every problem reported, if one does not fit.
-std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& profile, Diagnostics& diagnostics) {
-  auto world = World::make(spec.cluster, profile, spec.mesh, spec.placement, diagnostics, spec.connections, spec.nodes);
+std::unique_ptr<World> world_of(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,
+                                const std::vector<BackgroundSpec>& background, Diagnostics& diagnostics) {
+  auto world = World::make(cluster, profile, layout, diagnostics);
   if (world == nullptr) return nullptr;
-  for (const BackgroundSpec& other : spec.background) {
-    if (other.job == nullptr) continue;
-    const PointSpec& job = *other.job;
-    if (!world->add_neighbour(job.mesh, job.placement, job.nodes, diagnostics)) return nullptr;
+  for (const BackgroundSpec& other : background) {
+    if (other.job != nullptr && !world->add_neighbour(layout_of(*other.job), diagnostics)) return nullptr;
   }
   return world;
 }
@@ -117,8 +129,14 @@ std::unique_ptr<World> world_of(const PointSpec& spec, const DeviceProfile& prof
 bool sweeps_over_clusters(const Value& study) {
   const Value* sweep = study.find("sweep");
   if (sweep == nullptr) return false;
-  return std::any_of(sweep->entries.begin(), sweep->entries.end(),
-                     [](const Value::Entry& entry) { return entry.key.starts_with("cluster"); });
+  const auto names_cluster = [](const Value& map) {
+    return std::any_of(map.entries.begin(), map.entries.end(),
+                       [](const Value::Entry& entry) { return entry.key.starts_with("cluster"); });
+  };
+  return names_cluster(*sweep) || std::any_of(sweep->items.begin(), sweep->items.end(), [&](const Value& point) {
+           const Value* set = point.find("set");
+           return set != nullptr && names_cluster(*set);
+         });
 }
 
 // The study independent of other files: the cluster in full (unless a sweep replaces it), absolute paths.
@@ -129,6 +147,16 @@ Value resolved(Value study, const Catalog& catalog) {
   }
   make_paths_absolute(study);
   return study;
+}
+
+// States the profile that was chosen by the cluster's device, unless points differ in it.
+void state_profile(const std::vector<StudyPoint>& points, Value& resolved) {
+  const Value* stated = resolved.find("profile");
+  if ((stated != nullptr && !stated->is_null()) || points.empty()) return;
+  const std::string& name = points.front().spec.profile->name;
+  const bool is_same = std::all_of(points.begin(), points.end(),
+                                   [&](const StudyPoint& point) { return point.spec.profile->name == name; });
+  if (is_same) resolved.set("profile", Value::scalar(name, resolved.position));
 }
 
 /// Makes the points of one study. Points that agree in all keys with Decides::world share a world.
@@ -196,7 +224,7 @@ class PointMaker {
     if (capacity) {
       (void)all_fit(*capacity);  // makes its planners
     } else {
-      report_no_capacity(point.spec, mesh_position_, problems);
+      report_no_capacity(lowering_of(point.spec), room_of(point.spec).memory, mesh_position_, problems);
     }
   }
 
@@ -205,7 +233,8 @@ class PointMaker {
       if (other.job == nullptr) continue;
       Diagnostics found;
       const PlanningContext context = planning_context(*other.job, world.neighbour(point.neighbours.size()));
-      point.neighbours.push_back({other.name, other.job, make_batches(other.job->lengths, other.job->batch),
+      point.neighbours.push_back({other.name, lowering_of(*other.job),
+                                  make_batches(other.job->lengths, other.job->batch),
                                   make_planner(*other.policy, context, found)});
       problems_.add(found, other.plan.position);
     }
@@ -229,7 +258,8 @@ class PointMaker {
     point.world = number;
     if (is_new) {
       Diagnostics found;
-      world = world_of(point.spec, *point.spec.profile, found);
+      const PointSpec& spec = point.spec;
+      world = world_of(spec.cluster, *spec.profile, layout_of(spec), spec.background, found);
       problems_.add(found, where);
     }
     return world.get();
@@ -247,65 +277,65 @@ class PointMaker {
 
 namespace {
 
-std::unique_ptr<World> accepted_world(const PointSpec& spec, const DeviceProfile& profile) {
+std::unique_ptr<World> accepted_world(const ClusterSpec& cluster, const DeviceProfile& profile, const JobLayout& layout,
+                                      const std::vector<BackgroundSpec>& background) {
   Diagnostics found;
-  std::unique_ptr<World> made = world_of(spec, profile, found);
+  std::unique_ptr<World> made = world_of(cluster, profile, layout, background, found);
   HDPSIM_CHECK(made != nullptr, "a world that was accepted is refused: {}", found.text());
   return made;
 }
 
 // The measurements that would improve a family: the most frequent shapes of a full micro-batch.
-std::array<std::string, cost_families> advice_for(const PointSpec& spec) {
-  const Transformer& model = spec.model;
-  const std::int64_t tp = spec.mesh.tp;
+std::array<std::string, cost_families> advice_for(const LoweringOptions& job, std::int64_t capacity) {
+  const Transformer model = of_attention(job.model);
+  const std::int64_t tp = job.mesh.tp;
   const std::string heads = fmt::format("{} heads of {} and {} key-value heads", model.heads / tp, model.head_dim,
                                         std::max<std::int64_t>(1, model.kv_heads / tp));
   const auto attention = [&](std::string_view direction) {
     return fmt::format("calibrate attention {} at blocks of {} x {} and up to {} tokens, {}", direction,
-                       count_text(spec.capacity), count_text((spec.capacity + 1) / 2), count_text(spec.capacity),
-                       heads);
+                       count_text(capacity), count_text((capacity + 1) / 2), count_text(capacity), heads);
   };
-  const Bytes keys_and_values = kv_bytes(model, spec.capacity, tp);
-  const Bytes hidden = hidden_bytes(model, spec.capacity);
+  const Bytes keys_and_values = kv_bytes(model, capacity, tp);
+  const Bytes hidden = hidden_bytes(model, capacity);
   return {attention("forward"),
           attention("backward"),
-          fmt::format("calibrate matrix products of {} rows, {} wide", count_text(spec.capacity), model.hidden),
+          fmt::format("calibrate matrix products of {} rows, {} wide", count_text(capacity), model.hidden),
           fmt::format("calibrate memory-bound kernels of {}", bytes_text(hidden / tp)),
           fmt::format("calibrate messages of {}", bytes_text(keys_and_values)),
           fmt::format("calibrate all-gathers of {} among {} GPUs", bytes_text(hidden), tp),
           fmt::format("calibrate host copies of {}",
-                      bytes_text(activation_bytes(model, spec.capacity, tp, spec.recipe.recompute)))};
+                      bytes_text(activation_bytes(model, capacity, tp, job.recipe.recompute)))};
 }
 
-std::optional<UncertaintyModel> uncertainty_model(const PointSpec& spec) {
-  if (!spec.uncertainty) return std::nullopt;
-  return UncertaintyModel{.samples = spec.uncertainty->samples,
-                          .seed = spec.uncertainty->seed,
-                          .errors = errors_of(*spec.uncertainty, *spec.profile, spec.model.head_dim),
-                          .advice = advice_for(spec)};
+UncertaintyModel uncertainty_model(const UncertaintyOptions& options, const DeviceProfile& profile,
+                                   const LoweringOptions& job, std::int64_t capacity) {
+  return {.samples = options.samples,
+          .seed = options.seed,
+          .errors = errors_of(options, profile, of_attention(job.model).head_dim),
+          .advice = advice_for(job, capacity)};
 }
 
 }  // namespace
 
 std::unique_ptr<World> StudyPoint::make_world() const {
-  return accepted_world(spec, *spec.profile);
+  return make_world(spec.cluster);
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const ClusterSpec& cluster) const {
-  PointSpec changed = spec;
-  changed.cluster = cluster;
-  return accepted_world(changed, *spec.profile);
+  return accepted_world(cluster, *spec.profile, layout_of(spec), spec.background);
 }
 
 std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) const {
   DeviceProfile profile = *spec.profile;
   profile.factors = factors;
-  return accepted_world(spec, profile);
+  return accepted_world(spec.cluster, profile, layout_of(spec), spec.background);
 }
 
 RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
   const StudyPoint& at = points.at(point);
   const PointSpec& spec = at.spec;
+  const DeviceProfile& profile = *spec.profile;
+  const LoweringOptions job = lowering_of(spec);
   std::vector<RunInfo::Neighbour> background;
   for (const BackgroundSpec& other : spec.background) {
     background.push_back({other.name, other.what(), other.gpus(spec.cluster)});
@@ -314,19 +344,21 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
           .coordinates = at.coordinates,
           .plan = plans.at(plan).name,
           .setting = spec.setting(),
-          .profile = fmt::format("{} ({})", spec.profile->name, profile_label_name(spec.profile->provenance.label)),
+          .profile = fmt::format("{} ({})", profile.name, profile_label_name(profile.provenance.label)),
           .background = std::move(background),
           .gpus = spec.mesh.devices(),
           .stages = spec.mesh.pp,
-          .peak = mean_peak(spec),
+          .peak = mean_peak(profile.datasheet.peak, spec.cluster, spec.nodes),
           .device_memory = spec.cluster.least_device_memory(),
-          .host_memory = spec.cluster.least_host_memory() / spec.cluster.devices_per_node,
+          .host_memory = spec.cluster.least_host_share(),
           .capacity = spec.capacity,
           .trace = at.batches->use(spec.steps),
-          .not_modelled = not_modelled(spec),
+          .not_modelled = not_modelled(profile, layout_of(spec), spec.recipe),
           .nodes = spec.nodes.count(spec.cluster),
           .failures = spec.failures,
-          .uncertainty = uncertainty_model(spec)};
+          .uncertainty = spec.uncertainty
+                             ? std::optional(uncertainty_model(*spec.uncertainty, profile, job, spec.capacity))
+                             : std::nullopt};
 }
 
 namespace {
@@ -347,6 +379,7 @@ Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics dia
   read_output_of(complete, study, problems);
   problems.throw_if_any(texts);
   study.resolved = resolved(complete, catalog);
+  state_profile(study.points, study.resolved);
   return study;
 }
 

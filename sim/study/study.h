@@ -21,7 +21,7 @@ namespace hdpsim {
 /// A job that trains beside the main one, ready to run.
 struct StudyNeighbour {
   std::string name;
-  std::shared_ptr<const PointSpec> spec;
+  LoweringOptions lowering;
   BatchSourcePtr batches;
   std::unique_ptr<Planner> planner;
 };
@@ -59,7 +59,8 @@ struct Study {
   std::string name;
   Value resolved;  ///< With overrides and defaults put in, and with absolute paths.
   std::vector<StudyPlan> plans;
-  std::optional<std::string> compare_to;
+  std::optional<std::string> compare_to;  ///< The name of the baseline.
+  bool tunes_baseline = false;            ///< Whether speed-ups are over the baseline on the best mesh for it.
   OutputOptions output;
   ReplayOptions replay;
   TuneOptions tune;

@@ -37,13 +37,23 @@ KeyShape anything() {
 
 KeyShape model_shape() {
   KeyShape model = map_shape({{"preset", text_shape(), "", "a model of `configs/models`", {}},
-                              {"hf_config", text_shape(), "", "a HuggingFace `config.json`", {}}});
+                              {"hf_config", text_shape(), "", "a HuggingFace `config.json`", {}},
+                              {"architecture",
+                               text_shape(),
+                               "",
+                               "read the configuration as one of this family of `configs/models/README.md`",
+                               {.otherwise = "what it names in `architectures`"}}});
   model.open = true;
   return defined("model", model);
 }
 
 KeyShape optional_shape(KeyShape shape) {
   return either_shape({shape_of(KeyShape::Kind::nothing), std::move(shape)});
+}
+
+KeyShape named_point() {
+  return map_shape(
+      {{"label", text_shape(), "", "", {.required = true}}, {"set", dictionary_shape(anything()), "", "", {}}});
 }
 
 void add_what_runs(Sections& all) {
@@ -58,7 +68,7 @@ void add_what_runs(Sections& all) {
   all.push_back({{"model",
                   model_shape(),
                   "",
-                  "`{preset: NAME}` or `{hf_config: PATH}`; keys beside `preset` replace those of its configuration: "
+                  "`{preset: NAME}` or `{hf_config: PATH}`; other keys replace those of the configuration: "
                   "`{preset: llama-7b, num_hidden_layers: 12}`",
                   {.required = true}},
                  Decides::point});
@@ -66,7 +76,7 @@ void add_what_runs(Sections& all) {
                   text_shape(),
                   "",
                   "a name in `calib/profiles`, or a path; it must be of the cluster's device",
-                  {.required = true}},
+                  {.otherwise = "the only one of `calib/profiles` for that device"}},
                  Decides::world});
   all.push_back(
       {{"kernels", map_shape(kernel_keys()), "", "which of the kernels that a device can run a framework runs", {}},
@@ -144,13 +154,18 @@ void add_whole_study(Sections& all) {
                   "policies, each a word or `POLICY: {OPTION: VALUE}`",
                   {.required = true}},
                  Decides::study});
-  all.push_back({{"compare_to", text_shape(), "", "the plan against which speed-ups are stated", {.otherwise = "none"}},
+  all.push_back({{"compare_to",
+                  either_shape({text_shape(), dictionary_shape(word_shape({"tuned"}))}),
+                  "",
+                  "the plan against which speed-ups are stated, on the study's mesh; `{PLAN: tuned}`: on the best mesh "
+                  "for it, which is searched for",
+                  {.otherwise = "none", .see = "tuned-baselines"}},
                  Decides::study});
   all.push_back({{"sweep",
-                  optional_shape(dictionary_shape(list_shape(anything()))),
+                  optional_shape(either_shape({dictionary_shape(list_shape(anything())), list_shape(named_point())})),
                   "",
                   "lists of values by dotted path; every combination is a point, 10,000 at most; the last path varies "
-                  "fastest",
+                  "fastest. Or a list of points with names: `[{label: small, set: {PATH: VALUE}}]`",
                   {.otherwise = "none"}},
                  Decides::study});
   all.push_back({{"output", map_shape(output_keys()), "", "what is written beside the figures", {}}, Decides::study});
@@ -172,7 +187,8 @@ void collect(const std::string& path, const KeyText& key, std::vector<StudyKey>&
 
 void collect(const std::string& path, const KeyShape& shape, std::vector<StudyKey>& all) {
   for (const KeyText& key : shape.keys) collect(fmt::format("{}.{}", path, key.name), key, all);
-  for (const KeyShape& part : shape.parts) collect(path, part, all);
+  const std::string below = shape.kind == KeyShape::Kind::dictionary ? path + ".*" : path;
+  for (const KeyShape& part : shape.parts) collect(below, part, all);
 }
 
 }  // namespace
@@ -194,6 +210,12 @@ bool belongs_to_whole_study(std::string_view key) {
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const StudySection& section) { return section.text.name == key; });
   return found != all.end() && found->decides == Decides::study;
+}
+
+std::vector<StudyKey> collected(const std::vector<KeyText>& keys) {
+  std::vector<StudyKey> all;
+  for (const KeyText& key : keys) collect(key.name, key, all);
+  return all;
 }
 
 std::vector<StudyKey> all_study_keys() {

@@ -35,5 +35,8 @@ struct StudyKey {
 /// All declared keys that have a sentence, those of sections after their section, policies and their options after
 /// `plans`.
 [[nodiscard]] std::vector<StudyKey> all_study_keys();
+/// The same of the keys of another file, which must outlive the result. A `*` in a path stands for a name that the file
+/// chooses.
+[[nodiscard]] std::vector<StudyKey> collected(const std::vector<KeyText>& keys);
 
 }  // namespace hdpsim

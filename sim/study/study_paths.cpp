@@ -12,11 +12,25 @@ bool holds_path(std::string_view key, const Value& value) {
   if (!value.is_scalar() || value.text.empty()) return false;
   const std::string_view last = key.substr(key.rfind('.') + 1);
   if (last == "file" || last == "hf_config") return true;
-  return last == "cluster" || (last == "profile" && looks_like_path(value.text));
+  return last == "cluster" || last == "lengths" || (last == "profile" && looks_like_path(value.text));
 }
 
-void make_absolute(std::string_view key, Value& value) {
-  if (holds_path(key, value)) value.text = fs::absolute(path_of(value)).lexically_normal().string();
+fs::path absolute_path_of(const Value& value) {
+  return fs::absolute(path_of(value)).lexically_normal();
+}
+
+// Calls `change` with every path of a study.
+template <class Change>
+void for_each_path(Value& study, const Change& change) {
+  const auto visit = [&](std::string_view key, Value& value) {
+    if (holds_path(key, value)) change(value);
+  };
+  for (Value& item : study.items) for_each_path(item, change);
+  for (auto& [key, position, value] : study.entries) {
+    visit(key, value);
+    for (Value& item : value.items) visit(key, item);
+    for_each_path(value, change);
+  }
 }
 
 }  // namespace
@@ -30,12 +44,14 @@ bool looks_like_path(const std::string& text) {
 }
 
 void make_paths_absolute(Value& study) {
-  for (Value& item : study.items) make_paths_absolute(item);
-  for (auto& [key, position, value] : study.entries) {
-    make_absolute(key, value);
-    for (Value& item : value.items) make_absolute(key, item);
-    make_paths_absolute(value);
-  }
+  for_each_path(study, [](Value& path) { path.text = absolute_path_of(path).string(); });
+}
+
+void make_paths_start_at(const fs::path& folder, Value& study) {
+  const fs::path from = fs::absolute(folder).lexically_normal();
+  for_each_path(study, [&](Value& path) {
+    if (fs::path(path.text).is_relative()) path.text = absolute_path_of(path).lexically_proximate(from).string();
+  });
 }
 
 }  // namespace hdpsim

@@ -3,24 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
 
+#include "sim/document/reader.h"
 #include "sim/study/override.h"
 #include "sim/study/study_keys.h"
 
 namespace hdpsim {
 namespace {
 
+// True if a path may differ between points; reports it otherwise.
+bool is_swept(const std::string& path, const Position& position, Diagnostics& diagnostics) {
+  if (!belongs_to_whole_study(path.substr(0, path.find('.')))) return true;
+  diagnostics.error(position, fmt::format("'{}' cannot be swept", path), "it belongs to the study as a whole");
+  return false;
+}
+
 // The number of points; 0 if there is a problem.
 std::size_t count_points(const Value& sweep, Diagnostics& diagnostics) {
   if (!sweep.is_map()) {
-    diagnostics.error(sweep.position, fmt::format("the sweep must be a map, found {}", kind_name(sweep.kind)),
+    diagnostics.error(sweep.position,
+                      fmt::format("the sweep must be a map or a list of points, found {}", kind_name(sweep.kind)),
                       "write data.context: [256Ki, 512Ki]");
     return 0;
   }
   std::size_t points = 1;
   for (const auto& [path, position, values] : sweep.entries) {
-    if (belongs_to_whole_study(path.substr(0, path.find('.')))) {
-      diagnostics.error(position, fmt::format("'{}' cannot be swept", path), "it belongs to the study as a whole");
+    if (!is_swept(path, position, diagnostics)) {
       points = 0;
     } else if (!values.is_sequence() || values.items.empty()) {
       diagnostics.error(values.position, fmt::format("the values of '{}' must be a list that is not empty", path),
@@ -71,12 +82,66 @@ std::vector<RunInfo::Coordinate> coordinates_of(const Value& sweep, std::size_t 
   return coordinates;
 }
 
+/// A point of a list: `{label: alone, set: {cluster.gpus: 64}}`.
+struct NamedPoint {
+  Value label;
+  Value set;  ///< Values by path; empty: the study as it is.
+};
+
+std::optional<NamedPoint> read_named_point(const Value& item, Diagnostics& diagnostics) {
+  Diagnostics found;
+  MapReader map(item, "a point of the sweep", found);
+  const Value* label = map.require("label");
+  const Value* set = map.find("set");
+  map.finish();
+  if (label != nullptr && read<std::string>(*label, found) && label->text.empty()) {
+    found.error(label->position, "the label is empty", "write what the point is");
+  }
+  if (set != nullptr && !set->is_null() && !set->is_map()) {
+    found.error(set->position, "'set' must be a map of values by path", "write set: {data.context: 256Ki}");
+  }
+  for (const Value::Entry& entry : set == nullptr ? std::vector<Value::Entry>{} : set->entries) {
+    (void)is_swept(entry.key, entry.position, found);
+  }
+  diagnostics.append(found);
+  if (!found.empty()) return std::nullopt;
+  return NamedPoint{*label, set == nullptr ? Value::map(item.position) : *set};
+}
+
+// The points of a list, which have names of their own. Empty if there is a problem.
+std::vector<SweepPoint> named_points(const Value& sweep, const Value& base, Diagnostics& diagnostics) {
+  Diagnostics found;
+  if (sweep.items.empty()) found.error(sweep.position, "the list of points is empty", "write sweep: {} for none");
+  if (sweep.items.size() > most_points) {
+    found.error(sweep.position, fmt::format("the sweep has more than {} points", most_points));
+  }
+  std::vector<SweepPoint> points;
+  std::set<std::string> labels;
+  const std::size_t count = sweep.items.size() > most_points ? 0 : sweep.items.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto named = read_named_point(sweep.items[i], found);
+    if (!named) continue;
+    if (!labels.insert(named->label.text).second) {
+      found.error(named->label.position, fmt::format("'{}' is a point already", named->label.text));
+    }
+    SweepPoint point{{{"label", named->label}}, base};
+    for (const auto& [path, position, value] : named->set.entries) (void)put_at(point.study, path, value, found);
+    points.push_back(std::move(point));
+  }
+  diagnostics.append(found);
+  return found.empty() ? points : std::vector<SweepPoint>{};
+}
+
 }  // namespace
 
 std::vector<SweepPoint> expand_sweep(const Value& study, Diagnostics& diagnostics) {
   const Value* sweep = study.find("sweep");
   const Value base = without_sweep(study);
   if (sweep == nullptr || sweep->is_null()) return {{{}, base}};
+  if (sweep->is_sequence()) {
+    const bool is_held = fits(base, *sweep, sweep->items.size(), diagnostics);
+    return is_held ? named_points(*sweep, base, diagnostics) : std::vector<SweepPoint>{};
+  }
   std::vector<SweepPoint> points;
   const std::size_t count = count_points(*sweep, diagnostics);
   if (!fits(base, *sweep, count, diagnostics)) return {};

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
-#include "sim/document/reader.h"
+#include "sim/document/key_table.h"
 #include "sim/document/values.h"
 #include "sim/study/override.h"
 
@@ -186,31 +186,75 @@ class CaseReader {
   ValidationCase case_;
 };
 
+/// A set as its file states it.
+struct SetText {
+  ValidationSet set;
+  const Value* study = nullptr;
+  const Value* columns = nullptr;
+  const Value* rows = nullptr;
+  const Value* fitted = nullptr;
+};
+
+const KeyTable<SetText>& set_keys() {
+  static const auto made = [] {
+    KeyTable<SetText> keys("a validation set");
+    const KeyShape text = shape_of(KeyShape::Kind::text);
+    KeyShape study = map_shape({});
+    study.open = true;
+    keys.text("name", at(&SetText::set, &ValidationSet::name), "for tables", {.required = true});
+    keys.text("about", at(&SetText::set, &ValidationSet::about), "what was run, in a line", {.required = true});
+    keys.text("source", at(&SetText::set, &ValidationSet::source), "where it was published", {.required = true});
+    keys.kept({"study", study, "", "what all cases have in common, by the keys of a study", {.required = true}},
+              &SetText::study);
+    keys.kept(
+        {"columns",
+         list_shape(text),
+         "",
+         "what the cells of a row are: `case`, a published figure (`step_time_s`, `tokens_per_s_per_gpu`, "
+         "`memory_gb`, `speedup`, followed by the plan if there are several), a part of a job of sequences of one "
+         "length (`model`, `sequence`, `global_batch`, `micro_batch`, `tp`, `pp`, `dp`, `cp`, `virtual_stages`, "
+         "`recompute`, `sequence_parallel`, `gpus_per_node`), or a value of the study by its dotted path",
+         {.required = true}},
+        &SetText::columns);
+    keys.kept({"rows",
+               list_shape(list_shape(shape_of(KeyShape::Kind::anything))),
+               "",
+               "one case each, a cell a column; `~`: the default, or a figure that was not published",
+               {.required = true}},
+              &SetText::rows);
+    keys.kept(
+        {"fitted",
+         dictionary_shape(list_shape(text)),
+         "",
+         "by column of figures, the cases to which a constant of the study was fitted: they are predicted, and do "
+         "not count in the set's errors",
+         {.otherwise = "none"}},
+        &SetText::fitted);
+    return keys;
+  }();
+  return made;
+}
+
 class SetReader {
  public:
   explicit SetReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
   ValidationSet read(const Value& document) {
-    MapReader map(document, "a validation set", diagnostics_);
-    ValidationSet set;
-    set.name = map.required<std::string>("name").value_or("");
-    set.about = map.required<std::string>("about").value_or("");
-    set.source = map.required<std::string>("source").value_or("");
-    const Value* study = map.require("study");
-    const Value* columns = map.require("columns");
-    const Value* rows = map.require("rows");
-    const Value* fitted = map.find("fitted");
-    map.finish();
+    SetText text;
+    (void)set_keys().read(document, text, diagnostics_);
+    auto& [set, study, columns, rows, fitted] = text;
     if (study != nullptr && !study->is_map()) {
       diagnostics_.error(study->position, "the study must be a map of what all cases have in common");
     }
-    if (study == nullptr || columns == nullptr || rows == nullptr || !study->is_map()) return set;
+    if (study == nullptr || columns == nullptr || rows == nullptr || !study->is_map()) {
+      return std::move(set);
+    }
     read_columns(*columns, *study);
     Value base = *study;
     base.set("name", Value::scalar(set.name, study->position));
     read_rows(*rows, base, set);
     if (fitted != nullptr) mark_fitted(*fitted, set);
-    return set;
+    return std::move(set);
   }
 
  private:
@@ -315,6 +359,10 @@ class SetReader {
 };
 
 }  // namespace
+
+const std::vector<KeyText>& validation_keys() {
+  return set_keys().texts();
+}
 
 const std::vector<std::string>& quantity_names() {
   static const std::vector<std::string> names = {"step_time_s", "tokens_per_s_per_gpu", "memory_gb", "speedup"};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/document/document.h"
+#include "sim/document/key.h"
 
 namespace hdpsim {
 
@@ -62,6 +63,9 @@ struct ValidationSet {
   std::string source;
   std::vector<ValidationCase> cases;
 };
+
+/// The keys of a set, which configs/validation/KEYS.md shows.
+[[nodiscard]] const std::vector<KeyText>& validation_keys();
 
 /// Reads a file. Every problem of the set itself is reported, and the result is then empty. Whether its studies can run
 /// is not checked.

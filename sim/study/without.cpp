@@ -68,7 +68,12 @@ class Removal {
     } else if (map.is_map()) {
       map.set(key.name, scalar(key.notes.off));
     }
-    if (Value* sweep = study_.find("sweep")) std::erase_if(sweep->entries, is_below);
+    Value* sweep = study_.find("sweep");
+    if (sweep == nullptr) return;
+    std::erase_if(sweep->entries, is_below);
+    for (Value& point : sweep->items) {
+      if (Value* set = point.find("set")) std::erase_if(set->entries, is_below);
+    }
   }
 
   Value& study_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "sim/trace/length_distribution.h"
 #include "sim/trace/length_source.h"
@@ -31,6 +32,7 @@ struct TraceUse {
   double overlong_documents = 0;  ///< ... as a share of all, ...
   double overlong_tokens = 0;     ///< ... and the share of all tokens that they hold.
   Overlong fate = Overlong::split;
+  std::string column{};  ///< LengthTrace::column.
 
   friend bool operator==(const TraceUse&, const TraceUse&) = default;
 };

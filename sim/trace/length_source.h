@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "sim/trace/length_distribution.h"
 
@@ -27,6 +28,9 @@ class LengthSource {
   /// The next length; empty after the last one. A file with mistakes is read to its end, so that all of them are
   /// reported at once: an InputError is then thrown after the last length.
   [[nodiscard]] virtual std::optional<Length> next() = 0;
+  /// The column of the lengths, `a+b` if they are added up, if nobody has named it and it was found by a usual name;
+  /// otherwise empty. Known once next() has been called.
+  [[nodiscard]] virtual std::string column() const { return {}; }
 };
 
 /// `count` lengths of a distribution, from RandomStream(seed, "generate").

@@ -19,6 +19,7 @@ LengthTrace collect(LengthSource& source) {
     trace.tokens.push_back(length->tokens);
     if (length->step) trace.steps.push_back(*length->step);
   }
+  trace.column = source.column();
   if (!trace.steps.empty() && trace.steps.size() != trace.tokens.size()) {
     throw InputError(fmt::format("{} of {} lengths have a step", trace.steps.size(), trace.tokens.size()));
   }

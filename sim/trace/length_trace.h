@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/trace/length_source.h"
@@ -12,6 +13,7 @@ namespace hdpsim {
 struct LengthTrace {
   std::vector<std::int64_t> tokens;
   std::vector<std::int64_t> steps;  ///< Empty, or one per document.
+  std::string column{};             ///< LengthSource::column().
 };
 
 /// Reads a source to its end. InputError as the source throws it, or if only some of the lengths have a step.

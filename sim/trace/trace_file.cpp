@@ -36,11 +36,29 @@ constexpr std::array extensions{std::pair{std::string_view(".txt"), TraceFormat:
 TraceFormat csv_kind(const std::filesystem::path& path) {
   FileProblems problems(path.string());
   const CsvRecords records(path, problems);
+  if (is_headerless(records.columns())) return TraceFormat::lines;
   if (records.has("quantile") && records.has("length")) return TraceFormat::quantiles;
   if (records.has("edge") && records.has("token_share")) return TraceFormat::mixture;
   const bool counts = records.has("count") || records.has("number");
   if (counts && (records.has("range") || records.has("upper"))) return TraceFormat::histogram;
   return TraceFormat::csv;
+}
+
+// Readers of binary files go back and forth.
+void refuse_compressed(const std::filesystem::path& path) {
+  if (path.extension() != ".gz") return;
+  throw InputError(Position{path.string(), 0, 0}, "only texts are read compressed", "decompress it: gunzip");
+}
+
+// Formats of data frames are the business of the programs that have them.
+void refuse_column_stores(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  const bool is_parquet = extension == ".parquet";
+  if (!is_parquet && extension != ".feather" && extension != ".arrow") return;
+  throw InputError(Position{path.string(), 0, 0}, fmt::format("{} is not read", is_parquet ? "Parquet" : "Arrow"),
+                   fmt::format("convert it: python3 -c \"import pandas; "
+                               "pandas.read_{}('{}')[['COLUMN']].to_csv('lengths.csv', index=False)\"",
+                               is_parquet ? "parquet" : "feather", path.filename().string()));
 }
 
 TraceFormat format_of(const std::filesystem::path& path, const TraceOptions& options) {
@@ -85,7 +103,8 @@ bool holds_distribution(TraceFormat format) {
 }
 
 std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path) {
-  const std::string extension = path.extension().string();
+  const std::string last = path.extension().string();
+  const std::string extension = last == ".gz" ? path.stem().extension().string() : last;
   for (const auto& [known, format] : extensions) {
     if (known == extension) return format;
   }
@@ -96,6 +115,7 @@ TraceFormat detect_format(const std::filesystem::path& path) {
   const auto format = format_of_extension(path);
   if (!format) {
     static_cast<void>(InputFile(path));  // a missing file is reported before a wrong name
+    refuse_column_stores(path);
     throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format",
                      fmt::format("name one of the formats {}", fmt::join(trace_format_names(), ", ")));
   }
@@ -111,8 +131,10 @@ std::unique_ptr<LengthSource> open_trace(const std::filesystem::path& path, cons
     case TraceFormat::jsonl:
       return open_jsonl(path, options);
     case TraceFormat::npy:
+      refuse_compressed(path);
       return open_npy(path);
     case TraceFormat::megatron:
+      refuse_compressed(path);
       return open_megatron(path);
     default:
       throw InputError(Position{path.string(), 0, 0},

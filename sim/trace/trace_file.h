@@ -26,12 +26,14 @@ enum class TraceFormat { lines, csv, jsonl, npy, megatron, histogram, quantiles,
 struct TraceOptions {
   std::optional<TraceFormat> format = {};  ///< By default from the extension, and for .csv from its columns.
   /// The column of a CSV, or the field of JSON lines; several are added up: `input_length+output_length`. By default
-  /// `length`, `tokens`, the only column, or those of a published trace (traces/README.md).
+  /// `length`, `tokens`, the only column, those of a published trace, or the only one with a usual name
+  /// (traces/README.md).
   std::string column = {};
   std::string step_column = {};  ///< By default `step` if there is one.
 };
 
-/// The format of .txt, .csv, .jsonl, .ndjson, .npy or .idx; empty for others.
+/// The format of .txt, .csv, .jsonl, .ndjson, .npy or .idx, the texts among them also compressed (.csv.gz); empty for
+/// others.
 [[nodiscard]] std::optional<TraceFormat> format_of_extension(const std::filesystem::path& path);
 /// The format by extension and, for .csv, by the header line. InputError if the extension is unknown or there is no
 /// such file, MachineError if it cannot be read.

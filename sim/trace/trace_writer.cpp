@@ -181,6 +181,9 @@ class SummaryWriter : public Writer {
 TraceFormat format_to_write(const std::filesystem::path& path, const WriteOptions& options) {
   const auto format = options.format ? options.format : format_of_extension(path);
   constexpr const char* help = "lines, csv, jsonl, npy, histogram and quantiles can be written";
+  if (path.extension() == ".gz") {
+    throw InputError(Position{path.string(), 0, 0}, "nothing is written compressed", "compress it afterwards: gzip");
+  }
   if (!format) throw InputError(Position{path.string(), 0, 0}, "the extension does not tell the format", help);
   if (*format == TraceFormat::megatron || *format == TraceFormat::mixture) {
     throw InputError(Position{path.string(), 0, 0}, fmt::format("the format {} cannot be written", name_of(*format)),

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <iterator>
 
 #include "sim/trace/impl/readers.h"
 
@@ -24,8 +26,24 @@ constexpr std::array published = {
     PublishedColumns{"num_prefill_tokens", "num_decode_tokens"},  // vidur
 };
 
+// Names of the column that holds the lengths in files of tokenizers and of training frameworks, in lower case. The
+// first two may stand beside others of them.
+constexpr std::array<std::string_view, 14> usual_names = {
+    "length", "tokens",     "n_tokens",        "num_tokens",      "token_count",      "ntokens",    "seq_len",
+    "seqlen", "seq_length", "sequence_length", "document_length", "input_ids_length", "doc_length", "lengths"};
+constexpr std::size_t surest_names = 2;
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_usual(const std::string& name) {
+  return std::find(usual_names.begin(), usual_names.end(), lower(name)) != usual_names.end();
 }
 
 bool is_number(const std::string& text) {
@@ -56,25 +74,35 @@ std::vector<std::string> named_columns(const std::string& wanted, const std::vec
   return parts;
 }
 
-// Empty if no usual name occurs.
-std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
-  for (const std::string_view usual : {"length", "tokens"}) {
-    if (contains(names, usual)) return {std::string(usual)};
+// `length`, `tokens`, or the only column: there is no doubt.
+std::vector<std::string> sure_columns(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < surest_names; ++i) {
+    if (contains(names, usual_names[i])) return {std::string(usual_names[i])};
   }
-  if (names.size() == 1) return names;
+  return names.size() == 1 ? names : std::vector<std::string>{};
+}
+
+// The columns of a published trace, or the only one with a usual name. Empty if there is none, or a choice.
+std::vector<std::string> usual_columns(const std::vector<std::string>& names) {
   for (const PublishedColumns& columns : published) {
     if (contains(names, columns.prompt) && contains(names, columns.generated)) {
       return {std::string(columns.prompt), std::string(columns.generated)};
     }
   }
-  return {};
+  std::vector<std::string> usual;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(usual), is_usual);
+  return usual.size() == 1 ? usual : std::vector<std::string>{};
 }
 
 }  // namespace
 
+bool is_headerless(const std::vector<std::string>& names) {
+  return names.size() == 1 && is_number(names.front());
+}
+
 LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options, const TextPlace& place,
                              FileProblems& problems) {
-  LengthColumns chosen{named_columns(options.column, names), options.step_column};
+  LengthColumns chosen{.lengths = named_columns(options.column, names), .step = options.step_column};
   std::vector<std::string> wanted = chosen.lengths;
   if (!chosen.step.empty()) wanted.push_back(chosen.step);
   for (const std::string& name : wanted) {
@@ -82,10 +110,13 @@ LengthColumns choose_columns(const std::vector<std::string>& names, const TraceO
     problems.add(place, fmt::format("there is no column '{}'", name), columns_help(names, name));
   }
   if (chosen.lengths.empty()) {
-    chosen.lengths = usual_columns(names);
+    chosen.lengths = sure_columns(names);
+    chosen.found = chosen.lengths.empty();
+    if (chosen.found) chosen.lengths = usual_columns(names);
     if (chosen.lengths.empty()) {
-      problems.add(place, "which column holds the lengths?", columns_help(names, ""));
-    } else if (names.size() == 1 && is_number(names.front())) {
+      problems.add(place, "which column holds the lengths?",
+                   fmt::format("name it with --column, or as column in data.lengths; {}", columns_help(names, "")));
+    } else if (is_headerless(names)) {
       problems.add(place, "the first line does not name a column",
                    "a file of one length a line has the format 'lines'");
     }

@@ -14,6 +14,8 @@ class CsvSource : public FileSource {
     if (!columns_.step.empty()) step_ = records_.index_of(columns_.step);
   }
 
+  [[nodiscard]] std::string column() const override { return columns_.told(); }
+
  private:
   std::optional<Length> read() override {
     while (records_.next()) {

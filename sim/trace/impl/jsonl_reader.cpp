@@ -91,6 +91,8 @@ class JsonlSource : public FileSource {
   JsonlSource(const std::filesystem::path& path, const TraceOptions& options)
       : FileSource(path.string()), lines_(path), options_(options) {}
 
+  [[nodiscard]] std::string column() const override { return columns_.told(); }
+
  private:
   std::optional<Length> read() override {
     while (lines_.next_filled('\0')) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,12 +30,19 @@ namespace hdpsim {
 struct LengthColumns {
   std::vector<std::string> lengths;  ///< The tokens of a document are the sum of all; some may be 0, not all.
   std::string step;                  ///< Empty: none.
+  bool found = false;                ///< Whether `lengths` were found by their usual names and nobody has named them.
+
+  /// LengthSource::column().
+  [[nodiscard]] std::string told() const { return found ? fmt::format("{}", fmt::join(lengths, "+")) : std::string{}; }
 
   /// Parses the text of a column of `lengths` as a number.
   [[nodiscard]] Parsed<std::int64_t> parse(std::string_view text) const {
     return lengths.size() == 1 ? parse_length(text) : parse_part_of_length(text);
   }
 };
+
+/// True for the only column of a file whose first line is a length: it has no header.
+[[nodiscard]] bool is_headerless(const std::vector<std::string>& names);
 
 /// Chooses among the names in the file, as TraceOptions says. Problems are fatal and reported at `place`.
 [[nodiscard]] LengthColumns choose_columns(const std::vector<std::string>& names, const TraceOptions& options,

@@ -18,7 +18,10 @@ constexpr const char* context_help = "split or truncate long documents, or take 
 
 // All fields except how often the trace is read.
 TraceUse use_of(const LengthTrace& trace, const BatchOptions& options) {
-  TraceUse use{.documents = std::ssize(trace.tokens), .context = options.context, .fate = options.overlong};
+  TraceUse use{.documents = std::ssize(trace.tokens),
+               .context = options.context,
+               .fate = options.overlong,
+               .column = trace.column};
   double tokens = 0;
   double overlong_tokens = 0;
   for (const std::int64_t length : trace.tokens) {

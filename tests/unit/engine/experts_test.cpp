@@ -22,7 +22,7 @@ constexpr Duration sync = 7_us;
 // Two experts on two ranks, one of them a token.
 Transformer two_experts() {
   Transformer model = one_head_model(layers);
-  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128, .dense_layers = {}};
+  model.moe = MixtureOfExperts{.experts = 2, .experts_per_token = 1, .expert_hidden = 128};
   return model;
 }
 

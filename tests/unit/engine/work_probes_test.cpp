@@ -30,17 +30,16 @@ ClusterSpec two_nodes() {
 }
 
 Transformer seven_billion() {
-  return {.name = "7b",
-          .layers = 8,
-          .hidden = 4096,
-          .heads = 32,
-          .kv_heads = 32,
-          .head_dim = 128,
-          .ffn_hidden = 11008,
-          .vocabulary = 32000,
-          .gated_mlp = true,
-          .tied_embeddings = false,
-          .moe = {}};
+  Transformer model;
+  model.name = "7b";
+  model.layers = 8;
+  model.hidden = 4096;
+  model.heads = 32;
+  model.kv_heads = 32;
+  model.head_dim = 128;
+  model.ffn_hidden = 11008;
+  model.vocabulary = 32000;
+  return model;
 }
 
 // What the engine takes for micro-batches of equal sequences, by the seconds that a second one adds to the step.
@@ -52,7 +51,7 @@ class Measured {
     Diagnostics problems;
     const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();
-    world_ = World::make(two_nodes(), *profile, lowering_.mesh, "contiguous", problems);
+    world_ = World::make(two_nodes(), *profile, {.mesh = lowering_.mesh}, problems);
     problems.throw_if_any();
   }
 

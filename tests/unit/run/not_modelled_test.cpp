@@ -1,5 +1,6 @@
 #include "sim/study/not_modelled.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "sim/run/runner.h"
@@ -31,10 +32,13 @@ std::vector<Run> runs_of(const Study& study) {
 
 using Keys = std::vector<std::string>;
 
+Keys unknown(const Study& study) {
+  return study.run_info(0, 0).not_modelled;
+}
+
 TEST_CASE("a warm study leaves out what its profile does not know", "[connections]") {
   const Study study = tiny({});
-  CHECK(not_modelled(study.points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
-  CHECK(study.run_info(0, 0).not_modelled == not_modelled(study.points[0].spec));
+  CHECK(unknown(study) == Keys{"memory_per_peer", "compute_beside_communication"});
   CHECK(cold_step_warnings(study).empty());
 }
 
@@ -42,7 +46,7 @@ TEST_CASE("a cold study says which costs of its cold steps are not known", "[con
   const test::TemporaryFolder folder;
   const std::string profile = profile_with(folder, "");
   const Study one = tiny({profile, "mesh.connections=cold"});
-  CHECK(not_modelled(one.points[0].spec) == Keys{"first_contact", "memory_per_peer", "compute_beside_communication"});
+  CHECK(unknown(one) == Keys{"first_contact", "memory_per_peer", "compute_beside_communication"});
   CHECK(cold_step_warnings(one) ==
         Keys{"warning: tiny has cold steps, but the profile other does not say 'connections.first_contact': it costs "
              "nothing here"});
@@ -53,7 +57,7 @@ TEST_CASE("a cold study says which costs of its cold steps are not known", "[con
 TEST_CASE("a single rank talks to nobody and leaves nothing out", "[connections]") {
   const Study study = tiny({"cluster.gpus=8", "mesh.tp=8", "plans=[hdp-balance]", "compare_to=null", "data.context=4Ki",
                             "sweep=null", "mesh.connections=cold"});
-  CHECK(not_modelled(study.points[0].spec).empty());
+  CHECK(unknown(study).empty());
 }
 
 TEST_CASE("a single rank may compute beside its own collectives of tensor parallelism", "[connections]") {
@@ -62,12 +66,12 @@ TEST_CASE("a single rank may compute beside its own collectives of tensor parall
   for (const std::string_view overlap : {"mesh.tp_comm_overlap=true", "mesh.tp_gradient_overlap=true"}) {
     std::vector<std::string> overrides = one_rank;
     overrides.emplace_back(overlap);
-    CHECK(not_modelled(tiny(overrides).points[0].spec) == Keys{"compute_beside_communication"});
+    CHECK(unknown(tiny(overrides)) == Keys{"compute_beside_communication"});
   }
 }
 
 TEST_CASE("levels of ZeRO change the memory and the time", "[connections]") {
-  CHECK(not_modelled(tiny({"mesh.zero=3"}).points[0].spec) == Keys{"memory_per_peer", "compute_beside_communication"});
+  CHECK(unknown(tiny({"mesh.zero=3"})) == Keys{"memory_per_peer", "compute_beside_communication"});
   const auto sharded = runs_of(tiny({"mesh.zero=3", "data.steps=1", "sweep=null"}));
   const auto whole = runs_of(tiny({"mesh.zero=0", "data.steps=1", "sweep=null"}));
   for (std::size_t run = 0; run < whole.size(); ++run) {
@@ -113,6 +117,14 @@ TEST_CASE("channels take memory, more of it with a communicator for each group",
   // Static rings are all alike; dynamic groups of many sizes share ranks.
   CHECK(each[0].metrics.memory.connections == one[0].metrics.memory.connections);
   CHECK(each[1].metrics.memory.connections > one[1].metrics.memory.connections);
+}
+
+TEST_CASE("a study says what it leaves out of its model, and nothing of one that it simulates whole", "[models]") {
+  CHECK(model_notes(tiny({})).empty());
+  const Keys gemma = model_notes(tiny({"model.preset=gemma-3-4b"}));
+  CHECK(std::find(gemma.begin(), gemma.end(), "note: gemma-3-4b: left out is its encoder of 'vision_config'") !=
+        gemma.end());
+  CHECK(gemma.size() == 2);  // and what is said of windows
 }
 
 }  // namespace

@@ -44,9 +44,8 @@ std::vector<std::string> warnings_of(const std::vector<std::string>& overrides, 
   Catalog catalog(HDPSIM_SOURCE_DIR);
   const Study study = load_study(HDPSIM_SOURCE_DIR "/configs/studies/tiny.yaml", overrides, catalog);
   StudyCoverage coverage;
-  const auto runs = run_study(study, {.jobs = jobs, .cover = [&](const PointSpec& point, const Coverage& part) {
-                                        coverage.add(point.profile, part);
-                                      }});
+  const auto runs = run_study(
+      study, {.jobs = jobs, .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
   REQUIRE(runs.has_value());
   return coverage.warnings(study, *runs);
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/program/activations_in_flight.h"
-#include "sim/study/point_memory.h"
+#include "sim/study/device_room.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"
@@ -22,7 +22,7 @@ PointSpec point_of(const std::vector<std::string>& overrides) {
 
 Bytes peak(const PointSpec& point, std::int64_t tokens) {
   const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
-  const DeviceMemory device(point.model, whole_shape(point.model, shape), recipe_of(point));
+  const DeviceMemory device(point.model, whole_shape(point.model, shape), point.recipe);
   return device.peak({.tokens = tokens, .ring = 2}).total();
 }
 
@@ -74,7 +74,8 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
     for (std::size_t i = 0; i < point.planners.size(); ++i) {
       CAPTURE(study.plans[i].name, point.spec.capacity);
       for (std::int64_t step = 0; step < 2; ++step) {
-        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), point.spec));
+        CHECK(fits(point.planners[i]->plan(point.batches->step(step), step), lowering_of(point.spec),
+                   room_of(point.spec)));
       }
     }
     // A full pipeline of micro-batches of 256 tokens more.
@@ -86,7 +87,7 @@ TEST_CASE("under every schedule plans for the chosen capacity fit, with offload 
       full.micro_batches.push_back({.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 2 * tokens}}});
       for (const std::size_t rank : {0, 1}) full.schedule[rank].emplace_back(i);
     }
-    CHECK_FALSE(fits(full, point.spec));
+    CHECK_FALSE(fits(full, lowering_of(point.spec), room_of(point.spec)));
   }
 }
 

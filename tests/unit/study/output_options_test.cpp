@@ -18,9 +18,10 @@ Problems problems_with(const std::string& output) {
 
 TEST_CASE("a study that asks for nothing gets its figures alone", "[output]") {
   const OutputOptions none = StudyFile(test::good_study).load().output;
-  CHECK_FALSE(none.html);
+  CHECK(none.html);
   CHECK_FALSE(none.perfetto);
   CHECK_FALSE(output_of("{html: false, perfetto: false}").perfetto);
+  CHECK_FALSE(output_of("{html: false, perfetto: false}").html);
 }
 
 TEST_CASE("a page and a timeline of the first ranks are asked for with a word each", "[output]") {

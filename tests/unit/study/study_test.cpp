@@ -64,7 +64,7 @@ TEST_CASE("attention that adds up the steps of a ring itself saves the time of m
 
 TEST_CASE("memory follows the recomputation of the study", "[study]") {
   const PointSpec point = StudyFile(good_study).load({"mesh.recompute=full"}).points.at(0).spec;
-  CHECK(recipe_of(point).recompute == Recompute::full);
+  CHECK(point.recipe.recompute == Recompute::full);
 }
 
 TEST_CASE("the resolved study is the same study", "[study]") {
@@ -111,7 +111,7 @@ TEST_CASE("a study says what backward computes again", "[study][recompute]") {
   const Study modules = file.load({"sweep={mesh.recompute: [full, [norm, mlp], []]}"});
   REQUIRE(modules.points.size() == 3);
   CHECK(modules.points[1].spec.recipe.recompute == Recompute{LayerModule::norm, LayerModule::mlp});
-  CHECK(recipe_of(modules.points[1].spec).recompute == modules.points[1].spec.recipe.recompute);
+  CHECK(modules.points[1].spec.recipe.recompute == modules.points[1].spec.recipe.recompute);
   CHECK(modules.points[2].spec.recipe.recompute == Recompute::none);
   // The model has no experts; all problems are told at once.
   CHECK(problems_with("{tp: 2}", "{tp: 2, recompute: [mpl, norm, experts]}") ==
@@ -200,6 +200,47 @@ TEST_CASE("the profile must be of the cluster's device", "[study]") {
         Problems{"4:10: the profile is of a H100-80GB, the cluster has A100-80GB"});
 }
 
+TEST_CASE("a study without a profile has the only one of its cluster's device, and states it", "[study]") {
+  const std::string silent =
+      changed(changed(good_study, "profile: a100-published\n", ""), "a100-rail-3tier", "h100-rail");
+  const Study study = StudyFile(silent).load();
+  CHECK(study.points.at(0).spec.profile->name == "h100-published");
+  CHECK(study.resolved.find("profile")->text == "h100-published");
+  const std::string stated =
+      changed(changed(good_study, "a100-published", "h100-published"), "a100-rail-3tier", "h100-rail");
+  CHECK(study.run_info(0, 0).profile == StudyFile(stated).load().run_info(0, 0).profile);
+  CHECK(StudyFile(changed(good_study, "profile: a100-published\n", "")).problems() ==
+        Problems{"1:1: the study names no profile, and 2 are of a A100-80GB"});
+  CHECK(StudyFile(silent).problems({"cluster.device=Z1"}) ==
+        Problems{"1:1: the study names no profile, and none is of a Z1"});
+}
+
+TEST_CASE("a sweep over clusters takes the profile of each, and states none", "[study]") {
+  const std::string text =
+      changed(good_study, "profile: a100-published\n", "") + "sweep: {cluster.preset: [h100-rail, h200-rail]}\n";
+  const Study study = StudyFile(text).load();
+  CHECK(study.points.at(0).spec.profile->name == "h100-published");
+  CHECK(study.points.at(1).spec.profile->name == "h200-published");
+  CHECK(study.resolved.find("profile") == nullptr);
+}
+
+TEST_CASE("lengths may be the path of a file", "[study]") {
+  const StudyFile study(changed(good_study, "lengths: {preset: github}", "lengths: mine.csv"));
+  study.add("mine.csv", "doc,n_tokens\n1,4096\n2,65536\n");
+  const Study loaded = study.load();
+  CHECK(loaded.points.at(0).spec.lengths.trace->tokens == std::vector<std::int64_t>{4096, 65536});
+  CHECK(loaded.points.at(0).batches->use(1)->column == "n_tokens");
+  CHECK(loaded.resolved.find("data")->find("lengths")->text == (study.folder() / "mine.csv").string());
+  // The contents count, not the way in which they are named.
+  const StudyFile in_full(changed(good_study, "preset: github", "file: mine.csv"));
+  in_full.add("mine.csv", "doc,n_tokens\n1,4096\n2,65536\n");
+  CHECK(in_full.load().points.at(0).spec.fingerprint == loaded.points.at(0).spec.fingerprint);
+  CHECK(StudyFile(changed(good_study, "lengths: {preset: github}", "lengths: none.csv"))
+            .problems()
+            .at(0)
+            .starts_with("6:12: there is no file "));
+}
+
 TEST_CASE("what a study names must exist", "[study]") {
   CHECK(problems_with("preset: github", "preset: gitub") == Problems{"6:21: there is no length preset 'gitub'"});
   CHECK(problems_with("{preset: llama-7b}", "{hf_config: none.json}").at(0).starts_with("3:20: there is no file "));
@@ -221,6 +262,19 @@ TEST_CASE("a sweep with a typing error in its path is told at the sweep", "[stud
 TEST_CASE("compare_to names one of the plans", "[study]") {
   CHECK(StudyFile(std::string(good_study) + "compare_to: hdp-naiv\n").problems() ==
         Problems{"12:13: there is no plan 'hdp-naiv'"});
+}
+
+TEST_CASE("compare_to may ask for a baseline that is tuned", "[study]") {
+  const Study study = StudyFile(std::string(good_study) + "compare_to: {static: tuned}\n").load();
+  CHECK(study.compare_to == "static");
+  CHECK(study.tunes_baseline);
+  CHECK_FALSE(StudyFile(std::string(good_study) + "compare_to: static\n").load().tunes_baseline);
+  CHECK(StudyFile(std::string(good_study) + "compare_to: {hdp-naiv: tuned}\n").problems() ==
+        Problems{"12:14: there is no plan 'hdp-naiv'"});
+  CHECK(StudyFile(std::string(good_study) + "compare_to: {static: best}\n").problems() ==
+        Problems{"12:22: there is no mesh of a baseline 'best'"});
+  CHECK(StudyFile(std::string(good_study) + "compare_to: {static: tuned, hdp-naive: tuned}\n").problems() ==
+        Problems{"12:13: speed-ups are over one plan"});
 }
 
 TEST_CASE("experts need no words of their own, and a study says where they go", "[study]") {
@@ -257,6 +311,17 @@ TEST_CASE("what is wrong with experts is told at once, each at its place", "[stu
         Problems{"12:15: there is no way across ranks 'wave'",
                  "12:38: 'capacity_factor' is 0, it must be from 0.01 to 100000",
                  "12:57: 'zipf' is -1, it must be from 0 to 100"});
+}
+
+TEST_CASE("a recipe under which experts are not known is refused at each key that makes it one", "[study]") {
+  const std::string eight = changed(good_study, "llama-7b", "mixtral-8x7b");
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 3, separate_merge: false, gradients: bf16")).problems() ==
+        Problems{"10:21: mixtral-8x7b has experts, with which 'zero' is known as 1 only",
+                 "10:58: mixtral-8x7b has experts, with which 'gradients' is known as fp32 only"});
+  const std::string h100 = changed(changed(eight, "a100-rail-3tier", "h100-rail"), "a100-published", "h100-published");
+  CHECK(StudyFile(changed(h100, "mesh:", "kernels: {linear: fp8}\nmesh:")).problems() ==
+        Problems{"11:7: mixtral-8x7b has experts, whose products are known in bf16 only"});
+  CHECK(StudyFile(changed(eight, "tp: 2", "tp: 2, zero: 1, gradients: fp32")).problems().empty());
 }
 
 TEST_CASE("the load of experts can be a file of counts", "[study]") {

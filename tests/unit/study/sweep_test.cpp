@@ -96,6 +96,42 @@ TEST_CASE("a sweep over nothing, over no list, or over the study as a whole is r
         "                             ^ it belongs to the study as a whole\n");
 }
 
+TEST_CASE("points with names have them as their only coordinate, in the order of the list", "[sweep]") {
+  Diagnostics diagnostics;
+  const auto points = expand_sweep(
+      parsed("a: {b: 1}\nsweep: [{label: as it is}, {label: two and three, set: {a.b: 2, c: [3]}}]"), diagnostics);
+  diagnostics.throw_if_any();
+  REQUIRE(points.size() == 2);
+  CHECK(line_of(points[0].study) == "{a: {b: 1}}");
+  CHECK(line_of(points[1].study) == "{a: {b: 2}, c: [3]}");
+  REQUIRE(points[1].coordinates.size() == 1);
+  CHECK(points[1].coordinates[0].path == "label");
+  CHECK(points[1].coordinates[0].value.text == "two and three");
+}
+
+TEST_CASE("a list of points tells all that is wrong with them", "[sweep]") {
+  Diagnostics diagnostics;
+  (void)expand_sweep(parsed("sweep: [{label: a, set: [1]}, {set: {x: 1}}, {label: b, set: {plans: [static]}}, 3]"),
+                     diagnostics);
+  std::vector<std::string> told;
+  for (const Diagnostic& each : diagnostics.sorted()) {
+    told.push_back(fmt::format("{}: {}", each.position.column, each.message));
+  }
+  CHECK(told == std::vector<std::string>{"25: 'set' must be a map of values by path",
+                                         "31: a point of the sweep needs 'label'", "63: 'plans' cannot be swept",
+                                         "82: a point of the sweep must be a map, found a value"});
+  CHECK(problems_of("sweep: [{label: a}, {label: a}]").find("'a' is a point already") != std::string::npos);
+  CHECK(problems_of("sweep: []").find("the list of points is empty") != std::string::npos);
+}
+
+TEST_CASE("an override cannot name a path of a list of points", "[override]") {
+  Value study = parsed("a: 1\nsweep: [{label: x}]");
+  Diagnostics diagnostics;
+  apply_overrides(study, {"sweep.a=[2]"}, diagnostics);
+  CHECK(diagnostics.text().find("the sweep is a list of points and has no paths") != std::string::npos);
+  CHECK(line_of(study) == "{a: 1, sweep: [{label: x}]}");
+}
+
 TEST_CASE("a path through a plain value leads nowhere", "[sweep]") {
   CHECK(problems_of("a: 1\nsweep: {a.b: [2]}").find("'a.b' does not lead anywhere") != std::string::npos);
 }

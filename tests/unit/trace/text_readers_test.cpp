@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include "sim/base/check.h"
 #include "sim/trace/trace_file.h"
@@ -12,6 +13,14 @@ using Tokens = std::vector<std::int64_t>;
 
 Tokens read(const std::filesystem::path& path, const TraceOptions& options = {}) {
   return tokens_of(*open_trace(path, options));
+}
+
+std::string gzipped(std::string_view text) {
+  const TraceFolder folder;
+  const gzFile file = gzopen(folder.at("a.gz").c_str(), "wb");
+  static_cast<void>(gzwrite(file, text.data(), static_cast<unsigned>(text.size())));
+  static_cast<void>(gzclose(file));
+  return folder.read("a.gz");
 }
 
 }  // namespace
@@ -164,16 +173,47 @@ TEST_CASE("a file that is not there, empty, a folder or of an unknown extension 
   const TraceFolder folder;
   folder.write("lengths.txt", "5\n");
   folder.write("empty.txt", "\n# nothing\n");
-  folder.write("a.parquet", "5\n");
+  folder.write("a.list", "5\n");
   const auto said = [&](const std::string& name) { return folder.complaint([&] { return read(folder.at(name)); }); };
   CHECK(said("length.txt") == "length.txt: error: there is no such file\n        did you mean 'lengths.txt'?\n");
   CHECK(said("empty.txt") == "empty.txt: error: the file holds no lengths\n");
-  CHECK(said("a.parquet") ==
-        "a.parquet: error: the extension does not tell the format\n"
+  CHECK(said("a.list") ==
+        "a.list: error: the extension does not tell the format\n"
         "        name one of the formats lines, csv, jsonl, npy, megatron, histogram, quantiles, mixture\n");
   std::filesystem::create_directory(folder.at("b.txt"));
   CHECK(said("b.txt") == "b.txt: error: is a directory\n        name a file in it\n");
-  CHECK(read(folder.at("a.parquet"), {.format = TraceFormat::lines}) == Tokens{5});
+  CHECK(read(folder.at("a.list"), {.format = TraceFormat::lines}) == Tokens{5});
+}
+
+TEST_CASE("a data frame is refused with the command that converts it", "[trace]") {
+  const TraceFolder folder;
+  CHECK(folder.complaint([&] { return read(folder.write("docs.parquet", "PAR1")); }) ==
+        "docs.parquet: error: Parquet is not read\n"
+        "        convert it: python3 -c \"import pandas; "
+        "pandas.read_parquet('docs.parquet')[['COLUMN']].to_csv('lengths.csv', index=False)\"\n");
+}
+
+TEST_CASE("texts are read compressed, of every format, and binary files are not", "[trace]") {
+  const TraceFolder folder;
+  const Tokens three{5, 6, 7};
+  CHECK(read(folder.write("a.csv.gz", gzipped("id,length\n1,5\n2,6\n3,7\n"))) == three);
+  CHECK(read(folder.write("a.txt.gz", gzipped("5\n6\n7\n"))) == three);
+  CHECK(read(folder.write("a.jsonl.gz", gzipped("{\"length\": 5}\n{\"length\": 6}\n{\"length\": 7}\n"))) == three);
+  CHECK(folder.complaint([&] { return read(folder.write("a.npy.gz", gzipped("x"))); }) ==
+        "a.npy.gz: error: only texts are read compressed\n        decompress it: gunzip\n");
+}
+
+TEST_CASE("a compressed file that is cut short or changed is told, at every byte", "[trace]") {
+  const TraceFolder folder;
+  std::string text;
+  for (int i = 1; i <= 100; ++i) text += fmt::format("{}\n", i * i);
+  const std::string whole = gzipped(text);
+  constexpr std::size_t header = 10;
+  for (std::size_t length = header; length < whole.size(); ++length) {
+    CAPTURE(length);
+    const auto cut = folder.write("cut.txt.gz", whole.substr(0, length));
+    CHECK_THAT(folder.complaint([&] { return read(cut); }), Catch::Contains("its compression is damaged"));
+  }
 }
 
 TEST_CASE("a file that is there and cannot be read is the machine's refusal", "[trace]") {
@@ -217,11 +257,39 @@ TEST_CASE("csv: a missing column is told with those that there are", "[trace]") 
   CHECK(folder.complaint([&] { return read(path); }) ==
         "a.csv:1:1: error: which column holds the lengths?\n"
         "    1 | time,ContextTokens,words\n"
-        "        ^ the columns are: time, ContextTokens, words\n");
-  CHECK(folder.complaint([&] { return read(folder.write("b.csv", "512\n77\n")); }) ==
+        "        ^ name it with --column, or as column in data.lengths; the columns are: time, ContextTokens, words\n");
+  const TraceOptions as_csv{.format = TraceFormat::csv};
+  CHECK(folder.complaint([&] { return read(folder.write("b.csv", "512\n77\n"), as_csv); }) ==
         "b.csv:1:1: error: the first line does not name a column\n"
         "    1 | 512\n"
         "        ^ a file of one length a line has the format 'lines'\n");
+}
+
+TEST_CASE("a .csv of one length a line needs no header", "[trace]") {
+  const TraceFolder folder;
+  CHECK(read(folder.write("b.csv", "512\n77\n")) == Tokens{512, 77});
+}
+
+TEST_CASE("a usual name is recognised where there is one alone, and it is told which was taken", "[trace]") {
+  const TraceFolder folder;
+  const auto taken = [&](const std::string& header, const TraceOptions& options = {}) {
+    const auto source = open_trace(folder.write("a.csv", header + "\n1,5,9\n"), options);
+    const auto first = source->next();
+    return fmt::format("{} of {}", first->tokens, source->column());
+  };
+  CHECK(taken("doc_id,n_tokens,source") == "5 of n_tokens");
+  CHECK(taken("doc_id,Num_Tokens,source") == "5 of Num_Tokens");
+  CHECK(taken("seq_len,text,source") == "1 of seq_len");
+  CHECK(taken("doc_id,input_length,output_length") == "14 of input_length+output_length");
+  // Nothing is to be told of a column that was named, or that there is no doubt about.
+  CHECK(taken("doc_id,n_tokens,source", {.column = "n_tokens"}) == "5 of ");
+  CHECK(taken("n_tokens,length,seq_len") == "5 of ");
+  CHECK_THAT(folder.complaint([&] { return read(folder.write("b.csv", "n_tokens,seq_len\n1,2\n")); }),
+             Catch::Contains("which column holds the lengths?"));
+  const auto jsonl = open_trace(folder.write("a.jsonl", "{\"id\": 1, \"num_tokens\": 5}\n"));
+  CHECK(jsonl->next() == Length{5});
+  CHECK(jsonl->column() == "num_tokens");
+  CHECK(collect(*open_trace(folder.at("a.jsonl"))).column == "num_tokens");
 }
 
 TEST_CASE("the columns of published traces are known: a document is a prompt and what was generated", "[trace]") {

@@ -1,9 +1,9 @@
-#include "sim/app/execution_pace.h"
+#include "sim/app/real/execution_pace.h"
 
 namespace hdpsim::app {
 
-ExecutionPace::ExecutionPace(const StudyPoint& point, DeviceKind kind)
-    : meter_(kind == DeviceKind::cpu ? calib::make_cpu_device() : calib::make_cuda_device(0), *point.spec.profile) {}
+ExecutionPace::ExecutionPace(const DeviceProfile& profile, DeviceKind kind)
+    : meter_(kind == DeviceKind::cpu ? calib::make_cpu_device() : calib::make_cuda_device(0), profile) {}
 
 void ExecutionPace::read() {
   before_ = after_;

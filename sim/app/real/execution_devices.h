@@ -7,7 +7,7 @@
 #include "kernels/cpu/cores.h"
 #include "kernels/exec/executor.h"
 #include "kernels/transport/transport.h"
-#include "sim/app/execution_work.h"
+#include "sim/app/real/execution_work.h"
 
 namespace hdpsim::app {
 

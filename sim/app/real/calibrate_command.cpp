@@ -140,7 +140,11 @@ calib::SessionResult measure(calib::Device& device, calib::Journal& journal, con
                              .time_limit_s = wishes.time_limit_s,
                              .doubtful = doubtful,
                              .stop = [] { return stop_signal() != 0; },
-                             .report = [&](const calib::Progress& progress) { display.show(progress); }});
+                             .report =
+                                 [&](const calib::Progress& progress) {
+                                   display.show(MeasuringProgress{progress.done, progress.total, progress.left_s,
+                                                                  calib::label_of(*progress.subject)});
+                                 }});
 }
 
 void tell(const calib::SessionResult& result) {
@@ -240,8 +244,7 @@ void add_time_options(CLI::App& command, CalibrateOptions& options) {
 }  // namespace
 
 void add_calibrate_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("calibrate", "Time this project's kernels on this machine and write a profile for studies");
+  CLI::App* command = app.add_subcommand("calibrate", calibrate_help);
   CalibrateOptions& options = add_command(*command, session, run_command);
   add_device_options(*command, options);
   add_time_options(*command, options);

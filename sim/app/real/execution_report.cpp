@@ -1,4 +1,4 @@
-#include "sim/app/execution_report.h"
+#include "sim/app/real/execution_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/app/execution_devices.h"
+#include "sim/app/real/execution_devices.h"
 
 #include <algorithm>
 #include <memory>

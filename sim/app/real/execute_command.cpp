@@ -14,12 +14,12 @@
 #include "kernels/transport/mpi_transport.h"
 #include "sim/analysis/comparison.h"
 #include "sim/app/command.h"
-#include "sim/app/execution_devices.h"
-#include "sim/app/execution_pace.h"
-#include "sim/app/execution_report.h"
-#include "sim/app/execution_work.h"
 #include "sim/app/launch_watch.h"
 #include "sim/app/launcher.h"
+#include "sim/app/real/execution_devices.h"
+#include "sim/app/real/execution_pace.h"
+#include "sim/app/real/execution_report.h"
+#include "sim/app/real/execution_work.h"
 #include "sim/app/signals.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/quantity_text.h"
@@ -70,7 +70,7 @@ class Teller {
     Machine& machine = world_->machine();
     machine.record_instructions = true;
     if (share < 1) machine.processors = share * static_cast<double>(machine.speed.size());
-    if (options.pace) pace_.emplace(*work.point, options.backend);
+    if (options.pace) pace_.emplace(*work.point->spec.profile, options.backend);
     if (!options.out.empty()) {
       folder_.emplace(options.out, OutputUse{"execution", session.command_line, {}}, &session.inputs);
       if (!options.resume) folder_->remove_earlier();
@@ -399,8 +399,7 @@ void add_rank_options(CLI::App& command, ExecuteOptions& options) {
 }  // namespace
 
 void add_execute_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("execute", "Train for real by the plans of a study, and hold the prediction against it");
+  CLI::App* command = app.add_subcommand("execute", execute_help);
   ExecuteOptions& options = add_command(*command, session, run_command);
   add_what_options(*command, options);
   add_training_options(*command, options);

@@ -1,4 +1,4 @@
-#include "sim/app/execution_work.h"
+#include "sim/app/real/execution_work.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,43 @@
+#include "sim/app/command.h"
+#include "sim/replay/window_table.h"
+#include "sim/report/figure_page.h"
+#include "sim/report/json.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct ColumnsOptions {
+  std::vector<std::string> names;
+  std::string format = "text";
+};
+
+int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
+  const std::vector<FigureSection> sections = {study_figures(), replay_figures()};
+  if (options.format == "schema") {
+    print_bytes(result_schema());
+  } else if (options.format == "markdown") {
+    print_bytes(figure_page(sections));
+  } else {
+    print(figure_text(sections, options.names));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_columns_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("columns", "Explain the figures of results: unit, meaning, and where they stand");
+  ColumnsOptions& options = add_command(*command, session, print_columns);
+  command->add_option("NAME", options.names,
+                      "A column of a CSV file, or a place in a JSON file: group_wait_s, memory_gb.fits (default: all)");
+  command
+      ->add_option("--format", options.format,
+                   "What to print: text, the reference page of all figures in Markdown, or the JSON schema of "
+                   "result.json")
+      ->check(CLI::IsMember({"text", "markdown", "schema"}))
+      ->type_name("FORMAT");
+  command->footer("Example:\n  hdpsim columns group_wait_s mfu");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "sim/app/command.h"
+#include "sim/app/signals.h"
+#include "sim/explore/http_server.h"
+#include "sim/explore/session.h"
+
+namespace hdpsim::app {
+namespace {
+
+struct ExploreCommandOptions {
+  std::string study;
+  std::int64_t port = 0;
+  std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+};
+
+/// A folder of this process alone, gone when the command ends.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "hdpsim-explore-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw MachineError("cannot make a folder like " + name);
+    path_ = name;
+  }
+  ~ScratchFolder() { remove(); }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+int run_command(const ExploreCommandOptions& options, const Session& session) {
+  const std::filesystem::path main_study =
+      std::filesystem::path(session.data_folder) / "configs/studies/bytescale-7b.yaml";
+  const ScratchFolder scratch;
+  ExploreSession explore({.study = options.study.empty() ? main_study.string() : options.study,
+                          .data = session.data_folder,
+                          .scratch = scratch.path(),
+                          .version = version,
+                          .jobs = static_cast<std::size_t>(options.jobs)});
+  const auto server = make_http_server(explore, static_cast<int>(options.port));
+  catch_stop_signals();
+  print(server->address() + "\n");
+  note("Open this address in a browser of this machine. Ctrl-C ends it.");
+  server->serve([&] {
+    if (stop_signal() == 0) return false;
+    scratch.remove();  // a step that takes long will not end before this process is ended
+    return true;
+  });
+  return exit_by_signal + stop_signal();
+}
+
+}  // namespace
+
+void add_explore_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("explore", "Change a study in the browser: a page whose figures follow at once");
+  ExploreCommandOptions& options = add_command(*command, session, run_command);
+  command->add_option("STUDY", options.study,
+                      "The study to begin with, a YAML file (default: the main study, bytescale-7b)");
+  command->add_option("--port", options.port, "The port on 127.0.0.1 (default: a free one)")
+      ->type_name("PORT")
+      ->check(CLI::Range(1, 65535));
+  add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command->footer(
+      "Prints an address with a token, which only browsers of this machine can open. The first step of each plan is\n"
+      "shown at once, all steps follow; they are those of hdpsim study. Nothing is sent anywhere.\n"
+      "Example:\n  hdpsim explore configs/studies/tiny.yaml --port 8080");
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,66 @@
+#include "sim/app/standard_input.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "sim/base/check.h"
+
+namespace hdpsim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Block = std::array<char, 1 << 16>;
+
+// The next bytes of standard input; none at its end.
+std::string_view next_bytes(Block& block) {
+  ssize_t count = 0;
+  do {
+    count = ::read(STDIN_FILENO, block.data(), block.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) throw MachineError(std::string("cannot read standard input: ") + std::strerror(errno));
+  return {block.data(), static_cast<std::size_t>(count)};
+}
+
+std::string_view name_of(std::string_view begin) {
+  if (begin.starts_with("\x93NUMPY")) return "stdin.npy";
+  if (begin.starts_with("\x1f\x8b")) return "stdin.csv.gz";
+  return begin.starts_with('{') ? "stdin.jsonl" : "stdin.csv";
+}
+
+fs::path new_folder() {
+  std::string name = (fs::temp_directory_path() / "hdpsim-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw MachineError("cannot make a temporary folder " + name + ": " + std::strerror(errno));
+  }
+  return name;
+}
+
+}  // namespace
+
+StandardInput::StandardInput() : folder_(new_folder()) {
+  const auto block = std::make_unique<Block>();
+  std::string_view bytes = next_bytes(*block);
+  path_ = folder_ / name_of(bytes);
+  std::ofstream file(path_, std::ios::binary);
+  for (; !bytes.empty(); bytes = next_bytes(*block)) {
+    if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) break;
+  }
+  file.close();
+  if (!file) throw MachineError("cannot write " + path_.string());
+}
+
+StandardInput::~StandardInput() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+}  // namespace hdpsim::app

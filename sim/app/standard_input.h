@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace hdpsim::app {
+
+/// Standard input, read to its end into a temporary file, so that it can be read several times. Its name tells the
+/// format that its first bytes show: .npy, .jsonl, or else .csv, with .gz if it is compressed.
+class StandardInput {
+ public:
+  /// MachineError if it cannot be read or kept.
+  StandardInput();
+  /// Removes the file.
+  ~StandardInput();
+  StandardInput(const StandardInput&) = delete;
+  StandardInput& operator=(const StandardInput&) = delete;
+
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path path_;
+};
+
+}  // namespace hdpsim::app
