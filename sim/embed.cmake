@@ -1,11 +1,8 @@
 # cmake -D OUTPUT=FILE.cpp -D HEADER=INCLUDE -D NAMESPACE=NAME -D FILES=NAME=FILE;NAME=... -P embed.cmake
-# Writes the definitions of the header's string_views, each the text of a file; of NAME= an empty one. Each is a string
-# literal as it stands: the compiler reads a megabyte of raw text in no time, where a list of numbers takes it seconds.
+# Writes the definitions of the header's string_views, each the text of a file. Each is a string literal as it stands:
+# the compiler reads a megabyte of raw text in no time, where a list of numbers takes it seconds.
 function(literal name file)
-  set(text "")
-  if(file)
-    file(READ ${file} text)
-  endif()
+  file(READ ${file} text)
   set(delimiter hdpsim_text)
   string(FIND "${text}" ")${delimiter}\"" found)
   if(NOT found EQUAL -1)

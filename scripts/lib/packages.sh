@@ -2,9 +2,11 @@
 # The one list of distribution packages that the project needs and the one way to install them. To be sourced.
 
 # shellcheck disable=SC2034  # read by the scripts that source this file
-readonly build_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpugixml-dev nlohmann-json3-dev libcli11-dev
-                         zlib1g-dev libeigen3-dev libopenblas-pthread-dev libopenmpi-dev openmpi-bin catch2
-                         libbenchmark-dev python3-jsonschema python3-yaml python3-dev pybind11-dev)
+readonly simulator_packages=(cmake ninja-build g++ libfmt-dev libyaml-cpp-dev libpugixml-dev nlohmann-json3-dev
+                             libcli11-dev zlib1g-dev pkg-config libcpp-httplib-dev)
+# shellcheck disable=SC2034
+readonly build_packages=("${simulator_packages[@]}" libeigen3-dev libopenblas-pthread-dev libopenmpi-dev openmpi-bin
+                         catch2 libbenchmark-dev python3-jsonschema python3-yaml python3-dev pybind11-dev python3-venv)
 # shellcheck disable=SC2034
 readonly oracle_packages=(libsimgrid-dev)  # for scripts/dev oracle alone
 # shellcheck disable=SC2034

@@ -12,6 +12,7 @@
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
 #include "sim/python/study_text.h"
+#include "sim/study/new_study.h"
 
 // The native half of the package: the part that needs the simulator. Users see hdpsim/__init__.py.
 namespace hdpsim::python {
@@ -23,6 +24,26 @@ void check(const StudySource& source) {
   const py::gil_scoped_release no_gil;
   Catalog catalog(source.data_folder);
   (void)source.load(catalog);
+}
+
+const std::vector<std::pair<std::string, NewStudyPart>>& kinds() {
+  static const std::vector<std::pair<std::string, NewStudyPart>> all = {{"clusters", NewStudyPart::cluster},
+                                                                        {"models", NewStudyPart::model},
+                                                                        {"profiles", NewStudyPart::profile},
+                                                                        {"lengths", NewStudyPart::lengths},
+                                                                        {"plans", NewStudyPart::plans}};
+  return all;
+}
+
+// What a study can name without a file of its own.
+std::vector<std::string> names(const std::string& kind, const std::string& data_folder) {
+  std::vector<std::string> known;
+  for (const auto& [name, part] : kinds()) {
+    Catalog catalog(data_folder);
+    if (name == kind) return NewStudy(catalog).names_of(part);
+    known.push_back(name);
+  }
+  throw py::value_error("there are no names of '" + kind + "'; " + suggestion(kind, known));
 }
 
 py::list problems_of(const InputError& error) {
@@ -79,6 +100,7 @@ PYBIND11_MODULE(_native, module) {
 
   module.def(
       "study_text", [](const py::object& study) { return study_text(study); }, py::arg("study"));
+  module.def("names", &names, py::arg("kind"), py::arg("data_folder"));
   module.def("check", &check, py::arg("source"));
   bind_run(module);
   bind_tune(module);

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "sim/base/atomic_file.h"
 #include "sim/base/output_folder.h"
 #include "sim/base/printable.h"
 #include "sim/python/bindings.h"
@@ -42,7 +41,7 @@ class Replay {
   [[nodiscard]] std::string table() const { return printable_lines(replay_table(result_)); }
   [[nodiscard]] std::string json() const { return replay_json(result_, study_.resolved, version); }
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
-  void page(const std::string& path) const { write_file(path, replay_page(result_)); }
+  [[nodiscard]] std::string page() const { return replay_page(result_); }
   void write(OutputFolder& folder) const { write_replay(folder, result_, study_, version); }
 
  private:
@@ -108,7 +107,7 @@ void bind_replay(py::module_& module) {
       .def("columns", &Replay::columns, py::arg("table"))
       .def("table", &Replay::table)
       .def("json", &Replay::json)
-      .def("page", &Replay::page, py::arg("path"))
+      .def("page", &Replay::page)
       .def_property_readonly("study", &Replay::study);
   module.def(
       "replay",

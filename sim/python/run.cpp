@@ -6,18 +6,19 @@
 #include <optional>
 #include <utility>
 
-#include "sim/base/atomic_file.h"
 #include "sim/base/printable.h"
 #include "sim/python/bindings.h"
 #include "sim/python/columns.h"
 #include "sim/python/interruptible.h"
 #include "sim/python/study_source.h"
+#include "sim/report/explanation_text.h"
 #include "sim/report/format.h"
 #include "sim/report/study_output.h"
 #include "sim/report/study_report.h"
 #include "sim/run/runner.h"
 #include "sim/run/study_coverage.h"
 #include "sim/study/not_modelled.h"
+#include "sim/tune/tuned_baseline.h"
 
 namespace hdpsim::python {
 namespace {
@@ -27,8 +28,11 @@ namespace py = pybind11;
 /// A study that has been run.
 class Result {
  public:
-  Result(Study study, std::vector<Run> runs, std::vector<std::string> notes)
-      : study_(std::move(study)), runs_(std::move(runs)), notes_(std::move(notes)) {}
+  Result(Study study, std::string data_folder, std::vector<Run> runs, std::vector<std::string> notes)
+      : study_(std::move(study)),
+        data_folder_(std::move(data_folder)),
+        runs_(std::move(runs)),
+        notes_(std::move(notes)) {}
 
   [[nodiscard]] py::dict columns(const std::string& name) const {
     const auto table = static_cast<ResultTable>(table_named(name, result_table_names()));
@@ -38,16 +42,26 @@ class Result {
   [[nodiscard]] std::string study() const { return to_yaml(study_.resolved); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  void page(const std::string& path) const {
-    interruptible([&](const auto& stop) {
-      const auto page = study_page(study_, runs_, version, {.stop = stop});
-      if (page) write_file(path, *page);
-      return page.has_value();
-    });
+  /// The report page as one text of HTML.
+  [[nodiscard]] std::string page() const {
+    return *interruptible([&](const auto& stop) { return study_page(study_, runs_, version, {.stop = stop}); });
+  }
+
+  /// The text and the JSON of `hdpsim explain`.
+  [[nodiscard]] std::pair<std::string, std::string> explain(const ExplainChoice& choice) const {
+    const py::gil_scoped_release no_gil;
+    (void)chosen_plans(study_, choice);
+    Catalog catalog(data_folder_);
+    const auto larger = with_twice_the_capacity(study_, static_cast<std::size_t>(choice.point), catalog);
+    const auto as = [&](Format format) {
+      return explained(study_, runs_, choice, format, larger ? &*larger : nullptr);
+    };
+    return {printable_lines(as(Format::table)), as(Format::json)};
   }
 
  private:
   Study study_;
+  std::string data_folder_;
   std::vector<Run> runs_;
   std::vector<std::string> notes_;
 };
@@ -55,8 +69,14 @@ class Result {
 /// Runs a study as `hdpsim study` does. Empty if it was interrupted. Needs no GIL.
 class StudyRun {
  public:
-  StudyRun(Study study, const RunOptions& options, const InputFiles& inputs, std::function<bool()> stop)
-      : study_(std::move(study)), options_(options), stop_(std::move(stop)) {
+  StudyRun(const StudySource& source, Catalog& catalog, const RunOptions& options, const InputFiles& inputs,
+           std::function<bool()> stop)
+      : study_(source.load(catalog)),
+        data_folder_(source.data_folder),
+        root_(tuning_root(source.document(), source.overrides, source.without)),
+        catalog_(catalog),
+        options_(options),
+        stop_(std::move(stop)) {
     if (options_.out.empty()) return;
     folder_.emplace(options_.out, output_use("run", result_file_names()), &inputs);
     store_.emplace(folder_->folder("runs"), &*folder_);
@@ -66,16 +86,18 @@ class StudyRun {
   std::unique_ptr<Result> result() {
     StudyCoverage coverage;
     std::vector<std::string> notes;
-    auto runs = run_study(
-        study_, {.jobs = options_.jobs,
-                 .store = store_ ? &*store_ : nullptr,
-                 .resume = options_.resume,
-                 .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
-                 .version = version,
-                 .stop = stop_,
-                 .report = [this](const Progress& progress) { report(progress); },
-                 .cover = [&](const PointSpec& point, const Coverage& part) { coverage.add(point.profile, part); }});
-    if (!runs) return nullptr;
+    auto runs =
+        run_study(study_, {.jobs = options_.jobs,
+                           .store = store_ ? &*store_ : nullptr,
+                           .resume = options_.resume,
+                           .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
+                           .version = version,
+                           .stop = stop_,
+                           .report = [this](const Progress& progress) { report(progress); },
+                           .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
+    const TuneRun search{.jobs = options_.jobs, .stop = stop_};
+    if (!runs || !compare_with_tuned(study_, root_, catalog_, search, *runs)) return nullptr;
+    for (std::string& line : model_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : cold_step_warnings(study_)) notes.push_back(std::move(warning));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
     if (folder_) {
@@ -85,7 +107,7 @@ class StudyRun {
       write_results(*folder_, study_, *runs, version);
       if (std::string removed = folder_->removed_text(); !removed.empty()) notes.push_back(std::move(removed));
     }
-    return std::make_unique<Result>(std::move(study_), std::move(*runs), std::move(notes));
+    return std::make_unique<Result>(std::move(study_), data_folder_, std::move(*runs), std::move(notes));
   }
 
  private:
@@ -94,6 +116,9 @@ class StudyRun {
   }
 
   Study study_;
+  std::string data_folder_;
+  Value root_;
+  Catalog& catalog_;
   const RunOptions& options_;
   std::function<bool()> stop_;
   std::optional<OutputFolder> folder_;
@@ -104,7 +129,7 @@ std::unique_ptr<Result> run(const StudySource& source, const RunOptions& options
   return interruptible([&](const auto& stop) {
     const InputFiles inputs;
     Catalog catalog(source.data_folder);
-    return StudyRun(source.load(catalog), options, inputs, stop).result();
+    return StudyRun(source, catalog, options, inputs, stop).result();
   });
 }
 
@@ -115,7 +140,13 @@ void bind_run(py::module_& module) {
       .def("columns", &Result::columns, py::arg("table"))
       .def("table", [](const Result& result) { return printable_lines(result.text(Format::table)); })
       .def("json", [](const Result& result) { return result.text(Format::json); })
-      .def("page", &Result::page, py::arg("path"))
+      .def("page", &Result::page)
+      .def(
+          "explain",
+          [](const Result& result, std::int64_t point, std::string plan, std::int64_t step) {
+            return result.explain({point, std::move(plan), step});
+          },
+          py::arg("point"), py::arg("plan"), py::arg("step"))
       .def_property_readonly("study", &Result::study)
       .def_property_readonly("notes", &Result::notes);
   module.def("run", &run, py::arg("source"), py::arg("options"));

@@ -38,6 +38,7 @@ expect() {
 
 touch study.yaml
 expect study hdpsim stud
+expect "--plans --profile" hdpsim new mine.yaml --p
 expect "convert describe fit generate" hdpsim trace ""
 expect --resume hdpsim study x.yaml --res
 expect "csv json table" hdpsim study x.yaml --format ""
@@ -45,6 +46,7 @@ expect study.yaml hdpsim study stud
 expect study.yaml hdpsim trace describe stud
 expect all_reduce hdpsim comm all_r
 expect "bash fish zsh" hdpsim completion ""
+expect "clusters lengths models plans profiles" hdpsim list ""
 
 "$hdpsim" completion zsh >_hdpsim
 "$hdpsim" completion fish >hdpsim.fish

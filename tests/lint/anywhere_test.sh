@@ -76,14 +76,14 @@ cat >build/release/Testing/Temporary/LastTest.log <<LOG
 Command: "sh" "NOT RUN: not this"
 NOT RUN: processes die: there is no mpirun here
 NOT RUN: processes stop: there is no mpirun here
-2/2 Testing: browser_report_page
+2/2 Testing: browser_pages
 NOT RUN: there is no Chromium here
 LOG'
 call test -R x
 [[ $status == 0 && $said == *"NOT TESTED HERE, 3 in all:
     spec.study: processes die: there is no mpirun here
     spec.study: processes stop: there is no mpirun here
-    browser_report_page: there is no Chromium here"* ]] || fail "test: what was not tested is not listed"
+    browser_pages: there is no Chromium here"* ]] || fail "test: what was not tested is not listed"
 [[ $said == *"--stop-time "*" -R x"* && $said == *"-LE gpu"* ]] || fail "test: ctest is called otherwise"
 
 program bin/timeout '[[ $1 == 5100 ]] || exit; exit 124'

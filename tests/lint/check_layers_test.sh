@@ -31,25 +31,43 @@ expect() {
   rm -rf "${tree:?}"/*
 }
 
-# --- the order of the layers
-declare -A may_include=(
-  [base]=''
-  [document]='base'
-  [model]='base document'
-  [trace]='base document'
-  [cluster]='base document'
-  [profile]='base document'
-  [cost]='base document model profile'
-  [network]='base document model cluster profile cost'
-  [plan]='base document model trace cluster network cost'
-  [program]='base document model trace cluster profile network cost plan'
-  [engine]='base document model trace cluster profile network cost plan program'
-  [analysis]='base document model trace cluster profile network cost plan program engine'
-  [study]='base document model trace cluster profile network cost plan program engine analysis'
-  [run]='base document model trace cluster profile network cost plan program engine analysis study'
-  [report]='base document model trace cluster profile network cost plan program engine analysis study run'
-  [app]='base document model trace cluster profile network cost plan program engine analysis study run report'
-)
+# --- the order of the layers, as the checker's own table states it
+sources=$(dirname "$checker")/../sim
+declare -A may_include
+order=()
+while read -r kind folder used; do
+  [[ $kind == layer && $folder == sim/* ]] || continue
+  order+=("${folder#sim/}")
+  may_include[${folder#sim/}]=${used//sim\//}
+done < <("$checker" --order)
+
+includes_go_up() {
+  local seen=' ' layer used
+  for layer in "${order[@]}"; do
+    for used in ${may_include[$layer]}; do
+      [[ $used == kernels || $used == calib || $seen == *" $used "* ]] || return 1
+    done
+    seen+="$layer "
+  done
+}
+
+# check NAME CONDITION...: a test of what was read, not of a tree.
+check() {
+  local name=$1
+  shift
+  cases=$((cases + 1))
+  if ! "$@"; then
+    failures=$((failures + 1))
+    echo "FAILED: $name"
+  fi
+}
+check "every layer of the simulator is in the table" \
+  test "$(printf '%s\n' "${order[@]}" | sort)" = "$(find "$sources" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort)"
+check "a layer includes only layers that stand above it" includes_go_up
+# shellcheck disable=SC2016  # a pattern
+in_readme=$(sed -n 's/^| `\([a-z]*\)` |.*/\1/p' "$sources/README.md" | head -n "${#order[@]}" | xargs)
+check "the table of sim/README.md has the same order" test "${order[*]}" = "$in_readme"
+
 for from in "${!may_include[@]}"; do
   for to in "${!may_include[@]}"; do
     file "sim/$to/x.h"
@@ -102,7 +120,8 @@ home() {
 home yaml-cpp/yaml.h sim/document/a.cpp sim/study/a.cpp 'sim/document/'
 home pugixml.hpp sim/cluster/a.cpp sim/study/a.cpp 'sim/cluster/'
 home CLI/CLI.hpp sim/app/a.cpp sim/study/a.cpp 'sim/app/'
-home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/analysis/ sim/report/ sim/run/ sim/replay/ sim/tune/ calib/measure/ tests/'
+home nlohmann/json.hpp sim/plan/a.cpp sim/engine/a.cpp 'sim/document/ sim/trace/ sim/plan/ sim/analysis/ sim/report/ sim/run/ sim/replay/ sim/tune/ sim/explore/ calib/measure/ tests/'
+home httplib.h sim/explore/server/a.cpp sim/explore/a.cpp 'sim/explore/server/'
 home Eigen/Dense calib/fit/a.cpp sim/cost/a.cpp 'calib/fit/'
 home catch2/catch.hpp tests/support/catch_main.cpp tests/unit/base/a.cpp 'tests/support/catch'
 home benchmark/benchmark.h tests/bench/a.cpp sim/base/a.cpp 'tests/bench/'

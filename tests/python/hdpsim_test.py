@@ -4,6 +4,7 @@
 # The Python module beside the program: the same studies, the same results, the same words.
 import contextlib
 import csv
+import html
 import io
 import json
 import os
@@ -155,14 +156,82 @@ class Results(InFolder):
         result = hdpsim.run(study)
         self.assertEqual(hdpsim.run(result.study).columns(), result.columns())
 
-    def test_frames_are_pandas_or_an_error_that_says_so(self):
+    def test_frames_are_of_the_library_that_is_there_or_an_error_that_says_so(self):
         result = hdpsim.run(study, overrides={"sweep": {}})
-        with mock.patch.dict(sys.modules, {"pandas": None}):
-            with self.assertRaisesRegex(ImportError, "needs pandas.*columns"):
+        frames = {name: types.SimpleNamespace(DataFrame=lambda columns, name=name: (name, columns))
+                  for name in ("pandas", "polars")}
+        for there, wanted, got in ((("pandas", "polars"), None, "pandas"), (("polars",), None, "polars"),
+                                   (("pandas", "polars"), "polars", "polars")):
+            with mock.patch.dict(sys.modules, {"pandas": None, "polars": None, **{name: frames[name] for name in there}}):
+                self.assertEqual(result.frame("steps", wanted), (got, result.columns("steps")))
+        with mock.patch.dict(sys.modules, {"pandas": None, "polars": None}):
+            with self.assertRaisesRegex(ImportError, "needs pandas or polars.*columns"):
                 result.frame()
-        pandas = types.SimpleNamespace(DataFrame=lambda columns: ("frame", columns))
-        with mock.patch.dict(sys.modules, {"pandas": pandas}):
-            self.assertEqual(result.frame("steps"), ("frame", result.columns("steps")))
+            with self.assertRaisesRegex(ImportError, "needs polars,"):
+                result.frame(library="polars")
+        with self.assertRaisesRegex(ValueError, "'panda'.*must be 'pandas' or 'polars'"):
+            result.frame(library="panda")
+
+    def test_an_explanation_says_what_the_program_says(self):
+        self.assertEqual(hdpsim_program("study", "study.yaml", "--out", "out").returncode, 0)
+        result = hdpsim.run("study.yaml")
+        self.assertEqual(str(result.explain()), hdpsim_program("explain", "out").stdout)
+        one = result.explain("hdp-balance", point=1, step=0)
+        options = ("explain", "out", "1/hdp-balance", "--step", "0")
+        self.assertEqual(str(one), hdpsim_program(*options).stdout)
+        self.assertEqual(one.json(), hdpsim_program(*options, "--format", "json").stdout)
+        self.assertEqual([plan["plan"] for plan in one.plans], ["hdp-balance"])
+        for wrong in ({"plan": "hdp"}, {"point": 7}, {"step": 2}):
+            with self.assertRaises(hdpsim.InputError):
+                result.explain(**wrong)
+
+    def test_a_notebook_shows_the_table_and_the_charts(self):
+        result = hdpsim.run(study, overrides={"sweep": {}})
+        self.assertEqual(html.unescape(result._repr_html_()), f"<pre>{result}</pre>")
+        page = result.plot("plotted.html")
+        self.assertEqual(Path("plotted.html").read_text(encoding="utf-8"), page.html)
+        frame = page._repr_html_()
+        [text] = re.findall(r'<iframe srcdoc="([^"]*)"', frame)  # no quote of the page ends it
+        self.assertEqual(html.unescape(text), page.html)
+        with self.assertRaises(hdpsim.MachineError):
+            page.save("nowhere/page.html")
+
+    def test_lengths_may_be_numbers(self):
+        numbers = [100 * i for i in range(1, 400)]
+        Path("lengths.txt").write_text("".join(f"{number}\n" for number in numbers))
+        of_file = {**study, "data": {**study["data"], "lengths": {"file": "lengths.txt"}}}
+        wanted = hdpsim.run(of_file).columns()
+
+        class Array:  # what NumPy's arrays and columns of frames have in common
+            def __iter__(self):
+                return iter(numbers)
+
+        for lengths in (numbers, tuple(numbers), Array()):
+            given = {**study, "data": {**study["data"], "lengths": lengths}}
+            self.assertEqual(hdpsim.run(given).columns(), wanted)
+            self.assertEqual(hdpsim.run(study, overrides={"data.lengths": lengths}).columns(), wanted)
+        kept = hdpsim.run(study, overrides={"data.lengths": numbers}, out="out")
+        self.assertEqual(Path("out/lengths.txt").read_text(), Path("lengths.txt").read_text())
+        self.assertIn(str(Path("out/lengths.txt").resolve()), kept.study)
+        self.assertEqual(hdpsim.run("out/study.yaml").columns(), wanted)
+
+    def test_lengths_that_are_no_whole_numbers_are_named(self):
+        with self.assertRaisesRegex(TypeError, r"lengths\[1\] is 2.5"):
+            hdpsim.run(study, overrides={"data.lengths": [1, 2.5]})
+        with self.assertRaisesRegex(TypeError, "not int"):
+            hdpsim.replay("study.yaml", trace=7)
+        [problem] = hdpsim.check(study, overrides={"data.lengths": [5, -3]})
+        self.assertEqual(problem.line, 2)  # of the file that they are read from
+
+    def test_the_names_of_what_is_shipped_are_those_that_a_study_can_use(self):
+        for cluster in hdpsim.names("clusters"):
+            self.assertTrue((source / f"configs/clusters/{cluster}.yaml").exists(), cluster)
+        self.assertIn("llama3-8b", hdpsim.names("models"))
+        self.assertIn("a100-published", hdpsim.names("profiles"))
+        self.assertIn("github", hdpsim.names("lengths"))
+        self.assertIn("hdp-balance", hdpsim.names("plans"))
+        with self.assertRaisesRegex(ValueError, "'model'.*did you mean 'models'"):
+            hdpsim.names("model")
 
     def test_an_unknown_table_is_an_error_with_the_names(self):
         with self.assertRaisesRegex(ValueError, "no table 'step'.*did you mean 'steps'"):
@@ -247,6 +316,11 @@ class Replays(InFolder):
         self.assertLessEqual(whole, 256 << 10)
         self.assertGreaterEqual(whole + sum(rest), tokens)
         self.assertLess(sum(rest), tokens)
+
+    def test_a_trace_may_be_numbers(self):
+        numbers = [900 * i + i for i in range(1, 80)]
+        replay = hdpsim.replay("study.yaml", trace=numbers, point=1)
+        self.assertEqual(replay.columns(), self.module().columns())
 
     def test_choices_and_overrides_mean_what_options_mean(self):
         printed = self.program("--plan", "hdp-balance", "--steps", "3", "--set", "mesh.tp=4", "--format", "json").stdout

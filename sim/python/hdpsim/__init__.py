@@ -13,31 +13,39 @@ with the keys of a study file, the path of such a file, or YAML text (a string w
     tuning = hdpsim.tune("configs/studies/tune.yaml", out="tuned")
     print(tuning.columns()["choices"][0], hdpsim.run(tuning.best).columns()["mfu"])
 
-    replay = hdpsim.replay("configs/studies/replay.yaml", trace="lengths.csv")
+    replay = hdpsim.replay("configs/studies/replay.yaml", trace=[1000, 70000, 300])
     print(max(replay.columns()["step_time_s"]))
+
+In a notebook a result shows its table, and ``result.plot()`` the charts of its report page.
 """
 
 from __future__ import annotations
 
+import html
+import importlib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _native
+from . import _lengths, _native
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 __all__ = [
-    "Bug", "Column", "InputError", "MachineError", "Problem", "Replay", "Result", "Study", "Tuning", "check", "replay",
-    "run", "tune",
+    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Problem", "Replay", "Result",
+    "Study", "Tuning", "check", "names", "replay", "run", "tune",
 ]
 __version__ = _native.version
 
 #: A dictionary, a path, or YAML text.
 Study = Union[Mapping[str, Any], str, os.PathLike]
+#: Lengths of sequences, in tokens: a list, a NumPy array, a column of a frame.
+Lengths = Iterable[int]
 #: Cells of one column: None where there is nothing to tell.
 Column = list[Union[str, int, float, bool, None]]
 
@@ -73,6 +81,53 @@ class Bug(RuntimeError):
     """A check of the simulator itself has failed."""
 
 
+class Page:
+    """A page of charts and tables, one text of HTML that needs no network. A notebook shows it below its cell."""
+
+    def __init__(self, text: str) -> None:
+        self.html = text
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the page into a file. MachineError if that is refused."""
+        part = Path(f"{os.fspath(path)}.part")
+        try:
+            part.write_text(self.html, encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise MachineError(f"cannot write {os.fspath(path)}: {error.strerror}") from error
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: styles and scripts of the page do not meet those of the notebook.
+        text = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{text}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<hdpsim.Page of {len(self.html)} characters: save() writes it>"
+
+
+class Explanation:
+    """Why plans take as long as they do, and what would help. ``str()`` is what ``hdpsim explain`` prints."""
+
+    def __init__(self, text: str, as_json: str) -> None:
+        self._text = text
+        self._json = as_json
+
+    def json(self) -> str:
+        """The same as JSON, schema hdpsim.explanation/1."""
+        return self._json
+
+    @property
+    def plans(self) -> list[dict[str, Any]]:
+        """The explained plans of ``json``, as dictionaries."""
+        return json.loads(self._json)["plans"]
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+
 class _Answer:
     """What all results have in common."""
 
@@ -91,8 +146,29 @@ class _Answer:
     def __str__(self) -> str:
         return self._native.table()
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
-class Result(_Answer):
+
+class _PageAnswer(_Answer):
+    """A result that has a page."""
+
+    def page(self, path: str | os.PathLike) -> None:
+        """Writes the page that the command writes, one HTML file. The same as ``plot(path)``."""
+        self.plot(path)
+
+    def plot(self, path: str | os.PathLike | None = None) -> Page:
+        """The page with the charts of the report. A notebook shows it; with ``path`` it is also written there.
+
+        For a result of ``run`` a step of every run is simulated once more. MachineError if it cannot be written.
+        """
+        page = Page(self._native.page())
+        if path is not None:
+            page.save(path)
+        return page
+
+
+class Result(_PageAnswer):
     """The runs of a study: every plan at every point of its sweep. ``json`` is result.json, schema hdpsim.result/1."""
 
     _native: _native.Result
@@ -106,13 +182,21 @@ class Result(_Answer):
         """
         return self._native.columns(table)
 
-    def frame(self, table: str = "runs") -> pandas.DataFrame:
-        """The same as a pandas DataFrame. ImportError without pandas."""
-        return _frame(self.columns(table))
+    def frame(self, table: str = "runs", library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
 
-    def page(self, path: str | os.PathLike) -> None:
-        """Writes the report page, one HTML file. A step of every run is simulated once more for it."""
-        self._native.page(os.fspath(path))
+        ImportError without them.
+        """
+        return _frame(self.columns(table), library)
+
+    def explain(self, plan: str | None = None, *, point: int = 0, step: int | None = None) -> Explanation:
+        """Says why plans take as long as they do, and what would help, as ``hdpsim explain`` does.
+
+        ``plan`` is one of the study's plans, by default all; ``point`` counts those of the sweep from 0; ``step`` is by
+        default the one whose time is nearest to the median. A step of each plan is simulated again, also with one thing
+        improved at a time. InputError for a plan, a point or a step that the study lacks.
+        """
+        return Explanation(*self._native.explain(point, plan or "", -1 if step is None else step))
 
     @property
     def notes(self) -> list[str]:
@@ -137,9 +221,12 @@ class Tuning(_Answer):
         """
         return self._native.columns()
 
-    def frame(self) -> pandas.DataFrame:
-        """The same as a pandas DataFrame. ImportError without pandas."""
-        return _frame(self.columns())
+    def frame(self, library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
+
+        ImportError without them.
+        """
+        return _frame(self.columns(), library)
 
     @property
     def best(self) -> str:
@@ -150,7 +237,7 @@ class Tuning(_Answer):
         return f"<hdpsim.Tuning of {len(self.columns()['rank'])} candidates>"
 
 
-class Replay(_Answer):
+class Replay(_PageAnswer):
     """The plans of a study over a long trace. ``json`` is replay.json, schema hdpsim.replay/1."""
 
     _native: _native.Replay
@@ -163,13 +250,12 @@ class Replay(_Answer):
         """
         return self._native.columns(table)
 
-    def frame(self, table: str = "steps") -> pandas.DataFrame:
-        """The same as a pandas DataFrame. ImportError without pandas."""
-        return _frame(self.columns(table))
+    def frame(self, table: str = "steps", library: str | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The same as a DataFrame of ``pandas`` or ``polars``, by default the first that is there.
 
-    def page(self, path: str | os.PathLike) -> None:
-        """Writes replay.html: step times and lengths over the steps as charts."""
-        self._native.page(os.fspath(path))
+        ImportError without them.
+        """
+        return _frame(self.columns(table), library)
 
     def __repr__(self) -> str:
         return f"<hdpsim.Replay of {len(self.columns()['step'])} steps>"
@@ -187,7 +273,9 @@ def run(
 ) -> Result:
     """Simulates all runs of a study.
 
-    Paths in a dictionary and in a text are relative to the working folder, those in a file to its folder.
+    Paths in a dictionary and in a text are relative to the working folder, those in a file to its folder. In a
+    dictionary and in ``overrides``, ``data.lengths`` may also be the lengths themselves, in tokens: a list or a NumPy
+    array. They are read in their order from a file, ``lengths.txt`` in ``out`` or else one that is gone with this process.
     ``overrides`` sets values by their dotted paths: ``{"data.context": "1Mi"}``. ``without`` leaves mechanisms out, as
     the program's option does. ``jobs`` is the number of threads, by default one a processor; results do not depend on
     it. ``out`` is a folder for all files that ``hdpsim study --out`` writes; ``resume`` then goes on with the runs that
@@ -196,7 +284,7 @@ def run(
     InputError if the study is wrong, MachineError if the machine refuses. Other threads of Python go on; Ctrl-C ends it
     between two steps.
     """
-    return Result(_native.run(_source(study, overrides, without), _options("runs", jobs, out, resume, progress)))
+    return Result(_native.run(_source(study, overrides, without, out), _options("runs", jobs, out, resume, progress)))
 
 
 def tune(
@@ -214,13 +302,13 @@ def tune(
     ``resume`` then goes on with what an earlier search has simulated there. ``progress`` is called with the number of
     simulations done and the most that there can be. All else is as of ``run``.
     """
-    return Tuning(_native.tune(_source(study, overrides, ()), _options("candidates", jobs, out, resume, progress)))
+    return Tuning(_native.tune(_source(study, overrides, (), out), _options("candidates", jobs, out, resume, progress)))
 
 
 def replay(
     study: Study,
     *,
-    trace: str | os.PathLike | None = None,
+    trace: str | os.PathLike | Lengths | None = None,
     column: str | None = None,
     plans: Sequence[str] = (),
     steps: int | None = None,
@@ -234,7 +322,7 @@ def replay(
     """Runs the plans of a study over a long trace of lengths, step by step, as ``hdpsim replay`` does.
 
     ``trace`` is a file of lengths instead of the study's, in any format that the program reads, and ``column`` the
-    column or columns in it. ``plans`` names those of the study's plans that run, by default all. ``steps`` is by
+    column or columns in it; or the lengths themselves, as for ``run``. ``plans`` names those of the study's plans that run, by default all. ``steps`` is by
     default one pass through ``trace``, otherwise the study's ``data.steps``. ``point`` chooses one of a study that has
     a sweep, counted from 0. ``out`` is a folder for the files of the program; ``resume`` then goes on after the last
     step there, and with more ``steps`` makes the replay longer. The result holds every step. All else is as of ``run``.
@@ -243,10 +331,10 @@ def replay(
         if count is not None and count < least:
             raise ValueError(f"{name} is {count}, it must be at least {least}")
     choice = _native.ReplayChoice(
-        "" if trace is None else os.fspath(trace), column or "", list(plans), steps or 0, -1 if point is None else point
+        "" if trace is None else os.fspath(_lengths.as_path(trace, out)), column or "", list(plans), steps or 0, -1 if point is None else point
     )
     options = _options("steps", jobs, out, resume, progress)
-    return Replay(_native.replay(_source(study, overrides, ()), choice, options))
+    return Replay(_native.replay(_source(study, overrides, (), out), choice, options))
 
 
 def check(
@@ -258,6 +346,14 @@ def check(
     except InputError as error:
         return error.problems
     return []
+
+
+def names(kind: str) -> list[str]:
+    """What a study can name without a file of its own: ``clusters``, ``models``, ``profiles``, ``lengths``, ``plans``.
+
+    ValueError for another kind.
+    """
+    return _native.names(kind, _data_folder())
 
 
 def _options(
@@ -275,19 +371,29 @@ def _options(
     return _native.RunOptions(threads, "" if out is None else os.fspath(out), resume, progress)
 
 
-def _frame(columns: dict[str, Column]) -> pandas.DataFrame:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("frame() needs pandas, which is not here: columns() has the same as lists") from error
-    return pandas.DataFrame(columns)
+def _frame(columns: dict[str, Column], library: str | None) -> Any:
+    libraries = ("pandas", "polars")
+    if library not in (None, *libraries):
+        raise ValueError(f"library is {library!r}, it must be 'pandas' or 'polars'")
+    for name in libraries if library is None else (library,):
+        try:
+            return importlib.import_module(name).DataFrame(columns)
+        except ImportError:
+            continue
+    raise ImportError(f"frame() needs {library or 'pandas or polars'}, which is not here: columns() has the same as lists")
 
 
-def _source(study: Study, overrides: Mapping[str, Any] | None, without: Sequence[str]) -> _native.StudySource:
-    changes = [f"{path}={_flow(value)}" for path, value in (overrides or {}).items()]
+def _source(
+    study: Study,
+    overrides: Mapping[str, Any] | None,
+    without: Sequence[str],
+    out: str | os.PathLike | None = None,
+) -> _native.StudySource:
+    overrides = _lengths.in_overrides(overrides or {}, out)
+    changes = [f"{path}={_flow(value)}" for path, value in overrides.items()]
     name, text = "study", None
     if isinstance(study, Mapping):
-        text = _native.study_text(study)
+        text = _native.study_text(_lengths.in_study(study, out))
     elif isinstance(study, str) and "\n" in study:
         text = study
     else:
