@@ -49,7 +49,7 @@ struct Workload {
     const auto profile = load_profile("a100-published", root + "/calib/profiles", {}, problems);
     options.model = *load_model(root + "/configs/models/llama-7b.json", problems);
     options.mesh = {.hdp = gpus / 2, .tp = 2, .pp = 1};
-    world = World::make(*cluster, *profile, options.mesh, "contiguous", problems);
+    world = World::make(*cluster, *profile, {.mesh = options.mesh}, problems);
     problems.throw_if_any();
     const std::int64_t context = 2 << 20;
     const auto batches = make_batches(Lengths{nullptr, load_preset("github", root + "/traces")},

@@ -83,6 +83,24 @@ BENCHMARK_CAPTURE(plan, hdp_balance, "hdp-balance")->Apply(series);
 BENCHMARK_CAPTURE(plan, hdp_balance_offload, "hdp-balance: {offload: auto}")->Apply(series);
 BENCHMARK_CAPTURE(plan, hdp_balance_widen, "hdp-balance: {widen: true}")->Apply(series);
 
+// Policies of other systems: 4,096 sequences on 512 ranks in less than 50 ms.
+void published(benchmark::State& state, const std::string& entry) {
+  const PlanningContext context = pool(512);
+  Batch batch = batch_for(1024);
+  batch.sequences.resize(4096);
+  const auto policy = planner(entry, context);
+  for (auto _ : state) benchmark::DoNotOptimize(policy->plan(batch, 0));
+}
+BENCHMARK_CAPTURE(published, static_next_fit, "static: {packing: next_fit}")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, megatron_dp_balanced, "megatron-dp-balanced")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, megatron_hybrid_cp, "megatron-hybrid-cp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, megatron_dynamic_cp, "megatron-dynamic-cp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, flexsp, "flexsp")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, flexsp_homogeneous, "flexsp-homogeneous")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
+
 Plan balanced_plan(std::int64_t ranks) {
   return planner("hdp-balance", pool(ranks))->plan(batch_for(ranks), 0);
 }

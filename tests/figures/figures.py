@@ -229,11 +229,13 @@ def tune():
     simulated = found["closed_form_steps"] + found["full_steps"]
     share = 100 * simulated / (feasible * found["steps"])
     best, second = found["candidates"][:2]
-    yield TUNE, "With tp 1, 8Ki tokens a rank and `hdp-balance` with offload: {} s a step, {} of 80 GB.", \
+    yield TUNE, "With tp 1, as many tokens a rank as fit (`auto`) and `hdp-balance` with offload: {} s a step, {} of 80 GB.", \
         [digits(best["step_time_s"]), digits(best["device_peak_gb"])]
-    yield TUNE, "Tp 2 with 16Ki tokens takes {} % longer (step by step {} to {} %) and {} GB.", \
+    yield TUNE, "8Ki tokens a rank take {} % longer (step by step {} to {} %) and {} GB.", \
         [f"{100 * (second['step_time_s'] / best['step_time_s'] - 1):.1f}", f"{100 * (second['ratio']['p5'] - 1):+.1f}",
          f"{100 * (second['ratio']['p95'] - 1):+.1f}", f"{second['device_peak_gb']:.0f}"]
+    static = next(each for each in found["candidates"] if each["plan"] == "static" and each["best_of_plan"])
+    yield TUNE, "The best mesh of `static` takes {} times as long.", [f"{static['ratio']['mean']:.2f}"]
     yield TUNE, ("{} of {} candidates can run, {} cannot and say why; {} closed-form and {} full steps are {} % of "
                     "an exhaustive search"), \
         [str(feasible), str(candidates), str(candidates - feasible), str(found["closed_form_steps"]),

@@ -125,7 +125,7 @@ void require_grains(StudyPoint& point, std::size_t which) {
   const auto world = point.make_world();
   const auto time_in = [&](Grain grain) {
     point.spec.grain = grain;
-    const Timeline timeline = simulate_plan(point, program, *world);
+    const Timeline timeline = simulate_plan(program, *world, conditions_of(point));
     require_sane(timeline, *world->machine().network, grain);
     return timeline.step_time.seconds();
   };

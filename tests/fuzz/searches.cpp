@@ -86,6 +86,7 @@ std::optional<TuneResult> tune_sanely(std::string_view text, const std::filesyst
   require_json(tune_json(*result, study.tune.price, study.resolved, "0"));
   require_csv(tune_csv(*result, study.tune.price));
   (void)tune_table(*result, study.tune.price);
+  (void)tune_page(*result, study.tune.price);
   return result;
 }
 

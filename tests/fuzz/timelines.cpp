@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/analysis/comparison.h"
+#include "sim/analysis/step_comparison.h"
 #include "sim/analysis/timeline_file.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"

@@ -161,7 +161,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
                                       std::pair(Grain::exact, "exact")}) {
       if (grain == Grain::exact && !setting.is_tiny) continue;
       point.spec.grain = grain;
-      times[plans[i] + ", " + name] = simulate_plan(point, program, *world).step_time.seconds();
+      times[plans[i] + ", " + name] = simulate_plan(program, *world, conditions_of(point)).step_time.seconds();
     }
   }
   return times;

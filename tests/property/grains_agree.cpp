@@ -13,6 +13,7 @@
 #include "sim/base/random.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/world.h"
+#include "sim/model/layers.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/planner.h"
 #include "sim/profile/profile_file.h"
@@ -82,17 +83,16 @@ std::string change_fabric(ClusterSpec& cluster, std::uint64_t seed) {
 
 Transformer random_model(RandomStream& random) {
   const std::int64_t heads = one_of(random, {16, 32});
-  return {.name = "random",
-          .layers = one_of(random, {12, 24, 32}),
-          .hidden = heads * 128,
-          .heads = heads,
-          .kv_heads = one_of(random, {4, 8, 16}),
-          .head_dim = 128,
-          .ffn_hidden = heads * 128 * 11 / 4,
-          .vocabulary = 32000,
-          .gated_mlp = true,
-          .tied_embeddings = false,
-          .moe = {}};
+  Transformer model;
+  model.name = "random";
+  model.layers = one_of(random, {12, 24, 32});
+  model.hidden = heads * 128;
+  model.heads = heads;
+  model.kv_heads = one_of(random, {4, 8, 16});
+  model.head_dim = 128;
+  model.ffn_hidden = heads * 128 * 11 / 4;
+  model.vocabulary = 32000;
+  return model;
 }
 
 std::string random_policy(RandomStream& random) {
@@ -210,6 +210,7 @@ struct Choice {
   bool recomputes = false;
   bool token_wise = false;  ///< Offload with a split of the tokens.
   bool experts = false;     ///< A mixture of experts.
+  bool kinds = false;       ///< Layers of two kinds.
   Communication communication = {};
 };
 
@@ -227,14 +228,38 @@ struct Experts {
 
 Experts random_experts(std::uint64_t seed, const Mesh& mesh, Transformer& model) {
   RandomStream random(seed, "experts");
-  model.moe =
-      MixtureOfExperts{.experts = 8, .experts_per_token = 2, .expert_hidden = model.ffn_hidden / 2, .dense_layers = {}};
+  model.moe = MixtureOfExperts{.experts = 8, .experts_per_token = 2, .expert_hidden = model.ffn_hidden / 2};
   std::int64_t ep = one_of(random, {1, 2, 4, 8});
   while (ep > mesh.tp && mesh.hdp % (ep / mesh.tp) != 0) ep /= 2;
   Experts drawn{.layout = {.ep = ep}, .padding = random.below(3) == 0};
   if (random.below(2) == 0) drawn.layout.shares = zipf_shares(*model.moe, random.uniform(), seed);
   if (random.below(3) == 0) drawn.layout.capacity_factor = 1.25;
   return drawn;
+}
+
+// Every layer but the last of a period has a window or chunks, or mixes tokens in linear time.
+std::string random_kinds(std::uint64_t seed, Transformer& model) {
+  RandomStream random(seed, "kinds of layers");
+  Layer other = model;
+  const std::uint64_t kind = random.below(3);
+  if (kind == 0) other.window = one_of(random, {128, 1024, 4096});
+  if (kind == 1) other.attention_chunk = one_of(random, {1024, 8192});
+  if (kind == 2) {
+    other.heads = other.kv_heads = other.head_dim = 0;
+    other.linear = LinearMixing{.heads = model.heads,
+                                .key_heads = model.heads,
+                                .key_dim = 128,
+                                .value_dim = 128,
+                                .chunk = 128,
+                                .inputs = 4 * model.hidden,
+                                .delta_rule = random.below(2) == 0};
+  }
+  const std::int64_t period = one_of(random, {2, 4, 6});
+  std::vector<Layer> layers;
+  for (std::int64_t i = 0; i < model.layers; ++i) layers.push_back((i + 1) % period == 0 ? Layer(model) : other);
+  set_layers(model, layers);
+  const char* const names[] = {"windows", "chunks", "linear layers"};
+  return fmt::format(", {} but for every layer in {}", names[kind], period);
 }
 
 struct Pipelines {
@@ -262,6 +287,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   if (choice.two_jobs && cluster.nodes() == 1) return std::nullopt;
   const std::string fabric = choice.other_fabrics ? change_fabric(cluster, seed) : "";
   Transformer model = random_model(random);
+  const std::string kinds = choice.kinds ? random_kinds(seed, model) : "";
   const std::int64_t tp = one_of(random, {1, 2});
   const char* const profiles[] = {"a100-published", "h100-published", "h200-published"};
   Diagnostics problems;
@@ -279,7 +305,8 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const Experts experts = choice.experts ? random_experts(seed, main.mesh, model) : Experts{};
   main.mesh.ep = experts.layout.ep;
   const auto world =
-      World::make(cluster, *profile, main.mesh, "contiguous", problems, choice.communication.connections, main.nodes);
+      World::make(cluster, *profile,
+                  {.mesh = main.mesh, .nodes = main.nodes, .connections = choice.communication.connections}, problems);
   problems.throw_if_any();
   Capacity capacity{one_of(random, {2048, 4096, 8192}), 0};
   capacity.contexts = one_of(random, {1, 2, 4});
@@ -298,7 +325,7 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   DrawnJob other;
   if (choice.two_jobs) {
     other = job_on(half_of(cluster, 1));
-    REQUIRE(world->add_neighbour(other.mesh, "contiguous", other.nodes, problems));
+    REQUIRE(world->add_neighbour({.mesh = other.mesh, .nodes = other.nodes}, problems));
     Job& beside = world->neighbour(0);
     other = random_job(random, seed + studies, model, capacity, std::move(other), beside);
     background.jobs.push_back({"the neighbour",
@@ -313,9 +340,9 @@ std::optional<Times> simulate_random_study(std::uint64_t seed, const Choice& cho
   const bool shared = cluster.devices_per_nic() > 1 || cluster.tiers[0].oversubscription > 1;
   return Times{
       step(Grain::fluid).step_time, step(Grain::exact).step_time,
-      fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}{}{}{}", main.policy, cluster.nodes(),
+      fmt::format("{} on {} nodes of {}, tp {}, {} layers, {} slow devices{}{}{}{}{}{}", main.policy, cluster.nodes(),
                   cluster.devices_per_node, tp, model.layers, cluster.speed.size(), shared ? ", shared links" : "",
-                  fabric, pipelines.text(), experts.text(), choice.two_jobs ? ", beside " + other.policy : "")};
+                  fabric, pipelines.text(), experts.text(), kinds, choice.two_jobs ? ", beside " + other.policy : "")};
 }
 
 // HDPSIM_SEED=n runs one study alone.
@@ -369,6 +396,12 @@ TEST_CASE("fluid and exact nearly always agree within 2 % where tokens travel to
 TEST_CASE("fluid and exact nearly always agree within 2 % in pipelines of every schedule", "[grain pipelines]") {
   const Compared compared = compare_grains("grain pipelines", {.pipelines = true}, tolerance_in_pipelines);
   if (compared.studies > 1) CHECK(compared.apart <= most_outliers_in_pipelines * compared.studies);
+}
+
+// Of 240 such studies two are further apart, the worst by 3.2 %: rings that share links, with two slow devices.
+TEST_CASE("fluid and exact nearly always agree within 2 % where layers are of two kinds", "[grains kinds]") {
+  const Compared compared = compare_grains("grains kinds", {.kinds = true}, 0.035);
+  CHECK(compared.apart <= 2);
 }
 
 // Of 240 such studies two are further apart, by 2.2 and 2.7 %: rings with two slow devices.

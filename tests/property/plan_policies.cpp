@@ -9,6 +9,7 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
 #include "sim/plan/planner.h"
+#include "sim/plan/step_bounds.h"
 #include "tests/support/catch.h"
 #include "tests/support/planner_of.h"
 
@@ -104,6 +105,55 @@ TEST_CASE("every policy makes a sound plan of every batch", "[property][plan]") 
     std::int64_t tokens = 0;
     for (const MicroBatch& micro_batch : drawn.plan.micro_batches) tokens += micro_batch.tokens();
     CHECK(tokens == drawn.batch.tokens());
+  }
+}
+
+TEST_CASE(
+    "policies of other systems make a sound plan of every batch, or refuse it as those systems do; none beats the "
+    "bounds",
+    "[property][plan]") {
+  for (std::uint64_t seed = 0; seed < 900; ++seed) {
+    RandomStream random(seed, "other systems");
+    PlanningContext context = random_pool(random);
+    const bool power_of_two = random.below(2) == 0;
+    if (power_of_two) context.ranks = std::int64_t{1} << pick(random, 0, 6);
+    context.context = std::min(context.context, context.ranks * context.capacity);
+    context.work.step_token = cost(random);
+    context.work.step_fixed = cost(random);
+    context.work.step_area = context.work.per_area * (random.uniform() - 0.5);
+    context.stages = pick(random, 1, 3);
+    const Batch batch = random_batch(random, context.context);
+    const std::string multiple = "{micro_batches_divided_by: " + std::to_string(pick(random, 1, 3)) + "}";
+    const std::vector<std::string> entries = {"megatron-hybrid-cp",
+                                              "megatron-dynamic-cp",
+                                              "wlb",
+                                              "flexsp-homogeneous",
+                                              "hdp-balance",
+                                              "static",
+                                              "hdp-naive",
+                                              "megatron-dynamic-cp: " + multiple,
+                                              "openrlhf",
+                                              "verl: " + multiple,
+                                              "flexsp: {min_cp: 1}",
+                                              "megatron-dp-balanced: " + multiple};
+    const bool may_refuse_any = !power_of_two;  // Megatron's schedulers
+    const std::size_t which = random.below(entries.size());
+    if (!power_of_two && entries[which].starts_with("flexsp:")) continue;
+    INFO("replay: seed " << seed << ", " << entries[which] << ", " << context.ranks << " ranks of "
+                         << context.capacity);
+    Diagnostics diagnostics;
+    const auto planner = test::planner_of(parse_document("entry", entries[which], diagnostics), context, diagnostics);
+    REQUIRE(planner != nullptr);
+    try {
+      const Plan plan = planner->plan(batch, 0);
+      const std::vector<std::string> problems = check_plan(plan);
+      CAPTURE(problems);
+      CHECK(problems.empty());
+      const StepBounds bounds = step_bounds(batch, {context.ranks, context.capacity, context.stages}, context.work);
+      CHECK(plan_time(plan, context.work).step(context.stages) >= bounds.step() * (1 - 1e-9));
+    } catch (const InputError&) {
+      CHECK((which >= 7 || (may_refuse_any && which < 2)));
+    }
   }
 }
 

@@ -103,7 +103,7 @@ std::vector<Key> keys_of_study() {
 }
 
 std::vector<Key> keys_of_mixture() {
-  return {{"model.num_local_experts={}", 1, 1e5, true},
+  return {{"model.num_local_experts={}", 0, 1e5, true},
           {"model.num_experts_per_tok={}", 1, 1000, true},
           {"moe.capacity_factor={}", 0.01, 1e5},
           {"moe.routing={{zipf: {}}}", 0, 100},
@@ -157,7 +157,8 @@ void check_possible(const SimulatedStep& step, const PointSpec& spec) {
     CHECK(rank.total() == result.time);
     for (const Activity activity : all_activities) CHECK(rank[activity] >= Duration{});
   }
-  const double peak = mean_peak(spec).per_second() * static_cast<double>(spec.mesh.devices());
+  const double peak = mean_peak(spec.profile->datasheet.peak, spec.cluster, spec.nodes).per_second() *
+                      static_cast<double>(spec.mesh.devices());
   const double mfu = result.model_flops / (peak * result.time.seconds());
   CHECK(mfu > 0);
   CHECK(mfu <= 1);
@@ -261,7 +262,7 @@ Duration time_of(const Study& study, const FamilyFactors& factors, const Batch& 
   const LoweringOptions lowering = lowering_of(point.spec);
   const Program program(plan, lowering);
   const auto world = point.make_world(factors);
-  return simulate_plan(point, program, *world).step_time;
+  return simulate_plan(program, *world, conditions_of(point)).step_time;
 }
 
 }  // namespace

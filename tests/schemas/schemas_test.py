@@ -2,8 +2,9 @@
 """usage: schemas_test.py SOURCE_FOLDER HDPSIM
 
 Every shipped study, cluster and profile is what its schema says, and so are a plan and a result that the program writes.
-The schema of a study is what the declarations of its keys say (sim/study/study_keys.h; `scripts/dev keys` writes it);
-every key that the reader of another file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the validator.
+The schemas of studies, clusters and validation sets are what the declarations of their keys say, that of a result what
+those of its figures say (sim/report/run_figures.h; `scripts/dev keys` writes them); every key that the reader of another
+file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the validator.
 """
 
 import copy
@@ -31,14 +32,13 @@ BASE = "https://hdpsim.invalid/schemas/"  # they name each other by their files'
 
 # Who reads what: the sources whose keys must stand in the schema.
 READERS = {
-    "cluster.schema.json": ["sim/cluster/cluster_config.cpp", "sim/cluster/impl/node_reader.cpp",
-                            "sim/cluster/impl/fabric_reader.cpp", "sim/cluster/impl/expansion.cpp"],
     "plan.schema.json": ["sim/plan/plan_file.cpp"],
     "profile.schema.json": ["sim/profile/impl"],
 }
-# map.require("key"), map.optional_in<double>("key", ...), text(map, "key").
+# map.require("key"), map.optional_in<double>("key", ...), text(map, "key"); of a profile: io.count("key", ...).
 ASKS = re.compile(r'(?:\.|->)(?:find|require|required|required_in|optional|optional_in)(?:<[^()]*>)?\("([a-z0-9_]+)"'
-                  r'|\b\w+(?:<[^()]*>)?\((?:map|reader|sides|tile|range|fields|node|\w*_?reader_?), "([a-z0-9_]+)"')
+                  r'|\b\w+(?:<[^()]*>)?\((?:map|reader|sides|tile|range|fields|node|\w*_?reader_?), "([a-z0-9_]+)"'
+                  r'|\b(?:io|links|range)\.\w+\("([a-z0-9_]+)"')
 
 
 class Loader(yaml.SafeLoader):
@@ -99,7 +99,7 @@ def asked_for(place):
     for file in files:
         for number, line in enumerate(file.read_text().splitlines(), 1):
             for found in ASKS.finditer(line):
-                yield file, number, found.group(1) or found.group(2)
+                yield file, number, next(key for key in found.groups() if key)
 
 
 def run(*arguments, folder):
@@ -112,7 +112,8 @@ def check_shipped_files():
     count = 0
     for name, folders in {"study.schema.json": ["configs/studies"], "profile.schema.json": ["calib/profiles"],
                           "cluster.schema.json": ["configs/clusters", "configs/clusters/examples"],
-                          "overheads.schema.json": ["configs/overheads"]}.items():
+                          "overheads.schema.json": ["configs/overheads"],
+                          "validation.schema.json": ["configs/validation"]}.items():
         for folder in folders:
             for path in sorted((source / folder).glob("*.yaml")):
                 check(name, str(path.relative_to(source)), load(path))
@@ -156,10 +157,13 @@ def check_keys():
             failures.append(f"{name}: only {found} keys were found in {', '.join(places)}")
 
 
-def check_declared_keys():
-    declared = subprocess.run([hdpsim, "keys", "--format", "schema"], capture_output=True, text=True, check=True).stdout
-    if (source / "configs/schemas/study.schema.json").read_text() != declared:
-        failures.append("study.schema.json is not as the keys are declared: run scripts/dev keys")
+def check_declarations():
+    printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation")}
+    printed["result.schema.json"] = ["columns"]
+    for name, command in printed.items():
+        declared = subprocess.run([hdpsim, *command, "--format", "schema"], capture_output=True, text=True, check=True)
+        if (source / "configs/schemas" / name).read_text() != declared.stdout:
+            failures.append(f"{name} is not as the declarations say: run scripts/dev keys")
 
 
 def check_that_mistakes_are_refused():
@@ -174,7 +178,7 @@ def check_that_mistakes_are_refused():
 check_shipped_files()
 check_written_files()
 check_keys()
-check_declared_keys()
+check_declarations()
 check_that_mistakes_are_refused()
 for failure in failures:
     print(f"FAILED: {failure}", file=sys.stderr)

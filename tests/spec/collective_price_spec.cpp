@@ -39,8 +39,7 @@ struct Step {
 LoweringOptions lowering_of(const Step& step) {
   Transformer model = one_head_model(2);
   if (step.mesh.ep > 1) {
-    model.moe =
-        MixtureOfExperts{.experts = step.mesh.ep, .experts_per_token = 1, .expert_hidden = 128, .dense_layers = {}};
+    model.moe = MixtureOfExperts{.experts = step.mesh.ep, .experts_per_token = 1, .expert_hidden = 128};
   }
   LoweringOptions options{.model = model, .mesh = step.mesh};
   options.experts.ep = step.mesh.ep;
@@ -83,7 +82,7 @@ Collectives instructions_of(const Where& where, const Step& step) {
   const auto spec = catalog.cluster(cluster, problems);
   const auto profile = catalog.profile(Value::scalar(where.profile), problems);
   problems.throw_if_any();
-  const auto world = World::make(*spec, *profile, step.mesh, "contiguous", problems);
+  const auto world = World::make(*spec, *profile, {.mesh = step.mesh}, problems);
   problems.throw_if_any();
   world->machine().record_instructions = true;
   const LoweringOptions options = lowering_of(step);

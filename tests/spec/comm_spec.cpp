@@ -82,6 +82,9 @@ TEST_CASE("measured times of nccl-tests stand beside the simulated ones", "[comm
   const Outcome other = here.hdpsim("comm all_gather -g 2 --compare all_reduce.txt");
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Contains("holds no all_gather of 2 ranks"));
+  // Where neither the text nor the name of the file tells the collective, it is that of the command line.
+  fs::rename(here.folder() / "all_reduce.txt", here.folder() / "nccl.txt");
+  CHECK(here.hdpsim("comm all_reduce -g 2 --compare nccl.txt").out == outcome.out);
 }
 
 TEST_CASE("a pattern names the links that hold it back", "[comm]") {

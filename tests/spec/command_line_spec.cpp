@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+#include <string>
+
 #include "tests/spec/command.h"
 #include "tests/support/catch.h"
 #include "tests/support/not_run.h"
@@ -97,7 +101,8 @@ TEST_CASE("check accepts every shipped input file", "[cli]") {
   for (const char* folder : {"configs/clusters", "configs/clusters/examples", "configs/models", "configs/studies",
                              "calib/profiles", "traces"}) {
     for (const std::string& name : files_in(here.folder() / folder)) {
-      if (name.ends_with(".md") || name.ends_with(".xml") || name.ends_with(".py")) continue;
+      if (name.ends_with(".md") || name.ends_with(".xml") || name.ends_with(".py") || name.ends_with(".ipynb"))
+        continue;
       const Outcome outcome = here.hdpsim(fmt::format("check {}/{}", folder, name));
       CAPTURE(name, outcome.err);
       const bool refused_for_now = outcome.err.find("yet") != std::string::npos;
@@ -133,6 +138,33 @@ TEST_CASE("a plan that is written is a plan that can be checked", "[cli]") {
   text.replace(text.find("\"group\": \""), 10, "\"group\": \"9");
   here.write("broken.json", text);
   CHECK(here.hdpsim("check broken.json").code == 2);
+}
+
+TEST_CASE("all plans of a study are held against what no plan beats", "[cli]") {
+  const Workplace here;
+  const std::string plans =
+      " --set 'plans=[static, hdp-balance, {megatron-dp-balanced: {micro_batches_divided_by: 1000}}, "
+      "megatron-hybrid-cp]'";
+  const Outcome fine = here.hdpsim("plan configs/studies/tiny.yaml --estimate" + plans);
+  CHECK(fine.code == 0);
+  for (const char* name : {"static ", "hdp-balance ", "megatron-hybrid-cp "}) {
+    const std::size_t line = fine.out.find(fmt::format("\n{}", name));
+    REQUIRE(line != std::string::npos);
+    double micro_batches = 0;
+    double step = 0;
+    double over_bound = 0;
+    std::istringstream(fine.out.substr(line + 1 + std::string(name).size())) >> micro_batches >> step >> over_bound;
+    CHECK(micro_batches >= 1);
+    CHECK(over_bound >= 1);
+  }
+  CHECK(fine.out.find("which it cannot split") != std::string::npos);  // a refusal hides no other plan
+  const std::string json = here.hdpsim("plan configs/studies/tiny.yaml --estimate --format json" + plans).out;
+  CHECK(json.find("\"refusal\": \"megatron-dp-balanced makes") != std::string::npos);
+  CHECK(json.find("\"bound_s\": ") != std::string::npos);
+  const std::string csv = here.hdpsim("plan configs/studies/tiny.yaml --estimate --format csv" + plans).out;
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 5);
+  CHECK(here.hdpsim("plan configs/studies/tiny.yaml --estimate --plan static").code == 2);
+  CHECK(here.hdpsim("plan configs/studies/tiny.yaml --plan static --format json").code == 2);
 }
 
 TEST_CASE("lengths can be drawn, described, converted and fitted", "[cli]") {

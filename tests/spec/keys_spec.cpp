@@ -6,8 +6,22 @@ namespace {
 
 TEST_CASE("the reference page of keys is what their declarations say", "[keys]") {
   const Workplace here;
-  const std::string page = here.hdpsim("keys --format markdown").out;
-  CHECK(page == golden("../../configs/studies/KEYS.md", page));
+  for (const auto& [file, folder] :
+       {std::pair("study", "studies"), std::pair("cluster", "clusters"), std::pair("validation", "validation")}) {
+    const std::string page = here.hdpsim(std::string("keys --format markdown --of ") + file).out;
+    CHECK(page == golden(std::string("../../configs/") + folder + "/KEYS.md", page));
+  }
+}
+
+TEST_CASE("keys of a cluster are explained, those below a name of the user's too", "[keys]") {
+  const Workplace here;
+  CHECK(here.hdpsim("keys --of cluster node.nics.count").out ==
+        "node.nics.count: NICs from 1 to 65536 (required)\n    NICs of a node, among which its GPUs are divided in "
+        "their order; NIC i lies on rail i\n");
+  CHECK(here.hdpsim("keys --of cluster tiers").out.find("tiers.*.fan_in: ") != std::string::npos);
+  const Outcome wrong = here.hdpsim("keys --of cluster node.nic");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("did you mean 'node.nics'?") != std::string::npos);
 }
 
 TEST_CASE("keys are explained by their path, sections by all of theirs", "[keys]") {

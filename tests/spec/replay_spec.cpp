@@ -153,7 +153,8 @@ TEST_CASE("a replay's mistakes are wrong input", "[replay]") {
   CHECK_THAT(said("configs/studies/tiny.yaml"), Catch::Contains("a replay has one point, the study has 2"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --resume"),
              Catch::Contains("--resume needs the folder of --out"));
-  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --column a"), Catch::Contains("--column needs a trace"));
+  CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --column a"),
+             Catch::Contains("--column needs a file of lengths"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --trace none.csv"),
              Catch::Contains("there is no file none.csv"));
   CHECK_THAT(said("configs/studies/tiny.yaml --point 1 --plan best"), Catch::Contains("the study has no plan 'best'"));

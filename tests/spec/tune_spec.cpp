@@ -18,8 +18,8 @@ TEST_CASE("a tuning writes the same bytes whatever the number of jobs", "[tune]"
   REQUIRE(here.hdpsim(fmt::format("{} --jobs 1 --out one", short_tuning)).code == 0);
   const Outcome three = here.hdpsim(fmt::format("{} --jobs 3 --out three --format json", short_tuning));
   REQUIRE(three.code == 0);
-  CHECK(files_in(here.folder() / "one") ==
-        std::vector<std::string>{"best.yaml", "candidates.csv", "search.jsonl", "study.yaml", "tune.json"});
+  CHECK(files_in(here.folder() / "one") == std::vector<std::string>{"best.yaml", "candidates.csv", "search.jsonl",
+                                                                    "study.yaml", "tune.html", "tune.json"});
   for (const std::string& name : files_in(here.folder() / "one")) {
     CAPTURE(name);
     CHECK((here.read("one/" + name) == here.read("three/" + name)));

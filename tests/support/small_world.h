@@ -40,17 +40,16 @@ class HandCosts final : public CostModel {
 
 /// A transformer with one head of dimension 64, so that keys and values of a token are 256 bytes.
 inline Transformer one_head_model(std::int64_t layers) {
-  return {.name = "one-head",
-          .layers = layers,
-          .hidden = 64,
-          .heads = 1,
-          .kv_heads = 1,
-          .head_dim = 64,
-          .ffn_hidden = 128,
-          .vocabulary = 1000,
-          .gated_mlp = true,
-          .tied_embeddings = false,
-          .moe = {}};
+  Transformer model;
+  model.name = "one-head";
+  model.layers = layers;
+  model.hidden = 64;
+  model.heads = 1;
+  model.kv_heads = 1;
+  model.head_dim = 64;
+  model.ffn_hidden = 128;
+  model.vocabulary = 1000;
+  return model;
 }
 
 /// One device per node, one NIC per device, and a single switch between the nodes.

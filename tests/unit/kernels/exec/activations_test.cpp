@@ -5,6 +5,7 @@
 #include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "tests/support/catch.h"
+#include "tests/support/recompute_text.h"
 #include "tests/support/tiny_training.h"
 
 namespace hdpsim::kernels::exec {
@@ -57,7 +58,7 @@ TEST_CASE("what is computed again has room for one layer alone", "[exec][memory]
   for (const Recompute recompute :
        {Recompute::selective, Recompute::full, Recompute{norm}, Recompute{qkv}, Recompute{projection}, Recompute{mlp},
         Recompute{activation}, Recompute{norm, attention, mlp}}) {
-    INFO(recompute_text(recompute));
+    INFO(test::recompute_text(recompute));
     const double of_each = counted(model, recompute);
     const double expected = layers * of_each + (one_layer - of_each);
     const double found = kept(model, {.recompute = recompute}).device;

@@ -2,11 +2,13 @@
 #include <limits>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "kernels/exec/executor.h"
 #include "kernels/exec/parameters.h"
 #include "kernels/spec/error.h"
+#include "sim/model/layers.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny_training.h"
 
@@ -59,6 +61,32 @@ TEST_CASE("all that a model has and the executor has not is named at once", "[ex
   CHECK_THROWS_WITH(ParameterLayout(model),
                     "model 'tiny' cannot be executed: it has biases, its positions are learned, its MLP has no gate, "
                     "its heads have dimension 36, not 64 or 128");
+}
+
+TEST_CASE("kinds of layers that have no kernels are refused by name", "[exec]") {
+  const auto refused = [](Transformer model) {
+    try {
+      ParameterLayout layout(model);
+    } catch (const UnsupportedInput& error) {
+      return std::string(error.what()).substr(std::string("model 'tiny' cannot be executed: ").size());
+    }
+    return std::string();
+  };
+  Transformer windowed = tiny_model();
+  windowed.window = 16;
+  CHECK(refused(windowed) == "its tokens do not see all tokens before them");
+  Transformer mixed = tiny_model();
+  set_layers(mixed, {mixed, windowed});
+  CHECK(refused(mixed) == "its layers are of several kinds");
+  Transformer latent = tiny_model();
+  latent.latent = LatentAttention{.kv_rank = 16, .rotated = 8};
+  CHECK(refused(latent) == "its keys and values are made through latents");
+  Transformer linear = tiny_model();
+  linear.linear = LinearMixing{.heads = 2, .key_heads = 2, .key_dim = 64, .value_dim = 64, .chunk = 64, .inputs = 384};
+  CHECK(refused(linear) == "its tokens are mixed in linear time");
+  Transformer further = tiny_model();
+  further.predictions = 2;
+  CHECK(refused(further) == "it predicts several tokens");
 }
 
 // What every device says when it trains two steps, the first of which makes every parameter infinite.

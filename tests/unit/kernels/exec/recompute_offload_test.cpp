@@ -2,6 +2,7 @@
 
 #include "kernels/exec/executor.h"
 #include "tests/support/catch.h"
+#include "tests/support/recompute_text.h"
 #include "tests/support/tiny_training.h"
 
 namespace hdpsim::kernels::exec {
@@ -20,7 +21,7 @@ TEST_CASE("what is computed again gives the same bits", "[exec][recompute]") {
            {Recompute::selective, Recompute::full, Recompute{norm}, Recompute{qkv}, Recompute{projection},
             Recompute{mlp}, Recompute{activation}, Recompute{norm, activation}, Recompute{attention, projection, norm},
             Recompute{norm, qkv, attention, mlp}}) {
-        INFO(recompute_text(recompute));
+        INFO(test::recompute_text(recompute));
         const Training again = train(model, plan, *tokens, {.tp = tp, .recompute = recompute});
         CHECK(again.losses == kept.losses);
         CHECK((again.gradients == kept.gradients));  // too many to print
@@ -47,7 +48,8 @@ TEST_CASE("activations that were on the host give the same bits", "[exec][offloa
                                    {2, {.recompute = {LayerModule::norm, LayerModule::mlp}}},
                                    {2, {.recompute = {LayerModule::attention, LayerModule::projection}}},
                                    {2, {.recompute = Recompute::full}}}) {
-      INFO(layers << " layers, hdp " << hdp << ", tp " << way.tp << ", recompute " << recompute_text(way.recompute));
+      INFO(layers << " layers, hdp " << hdp << ", tp " << way.tp << ", recompute "
+                  << test::recompute_text(way.recompute));
       const Plan plan = packs_and_rings(hdp, layers);
       const Training stays = train(model, plan, *tokens, way);
       const Training travels = train(model, offloading(plan), *tokens, way);

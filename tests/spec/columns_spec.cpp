@@ -1,0 +1,29 @@
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+TEST_CASE("the reference page of columns is what their declarations say", "[columns]") {
+  const Workplace here;
+  const std::string page = here.hdpsim("columns --format markdown").out;
+  CHECK(page == golden("../../configs/studies/COLUMNS.md", page));
+}
+
+TEST_CASE("figures are explained by their column or their place, wherever they stand", "[columns]") {
+  const Workplace here;
+  CHECK(here.hdpsim("columns busy_s").out ==
+        "busy_s: s, ranks.csv\n    time in which the rank waits for no other, mean over the steps\n");
+  CHECK(here.hdpsim("columns memory_gb.fits").out ==
+        "fits: runs.csv, memory_gb.fits in result.json\n    whether devices and hosts have that much memory\n");
+  const std::string object = here.hdpsim("columns connections").out;
+  CHECK(object.starts_with("peers: devices, runs.csv, steps.csv, connections.peers in result.json\n"));
+  CHECK(object.find("\ngroups: ") != std::string::npos);
+  const Outcome wrong = here.hdpsim("columns busy_ss mfu weather");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("no result has a figure 'busy_ss'\n        did you mean 'busy_s'?") != std::string::npos);
+  CHECK(wrong.err.find("no result has a figure 'weather'") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,154 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("list names every shipped thing with a line on it", "[list]") {
+  const Workplace here;
+  const auto lines = [&](const std::string& what) { return line_count(here.hdpsim("list " + what).out); };
+  const auto files = [&](const char* folder, const char* extension) {
+    std::int64_t count = 0;
+    for (const auto& entry : fs::directory_iterator(here.folder() / folder)) {
+      count += entry.path().extension() == extension ? 1 : 0;
+    }
+    return count;
+  };
+  CHECK(lines("clusters") == files("configs/clusters", ".yaml"));
+  CHECK(lines("models") == files("configs/models", ".json"));
+  CHECK(lines("profiles") == files("calib/profiles", ".yaml"));
+  CHECK(lines("lengths") == files("traces", ".csv"));
+  CHECK_THAT(here.hdpsim("list clusters").out, Contains("h100-rail") && Contains("8 x H100-80GB a node; H100 nodes"));
+  CHECK_THAT(here.hdpsim("list models").out, Contains("llama-7b") && Contains("32 layers of 4096"));
+  CHECK_THAT(here.hdpsim("list profiles").out, Contains("H100-80GB, published"));
+  CHECK_THAT(here.hdpsim("list plans").out, StartsWith("static ") && Contains("\nhdp-balance "));
+  const Outcome wrong = here.hdpsim("list cluster");
+  CHECK(wrong.code == 2);
+}
+
+TEST_CASE("the beginning of a cluster's name is enough for a suggestion", "[cluster]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim("cluster show h100");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err ==
+        "error: there is no shipped cluster 'h100', and no file of this name\n"
+        "        did you mean 'h100-rail'?\n");
+}
+
+TEST_CASE("a program without its configs says where it looked for them", "[command_line]") {
+  const Workplace here;
+  fs::remove(here.folder() / "configs");
+  fs::copy_file(HDPSIM_BINARY, here.folder() / "alone");
+  (void)here.hdpsim("--version", "./alone cluster show h100-rail 2>alone.txt;");
+  CHECK_THAT(here.read("alone.txt"), StartsWith("no shipped configs were found: looked in ") &&
+                                         Contains((here.folder() / "share/hdpsim").string() + "; --data-dir names") &&
+                                         Contains("there is no shipped cluster 'h100-rail'"));
+  const Outcome elsewhere = here.hdpsim("--data-dir . cluster show h100-rail");
+  CHECK(elsewhere.code == 2);
+  CHECK_THAT(elsewhere.err, StartsWith("no shipped configs were found: looked in .; --data-dir names"));
+}
+
+TEST_CASE("lengths come from a command line, from standard input and from a column that is found", "[trace]") {
+  const Workplace here;
+  here.write("docs.csv", "doc_id,n_tokens,source\n1,4096,web\n2,30000,web\n3,1000,code\n");
+  const std::string study = "study configs/studies/tiny.yaml --set sweep={} --set data.steps=1 --lengths docs.csv";
+  const Outcome found = here.hdpsim(study);
+  CAPTURE(found.err);
+  REQUIRE(found.code == 0);
+  CHECK_THAT(found.out, Contains("\nlengths are those of the column n_tokens\n"));
+  const Outcome named = here.hdpsim(study + " --column n_tokens");
+  REQUIRE(named.code == 0);
+  CHECK_THAT(named.out, !Contains("lengths are those of"));
+  CHECK(here.hdpsim("study configs/studies/tiny.yaml --column n_tokens").code == 2);
+  CHECK(here.hdpsim("study configs/studies/tiny.yaml --lengths -").code == 2);
+
+  const Outcome file = here.hdpsim("trace describe docs.csv --format json");
+  const Outcome input = here.hdpsim("trace describe - --format json", "cat docs.csv |");
+  REQUIRE(input.code == 0);
+  CHECK(input.out == file.out);
+  const Outcome numbers = here.hdpsim("trace describe - --format json", "printf '4096\\n30000\\n1000\\n' |");
+  CHECK(numbers.out == file.out);
+}
+
+TEST_CASE("a study says which profile it took, and its results repeat it", "[study]") {
+  const Workplace here;
+  here.write("mine.yaml",
+             "name: mine\ncluster: {preset: h100-rail, gpus: 16}\nmodel: {preset: llama-7b}\n"
+             "data: {lengths: {fixed: 8Ki}, context: 8Ki, tokens_per_step: 128Ki, steps: 1}\n"
+             "mesh: {tp: 2}\nplans: [static]\n");
+  const Outcome outcome = here.hdpsim("study mine.yaml --out mine");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("costs: h100-published (published)"));
+  CHECK_THAT(here.read("mine/study.yaml"), Contains("profile: h100-published"));
+  CHECK(fs::exists(here.folder() / "mine/report.html"));
+}
+
+TEST_CASE("points with names are told by them", "[study]") {
+  const Workplace here;
+  const Outcome outcome = here.hdpsim(
+      "study configs/studies/tiny.yaml --set data.steps=1 --set data.context=64Ki --set 'plans=[static]' "
+      "--set compare_to=null --set 'sweep=[{label: as it is}, {label: half a cluster, set: {cluster.gpus: 16}}]' "
+      "--format json");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto runs = nlohmann::json::parse(outcome.out)["runs"];
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0]["point"]["label"] == "as it is");
+  CHECK(runs[1]["point"]["label"] == "half a cluster");
+  CHECK(runs[0]["gpus"] == 2 * runs[1]["gpus"].get<int>());
+}
+
+TEST_CASE("speed-ups over a tuned baseline name its mesh, and cost a search", "[study]") {
+  const Workplace here;
+  const std::string space =
+      "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}";
+  const Outcome outcome = here.hdpsim(
+      "study configs/studies/tune.yaml --set data.steps=2 --set 'plans=[static, hdp-balance]' "
+      "--set 'compare_to={static: tuned}' --out fair --set '" +
+      space + "'");
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("\n  static (tuned)  ") && Contains("\nstatic (tuned): tp "));
+  CHECK_THAT(outcome.err, Contains("tuning static, point 1 of 1, "));
+  const auto speedup = nlohmann::json::parse(here.read("fair/result.json"))["runs"][1]["speedup"];
+  CHECK(speedup["versus"] == "static (tuned)");
+  CHECK_THAT(here.read("fair/report.html"), Contains("static (tuned): tp "));
+}
+
+TEST_CASE("explain tells what free memory is worth, and that a baseline was not tuned", "[explain]") {
+  const Workplace here;
+  const auto study = [&](const std::string& capacity) {
+    const Outcome outcome =
+        here.hdpsim("study configs/studies/tiny.yaml --set sweep={} --set data.steps=1 --set data.context=64Ki --out " +
+                    capacity + " --set mesh.capacity=" + capacity);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return nlohmann::json::parse(here.read(capacity + "/result.json"))["runs"];
+  };
+  const auto small = study("4Ki");
+  const auto large = study("8Ki");
+  const Outcome told = here.hdpsim("explain 4Ki");
+  CAPTURE(told.err);
+  REQUIRE(told.code == 0);
+  CHECK_THAT(told.out, Contains(" of a device are free: with mesh.capacity 8Ki the step takes "));
+  CHECK_THAT(told.out, Contains("\nspeed-ups are over static on this mesh, which need not be its best"));
+  const auto plans = nlohmann::json::parse(here.hdpsim("explain 4Ki --format json").out)["plans"];
+  const auto seconds = [](const auto& run) { return run["step_time_s"]["mean"].template get<double>(); };
+  for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    CAPTURE(plan);
+    const auto& advice = plans[plan]["larger_capacity"];
+    const bool helps = seconds(large[plan]) < 0.999 * seconds(small[plan]);
+    CHECK(advice.is_null() == !helps);
+    if (helps) CHECK(advice["step_time_s"] == Approx(seconds(large[plan])));
+  }
+  CHECK_FALSE(plans[0]["larger_capacity"].is_null());  // static has half the messages
+}
+
+}  // namespace
+}  // namespace hdpsim::spec
