@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -20,6 +19,7 @@
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_clusters.h"
+#include "tests/support/seeds.h"
 #include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
@@ -177,19 +177,6 @@ const std::vector<std::pair<std::string, std::function<void(Setting&)>>> changes
     {"PCIe twice as fast", [](Setting& s) { s.pcie *= 2; }},
 };
 
-struct Range {
-  std::uint64_t first;
-  std::uint64_t last;
-};
-
-// HDPSIM_SEED=n runs one study alone.
-Range seeds(std::uint64_t count) {
-  const char* const one_seed = std::getenv("HDPSIM_SEED");
-  if (one_seed == nullptr) return {1, count};
-  const std::uint64_t seed = std::strtoull(one_seed, nullptr, 10);
-  return {seed, seed};
-}
-
 std::string replay_line(std::uint64_t seed, const char* tag, const Setting& setting) {
   return fmt::format(
       "replay: HDPSIM_SEED={} test_property {}: {} x {} {}, {} NICs of {} Gbit/s, model {}, data {}, mesh {}", seed,
@@ -207,9 +194,8 @@ struct Losses {
 Losses faster_clusters(std::uint64_t studies, const char* tag) {
   FasterProfiles profiles;
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto [first, last] = seeds(studies);
   Losses found;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(studies)) {
     const Setting setting = random_setting(seed);
     const auto before = step_times(setting, profiles, catalog);
     for (const auto& [what, change] : changes) {
@@ -260,9 +246,8 @@ struct Compared {
 Compared compare_balance(std::uint64_t studies, const char* tag) {
   FasterProfiles profiles;
   Catalog catalog(HDPSIM_SOURCE_DIR);
-  const auto [first, last] = seeds(studies);
   Compared compared;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(studies)) {
     const Setting setting = random_setting(seed);
     INFO(replay_line(seed, tag, setting));
     const auto times = step_times(setting, profiles, catalog);

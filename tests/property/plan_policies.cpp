@@ -12,6 +12,7 @@
 #include "sim/plan/step_bounds.h"
 #include "tests/support/catch.h"
 #include "tests/support/planner_of.h"
+#include "tests/support/seeds.h"
 
 namespace hdpsim {
 namespace {
@@ -85,7 +86,7 @@ Case random_case(std::uint64_t seed) {
   drawn.entry = random_entry(random, drawn.context);
   Diagnostics diagnostics;
   const auto planner = test::planner_of(parse_document("entry", drawn.entry, diagnostics), drawn.context, diagnostics);
-  INFO("replay: seed " << seed << ", " << drawn.entry << "\n" << diagnostics.text());
+  INFO("replay: HDPSIM_SEED=" << seed << ", " << drawn.entry << "\n" << diagnostics.text());
   REQUIRE(planner != nullptr);
   drawn.plan = planner->plan(drawn.batch, 5);
   CHECK(planner->plan(drawn.batch, 5) == drawn.plan);  // deterministic
@@ -95,10 +96,10 @@ Case random_case(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("every policy makes a sound plan of every batch", "[property][plan]") {
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(1500)) {
     const Case drawn = random_case(seed);
-    INFO("replay: seed " << seed << ", " << drawn.entry << ", " << drawn.context.ranks << " ranks of "
-                         << drawn.context.capacity << ", context " << drawn.context.context);
+    INFO("replay: HDPSIM_SEED=" << seed << ", " << drawn.entry << ", " << drawn.context.ranks << " ranks of "
+                                << drawn.context.capacity << ", context " << drawn.context.context);
     const std::vector<std::string> problems = check_plan(drawn.plan);
     CAPTURE(problems);
     CHECK(problems.empty());
@@ -112,7 +113,7 @@ TEST_CASE(
     "policies of other systems make a sound plan of every batch, or refuse it as those systems do; none beats the "
     "bounds",
     "[property][plan]") {
-  for (std::uint64_t seed = 0; seed < 900; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(900)) {
     RandomStream random(seed, "other systems");
     PlanningContext context = random_pool(random);
     const bool power_of_two = random.below(2) == 0;
@@ -139,8 +140,8 @@ TEST_CASE(
     const bool may_refuse_any = !power_of_two;  // Megatron's schedulers
     const std::size_t which = random.below(entries.size());
     if (!power_of_two && entries[which].starts_with("flexsp:")) continue;
-    INFO("replay: seed " << seed << ", " << entries[which] << ", " << context.ranks << " ranks of "
-                         << context.capacity);
+    INFO("replay: HDPSIM_SEED=" << seed << ", " << entries[which] << ", " << context.ranks << " ranks of "
+                                << context.capacity);
     Diagnostics diagnostics;
     const auto planner = test::planner_of(parse_document("entry", entries[which], diagnostics), context, diagnostics);
     REQUIRE(planner != nullptr);
@@ -158,9 +159,9 @@ TEST_CASE(
 }
 
 TEST_CASE("every plan is read back equal from its file", "[property][plan]") {
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(150)) {
     const Case drawn = random_case(seed);
-    INFO("replay: seed " << seed << ", " << drawn.entry);
+    INFO("replay: HDPSIM_SEED=" << seed << ", " << drawn.entry);
     Diagnostics diagnostics;
     const auto read = read_plan("plan.json", plan_text(drawn.plan), diagnostics);
     INFO(diagnostics.text());
@@ -171,9 +172,9 @@ TEST_CASE("every plan is read back equal from its file", "[property][plan]") {
 
 TEST_CASE("no plan is faster than its work spread evenly, nor slower than one rank after the other",
           "[property][plan]") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(300)) {
     const Case drawn = random_case(seed);
-    INFO("replay: seed " << seed << ", " << drawn.entry);
+    INFO("replay: HDPSIM_SEED=" << seed << ", " << drawn.entry);
     const PlanTime time = plan_time(drawn.plan, drawn.context.work);
     double all_ranks = 0;
     for (const double busy : time.busy) all_ranks += busy;
@@ -184,8 +185,8 @@ TEST_CASE("no plan is faster than its work spread evenly, nor slower than one ra
 }
 
 TEST_CASE("hdp-balance is never slower with offload than without", "[property][plan]") {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    INFO("replay: seed " << seed);
+  for (const std::uint64_t seed : tests::seeds(200)) {
+    INFO("replay: HDPSIM_SEED=" << seed);
     RandomStream random(seed, "offload");
     PlanningContext context = random_pool(random);
     context.host_tokens = pick(random, 1, 10'000);

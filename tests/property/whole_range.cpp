@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "sim/run/step.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
+#include "tests/support/seeds.h"
 
 namespace hdpsim {
 namespace {
@@ -226,11 +226,11 @@ TEST_CASE("three numbers of a study anywhere in their ranges give a step that ca
           "[property][range]") {
   Small small;
   const std::vector<Key> keys = keys_of_study();
-  const char* only = std::getenv("HDPSIM_PROPERTY_SEED");
+  std::uint64_t drawn = 0;
   std::uint64_t simulated = 0;
-  for (std::uint64_t seed = 0; seed < combinations; ++seed) {
-    if (only != nullptr && std::to_string(seed) != only) continue;
-    CAPTURE(fmt::format("HDPSIM_PROPERTY_SEED={} test_property '[range]'", seed));
+  for (const std::uint64_t seed : tests::seeds(combinations)) {
+    ++drawn;
+    CAPTURE(fmt::format("replay: HDPSIM_SEED={} test_property '[range]'", seed));
     RandomStream random(seed, "values of three keys");
     std::vector<std::string> overrides;
     for (int i = 0; i < 3; ++i) {
@@ -240,7 +240,7 @@ TEST_CASE("three numbers of a study anywhere in their ranges give a step that ca
     overrides.push_back(fmt::format("grain={}", std::vector{"fluid", "exact", "closed_form"}[random.below(2) * 2]));
     simulated += check_point(small, small_study, overrides) ? 1 : 0;
   }
-  CHECK((simulated > combinations / 4 || only != nullptr));
+  CHECK((simulated > drawn / 4 || tests::one_seed()));
 }
 
 namespace {
@@ -269,7 +269,7 @@ Duration time_of(const Study& study, const FamilyFactors& factors, const Batch& 
 
 TEST_CASE("twice the tokens never take a static mesh less time", "[property][law]") {
   Small small;
-  for (std::uint64_t seed = 0; seed < studies; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(studies)) {
     CAPTURE(seed);
     std::vector<std::string> overrides = random_sizes(seed);
     overrides.emplace_back("plans=[static]");
@@ -286,7 +286,7 @@ TEST_CASE("twice the tokens never take a static mesh less time", "[property][law
 
 TEST_CASE("the order of sequences in a batch changes no step time", "[property][law]") {
   Small small;
-  for (std::uint64_t seed = 0; seed < studies; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(studies)) {
     CAPTURE(seed);
     const auto study = small.load(small_study, random_sizes(seed));
     INFO(small.refusal());
@@ -302,7 +302,7 @@ TEST_CASE("with every cost of the profile doubled a static mesh takes twice the 
   Small small;
   FamilyFactors doubled;
   for (std::size_t family = 0; family < cost_families; ++family) doubled[static_cast<CostFamily>(family)] = 2;
-  for (std::uint64_t seed = 0; seed < studies; ++seed) {
+  for (const std::uint64_t seed : tests::seeds(studies)) {
     CAPTURE(seed);
     std::vector<std::string> overrides = random_sizes(seed);
     for (const char* text : {"plans=[static]", "overheads={per_step: 0 s, per_micro_batch: 0 s}",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -11,19 +10,17 @@
 #include "sim/network/fair_share.h"
 #include "tests/support/catch.h"
 #include "tests/support/random_clusters.h"
+#include "tests/support/seeds.h"
 
 namespace hdpsim::tests {
 
 /// B/s by link.
 using Capacities = std::vector<double>;
 
-/// Runs `law` for the seeds 1 to `count`; HDPSIM_SEED=n runs one alone.
+/// Runs `law` for seeds(count).
 template <class Law>
 void for_seeds(const char* tag, std::uint64_t count, const Law& law) {
-  const char* const one_seed = std::getenv("HDPSIM_SEED");
-  const std::uint64_t first = one_seed != nullptr ? std::strtoull(one_seed, nullptr, 10) : 1;
-  const std::uint64_t last = one_seed != nullptr ? first : count;
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
+  for (const std::uint64_t seed : seeds(count)) {
     INFO("replay: HDPSIM_SEED=" << seed << " test_property [" << tag << "]");
     RandomStream random(seed, tag);
     law(random);
