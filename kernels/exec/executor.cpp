@@ -61,6 +61,8 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   }
   require_executable(model, mesh, lowering.pipeline);
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
+  if (lowering.recipe.dropout) refuse("the program drops activations, which these kernels do not");
+  if (lowering.recipe.has_gradient_buffer()) refuse("the program passes over a gradient buffer, which is not here");
   if (lowering.recipe.overlap_tp_gradients) refuse("the program gathers inputs again, which are kept gathered here");
 }
 

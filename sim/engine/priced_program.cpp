@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/engine/impl/beside_exchanges.h"
 #include "sim/engine/step_ending.h"
+#include "sim/model/shares.h"
 
 namespace hdpsim {
 namespace {
@@ -86,17 +87,28 @@ class Pricer {
 
   // A collective C and its product G take max(C, G) + min(C, G) / tp if both are cut into tp chunks and each chunk of
   // one overlaps with the preceding chunk of the other (Wang et al., ASPLOS 2023), and max(C, G) if both are whole. G
-  // takes longer while it overlaps with C, but is booked with its time alone; the collective gets the rest.
+  // takes longer in chunks and while it overlaps with C, but is booked with its time alone and whole; the collective
+  // gets the rest.
   void overlap_collectives(const Block& block, std::vector<Duration>& times) const {
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       if (block.body[i].opcode != Opcode::collective) continue;
       const std::optional<ProductBeside>& product = priced_.program.collectives[block.body[i].work].beside;
       if (!product) continue;
-      const Duration alone = machine_.cost->gemm(priced_.program.dense[product->dense].gemms[product->gemm]).time;
+      const Gemm& whole = priced_.program.dense[product->dense].gemms[product->gemm];
+      const Duration booked = machine_.cost->gemm(whole).time;
+      const Duration alone = product->in_chunks ? std::max(booked, in_chunks(whole)) : booked;
       const double chunk = product->in_chunks ? 1 / static_cast<double>(machine_.tp) : 0;
       const Duration beside = alone + lost_beside(alone, times[i], slowdown_.product);
-      times[i] = std::max(times[i], beside) + std::min(times[i], beside).scaled(chunk) - alone;
+      times[i] = std::max(times[i], beside) + std::min(times[i], beside).scaled(chunk) - booked;
     }
+  }
+
+  // A chunk has the tokens of one device (Transformer Engine, userbuffers: the ring exchange of an all-gather
+  // multiplies the rows that have arrived). Its last wave of tiles may be as empty as that of the whole product.
+  [[nodiscard]] Duration in_chunks(const Gemm& whole) const {
+    Gemm chunk = whole;
+    chunk.m = divided(whole.m, machine_.tp);
+    return machine_.cost->gemm(chunk).time * machine_.tp;
   }
 
   // The data-parallel all-gathers and reductions of a loop overlap with its kernels, in each iteration from the first

@@ -14,6 +14,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
+constexpr std::int64_t fp8 = 1;
 constexpr std::int64_t mask_byte = 1;
 
 /// Lists the tensors that a layer keeps, in the order in which forward makes them.
@@ -32,13 +33,17 @@ class KeptList {
   }
 
  private:
+  /// Bytes of an element of a product's input that only the product keeps, in the type in which it multiplies
+  /// (Transformer Engine, LayerNormLinear and Linear). Attention keeps its output by itself.
+  [[nodiscard]] std::int64_t input_bytes() const { return recipe_.fp8 ? fp8 : model_.element_bytes; }
   [[nodiscard]] bool again(LayerModule module) const { return recipe_.recompute.has(module); }
 
   void attention_branch() {
     if (model_.joins) residual("stream and embedding before they are joined", 2 * model_.element_bytes);
-    if (!again(LayerModule::norm)) residual("input of the QKV product", model_.element_bytes);
+    if (!again(LayerModule::norm)) residual("input of the QKV product", input_bytes());
     attention();
     if (again(LayerModule::projection)) return;
+    if (recipe_.fp8) cut("fp8 input of attention's projection", fp8 * output_width(model_));
     output_of_branch("output of attention's projection");
     if (recipe_.dropout) residual("dropout mask behind attention", mask_byte);
     if (has_mlp(model_) && !shares_norm()) input_of_norm("input of the MLP's norm", "residual stream before the MLP");
@@ -47,7 +52,8 @@ class KeptList {
 
   void mlp_branch() {
     const std::size_t first = list_.size();
-    if (!again(LayerModule::norm) && !shares_norm()) residual("input of the MLP", model_.element_bytes);
+    if (!again(LayerModule::norm) && !shares_norm())
+      residual("input of the MLP", model_.moe ? model_.element_bytes : input_bytes());
     model_.moe ? experts(*model_.moe) : mlp();
     for (std::size_t i = first; i < list_.size(); ++i) list_[i].of_mlp = true;
     output_of_branch("output of the MLP");
@@ -100,7 +106,7 @@ class KeptList {
   void mlp() {
     if (again(LayerModule::mlp)) return;
     cut("input of the activation", model_.element_bytes * read_by_activation() * model_.ffn_hidden);
-    if (!again(LayerModule::activation)) cut("output of the activation", model_.element_bytes * model_.ffn_hidden);
+    if (!again(LayerModule::activation)) cut("output of the activation", input_bytes() * model_.ffn_hidden);
     weight("weights of the MLP", (read_by_activation() + 1) * model_.hidden * model_.ffn_hidden);
   }
 

@@ -31,6 +31,10 @@ struct Recipe {
   std::int64_t gradient_bytes = 4;  ///< Bytes per element of gradients that are summed over micro-batches and ranks.
   /// ZeRO stage 3: parameters are sharded and gathered in fp32, and products run under autocast().
   bool fp32_parameters = false;
+  /// Gradients of a step are in one buffer that the framework clears, looks through for NaN and scales by 1 over the
+  /// ranks before it reduces them; of the reduced ones the optimizer takes the norm, and it copies fp32 weights to the
+  /// parameters behind Adam: see optimizer_work() (ZeRO stages 0 and 1).
+  bool gradient_buffer = false;
   /// The reduction of gradients, per layer or in a pipeline per chunk, overlaps with a rank's last passes instead of
   /// following them (ZeRO stages 0 and 1).
   bool overlap_grad_reduce = false;
@@ -62,7 +66,7 @@ struct Recipe {
   /// The cross-entropy turns the logits into their gradient in place; otherwise see fp32_loss().
   bool fused_loss = true;
   bool flash_attention = true;  ///< A layer keeps q, k, v, o and the log-sum-exp; otherwise the score matrices.
-  /// Dropout of scores and of both residual branches, with a mask of one byte per element.
+  /// Dropout of scores, of the embedding and of both residual branches, with a mask of one byte per element.
   bool dropout = false;
   /// A separate kernel merges a ring step's output with the previous ones; otherwise the attention kernel accumulates
   /// it.
@@ -81,6 +85,7 @@ struct Recipe {
 
   // ---- What follows from these
 
+  [[nodiscard]] bool has_gradient_buffer() const { return gradient_buffer && zero < 2; }
   /// Every pass needs these collectives layer by layer: they are instructions of the pass.
   [[nodiscard]] bool reduces_in_pass() const { return zero >= 2; }
   [[nodiscard]] bool gathers_in_pass() const { return zero == 3; }

@@ -14,6 +14,7 @@ namespace hdpsim {
 namespace {
 
 constexpr std::int64_t fp32 = 4;
+constexpr std::int64_t mask_byte = 1;
 constexpr std::int64_t fp8_by_rows_and_columns = 2;
 
 /// The part of a layer on one device of a tensor-parallel group. Key and value heads are replicated if they are fewer
@@ -104,8 +105,11 @@ class Stretch {
   void embedding() {
     const std::int64_t own = shard_.tokens * model_.hidden;
     if (is_forward_) {
-      return work_.add({Bytes((own + tokens_ * model_.hidden) * stream()), 1, MemoryKernel::embedding_forward});
+      work_.add({Bytes((own + tokens_ * model_.hidden) * stream()), 1, MemoryKernel::embedding_forward});
+      if (recipe_.dropout) work_.add({Bytes(hidden_elements_ * (2 * stream() + mask_byte))});
+      return;
     }
+    if (recipe_.dropout) drop_gradient(stream());
     work_.add({Bytes(own * (stream() + 2 * fp32))});
     const std::int64_t table = vocabulary_ * model_.hidden;
     if (recipe_.added_bytes() > 0) work_.add({Bytes(table * model_.element_bytes)});
@@ -212,17 +216,21 @@ class Stretch {
     if (norms_outputs()) norm();
     add();
   }
+  // Backward multiplies the gradient by the mask.
+  void drop_gradient(std::int64_t element) { work_.add({Bytes(hidden_elements_ * (2 * element + mask_byte))}); }
 
   // The residual reads a branch's output and the stream and writes the stream; backward sums the stream's gradient and
-  // the norm's.
+  // the norm's. The same kernel drops and writes the mask (Megatron-LM, fused_bias_dropout.py).
   void add() {
-    const std::int64_t bytes = is_forward_ ? stream() + model_.element_bytes + stream() : 3 * stream();
+    const std::int64_t mask = recipe_.dropout ? mask_byte : 0;
+    const std::int64_t bytes = is_forward_ ? stream() + model_.element_bytes + stream() + mask : 3 * stream();
     work_.add({Bytes(hidden_elements_ * bytes), 1, MemoryKernel::add});
   }
 
   // The products of a branch read the stream's gradient as elements.
   void branch_gradient() {
     if (recipe_.autocast() && !is_forward_) cast_fp32(hidden_elements_);
+    if (recipe_.dropout && !is_forward_) drop_gradient(model_.element_bytes);
   }
 
   void mlp() {

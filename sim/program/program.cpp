@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/model/optimizer_work.h"
 #include "sim/model/parameters.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/program/expert_layer.h"
@@ -160,9 +161,10 @@ StepEnd Program::step_end(std::int64_t stage) const {
   const std::int64_t expert_pool = std::max<std::int64_t>(1, mesh.hdp * mesh.tp / mesh.ep);
   const std::int64_t shard = divided(parameters.common, mesh.hdp) + divided(parameters.experts, expert_pool);
   const std::int64_t updated = recipe.zero == 0 ? parameters.common : shard;
-  // Adam reads the gradient and, in fp32, the master weight and both moments; it writes these three and the parameter.
-  const std::int64_t optimizer_bytes = recipe.gradient_bytes + (3 + 3) * fp32_bytes + model.element_bytes;
-  StepEnd end{.gradient = {}, .optimizer = {Bytes(updated * optimizer_bytes), 1, MemoryKernel::adam}, .parameters = {}};
+  StepEnd end{.gradient = {},
+              .optimizer = optimizer_work({parameters.common + parameters.experts, updated, mesh.hdp > 1},
+                                          model.element_bytes, recipe),
+              .parameters = {}};
   end.all_reduce = recipe.zero == 0;
   if (!recipe.reduces_by_layer(true)) end.gradient = Bytes(parameters.common * recipe.gradient_bytes);
   if (!end.all_reduce && !recipe.gathers_by_layer(true)) {

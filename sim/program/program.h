@@ -58,7 +58,8 @@ struct StepEnd {
 /// The program of one step: a plan, lowered for one model on one mesh. The simulator prices it, an executor runs it.
 /// Every worker (HDP rank, stage) runs the passes of its list in order. Before a pass that has a source, it waits for
 /// the source's message from another stage of its rank. It sends the result of a pass that has a target, overlapping
-/// with the next passes. Instructions are generated on demand, per pass and not per rank.
+/// with the next passes or before them (PipelineOptions::overlaps_messages). Instructions are generated on demand, per
+/// pass and not per rank.
 class Program {
  public:
   /// The plan must have passed the checker, and the model must have a layer for each chunk of the pipeline (checked).

@@ -11,10 +11,24 @@
 
 namespace hdpsim {
 
+/// Which messages between stages run beside passes. A stage sends the others before it begins its next pass, as
+/// Megatron-LM does without `overlap_p2p_comm`, which it has for chunks of stages alone.
+enum class MessageOverlap : std::uint8_t {
+  always,
+  interleaved,  ///< Under schedules with virtual stages.
+  never,
+};
+
 /// The schedule of a pipeline. With one stage there is nothing to schedule, and every schedule gives the same order.
 struct PipelineOptions {
   std::string_view schedule = "1f1b";  ///< One of pipeline_schedule_names(), whose strings live as long as the process.
   std::int64_t virtual_stages = 1;     ///< Chunks of layers per stage, for a schedule that has this option.
+  MessageOverlap message_overlap = MessageOverlap::always;
+
+  [[nodiscard]] bool overlaps_messages() const {
+    return message_overlap == MessageOverlap::always ||
+           (message_overlap == MessageOverlap::interleaved && virtual_stages > 1);
+  }
 };
 
 /// A pass of one stage as a schedule sees it: its slot identifies the micro-batch.

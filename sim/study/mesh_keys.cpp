@@ -164,6 +164,14 @@ void add_pipeline(Keys& mesh) {
   mesh.count("virtual_stages", degree_range, at(&PointSpec::pipeline, &PipelineOptions::virtual_stages),
              "chunks of layers on each stage, 2 or more with `interleaved`",
              {.unit = "chunks", .written = written_with_stages});
+  mesh.word(
+      "overlap_p2p_comm", "overlap of messages between stages",
+      {{"always", MessageOverlap::always},
+       {"interleaved", MessageOverlap::interleaved},
+       {"never", MessageOverlap::never}},
+      at(&PointSpec::pipeline, &PipelineOptions::message_overlap),
+      "which messages between stages run beside passes: all, those under `virtual_stages` (as in Megatron-LM), or "
+      "none; a stage sends the others before its next pass");
 }
 
 void add_sharding(Keys& mesh) {
@@ -202,6 +210,14 @@ void add_overlaps(Keys& mesh) {
   add_flag(mesh, "separate_merge", &Recipe::separate_merge,
            "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer "
            "Engine; `false`: attention adds it up itself, as the kernels of `hdpsim execute` do");
+  add_flag(mesh, "dropout", &Recipe::dropout,
+           "kernels and masks of dropout behind the embedding and both branches of a layer, and of the scores where "
+           "they are in memory");
+  add_flag(
+      mesh, "gradient_buffer", &Recipe::gradient_buffer,
+      "levels 0 and 1 of `zero`: gradients are in a buffer that is cleared, looked through for NaN and scaled once "
+      "a step, their norm is taken, and fp32 weights are copied to parameters, as in Megatron-Core; `false`: the "
+      "optimizer's own kernel is all there is");
   add_flag(mesh, "overlap_grad_reduce", &Recipe::overlap_grad_reduce,
            "levels 0 and 1 of `zero`: gradients are reduced layer by layer beside the last backward");
   add_flag(mesh, "overlap_param_gather", &Recipe::overlap_param_gather,

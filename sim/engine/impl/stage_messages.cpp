@@ -16,6 +16,7 @@ constexpr std::uint32_t version_mask = JobQueue::most_versions - 1;
 
 // The lane from one worker to another worker of its rank, and the messages on it.
 struct StageMessages::Lane {
+  WorkerId from;
   WorkerId to;
   bool is_forward = true;
   Hop hop;
@@ -40,15 +41,16 @@ StageMessages::StageMessages(const Program& program, const Machine& machine, Job
 
 StageMessages::~StageMessages() = default;
 
-void StageMessages::send(WorkerId from, PassId pass) {
+bool StageMessages::send(WorkerId from, PassId pass) {
   const Pipeline& pipeline = program_.pipeline();
   const auto target = pipeline.target(pass);
-  if (!target) return;
+  if (!target) return false;
   const StagePass sender = pipeline.pass(pass);
   const StagePass receiver = pipeline.pass(*target);
   const std::uint32_t index = lane_between(from, receiver.stage, sends_forward(sender.kind));
   lanes_[index].waiting.push_back(*target);
   if (!lanes_[index].busy) start_next(index);
+  return true;
 }
 
 // A worker sends to one or two others, so that a linear search is enough.
@@ -62,6 +64,7 @@ std::uint32_t StageMessages::lane_between(WorkerId from, std::int64_t stage, boo
   }
   known.push_back(static_cast<std::uint32_t>(lanes_.size()));
   Lane& lane = lanes_.emplace_back();
+  lane.from = from;
   lane.to = to;
   lane.is_forward = is_forward;
   lane.hop = stage_hop(rank, pipeline.stage_of(from), stage, machine_);
@@ -120,7 +123,7 @@ std::optional<StageMessages::Arrival> StageMessages::handle(const Event& event) 
   }
   for (const FlowId flow : lane.flows) port_.flows.remove(flow);
   lane.flows.clear();
-  const Arrival arrival{lane.to, lane.waiting[lane.next++]};
+  const Arrival arrival{lane.from, lane.to, lane.waiting[lane.next++]};
   start_next(index);
   return arrival;
 }

@@ -13,9 +13,9 @@ namespace hdpsim {
 
 /// The messages between pipeline stages, in every fidelity. A worker has two lanes to each stage that it sends to: one
 /// for activations and one for their gradients. On each lane it sends one message after another, in the order of its
-/// passes and overlapping with its kernels. Receivers are always ready. A message over private links takes its time
-/// without other traffic, as if the rings of its devices left these links idle; other messages are flows, which share
-/// links with rings and with each other.
+/// passes; StepRun decides whether kernels run beside them. Receivers are always ready. A message over private links
+/// takes its time without other traffic, as if the rings of its devices left these links idle; other messages are
+/// flows, which share links with rings and with each other.
 class StageMessages {
  public:
   /// If `contention` is false, every message has its links to itself. The bytes sent are added to `link_bytes`, by
@@ -26,11 +26,12 @@ class StageMessages {
   StageMessages(const StageMessages&) = delete;
   StageMessages& operator=(const StageMessages&) = delete;
 
-  /// The worker has ended a pass: its result is sent to the pass's target, if it has one.
-  void send(WorkerId from, PassId pass);
+  /// The worker has ended a pass: its result is sent to the pass's target. False if it has none.
+  bool send(WorkerId from, PassId pass);
 
   /// A message that has arrived: the worker needs it for this pass.
   struct Arrival {
+    WorkerId sender;
     WorkerId worker;
     PassId pass;
   };

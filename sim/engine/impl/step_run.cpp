@@ -21,7 +21,8 @@ StepRun::StepRun(const StepSetting& setting, bool contention)
       gathered_for_(pipeline_.workers()),
       messages_(program_, machine_, setting.port, link_bytes_, contention),
       inbox_(pipeline_.workers()),
-      waits_(pipeline_.workers()) {
+      waits_(pipeline_.workers()),
+      sends_(pipeline_.workers()) {
   timeline_.ranks.resize(pipeline_.workers());
 }
 
@@ -36,6 +37,15 @@ void StepRun::handle(const Event& event) {
   if (!arrival) return;
   inbox_[arrival->worker.index()].push_back(arrival->pass);
   if (waits_[arrival->worker.index()]) go_on(arrival->worker);
+  sent(arrival->sender);
+}
+
+void StepRun::sent(WorkerId worker) {
+  if (!sends_[worker.index()]) return;
+  sends_[worker.index()] = false;
+  timeline_.ranks[worker.index()][Activity::bubble] += queue_.now() - free_since_[worker.index()];
+  free_since_[worker.index()] = queue_.now();
+  go_on(worker);
 }
 
 void StepRun::rate_changed(std::uint32_t key) {
@@ -45,12 +55,14 @@ void StepRun::rate_changed(std::uint32_t key) {
 
 void StepRun::end_pass(WorkerId worker) {
   free_since_[worker.index()] = queue_.now();
-  messages_.send(worker, *progress_.current(worker));
+  const bool is_sent = messages_.send(worker, *progress_.current(worker));
+  sends_[worker.index()] = is_sent && !program_.options().pipeline.overlaps_messages();
   reduce_gradients(worker, *progress_.current(worker));
   progress_.advance(worker);
 }
 
 void StepRun::go_on(WorkerId worker) {
+  if (sends_[worker.index()]) return;
   const auto pass = progress_.current(worker);
   if (!pass || !parameters_are_there(worker, *pass)) return;
   if (pipeline_.source(*pass)) {

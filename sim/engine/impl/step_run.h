@@ -59,7 +59,8 @@ class StepRun {
 
   /// The worker's pass ends now, and its result is sent to the next stage.
   void end_pass(WorkerId worker);
-  /// The worker goes on to its next pass as soon as the message that this pass needs has arrived.
+  /// The worker goes on to its next pass as soon as it has sent what no pass runs beside, and the message that this
+  /// pass needs has arrived.
   void go_on(WorkerId worker);
 
   const Program& program_;
@@ -78,6 +79,8 @@ class StepRun {
   /// all-gathers run one after another on a separate stream, which begins with the step.
   [[nodiscard]] bool parameters_are_there(WorkerId worker, PassId pass);
   void parameters_arrived(WorkerId worker);
+  /// The worker's message has arrived: where no pass runs beside it, the worker goes on now.
+  void sent(WorkerId worker);
   /// Reduces the gradients that a pass has summed on the same stream, overlapping with the following passes.
   void reduce_gradients(WorkerId worker, PassId pass);
   void end_pool_streams();
@@ -90,6 +93,7 @@ class StepRun {
   /// By worker: passes whose message has arrived and that have not begun.
   std::vector<std::vector<PassId>> inbox_;
   std::vector<bool> waits_;  ///< By worker: whether it waits for a message.
+  std::vector<bool> sends_;  ///< By worker: whether it sends a message that no pass runs beside.
 };
 
 /// If `contention` is false, every ring has its links to itself.

@@ -243,18 +243,37 @@ struct TensorParallel {
   bool sequence_parallel = true;
   bool overlap = false;
   bool gradients_overlap = false;
+  Duration chunk = 2_us;  ///< A product of the tokens of one device; of all of them it takes 8 us.
+};
+
+constexpr std::int64_t rank_tokens = 1000;
+constexpr std::int64_t tp_devices = 4;
+
+class ChunkCosts final : public CostModel {
+ public:
+  explicit ChunkCosts(Duration chunk) : whole_(8_us), chunk_(chunk) {}
+  [[nodiscard]] Estimate gemm(const Gemm& op) const override {
+    return op.m == rank_tokens / tp_devices ? Estimate{chunk_, Evidence::measured} : whole_.gemm(op);
+  }
+  [[nodiscard]] Estimate memory_bound(const MemoryBound& op) const override { return whole_.memory_bound(op); }
+  [[nodiscard]] Estimate attention(const Attention& op) const override { return whole_.attention(op); }
+  [[nodiscard]] std::int64_t kernels(const Attention& op) const override { return whole_.kernels(op); }
+
+ private:
+  HandCosts whole_;
+  Duration chunk_;
 };
 
 Breakdown run(const TensorParallel& way, Duration collective, Grain grain,
               std::optional<KernelSlowdown> slowdown = {}) {
-  HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<HandCosts>(8_us));
+  HandMachine world(one_device_nodes(1, 1_GBps), std::make_unique<ChunkCosts>(way.chunk));
   world.machine.beside_communication = slowdown;
-  world.machine.tp = 4;
+  world.machine.tp = tp_devices;
   world.machine.tensor_parallel = [=](CollectiveKind kind, Bytes) {
     return Estimate{kind == CollectiveKind::all_reduce ? 3 * collective : collective, Evidence::formula};
   };
-  const Plan plan = plan_of(1, layers, {{{0}, 1000}});
-  LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = 4}};
+  const Plan plan = plan_of(1, layers, {{{0}, rank_tokens}});
+  LoweringOptions options{.model = one_head_model(layers), .mesh = {.hdp = 1, .tp = tp_devices}};
   options.recipe.sequence_parallel = way.sequence_parallel;
   options.recipe.overlap_tp = way.overlap;
   options.recipe.overlap_tp_gradients = way.gradients_overlap;
@@ -276,6 +295,19 @@ TEST_CASE("a collective beside its product leaves a chunk, or what is longer tha
     const std::int64_t alone = 2 + 2;
     CHECK(run({.overlap = true}, 4_us, grain)[Activity::tp_comm] == beside * 1_us + alone * 4_us);
     CHECK(run({.overlap = true}, 20_us, grain)[Activity::tp_comm] == beside * (20_us - 8_us + 2_us) + alone * 20_us);
+  }
+}
+
+TEST_CASE("chunks that take longer than their share of the product leave what they take more", "[engine][tp]") {
+  for (const Grain grain : all_grains) {
+    const std::int64_t beside = 8 * layers + 1;
+    const std::int64_t alone = 2 + 2;
+    const Duration in_chunks = 4 * 3_us;
+    CHECK(run({.overlap = true, .chunk = 3_us}, 4_us, grain)[Activity::tp_comm] ==
+          beside * (in_chunks + 1_us - 8_us) + alone * 4_us);
+    // Chunks of an interpolated table may come out cheaper than the whole; they are not taken for that.
+    CHECK(run({.overlap = true, .chunk = 1_us}, 4_us, grain)[Activity::tp_comm] ==
+          run({.overlap = true}, 4_us, grain)[Activity::tp_comm]);
   }
 }
 

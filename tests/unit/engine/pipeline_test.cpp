@@ -2,6 +2,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/model/parameters.h"
+#include "sim/model/work.h"
 #include "sim/program/activations_in_flight.h"
 #include "tests/support/catch.h"
 #include "tests/support/schedules.h"
@@ -98,6 +99,41 @@ TEST_CASE("GPipe and 1F1B: (p - 1) / (m + p - 1) of the step is bubble", "[engin
                      (times.forward + times.backward) * (stages - 1));
       }
     }
+  }
+}
+
+// Between two stages each forward pass of the first is sent before its next one, each backward pass of the second, too.
+TEST_CASE("messages that nothing hides come before the next pass: GPipe on two stages", "[engine][pipeline]") {
+  constexpr std::int64_t micro_batches = 5;
+  const Plan plan = plan_of(1, 8, Groups(micro_batches, {{0}, tokens}));
+  const PassTimes times(1_ms, 2_ms, 8 / 2);
+  const Bandwidth nic = Bandwidth::bytes_per_second(100'000'000);
+  const Duration message = hidden_bytes(one_head_model(8), tokens) / nic;
+  REQUIRE(message < times.forward);
+  const Duration work = (micro_batches + 1) * (times.forward + times.backward);
+  for (const Grain grain : all_grains) {
+    const auto step = [&](MessageOverlap overlap) {
+      const Case setting{.stages = 2, .pipeline = {"gpipe", 1, overlap}, .nic = nic};
+      return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
+    };
+    check_equal(step(MessageOverlap::always), work + 2 * message);
+    check_equal(step(MessageOverlap::never), work + 2 * micro_batches * message);
+    CHECK(step(MessageOverlap::interleaved) == step(MessageOverlap::never));
+  }
+}
+
+TEST_CASE("messages are hidden under virtual stages alone where a framework does it so", "[engine][pipeline]") {
+  const Plan plan = plan_of(1, 16, Groups(8, {{0}, tokens}));
+  for (const Grain grain : all_grains) {
+    const auto step = [&](MessageOverlap overlap) {
+      const Case setting{.stages = 4,
+                         .layers = 16,
+                         .pipeline = {"interleaved", 2, overlap},
+                         .nic = Bandwidth::bytes_per_second(100'000'000)};
+      return run(plan, setting, std::make_unique<LayerCosts>(1_ms, 2_ms), grain).step_time;
+    };
+    CHECK(step(MessageOverlap::interleaved) == step(MessageOverlap::always));
+    CHECK(step(MessageOverlap::never) > step(MessageOverlap::always));
   }
 }
 

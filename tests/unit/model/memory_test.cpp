@@ -52,6 +52,14 @@ TEST_CASE("a GPT layer keeps what table 2 of Korthikanti et al. states, in all i
   }
 }
 
+TEST_CASE("in fp8 a layer keeps products' inputs in a byte an element, and attention's output twice", "[memory]") {
+  const Transformer model = preset("llama-7b");
+  const std::int64_t tokens = 1024;
+  const auto kept = [&](bool fp8) { return kept_bytes(kept_tensors(model, {.fp8 = fp8}), tokens, 1); };
+  // The inputs of QKV, of the MLP and of its last product take a byte less, that of the projection a byte more.
+  CHECK(kept(false) - kept(true) == Bytes(tokens * (2 * model.hidden + model.ffn_hidden - model.hidden)));
+}
+
 TEST_CASE("token-wise offload moves a layer's input and attention's output whole", "[memory]") {
   // Of a GPT layer's 16 values a hidden element (MEMO, Zhao et al. 2024, section 3) one is its input, one attention's
   // output; flash attention's log-sum-exp, 4 bytes a head, goes with it.

@@ -222,6 +222,22 @@ TEST_CASE("products in fp8 cast what no norm has written for them, and gradients
   CHECK_FALSE(output_head(model, t, 1, Direction::forward, fp8).gemms.front().fp8);
 }
 
+TEST_CASE("dropout writes masks in kernels that are there forward, and takes kernels of its own backward", "[model]") {
+  const Transformer model = preset("gpt-22b");
+  const std::int64_t t = 2048;
+  const std::int64_t elements = t / 8 * model.hidden;  // norms and residuals are divided over tp
+  const Recipe dropout{.dropout = true};
+  const auto more = [&](const auto& part, Direction direction) {
+    return part(model, t, 8, direction, dropout).traffic() - part(model, t, 8, direction, {}).traffic();
+  };
+  CHECK(more(before_attention, Direction::forward) == Bytes{});
+  CHECK(more(after_attention, Direction::forward) == Bytes(2 * elements));  // two residuals, a byte of mask each
+  // Two gradients of two bytes an element are read and written, and their masks read.
+  CHECK(more(after_attention, Direction::backward) == Bytes(2 * 5 * elements));
+  CHECK(more(embedding, Direction::forward) == Bytes(5 * elements));
+  CHECK(more(embedding, Direction::backward) == Bytes(5 * elements));
+}
+
 TEST_CASE("the gradients of biases read the gradients of all outputs once more", "[model]") {
   const Transformer with = preset("gpt-22b");
   Transformer without = with;
