@@ -13,6 +13,7 @@
 #include "sim/plan/policy.h"
 #include "sim/profile/profile_file.h"
 #include "sim/study/catalog.h"
+#include "sim/study/framework.h"
 #include "sim/trace/preset.h"
 
 namespace hdpsim::app {
@@ -93,9 +94,18 @@ List lengths(Catalog& catalog) {
   return list;
 }
 
+List frameworks(Catalog& catalog) {
+  List list;
+  for (const std::string& name : framework_names(catalog.frameworks())) {
+    list.push_back({name, head_of(catalog.frameworks() / (name + ".yaml"))});
+  }
+  return list;
+}
+
 const std::map<std::string, std::function<List(Catalog&)>>& lists() {
   static const std::map<std::string, std::function<List(Catalog&)>> all = {
-      {"clusters", clusters}, {"models", models}, {"profiles", profiles}, {"plans", plans}, {"lengths", lengths}};
+      {"clusters", clusters}, {"models", models}, {"frameworks", frameworks},
+      {"profiles", profiles}, {"plans", plans},   {"lengths", lengths}};
   return all;
 }
 

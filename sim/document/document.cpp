@@ -246,6 +246,28 @@ bool set_path(Value& root, std::string_view dotted_path, Value value, const Posi
   return true;
 }
 
+void fill_in(Value& value, const Value& defaults) {
+  if (value.is_null()) value = defaults;
+  if (!value.is_map() || !defaults.is_map()) return;
+  for (const Value::Entry& entry : defaults.entries) {
+    if (Value* stated = value.find(entry.key)) {
+      fill_in(*stated, entry.value);
+    } else {
+      value.entries.push_back(entry);
+    }
+  }
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder, std::string_view ending) {
+  std::vector<std::string> names;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string to_yaml(const Value& value) {
   YAML::Emitter out;
   out.SetIndent(2);

@@ -57,6 +57,12 @@ struct Value::Entry {
 /// The same for a file on disk. A missing file is reported; one that exists but cannot be read throws a MachineError.
 [[nodiscard]] Value load_document(const std::string& path, Diagnostics& diagnostics);
 
+/// Fills in what `value` lacks from `defaults`: entries of maps, at any depth. What it states stays, with its order.
+void fill_in(Value& value, const Value& defaults);
+
+/// The names of a folder's files with this ending (`.yaml`), without it and sorted. None if there is no such folder.
+[[nodiscard]] std::vector<std::string> names_in(const std::filesystem::path& folder, std::string_view ending);
+
 /// Whether a file of that name exists. False for a folder, and for a name that no file can have.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 

@@ -133,13 +133,7 @@ std::vector<KnownArchitecture> known_architectures() {
 }
 
 std::vector<std::string> model_preset_names(const std::string& directory) {
-  std::vector<std::string> names;
-  if (!std::filesystem::is_directory(directory)) return names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return names_in(directory, ".json");
 }
 
 }  // namespace hdpsim

@@ -50,13 +50,7 @@ std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const
 }
 
 std::vector<std::string> profile_names(const std::string& directory) {
-  std::vector<std::string> names;
-  if (!std::filesystem::is_directory(directory)) return names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return names_in(directory, ending);
 }
 
 std::string profile_text(const DeviceProfile& profile) {

@@ -55,18 +55,8 @@ const Keys& keys_of_file() {
   return made;
 }
 
-std::vector<std::string> preset_names(const fs::path& presets) {
-  std::vector<std::string> names;
-  if (!fs::is_directory(presets)) return names;
-  for (const auto& entry : fs::directory_iterator(presets)) {
-    if (entry.path().extension() == ending) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 StatedOverheads read_preset(const Value& preset, const fs::path& presets, Diagnostics& diagnostics) {
-  const std::vector<std::string> names = preset_names(presets);
+  const std::vector<std::string> names = names_in(presets, ending);
   if (std::find(names.begin(), names.end(), preset.text) == names.end()) {
     diagnostics.error(preset.position, fmt::format("there are no overheads '{}'", preset.text),
                       suggestion(preset.text, names));

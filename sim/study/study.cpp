@@ -17,6 +17,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/capacity.h"
+#include "sim/study/framework.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
 #include "sim/study/planning.h"
@@ -369,6 +370,7 @@ using Texts = std::map<std::string, std::string>;
 Study study_of(Value root, const Texts& texts, Catalog& catalog, Diagnostics diagnostics) {
   Study study;
   read_whole(root, study, diagnostics);
+  fill_in_framework(root, catalog.frameworks(), diagnostics);
   const Value complete = with_defaults(std::move(root));
   std::vector<SweepPoint> sweep = expand_sweep(complete, diagnostics);
   if (sweep.empty()) sweep.push_back({{}, complete});  // to report what else is wrong

@@ -11,6 +11,7 @@
 #include "sim/study/data_options.h"
 #include "sim/study/expert_options.h"
 #include "sim/study/failures.h"
+#include "sim/study/framework.h"
 #include "sim/study/kernel_choice.h"
 #include "sim/study/loading.h"
 #include "sim/study/memory_options.h"
@@ -78,6 +79,14 @@ void add_what_runs(Sections& all) {
                   "a name in `calib/profiles`, or a path; it must be of the cluster's device",
                   {.otherwise = "the only one of `calib/profiles` for that device"}},
                  Decides::world});
+  all.push_back(
+      {{"framework",
+        map_shape(framework_keys()),
+        "",
+        "the release of a training framework, which fills in what `mesh`, `kernels`, `memory` and `overheads` "
+        "leave out",
+        {.otherwise = "none", .see = "frameworks"}},
+       Decides::study});
   all.push_back(
       {{"kernels", map_shape(kernel_keys()), "", "which of the kernels that a device can run a framework runs", {}},
        Decides::world});

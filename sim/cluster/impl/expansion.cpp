@@ -125,13 +125,7 @@ Value expand_cluster(const Value& value, const std::filesystem::path& preset_dir
 }
 
 std::vector<std::string> cluster_preset_names(const std::filesystem::path& preset_directory) {
-  std::vector<std::string> names;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(preset_directory, missing)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return names_in(preset_directory, ".yaml");
 }
 
 }  // namespace hdpsim

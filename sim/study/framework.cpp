@@ -1,0 +1,53 @@
+#include "sim/study/framework.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "sim/document/reader.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::array<std::string_view, 4> sections = {"mesh", "kernels", "memory", "overheads"};
+
+Value load_preset(const Value& name, const std::filesystem::path& presets, Diagnostics& diagnostics) {
+  if (!read_choice(name, "framework", framework_names(presets), diagnostics)) return {};
+  Value file = load_document((presets / (name.text + ".yaml")).string(), diagnostics);
+  if (file.is_null()) return file;
+  MapReader map(file, "the framework", diagnostics);
+  (void)map.required<std::string>("source");
+  for (const std::string_view section : sections) (void)map.find(section);
+  map.finish();
+  std::erase_if(file.entries, [](const Value::Entry& entry) { return entry.key == "source"; });
+  return file;
+}
+
+}  // namespace
+
+const std::vector<KeyText>& framework_keys() {
+  static const std::vector<KeyText> keys = {
+      {"preset",
+       shape_of(KeyShape::Kind::text),
+       "",
+       "a file of `configs/frameworks`: what a release of a training framework shards, overlaps and runs, with its "
+       "source; keys that the study states win",
+       {.otherwise = "none"}}};
+  return keys;
+}
+
+std::vector<std::string> framework_names(const std::filesystem::path& presets) {
+  return names_in(presets, ".yaml");
+}
+
+void fill_in_framework(Value& study, const std::filesystem::path& presets, Diagnostics& diagnostics) {
+  const Value* framework = study.is_map() ? study.find("framework") : nullptr;
+  if (framework == nullptr || framework->is_null()) return;
+  MapReader map(*framework, "the framework", diagnostics);
+  const Value* name = map.require("preset");
+  map.finish();
+  if (name == nullptr || !read<std::string>(*name, diagnostics)) return;
+  fill_in(study, load_preset(*name, presets, diagnostics));
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,61 @@
+#include "sim/study/framework.h"
+
+#include <string>
+
+#include "sim/study/catalog.h"
+#include "sim/study/study.h"
+#include "tests/support/catch.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::changed;
+using test::good_study;
+using test::StudyFile;
+
+std::string with_framework(const std::string& name) {
+  return changed(good_study, "mesh: {tp: 2}", "mesh: {tp: 2}\nframework: {preset: " + name + "}");
+}
+
+TEST_CASE("a framework fills in what the study leaves out, and nothing else", "[study][framework]") {
+  const Study study = StudyFile(with_framework("megatron-core-0.8")).load();
+  const PointSpec& point = study.points.at(0).spec;
+  CHECK(point.mesh.tp == 2);
+  CHECK(point.recipe.overlap_tp);
+  CHECK(point.recipe.overlap_grad_reduce);
+  CHECK(point.recipe.gradient_buffer);
+  CHECK(point.pipeline.overlaps_messages());  // with one stage there are none
+  CHECK(point.recipe.fp32_loss());
+  const Study own = StudyFile(with_framework("megatron-core-0.8")).load({"mesh.tp_comm_overlap=false"});
+  CHECK_FALSE(own.points.at(0).spec.recipe.overlap_tp);
+  CHECK(own.points.at(0).spec.recipe.overlap_grad_reduce);
+}
+
+TEST_CASE("a study that states what its framework says has the same runs", "[study][framework]") {
+  const Study named = StudyFile(with_framework("pytorch-fsdp")).load();
+  const Study stated = StudyFile(good_study).load({"mesh.zero=3"});
+  CHECK(named.points.at(0).identity == stated.points.at(0).identity);
+  CHECK(named.resolved.find("mesh")->find("zero")->text == "3");
+}
+
+TEST_CASE("every framework that is shipped trains a dense model", "[study][framework]") {
+  const Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto names = framework_names(catalog.frameworks());
+  CHECK(names.size() >= 5);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    CHECK(StudyFile(with_framework(name)).problems().empty());
+  }
+}
+
+TEST_CASE("a framework that does not exist is told with what there is", "[study][framework]") {
+  const auto problems = StudyFile(with_framework("megatron-core-0.9")).problems();
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::EndsWith("there is no framework 'megatron-core-0.9'"));
+  const auto empty = StudyFile(changed(good_study, "mesh: {tp: 2}", "mesh: {tp: 2}\nframework: {name: x}")).problems();
+  CHECK(empty.size() == 2);  // 'name' is not known, and there is no 'preset'
+}
+
+}  // namespace
+}  // namespace hdpsim
