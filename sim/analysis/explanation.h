@@ -58,6 +58,7 @@ struct Explanation {
   double busiest_link_share = 0;       ///< Its load relative to its rate, over the step.
   std::vector<WhatIf> changes;         ///< Changes that help, the most helpful first.
   std::optional<LargerCapacity> larger_capacity{};  ///< Where it would help.
+  std::string refusal{};                            ///< refusal_text() of its run: there is then nothing else to tell.
 };
 
 /// The explanation from the critical path alone, without changes.

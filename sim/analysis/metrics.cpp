@@ -1,5 +1,7 @@
 #include "sim/analysis/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -135,17 +137,31 @@ void compare(const std::string& name, const RunResult* baseline, Run& run) {
 
 }  // namespace
 
+std::string refusal_text(const Run& run) {
+  if (!run.is_refused()) return {};
+  const Position& place = run.info.place;
+  const std::string where =
+      place.line > 0 ? fmt::format("{}:{}:{}: ", place.file, place.line, place.column) : std::string{};
+  return fmt::format("{}{} (step {})", where, run.result.refusal->message, run.result.refusal->step);
+}
+
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus) {
   std::map<std::size_t, const RunResult*> baselines;
   for (Run& run : runs) {
+    if (run.is_refused()) continue;
     run.metrics = metrics_of(run.info, run.result);
     if (run.info.plan == versus) baselines[run.info.point] = &run.result;
   }
-  for (Run& run : runs) compare(versus.value_or(""), versus ? baselines.at(run.info.point) : nullptr, run);
+  for (Run& run : runs) {
+    if (run.is_refused()) continue;
+    const auto baseline = baselines.find(run.info.point);
+    compare(versus.value_or(""), baseline == baselines.end() ? nullptr : baseline->second, run);
+  }
 }
 
 void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std::vector<Run>& runs) {
   for (Run& run : runs) {
+    if (run.is_refused()) continue;
     run.tuned_baseline = baselines.at(run.info.point);
     compare(run.tuned_baseline->info.plan, &run.tuned_baseline->result, run);
   }

@@ -30,6 +30,7 @@ struct RunInfo {
   std::size_t point = 0;                ///< Index of the point in the sweep.
   std::vector<Coordinate> coordinates;  ///< Coordinates of the point; empty without a sweep.
   std::string plan;
+  Position place{};     ///< The plan's entry in the study.
   std::string setting;  ///< Model, cluster, mesh and batches, in a few words.
   std::string tuned{};  ///< What a search has chosen for this run instead of the study's mesh; empty: nothing.
   std::string profile;  ///< Name and label of the profile.
@@ -87,17 +88,23 @@ struct RunMetrics {
 /// The speedup of `result` over `baseline`. Both runs have the same steps (checked).
 [[nodiscard]] Speedup speedup_over(const std::string& name, const RunResult& baseline, const RunResult& result);
 
-/// One run of a study with its metrics, ready to be written.
+/// One run of a study with its metrics, ready to be written. A run that was refused has no metrics.
 struct Run {
   RunInfo info;
   RunResult result;
   RunMetrics metrics;
   /// The baseline of the speed-up if it has a mesh of its own; null: it is a run of the study.
   std::shared_ptr<const Run> tuned_baseline{};
+
+  [[nodiscard]] bool is_refused() const { return result.refusal.has_value(); }
 };
 
-/// Fills in the metrics of all runs; each is compared with the run of the plan `versus` at its own point, if `versus`
-/// is given.
+/// "study.yaml:11:5: verl makes a micro-batch of 9,000 tokens, ... (step 3)" of a run that was refused; empty of
+/// others.
+[[nodiscard]] std::string refusal_text(const Run& run);
+
+/// Fills in the metrics of all runs that were not refused; each is compared with the run of the plan `versus` at its
+/// own point, if `versus` is given and was not refused there.
 void evaluate(std::vector<Run>& runs, const std::optional<std::string>& versus);
 /// Compares all runs, which have been evaluated, with other baselines: one a point, in the order of the points.
 void compare_with(const std::vector<std::shared_ptr<const Run>>& baselines, std::vector<Run>& runs);

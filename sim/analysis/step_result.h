@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/analysis/link_use.h"
@@ -66,12 +68,21 @@ struct StepMemory {
   friend bool operator==(const StepMemory&, const StepMemory&) = default;
 };
 
-/// The figures of one run.
+/// A policy's answer where it has no plan for a batch.
+struct Refusal {
+  std::int64_t step = 0;  ///< The first step of the run that it refuses.
+  std::string message;    ///< The policy's own words.
+  std::string help;       ///< What it suggests; may be empty.
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+/// The figures of one run. A run whose plan was refused has none.
 struct RunResult {
   std::vector<StepResult> steps;
   std::vector<Breakdown> ranks;  ///< Mean over steps by worker (HDP rank, stage); each sums to the mean step time.
   std::vector<LinkUse> links;    ///< The links that rings used most, busiest first.
   StepMemory memory{};           ///< The memory in the step with the fullest device, the first of several.
+  std::optional<Refusal> refusal{};
 };
 
 /// The mean of many breakdowns, exact whatever their number and order.

@@ -13,7 +13,8 @@
 //   draw_lanes(place, {label, lanes, bars: [{lane, from, to, kind, mark, text}], kinds: [{name, color}], x})
 //
 // An axis is {name, form, max, min, log, limit, marks}: form writes a value, limit is a line with a text of its own,
-// marks are values to label instead of round ones. What is faded is supposed, or cannot run.
+// marks are values to label instead of round ones. What is faded is supposed, or cannot run. A bar of no value is left
+// out.
 
 const svg_space = "http://www.w3.org/2000/svg";
 const print_width = 680;  // pixels between the margins of A4
@@ -295,14 +296,15 @@ const shade = (color, faded) => faded ? `color-mix(in oklab, ${color} 35%, var(-
 function draw_bars(place, {label, height = 300, names, series, axis, x_name, text, value_form}) {
   const legend = series.length > 1 ? series : [];
   draw(place, {label, height, legend}, (svg, width, tall) => {
-    const ends = series.flatMap(({values, whiskers}) => [...values, ...(whiskers ?? []).map(([, high]) => high)]);
-    const y = {...axis, max: axis.max ?? round_end(Math.max(0, ...ends))};
+    const ends = series.flatMap(({values, whiskers}) => [...values, ...(whiskers ?? []).map((ends) => ends?.[1])]);
+    const y = {...axis, max: axis.max ?? round_end(Math.max(0, ...ends.filter((end) => end !== undefined)))};
     const area = plot(svg, width, tall, {x: {names, name: x_name}, y});
     const room = area.x.step * (names.length === 1 ? 0.5 : 0.76);
     const thick = Math.min(56, room / series.length);
     series.forEach((each, s) => {
       const group = series_group(s);
       each.values.forEach((value, i) => {
+        if (value === undefined) return;
         const left = area.x.place(i) + (s - series.length / 2) * thick;
         const top = area.y.place(value);
         const box = {x: left, y: top, width: Math.max(1, thick - 2), height: Math.max(0, area.bottom - top), rx: 2};

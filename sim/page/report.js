@@ -43,13 +43,14 @@ const point_name = (point, between = ", ") => data.points[point].coordinates.map
 const full_point_name = (point) => data.points[point].coordinates.map(([path, value]) => path + " " + value).join(", ");
 const run_name = (run) => [point_name(run.point), run.plan].filter(Boolean).join(" · ");
 const worker_name = (run, rank, stage) => run.stages > 1 ? `rank ${rank} stage ${stage}` : `rank ${rank}`;
-const runs_of = (plan) => data.runs.filter((run) => run.plan === plan);
+const plans_that_ran = plans.filter((plan) => data.runs.some((run) => run.plan === plan));
+const refused_at = (point, plan) => data.refused.find((run) => run.point === point && run.plan === plan);
 const runs_at = (point) => data.runs.filter((run) => run.point === point);
 const run_at = (point, plan) => data.runs.find((run) => run.point === point && run.plan === plan);
 
 // Bars for all runs of a large sweep would not fit on a page: those of the chosen point then stand for all.
 const most_bars = 60;
-const comparable_runs = () => data.runs.length <= most_bars ? data.runs : runs_at(chosen().point);
+const comparable_runs = () => data.runs.length <= most_bars ? data.runs : runs_at(chosen_point());
 
 // ---- Results
 
@@ -109,6 +110,12 @@ function result_row(run, best, longest) {
   ];
 }
 
+// A plan that was refused has no figures: its policy's words stand in their place.
+function refused_row({plan, why}, columns) {
+  const none = columns.slice(2).map(() => "–");
+  return [plan_name(plan), ...none, element("span", {className: "misfit"}, `refused: ${why}`)];
+}
+
 function show_results() {
   const columns = [
     {title: "Plan", text: true}, {title: "Step time"}, ...spread_columns,
@@ -123,7 +130,8 @@ function show_results() {
     const longest = Math.max(...runs.map(({step_time}) => step_time.mean));
     const title = [full_point_name(index), ...(same_setting ? [] : [soft(" " + point.setting)])];
     return [
-      ...(many_points ? [heading_row(title, columns)] : []), ...runs.map((run) => result_row(run, best, longest))
+      ...(many_points ? [heading_row(title, columns)] : []), ...runs.map((run) => result_row(run, best, longest)),
+      ...data.refused.filter((run) => run.point === index).map((run) => refused_row(run, columns))
     ];
   });
   const legend = color_legend(
@@ -245,16 +253,16 @@ function show_points() {
 
 function draw_point_bars(place, {name, axis, form, short, figure}) {
   if (!place.firstChild) place.append(chart_place("points-chart"));
-  const series = plans.map((plan) => {
-    const runs = runs_of(plan);
-    const found = runs.map(figure);
+  const series = plans_that_ran.map((plan) => {
+    const runs = data.points.map((_, point) => run_at(point, plan));
+    const found = runs.map((run) => run && figure(run));
+    const spread_of = ({p5, p50, p95}) => [p5, p95, ...(uncertain ? [p50] : [])];
     return {
       name: plan,
       color: plan_color(plan),
-      values: found.map(({mean}) => mean),
-      faded: runs.map(({memory}) => !memory.fits),
-      whiskers: found[0].p5 === undefined ? undefined :
-                                            found.map(({p5, p50, p95}) => [p5, p95, ...(uncertain ? [p50] : [])])
+      values: found.map((each) => each?.mean),
+      faded: runs.map((run) => run && !run.memory.fits),
+      whiskers: found.find(Boolean).p5 === undefined ? undefined : found.map((each) => each && spread_of(each))
     };
   });
   const text = ({name: plan}, point) =>
@@ -290,14 +298,14 @@ function draw_curves(place, {path, column, values}, {name, axis, form, short, fi
   groups.forEach((group, g) => {
     const points =
         data.points.map((_, i) => i).filter((i) => other_names[i] === group).sort((a, b) => values[a] - values[b]);
-    const series = plans.map((plan) => {
-      const runs = points.map((point) => run_at(point, plan));
+    const series = plans_that_ran.map((plan) => {
+      const runs = points.map((point) => run_at(point, plan)).filter(Boolean);
       const found = runs.map(figure);
       return {
         name: plan,
         color: plan_color(plan),
-        points: found.map(({mean}, i) => [values[points[i]], mean]),
-        band: found[0].p5 === undefined ? [] : found.map(({p5, p95}, i) => [values[points[i]], p5, p95]),
+        points: found.map(({mean}, i) => [values[runs[i].point], mean]),
+        band: found[0]?.p5 === undefined ? [] : found.map(({p5, p95}, i) => [values[runs[i].point], p5, p95]),
         faded: runs.map(({memory}) => !memory.fits),
         text: (i) => with_spread(found[i], form) + unless_it_fits(runs[i])
       };
@@ -317,6 +325,7 @@ const short_text = (value) => tokens(value);
 function by_point_table({name, form, figure}) {
   const rows = data.points.map((_, point) => [full_point_name(point), ...plans.map((plan) => {
                                  const run = run_at(point, plan);
+                                 if (!run) return "refused";
                                  return with_spread(figure(run), form) + unless_it_fits(run);
                                })]);
   return table(
@@ -371,10 +380,8 @@ function draw_breakdown(shares = breakdown_in_shares) {
 
 // ---- One run
 
-function chosen() {
-  const point = Number(part("choose-point")?.value ?? 0);
-  return run_at(point, part("choose-plan").value);
-}
+const chosen_point = () => Number(part("choose-point")?.value ?? 0);
+const chosen_plan = () => part("choose-plan").value;
 
 // What depends on the choice, in the order of the page: {id: draw(run)}, filled by the sections below.
 const shows = {};
@@ -405,7 +412,7 @@ function nested(lines) {
 function show_why(run) {
   if (!run.why) return hide("why");
   const {step, lines, changes, step_time} = run.why;
-  part("why-step").textContent = `Step ${step}, which with ${plans[0]} is the nearest to the median:`;
+  part("why-step").textContent = `Step ${step}, which with ${runs_at(run.point)[0].plan} is the nearest to the median:`;
   part("why-text").replaceChildren(...nested(lines));
   part("why-chart").hidden = changes.length === 0;
   part("why-note").textContent = changes.length === 0 ?
@@ -873,7 +880,8 @@ function show_chooser() {
 }
 
 function show_choice() {
-  const run = chosen();
+  const run = run_at(chosen_point(), chosen_plan());
+  if (!run) return show_refusal(refused_at(chosen_point(), chosen_plan()));
   for (const id of Object.keys(shows)) part(id).hidden = false;
   const {background} = data.points[run.point];
   part("chosen").textContent = `${many_points ? full_point_name(run.point) + "; " : ""}${run.plan}: ` +
@@ -881,6 +889,15 @@ function show_choice() {
       (background.length > 0 ? ` Beside it: ${background.join("; ")}.` : "");
   for (const show of Object.values(shows)) show(run);
   if (data.runs.length > most_bars) {
+    draw_breakdown();
+    draw_evidence();
+  }
+}
+
+function show_refusal({point, plan, why}) {
+  for (const id of Object.keys(shows)) hide(id);
+  part("chosen").textContent = `${many_points ? full_point_name(point) + "; " : ""}${plan} is refused: ${why}.`;
+  if (data.runs.length > most_bars && runs_at(point).length > 0) {
     draw_breakdown();
     draw_evidence();
   }

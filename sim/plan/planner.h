@@ -43,7 +43,8 @@ struct PlanningContext {
   std::function<std::vector<double>(std::int64_t step)> rank_speeds{};
 };
 
-/// Makes the plan of one step from its batch. Pure and deterministic; safe to call from several threads at once.
+/// Makes the plan of one step from its batch, or throws an InputError with the reason why the policy has none for this
+/// batch. Pure and deterministic; safe to call from several threads at once.
 /// Cost O((n + m) log (n + P)) for n sequences, P ranks and m = sum of group sizes.
 class Planner {
  public:

@@ -35,6 +35,7 @@ bool is_faster(const Run* a, const Run* b) {
 struct Race {
   Runs fitting;                   ///< The fastest first.
   Runs others;                    ///< Those that do not fit, the fastest first.
+  Runs refused;                   ///< Those that have no figures.
   const Run* baseline = nullptr;  ///< If there is one and it fits.
 
   [[nodiscard]] const Run* winner() const { return fitting.empty() ? nullptr : fitting.front(); }
@@ -50,6 +51,10 @@ std::vector<Race> races_of(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.info.point >= races.size()) races.resize(run.info.point + 1);
     Race& race = races[run.info.point];
+    if (run.is_refused()) {
+      race.refused.push_back(&run);
+      continue;
+    }
     (run.metrics.fits ? race.fitting : race.others).push_back(&run);
     if (run.metrics.fits && run.metrics.speedup && run.metrics.speedup->versus == run.info.plan) race.baseline = &run;
   }
@@ -96,19 +101,29 @@ std::string comparison_text(const Run& winner, const Run& rival) {
                      rival.info.plan, time_text(seconds(rival)), ratio(rival, winner), reason(winner, rival));
 }
 
-std::string none_fits(const Race& race) {
+// What the best of the plans that lose is not.
+std::string_view better_than(const Race& race) {
+  if (race.refused.empty()) return "that fits";
+  return race.others.empty() ? "that is not refused" : "that is not refused and fits";
+}
+
+std::string none_runs(const Race& race) {
+  if (race.others.empty()) return fmt::format("Every plan is refused: {}.", refusal_text(*race.refused.front()));
   const Run& first = *race.others.front();
   return fmt::format("No plan fits the memory: {} needs {}.", first.info.plan, memory_excess(first));
 }
 
 std::string lead_of_point(const Race& race) {
-  if (race.winner() == nullptr) return none_fits(race);
+  if (race.winner() == nullptr) return none_runs(race);
   const Run& winner = *race.winner();
   const Run* rival = race.rival();
-  if (rival == nullptr && race.others.empty()) return alone_text(winner);
-  const std::string_view fits = race.others.empty() ? "the fastest plan" : "the fastest plan that fits";
-  if (rival == nullptr) return fmt::format("{} is the only plan that fits. {}", winner.info.plan, alone_text(winner));
-  return fmt::format("{} is {}: {}", winner.info.plan, fits, comparison_text(winner, *rival));
+  const bool all_run = race.others.empty() && race.refused.empty();
+  if (rival == nullptr && all_run) return alone_text(winner);
+  if (rival == nullptr) {
+    return fmt::format("{} is the only plan {}. {}", winner.info.plan, better_than(race), alone_text(winner));
+  }
+  const std::string fastest = all_run ? "the fastest plan" : fmt::format("the fastest plan {}", better_than(race));
+  return fmt::format("{} is {}: {}", winner.info.plan, fastest, comparison_text(winner, *rival));
 }
 
 // "hdp-balance is the fastest plan at all 4 points"
@@ -121,7 +136,7 @@ std::string winners_text(const std::vector<Race>& races) {
   for (const auto& [plan, count] : order) {
     const std::string name = plan.empty() ? "no plan" : plan;
     if (count == races.size()) {
-      return plan.empty() ? "No plan fits the memory at any point"
+      return plan.empty() ? "No plan can run at any point"
                           : fmt::format("{} is the fastest plan at all {} points", name, count);
     }
     text += text.empty() ? fmt::format("{} is the fastest plan at {} of {} points", name, count, races.size())
@@ -219,7 +234,9 @@ Answer answer_of(const std::vector<Run>& runs) {
   for (const std::string& line : result_notes(runs)) answer.notes.push_back(sentence(line, runs));
   const auto has_winner = [](const Race& race) { return race.winner() != nullptr; };
   const auto last = std::find_if(races.rbegin(), races.rend(), has_winner);
-  const Run& told = last == races.rend() ? runs.back() : *last->winner();
+  const auto ran = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return !run.is_refused(); });
+  if (ran == runs.rend()) return answer;
+  const Run& told = last == races.rend() ? *ran : *last->winner();
   const std::string at = races.size() > 1 ? fmt::format("at {}, ", place_of(told)) : "";
   answer.notes.push_back(capitalised(at + spread_text(told)));
   answer.notes.push_back(costs_text(told));

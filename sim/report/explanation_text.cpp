@@ -59,6 +59,7 @@ std::string change_text(const WhatIf& change, Duration step) {
 }
 
 std::string text_of(const Explanation& plan) {
+  if (!plan.refusal.empty()) return fmt::format("{} is refused: {}\n", plan.plan, plan.refusal);
   std::string text = fmt::format("{}, step {}: {}\n", plan.plan, plan.step, duration_text(plan.step_time));
   for (const ExplanationLine& line : lines_of(plan))
     text += fmt::format("{:{}}{}\n", "", 2 + 2 * line.depth, line.text);
@@ -83,7 +84,8 @@ std::string differences_text(const Breakdown& from, const Breakdown& to, Duratio
   return texts.empty() ? "no activity by much" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string comparison_text(const std::vector<Explanation>& plans) {
+std::string comparison_text(std::vector<Explanation> plans) {
+  std::erase_if(plans, [](const Explanation& plan) { return !plan.refusal.empty(); });
   std::string text;
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const Explanation& first = plans.front();
@@ -128,6 +130,7 @@ Json larger_capacity_json(const std::optional<LargerCapacity>& larger) {
 }
 
 Json plan_json(const Explanation& plan) {
+  if (!plan.refusal.empty()) return {{"plan", plan.plan}, {"step", plan.step}, {"refusal", plan.refusal}};
   Json longest = Json::array();
   for (const ExplainedPass& pass : plan.longest) longest.push_back(pass_json(pass));
   Json changes = Json::array();

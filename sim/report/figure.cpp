@@ -6,8 +6,8 @@ namespace hdpsim {
 namespace {
 
 // The schema of the object in which the last part of a path stands; that part is left in `path`. Objects on the way
-// that have no figure of their own are made.
-FigureJson& object_around(FigureJson& schema, std::string_view& path) {
+// that have no figure of their own are made, the outermost one as a part that every row has or not.
+FigureJson& object_around(FigureJson& schema, std::string_view& path, bool in_every_row) {
   FigureJson* object = &schema;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
     const std::string name(path.substr(0, dot));
@@ -15,7 +15,7 @@ FigureJson& object_around(FigureJson& schema, std::string_view& path) {
     FigureJson& properties = (*object)["properties"];
     if (!properties.contains(name)) {
       properties[name] = object_shape(false);
-      (*object)["required"].push_back(name);
+      if (in_every_row || object != &schema) (*object)["required"].push_back(name);
     }
     object = &properties[name];
   }
@@ -44,9 +44,9 @@ FigureJson object_schema(const std::vector<FigurePlace>& places) {
   FigureJson schema = object_shape(false);
   for (const FigurePlace& place : places) {
     std::string_view name = place.path;
-    FigureJson& object = object_around(schema, name);
+    FigureJson& object = object_around(schema, name, place.in_every_row);
     object["properties"][std::string(name)] = place.schema;
-    if (place.required) object["required"].push_back(name);
+    if (place.required && (place.in_every_row || &object != &schema)) object["required"].push_back(name);
   }
   return schema;
 }

@@ -26,8 +26,9 @@ struct FigureText {
 /// A figure as the JSON of a row has it.
 struct FigurePlace {
   std::string path;
-  FigureJson schema;     ///< Of its value.
-  bool required = true;  ///< Whether the object that it stands in always has it.
+  FigureJson schema;         ///< Of its value.
+  bool required = true;      ///< Whether the object that it stands in always has it.
+  bool in_every_row = true;  ///< Whether every row has it, or the outermost object that it stands in.
 };
 
 /// The value of a figure in all outputs: a Duration in seconds, Bytes in GB, a Bandwidth in GB/s; null if it is empty.

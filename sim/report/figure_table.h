@@ -24,8 +24,8 @@ struct PartText {
 };
 
 /// What the JSON of a row has in place of a part that the row does not have. A part that is left out has no columns
-/// either, unless another row of the table has it.
-enum class Missing { null, left_out };
+/// either, unless another row of the table has it; one that is blank, of the row's own object, has empty cells.
+enum class Missing { null, left_out, blank };
 
 /// The figures of one kind of row, each declared once with what it is read from, in the order of their columns. It is
 /// to what is written as KeyTable is to what is read.
@@ -71,6 +71,7 @@ class FigureTable {
       }
     };
     const bool may_be_left_out = !is_always_there && missing == Missing::left_out;
+    const bool in_every_row = is_always_there || missing != Missing::blank;
     const Where is_there = [part_of](const Row& row) { return part_of(row) != nullptr; };
     if (!text.path.empty()) add_object(text, may_be_left_out ? is_there : Where{}, is_there, is_always_there);
     for (const auto& each : figures.entries_) {
@@ -82,7 +83,7 @@ class FigureTable {
       std::vector<FigureText> items = each.items;
       for (FigureText& item : items) item = joined(text, item);
       entries_.push_back({joined(text, each.text), each.schema, each.is_required, each.has_column && !may_be_left_out,
-                          where, value, each.is_object, std::move(items)});
+                          where, value, each.is_object, std::move(items), in_every_row && each.in_every_row});
     }
   }
 
@@ -123,9 +124,25 @@ class FigureTable {
       FigureJson schema = FigureJson::object();
       if (!entry.text.sentence.empty()) schema["description"] = entry.text.sentence;
       schema.update(entry.schema);
-      places.push_back({entry.text.path, std::move(schema), entry.is_required});
+      places.push_back({entry.text.path, std::move(schema), entry.is_required, entry.in_every_row});
     }
     return object_schema(places);
+  }
+  /// The outermost names of that object which all rows have that are not blank (Missing).
+  [[nodiscard]] std::vector<std::string> names_unless_blank() const {
+    std::vector<std::string> names;
+    std::vector<std::string> left_out;
+    for (const Entry& entry : entries_) {
+      const std::string& path = entry.text.path;
+      const std::string name = path.substr(0, path.find('.'));
+      if (entry.in_every_row || name.empty()) continue;
+      if (path == name && !entry.is_required) left_out.push_back(name);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    std::erase_if(names, [&](const std::string& name) {
+      return std::find(left_out.begin(), left_out.end(), name) != left_out.end();
+    });
+    return names;
   }
   /// What is declared of the figures, in their order; a list stands before the figures of its items.
   [[nodiscard]] std::vector<FigureText> texts() const {
@@ -150,6 +167,7 @@ class FigureTable {
     std::function<FigureJson(const Row&)> value;
     bool is_object = false;           ///< The object of a part, in which the following figures stand.
     std::vector<FigureText> items{};  ///< Of a list: the figures of its items.
+    bool in_every_row = true;         ///< Whether no part that it stands in may be blank.
 
     [[nodiscard]] bool is_in(const Row& row) const { return !where || where(row); }
     [[nodiscard]] FigureJson of(const Row& row) const { return is_in(row) ? value(row) : FigureJson(); }

@@ -8,6 +8,14 @@ namespace {
 
 constexpr std::string_view result_schema_name = "hdpsim.result/1";
 
+// A run has its figures unless it was refused.
+FigureJson run_schema() {
+  FigureJson schema = run_figures().schema();
+  schema["if"] = {{"required", {"refusal"}}};
+  schema["else"] = {{"required", run_figures().names_unless_blank()}};
+  return schema;
+}
+
 }  // namespace
 
 std::string result_json(const Value& study, std::string_view version, const std::vector<Run>& runs) {
@@ -24,7 +32,7 @@ std::string result_schema() {
       {"schema", {{"const", result_schema_name}}},
       {"hdpsim", {{"description", "Version of the program"}, {"type", "string"}}},
       {"study", {{"description", "Resolved: it gives the same result again"}, {"type", "object"}}},
-      {"runs", {{"type", "array"}, {"items", run_figures().schema()}}},
+      {"runs", {{"type", "array"}, {"items", run_schema()}}},
   }));
   return schema.dump(2) + "\n";
 }

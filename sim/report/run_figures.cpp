@@ -20,6 +20,11 @@ auto of_metrics(Members... members) {
   return at(&Run::metrics, members...);
 }
 
+// A run that was refused has no figures.
+const Run* unless_refused(const Run& run) {
+  return run.is_refused() ? nullptr : &run;
+}
+
 double gigabytes(Bytes bytes) {
   return static_cast<double>(bytes.count()) / 1e9;
 }
@@ -65,6 +70,13 @@ void add_what_ran(Runs& runs) {
   runs.add({"gpus", "gpus", "GPUs", "GPUs of the job"}, of_info(&RunInfo::gpus));
   runs.list({"", "background", "", "jobs that ran at the same time"}, neighbour_figures(),
             of_info(&RunInfo::background));
+  runs.add({"refusal", "refusal", "",
+            "why the run has no figures: where its plan is named, the policy's own words, and the first step that it "
+            "has no plan for"},
+           refusal_text, &Run::is_refused);
+}
+
+void add_size(Runs& runs) {
   runs.add({"steps", "steps", "steps", "steps that were simulated"}, of_metrics(&RunMetrics::steps));
   runs.add({"sequences_per_step", "sequences_per_step", "sequences", "sequences of a step, mean over the steps"},
            mean_of_steps(&StepResult::sequences));
@@ -334,13 +346,16 @@ Runs figures_of_timing() {
 
 const FigureTable<Run>& run_figures() {
   static const Runs figures = [] {
+    Runs simulated;
+    add_size(simulated);
+    add_speed(simulated);
+    add_capacity(simulated);
+    add_memory(simulated);
+    add_evidence(simulated);
+    add_asked_for(simulated);
     Runs all;
     add_what_ran(all);
-    add_speed(all);
-    add_capacity(all);
-    add_memory(all);
-    add_evidence(all);
-    add_asked_for(all);
+    all.part({}, simulated, unless_refused, Missing::blank);
     return all;
   }();
   return figures;
@@ -367,7 +382,11 @@ const FigureTable<RunMemory>& memory_figures() {
 }
 
 const FigureTable<Run>& timing_figures() {
-  static const auto figures = figures_of_timing();
+  static const Runs figures = [] {
+    Runs all;
+    all.part({}, figures_of_timing(), unless_refused, Missing::blank);
+    return all;
+  }();
   return figures;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <optional>
@@ -100,7 +101,8 @@ class ReportMaker {
     if (!study_.output.perfetto) return true;
     (void)folder.folder("timelines");
     return for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
-      timelines_.push_back(file_name(run));
+      timelines_.push_back(run.is_refused() ? "" : file_name(run));
+      if (run.is_refused()) return;
       write_timeline(folder.file(timelines_.back()), point, plan, *study_.output.perfetto, options_);
     });
   }
@@ -111,7 +113,11 @@ class ReportMaker {
       if (options_.stop()) return std::nullopt;
       data.lengths.push_back(lengths_of(point));
     }
-    const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run&) {
+    const bool finished = for_each_run([&](const StudyPoint& point, std::size_t plan, const Run& run) {
+      if (run.is_refused()) {
+        data.steps.emplace_back();
+        return;
+      }
       StepViewer(point, plan)
           .view(page_step, false, [&](const Program& program, const Timeline& timeline, Machine& machine) {
             data.steps.emplace_back(shown_step(program, timeline));
@@ -133,6 +139,7 @@ class ReportMaker {
       left -= cost_of(point);
       if (left < 0) return true;
       if (options_.stop()) return false;
+      if (none_ran(point)) continue;
       const std::vector<Explanation> told = explain(study_, runs_, {.point = static_cast<std::int64_t>(point)});
       for (std::size_t plan = 0; plan < plans; ++plan) {
         const std::size_t run = point * plans + plan;
@@ -141,6 +148,11 @@ class ReportMaker {
       }
     }
     return true;
+  }
+
+  [[nodiscard]] bool none_ran(std::size_t point) const {
+    const auto first = runs_.begin() + static_cast<std::ptrdiff_t>(point * study_.plans.size());
+    return std::all_of(first, first + std::ssize(study_.plans), [](const Run& run) { return run.is_refused(); });
   }
 
   // The workers of all plans of a point, as many as they cost in the fluid grain.

@@ -45,13 +45,23 @@ std::string line(const Row& row, const std::vector<Column>& columns, const std::
   return text += '\n';
 }
 
+Row refused_row(const Run& run, bool with_speedup) {
+  const Refusal& refusal = *run.result.refusal;
+  Row row = {run.info.plan, "-", "-", "-", fmt::format("refused: {} (step {})", refusal.message, refusal.step)};
+  if (with_speedup) row.insert(row.begin() + 3, "-");
+  return row;
+}
+
 // Figures of a plan that cannot run stand in brackets, and it has no speed-up.
 Row row_of(const Run& run, bool with_speedup) {
+  if (run.is_refused()) return refused_row(run, with_speedup);
   const RunMetrics& metrics = run.metrics;
   const auto figure = [&](const std::string& text) { return metrics.fits ? text : fmt::format("({})", text); };
   Row row = {run.info.plan, figure(duration_text(metrics.breakdown.total())),
              figure(short_number(metrics.tokens_per_s))};
-  if (with_speedup) row.push_back(metrics.fits ? fmt::format("{:.2f}x", metrics.speedup->mean) : "-");
+  if (with_speedup) {
+    row.push_back(metrics.fits && metrics.speedup ? fmt::format("{:.2f}x", metrics.speedup->mean) : "-");
+  }
   row.push_back(figure(fmt::format("{:.1f}%", 100 * metrics.mfu)));
   const std::string does_not_fit = metrics.fits ? "" : fmt::format("does not fit: {}; ", memory_excess(run));
   row.push_back(does_not_fit + largest_shares(metrics.breakdown));
@@ -82,10 +92,12 @@ bool same_for_all(const std::vector<Run>& runs, std::string RunInfo::*field) {
 // A tuned baseline stands below the plans of its point.
 std::vector<const Run*> with_tuned_baselines(const std::vector<Run>& runs) {
   std::vector<const Run*> shown;
+  const Run* baseline = nullptr;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     shown.push_back(&runs[i]);
+    if (runs[i].tuned_baseline) baseline = runs[i].tuned_baseline.get();
     const bool ends_point = i + 1 == runs.size() || runs[i + 1].info.point != runs[i].info.point;
-    if (ends_point && runs[i].tuned_baseline) shown.push_back(runs[i].tuned_baseline.get());
+    if (ends_point && baseline != nullptr) shown.push_back(std::exchange(baseline, nullptr));
   }
   return shown;
 }
@@ -103,6 +115,7 @@ std::string evidence_line(const std::vector<Run>& runs) {
     double least = 1;
     double most = 0;
     for (const Run& run : runs) {
+      if (run.is_refused()) continue;
       least = std::min(least, run.metrics.evidence[kind]);
       most = std::max(most, run.metrics.evidence[kind]);
     }
@@ -186,6 +199,24 @@ std::string memory_lines(const std::vector<Run>& runs) {
       text += fmt::format("{} does not fit at {} of {} points: up to {}{}; {}\n", misfits.plan, misfits.count, all,
                           memory_excess(fullest), of_which, misfits.advice);
     }
+  }
+  return text;
+}
+
+// Runs that were refused, a line per plan: where it is named, what its policy says of the first of them, and what it
+// suggests.
+std::string refusal_lines(const std::vector<Run>& runs) {
+  std::string text;
+  std::set<std::string> told;
+  for (const Run& run : runs) {
+    const std::string& plan = run.info.plan;
+    if (!run.is_refused() || !told.insert(plan).second) continue;
+    const std::size_t all = runs_of(runs, plan);
+    const auto count = std::count_if(runs.begin(), runs.end(),
+                                     [&](const Run& other) { return other.is_refused() && other.info.plan == plan; });
+    const std::string where = all == 1 ? "" : fmt::format(" at {} of {} points", count, all);
+    const std::string& help = run.result.refusal->help;
+    text += fmt::format("{} is refused{}: {}{}\n", plan, where, refusal_text(run), help.empty() ? "" : "; " + help);
   }
   return text;
 }
@@ -294,15 +325,15 @@ std::string uncertainty_lines(const std::vector<Run>& runs) {
 std::string footer(const std::vector<Run>& runs) {
   std::set<std::string> profiles;
   for (const Run& run : runs) profiles.insert(run.info.profile);
-  return memory_lines(runs) + baseline_lines(runs) + trace_lines(runs) + starved_line(runs) + goodput_lines(runs) +
-         uncertainty_lines(runs) +
+  return refusal_lines(runs) + memory_lines(runs) + baseline_lines(runs) + trace_lines(runs) + starved_line(runs) +
+         goodput_lines(runs) + uncertainty_lines(runs) +
          fmt::format("costs: {}\nthe time rests on: {}\n", fmt::join(profiles, "; "), evidence_line(runs));
 }
 
 }  // namespace
 
 std::vector<std::string> result_notes(const std::vector<Run>& runs) {
-  std::istringstream text(memory_lines(runs) + baseline_lines(runs) + starved_line(runs));
+  std::istringstream text(refusal_lines(runs) + memory_lines(runs) + baseline_lines(runs) + starved_line(runs));
   std::vector<std::string> notes;
   for (std::string line; std::getline(text, line);) notes.push_back(line);
   return notes;
@@ -338,7 +369,8 @@ std::string largest_shares(const Breakdown& breakdown) {
 std::string result_table(std::string_view study_name, const std::vector<Run>& runs) {
   if (runs.empty()) return {};
   const bool one_setting = same_for_all(runs, &RunInfo::setting);
-  const bool with_speedup = runs.front().metrics.speedup.has_value();
+  const bool with_speedup =
+      std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.metrics.speedup.has_value(); });
   const std::vector<Column> columns = columns_of(with_speedup);
   const std::vector<const Run*> shown = with_tuned_baselines(runs);
   std::vector<Row> rows;

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/run/refusals.h"
 #include "sim/run/step.h"
 #include "sim/study/override.h"
 #include "sim/study/study_choice.h"
@@ -122,13 +123,34 @@ Explanation explain(const StudyPoint& point, std::size_t plan, std::int64_t step
   return told;
 }
 
+namespace {
+
+std::optional<StepResult> step_unless_refused(const StudyPoint& point, std::size_t plan, std::int64_t step) {
+  try {
+    return simulate_step(point, plan, step, *point.make_world()).result;
+  } catch (const PlanRefused&) {
+    return std::nullopt;
+  }
+}
+
+Explanation refused_explanation(const Run& refused) {
+  Explanation told;
+  told.plan = refused.info.plan;
+  told.step = refused.result.refusal->step;
+  told.refusal = refusal_text(refused);
+  return told;
+}
+
+}  // namespace
+
 std::optional<LargerCapacity> with_larger_capacity(const StudyPoint& larger, std::size_t plan, const Run& run,
                                                    const Explanation& told) {
-  const SimulatedStep step = simulate_step(larger, plan, told.step, *larger.make_world());
-  const MemoryUse& memory = step.result.memory;
+  const std::optional<StepResult> step = step_unless_refused(larger, plan, told.step);
+  if (!step) return std::nullopt;
+  const MemoryUse& memory = step->memory;
   const bool fits = memory.device <= run.info.device_memory && memory.host <= run.info.host_memory;
-  if (!fits || step.result.time >= told.step_time.scaled(1 - least_gain)) return std::nullopt;
-  return LargerCapacity{larger.spec.capacity, run.info.device_memory - run.metrics.memory.device, step.result.time};
+  if (!fits || step->time >= told.step_time.scaled(1 - least_gain)) return std::nullopt;
+  return LargerCapacity{larger.spec.capacity, run.info.device_memory - run.metrics.memory.device, step->time};
 }
 
 std::optional<Study> with_twice_the_capacity(const Study& study, std::size_t point, Catalog& catalog) {
@@ -163,9 +185,17 @@ std::vector<Explanation> explain(const Study& study, const std::vector<Run>& run
   const StudyPoint& point = chosen_point(study, choice.point);
   const std::vector<std::size_t> plans = chosen_plans(study, choice);
   const std::size_t first = static_cast<std::size_t>(choice.point) * study.plans.size();
-  const std::int64_t step = choice.step >= 0 ? choice.step : typical_step(runs.at(first + plans.front()));
+  std::vector<const Run*> chosen;
+  for (const std::size_t plan : plans) chosen.push_back(&runs.at(first + plan));
+  require_one_that_ran(chosen);
+  const Run& leader = **std::find_if(chosen.begin(), chosen.end(), [](const Run* run) { return !run->is_refused(); });
+  const std::int64_t step = choice.step >= 0 ? choice.step : typical_step(leader);
   std::vector<Explanation> told;
   for (const std::size_t plan : plans) {
+    if (const Run& run = runs[first + plan]; run.is_refused()) {
+      told.push_back(refused_explanation(run));
+      continue;
+    }
     told.push_back(explain(point, plan, step));
     told.back().plan = study.plans[plan].name;
     if (larger != nullptr) {

@@ -31,13 +31,14 @@ namespace hdpsim {
 struct ExplainChoice {
   std::int64_t point = 0;
   std::string plan = {};   ///< Empty: all.
-  std::int64_t step = -1;  ///< Negative: the typical step of the first of these plans.
+  std::int64_t step = -1;  ///< Negative: the typical step of the first of these plans that was not refused.
 };
 
 /// The plans of a choice, in the order of the study. InputError if the study lacks the point, the plan or the step.
 [[nodiscard]] std::vector<std::size_t> chosen_plans(const Study& study, const ExplainChoice& choice);
 /// Their explanations, all by the same step, with the names of the plans. `runs` are those of the study. `larger`, if
-/// any, is the same study with more tokens a rank; whether that would help is then part of what is told.
+/// any, is the same study with more tokens a rank; whether that would help is then part of what is told. Of a run that
+/// was refused only that is told; InputError if all of them were.
 [[nodiscard]] std::vector<Explanation> explain(const Study& study, const std::vector<Run>& runs,
                                                const ExplainChoice& choice, const Study* larger = nullptr);
 

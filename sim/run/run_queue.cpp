@@ -21,10 +21,21 @@ class RunQueue::RunInProgress {
  public:
   explicit RunInProgress(std::int64_t steps) : left_(steps) { result_.steps.resize(static_cast<std::size_t>(steps)); }
 
+  /// Steps that have not come back.
   [[nodiscard]] std::int64_t left() const { return left_; }
+  [[nodiscard]] bool is_refused() const { return result_.refusal.has_value(); }
+  /// No further step of a refused run is begun; those that were, may be refused at an earlier step.
+  [[nodiscard]] bool is_done() const { return is_refused() ? under_way_ == 0 : left_ == 0; }
 
-  /// Adds a step; true if it was the last one. Sums are exact, so that the order of the steps does not matter.
-  bool add(SimulatedStep& step, const Coverage& coverage, const std::optional<LoadingSpec>& loading,
+  void begin_step() { ++under_way_; }
+
+  void refuse(const Refusal& refusal) {
+    come_back();
+    if (!is_refused() || refusal.step < result_.refusal->step) result_.refusal = refusal;
+  }
+
+  /// Adds a step. Sums are exact, so that the order of the steps does not matter.
+  void add(SimulatedStep& step, const Coverage& coverage, const std::optional<LoadingSpec>& loading,
            const NetworkModel& network) {
     ranks_.resize(step.ranks.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].add(step.ranks[rank]);
@@ -35,19 +46,29 @@ class RunQueue::RunInProgress {
     keep_fullest(step);
     const auto index = static_cast<std::size_t>(step.result.step);
     result_.steps.at(index) = step.result;
-    if (--left_ > 0) return false;
+    come_back();
+    if (left_ > 0) return;
     if (loading) wait_for_data(*loading);
     result_.ranks.reserve(ranks_.size());
     for (const BreakdownMean& rank : ranks_) result_.ranks.push_back(rank.mean());
     result_.links = busiest_links(links_, time_, network, reported_links);
-    return true;
   }
 
-  [[nodiscard]] RunResult take() { return std::move(result_); }
-  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
+  /// The run that is done. What a refused one has simulated depends on the order of steps, so that it is left out.
+  [[nodiscard]] FinishedRun take(std::size_t number) {
+    if (!is_refused()) return {number, std::move(result_), coverage_};
+    RunResult refused;
+    refused.refusal = result_.refusal;
+    return {number, std::move(refused), {}};
+  }
 
  private:
   static constexpr std::size_t reported_links = 64;
+
+  void come_back() {
+    --under_way_;
+    --left_;
+  }
 
   // Computed at the end, because how long a step waits depends on those before it.
   void wait_for_data(const LoadingSpec& loading) {
@@ -71,6 +92,7 @@ class RunQueue::RunInProgress {
   }
 
   std::int64_t left_;
+  std::int64_t under_way_ = 0;
   std::vector<BreakdownMean> ranks_;
   LinkBytes links_;
   Duration time_;
@@ -123,13 +145,19 @@ std::optional<StepTask> RunQueue::next_step() {
     if (stop_()) {
       ended_ = true;
       changed_.notify_all();
-    } else if (open_.contains(next_.run) && next_.step < steps_of(next_.run)) {
+    } else if (has_next_step()) {
+      open_.at(next_.run)->begin_step();
       return StepTask{next_.run, next_.step++};
     } else if (!open_next()) {
       changed_.wait_for(lock, stop_interval);
     }
   }
   return std::nullopt;
+}
+
+bool RunQueue::has_next_step() const {
+  const auto open = open_.find(next_.run);
+  return open != open_.end() && !open->second->is_refused() && next_.step < steps_of(next_.run);
 }
 
 // Opens the next run; true if there was one.
@@ -159,8 +187,22 @@ void RunQueue::add(const StepTask& task, SimulatedStep step, const Coverage& cov
   const auto found = open_.find(task.run);
   if (found == open_.end()) return;  // finished by another process meanwhile
   RunInProgress& run = *found->second;
-  if (!run.add(step, coverage, spec_of(task.run).loading, network)) return tell_(1, nullptr);
-  tell_finished({task.run, run.take(), run.coverage()}, 1);
+  run.add(step, coverage, spec_of(task.run).loading, network);
+  after_step(task, run);
+}
+
+void RunQueue::refuse(const StepTask& task, const Refusal& refusal) {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(task.run);
+  if (found == open_.end()) return;  // finished by another process meanwhile
+  found->second->refuse(refusal);
+  after_step(task, *found->second);
+}
+
+// The steps of a refused run that nobody has begun count as simulated.
+void RunQueue::after_step(const StepTask& task, RunInProgress& run) {
+  if (!run.is_done()) return tell_(1, nullptr);
+  tell_finished(run.take(task.run), 1 + run.left());
 }
 
 std::optional<std::size_t> RunQueue::next_run() {

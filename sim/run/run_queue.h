@@ -25,7 +25,7 @@ struct StepTask {
   std::int64_t step = 0;
 };
 
-/// A run of which all steps are simulated.
+/// A run of which all steps are simulated, or a step is refused.
 struct FinishedRun {
   std::size_t run = 0;
   RunResult result{};
@@ -60,6 +60,10 @@ class RunQueue {
   /// Adds the result of a step that next_step() gave. `network` is that of the thread's world.
   void add(const StepTask& task, SimulatedStep step, const Coverage& coverage, const NetworkModel& network);
 
+  /// Ends the run of a step that next_step() gave, because its plan was refused. Of several steps that are refused the
+  /// first one counts, whatever their order here.
+  void refuse(const StepTask& task, const Refusal& refusal);
+
   /// A whole run for another process; empty if there is none at the moment.
   [[nodiscard]] std::optional<std::size_t> next_run();
   /// Adds the result of a run that next_run() gave.
@@ -85,6 +89,8 @@ class RunQueue {
   [[nodiscard]] bool over() const { return ended_ || (closed_ && unfinished_ == 0); }
   [[nodiscard]] std::optional<std::size_t> pop(std::deque<std::size_t>& runs);
   bool open_next();
+  [[nodiscard]] bool has_next_step() const;
+  void after_step(const StepTask& task, RunInProgress& run);
   void tell_finished(FinishedRun finished, std::int64_t steps);
   [[nodiscard]] std::int64_t steps_of(std::size_t run) const;
   [[nodiscard]] const PointSpec& spec_of(std::size_t run) const;

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/6";
+constexpr std::string_view schema = "hdpsim.run/7";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -161,6 +161,16 @@ StepResult step_of(const Json& json) {
   return step;
 }
 
+Json refusal_json(const std::optional<Refusal>& refusal) {
+  if (!refusal) return {};
+  return {{"step", refusal->step}, {"message", refusal->message}, {"help", refusal->help}};
+}
+
+std::optional<Refusal> refusal_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Refusal{json.at("step"), json.at("message"), json.at("help")};
+}
+
 Json link_json(const LinkUse& link) {
   return {{"name", link.name},
           {"rate", link.rate.bytes_per_second()},
@@ -199,8 +209,13 @@ std::string run_identity(const Study& study, std::size_t run, std::string_view v
 }
 
 std::string run_text(std::string_view identity, const RunResult& result) {
-  Json json = {{"schema", schema},          {"identity", identity},   {"steps", Json::array()},
-               {"ranks_ps", Json::array()}, {"links", Json::array()}, {"memory", step_memory_json(result.memory)}};
+  Json json = {{"schema", schema},
+               {"identity", identity},
+               {"steps", Json::array()},
+               {"ranks_ps", Json::array()},
+               {"links", Json::array()},
+               {"memory", step_memory_json(result.memory)},
+               {"refusal", refusal_json(result.refusal)}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   for (const Breakdown& rank : result.ranks) json["ranks_ps"].push_back(breakdown_json(rank));
   for (const LinkUse& link : result.links) json["links"].push_back(link_json(link));
@@ -218,6 +233,7 @@ std::optional<RunResult> run_of_text(std::string_view identity, std::string_view
     for (const Json& rank : json.at("ranks_ps")) result.ranks.push_back(breakdown_of(rank));
     for (const Json& link : json.at("links")) result.links.push_back(link_of(link));
     result.memory = step_memory_of(json.at("memory"));
+    result.refusal = refusal_of(json.at("refusal"));
   } catch (const Json::exception&) {
     return std::nullopt;
   }

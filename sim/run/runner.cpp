@@ -5,8 +5,17 @@
 #include <thread>
 #include <utility>
 
+#include "sim/run/refusals.h"
+
 namespace hdpsim {
 namespace {
+
+std::vector<const Run*> pointers_to(const std::vector<Run>& runs) {
+  std::vector<const Run*> pointers;
+  pointers.reserve(runs.size());
+  for (const Run& run : runs) pointers.push_back(&run);
+  return pointers;
+}
 
 class Runner {
  public:
@@ -34,6 +43,7 @@ class Runner {
     for (std::size_t run = 0; run < results_.size(); ++run) {
       runs.push_back({info_of(run), std::move(results_[run]), {}});
     }
+    require_one_that_ran(pointers_to(runs));
     evaluate(runs, study_.compare_to);
     return runs;
   }
@@ -43,7 +53,7 @@ class Runner {
     const std::int64_t steps = spec_of(run).steps;
     if (options_.resume && options_.store != nullptr) {
       auto kept = options_.store->load(run_identity(study_, run, options_.version), options_.damaged);
-      if (kept && std::ssize(kept->steps) == steps) {
+      if (kept && (kept->refusal || std::ssize(kept->steps) == steps)) {
         results_[run] = std::move(*kept);
         ++progress_.runs_done;
         return;

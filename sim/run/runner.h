@@ -39,8 +39,9 @@ struct RunnerOptions {
 };
 
 /// Simulates all runs of a study, step by step on `jobs` threads. Results depend neither on their number nor on
-/// helpers. Empty if it was stopped: runs that were finished until then are in the store. The first exception of a
-/// thread is thrown on.
+/// helpers. A run whose policy refuses a batch is an answer without figures, as others may run; if every run is
+/// refused, that is an InputError. Empty if it was stopped: runs that were finished until then are in the store. The
+/// first exception of a thread is thrown on.
 [[nodiscard]] std::optional<std::vector<Run>> run_study(const Study& study, const RunnerOptions& options);
 
 }  // namespace hdpsim

@@ -163,13 +163,39 @@ Background background_of(const StepConditions& conditions, std::int64_t step, Wo
   return background;
 }
 
+Plan asked_for(const Planner& planner, const Batch& batch, std::int64_t step) {
+  try {
+    return planner.plan(batch, step);
+  } catch (const InputError& said) {
+    throw PlanRefused(said, step);
+  }
+}
+
 Plan planned(const Planner& planner, const Batch& batch, std::int64_t step) {
-  Plan made = planner.plan(batch, step);
+  Plan made = asked_for(planner, batch, step);
   require_sound(made);
   return made;
 }
 
+void simulate_in_closed_form(const StudyPoint& point, const Planner& planner, World& world) {
+  const Batch batch = point.batches->step(0);
+  const LoweringOptions lowering = lowering_of(point.spec);
+  try {
+    of_step(point.outsize, 0, [&] {
+      const Plan made = planned(planner, batch, 0);
+      return simulate(Program(made, lowering), world.machine(), Grain::closed_form);
+    });
+  } catch (const PlanRefused&) {
+    return;  // its run will say so
+  }
+}
+
 }  // namespace
+
+PlanRefused::PlanRefused(const InputError& said, std::int64_t step) : InputError(said) {
+  const Diagnostic first = said.diagnostics().sorted().front();
+  refusal_ = {step, first.message, first.help};
+}
 
 StepConditions conditions_of(const StudyPoint& point) {
   return {.grain = point.spec.grain,
@@ -183,14 +209,7 @@ void require_simulable(const StudyPoint& point) {
   constexpr double usual = 50;
   if (point.outsize.times < usual) return;
   const std::unique_ptr<World> world = point.make_world();
-  const Batch batch = point.batches->step(0);
-  const LoweringOptions lowering = lowering_of(point.spec);
-  for (const auto& planner : point.planners) {
-    of_step(point.outsize, 0, [&] {
-      const Plan made = planned(*planner, batch, 0);
-      return simulate(Program(made, lowering), world->machine(), Grain::closed_form);
-    });
-  }
+  for (const auto& planner : point.planners) simulate_in_closed_form(point, *planner, *world);
 }
 
 Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch) {
@@ -214,7 +233,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   PhaseTimes phases;
   const Batch batch = point.batches->step(step);
   phases.batch_s = watch.lap();
-  const Plan made = point.planners.at(plan)->plan(batch, step);
+  const Plan made = asked_for(*point.planners.at(plan), batch, step);
   phases.planner_s = watch.lap();
   require_sound(made);
   phases.check_s = watch.lap();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/analysis/step_result.h"
+#include "sim/base/diagnostic.h"
 #include "sim/cluster/device_conditions.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/timeline.h"
@@ -21,11 +22,23 @@ struct SimulatedStep {
   std::vector<RankMemory> memory;  ///< Memory of the fullest ranks, by number.
 };
 
-/// Throws an InputError if the first step of a plan is longer than can be simulated. Computes that, in closed form,
-/// only if a quantity of the point is far from usual. Call it before anything is written.
+/// Throws an InputError if the first step of a plan is longer than can be simulated; a plan that is refused takes no
+/// time. Computes that, in closed form, only if a quantity of the point is far from usual. Call it before anything is
+/// written.
 void require_simulable(const StudyPoint& point);
 
-/// The plan of one step. A plan that the checker refuses is a bug of the policy: a failed check.
+/// A policy has no plan for the batch of a step; it points at the plan of the study. Other runs are not concerned.
+class PlanRefused : public InputError {
+ public:
+  PlanRefused(const InputError& said, std::int64_t step);
+  [[nodiscard]] const Refusal& refusal() const { return refusal_; }
+
+ private:
+  Refusal refusal_;
+};
+
+/// The plan of one step. PlanRefused if the policy has none. A plan that the checker refuses is a bug of the policy: a
+/// failed check.
 [[nodiscard]] Plan make_plan(const StudyPoint& point, std::size_t plan, std::int64_t step, const Batch& batch);
 
 /// What decides how long the plans of a point take, besides their programs and the world. The point must outlive it.
@@ -44,7 +57,7 @@ struct StepConditions {
 [[nodiscard]] Timeline simulate_plan(const Program& program, World& world, const StepConditions& conditions);
 
 /// Draws the batch, plans and simulates. `world` is one of point.make_world(); `memory_ranks` is the number of ranks
-/// whose memory over time is recorded.
+/// whose memory over time is recorded. PlanRefused if the policy has no plan for the batch.
 [[nodiscard]] SimulatedStep simulate_step(const StudyPoint& point, std::size_t plan, std::int64_t step, World& world,
                                           std::size_t memory_ranks = 0);
 

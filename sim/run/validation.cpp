@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/run/refusals.h"
 #include "sim/study/override.h"
 #include "sim/study/problems.h"
 #include "sim/study/without.h"
@@ -110,6 +111,7 @@ ValidationStudy load_validation(const std::string& path, Catalog& catalog, const
 std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation, const RunnerOptions& options) {
   const auto runs = run_study(validation.study, options);
   if (!runs) return std::nullopt;
+  for (const Run& run : *runs) require_one_that_ran({&run});  // a published figure is of a plan that runs
   std::vector<ValidationRow> rows;
   for (std::size_t i = 0; i < validation.set.cases.size(); ++i) {
     const ValidationCase& one = validation.set.cases[i];

@@ -332,6 +332,15 @@ std::unique_ptr<World> StudyPoint::make_world(const FamilyFactors& factors) cons
   return accepted_world(spec.cluster, profile, layout_of(spec), spec.background);
 }
 
+namespace {
+
+// Where a plan is named.
+const Position& place_of(const Value& entry) {
+  return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().position : entry.position;
+}
+
+}  // namespace
+
 RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
   const StudyPoint& at = points.at(point);
   const PointSpec& spec = at.spec;
@@ -344,6 +353,7 @@ RunInfo Study::run_info(std::size_t point, std::size_t plan) const {
   return {.point = point,
           .coordinates = at.coordinates,
           .plan = plans.at(plan).name,
+          .place = place_of(plans[plan].entry),
           .setting = spec.setting(),
           .profile = fmt::format("{} ({})", profile.name, profile_label_name(profile.provenance.label)),
           .background = std::move(background),

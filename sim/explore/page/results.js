@@ -4,7 +4,10 @@
 let latest = null;            // the answer that is shown
 let explained_figure = null;  // {plan, figure}, so that a new answer explains the same figure again
 
-const of_plan = (answer, plan) => answer.result.runs.find((run) => run.plan === plan);
+// A run that was refused has no figures but the words of its policy.
+const runs_of = ({result}) => result.runs.filter(({refusal}) => !refusal);
+const refused_of = ({result}) => result.runs.filter(({refusal}) => refusal);
+const of_plan = (answer, plan) => runs_of(answer).find((run) => run.plan === plan);
 const interval_of = (run, figure) => run.uncertainty?.[figure] ?? run[figure];
 const best_run = (runs) =>
     runs.filter((run) => run.memory_gb.fits).sort((a, b) => a.step_time_s.mean - b.step_time_s.mean)[0];
@@ -169,7 +172,8 @@ function show_explanation() {
       ...figures[name].explain(run).map((each) => typeof each === "string" ? element("p", {}, each) : each));
 }
 
-function show_time({result: {runs}}) {
+function show_time(answer) {
+  const runs = runs_of(answer);
   const used = Object.keys(runs[0].breakdown_s).filter((name) => runs.some((run) => run.breakdown_s[name] > 0));
   draw_stacked(part("time-chart"), {
     label: "Mean step time of every plan by activity",
@@ -190,17 +194,22 @@ function show_time({result: {runs}}) {
       (run) =>
           [element("span", {className: run === best ? "best" : ""}, plan_name(run.plan)),
            ...names.map((name) => figure_button(run, name))]);
+  const refused = refused_of(answer).map(
+      ({plan}) =>
+          [plan_name(plan), element("span", {className: "misfit"}, "refused"), ...names.slice(1).map(() => "")]);
   part("time-table")
       .replaceChildren(table(
           `${
               runs[0].steps === 1 ? "The first step" :
                                     `Means over ${runs[0].steps} steps`}; each figure explains itself`,
-          [{title: "Plan", text: true}, ...names.map((name) => ({title: figures[name].title}))], rows,
+          [{title: "Plan", text: true}, ...names.map((name) => ({title: figures[name].title}))], [...rows, ...refused],
           {cards: true, wide: true}));
   show_explanation();
 }
 
-function show_memory({result: {runs}, limits_gb}) {
+function show_memory(answer) {
+  const runs = runs_of(answer);
+  const {limits_gb} = answer;
   const used = data.memory_parts.filter((name) => runs.some((run) => run.memory_gb.parts[name] > 0));
   const misfits = runs.filter((run) => !run.memory_gb.fits);
   part("memory-verdict").textContent = misfits.length === 0 ?
@@ -225,7 +234,9 @@ function show_memory({result: {runs}, limits_gb}) {
   });
 }
 
-function show_evidence({result: {runs}, notes}) {
+function show_evidence(answer) {
+  const runs = runs_of(answer);
+  const {notes} = answer;
   const kinds = Object.keys(data.definitions.evidence);
   part("evidence-note").textContent = `Share of the ranks' time by the evidence behind it. Costs: ${runs[0].profile}.`;
   draw_stacked(part("evidence-chart"), {
@@ -247,7 +258,9 @@ function show_answer_of(answer) {
     if (!data.plans.includes(plan)) data.plans.push(plan);
   study_shown = answer.result.study;
   part("setting").textContent = answer.setting;
-  part("answer").textContent = lead_text(answer.result.runs);
+  part("answer").textContent = [
+    lead_text(runs_of(answer)), ...refused_of(answer).map(({plan, refusal}) => `${plan} is refused: ${refusal}.`)
+  ].join(" ");
   part("figures").hidden = false;
   part("figures").classList.remove("old");
   show_values();
@@ -280,7 +293,7 @@ function show_variants() {
                              answer: i === pinned.length ? latest : answers.get(address_of(from, [])),
                            }));
   const known = variants.filter(({answer}) => answer);
-  const plans = [...new Set(known.flatMap(({answer}) => answer.result.runs.map(({plan}) => plan)))];
+  const plans = [...new Set(known.flatMap(({answer}) => runs_of(answer).map(({plan}) => plan)))];
   draw_bars(part("variants-chart"), {
     label: "Step time of every plan in every variant",
     height: 240,

@@ -293,6 +293,7 @@ Json runs_json(const ReportData& data) {
   const std::size_t cells = std::clamp(share, fewest_cells_a_run, most_cells_a_run);
   Json runs = Json::array();
   for (std::size_t i = 0; i < data.runs.size(); ++i) {
+    if (data.runs[i].is_refused()) continue;
     Json run = run_json(data.runs[i], cells);
     if (i < data.steps.size() && data.steps[i]) run["shown_step"] = step_json(*data.steps[i]);
     if (i < data.timelines.size() && !data.timelines[i].empty()) run["timeline"] = data.timelines[i];
@@ -300,6 +301,16 @@ Json runs_json(const ReportData& data) {
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+// Runs that have no figures, and why.
+Json refused_json(const std::vector<Run>& runs) {
+  Json refused = Json::array();
+  for (const Run& run : runs) {
+    if (!run.is_refused()) continue;
+    refused.push_back({{"point", run.info.point}, {"plan", run.info.plan}, {"why", refusal_text(run)}});
+  }
+  return refused;
 }
 
 std::string name_of(const Value& study) {
@@ -333,7 +344,8 @@ Json page_json(const ReportData& data) {
           {"memory_parts", names_of_memory_parts()},
           {"answer", answer_json(data.runs)},
           {"points", points_json(data)},
-          {"runs", runs_json(data)}};
+          {"runs", runs_json(data)},
+          {"refused", refused_json(data.runs)}};
 }
 
 }  // namespace

@@ -48,8 +48,12 @@ class ThreadWorkers final : public RunWorkers {
     const std::size_t plans = study_.plans.size();
     const StudyPoint& point = study_.points[task.run / plans];
     World& world = thread_world.at(point);
-    SimulatedStep step = simulate_step(point, task.run % plans, task.step, world, study_.output.memory_ranks);
-    queue.add(task, std::move(step), world.take_coverage(), *world.machine().network);
+    try {
+      SimulatedStep step = simulate_step(point, task.run % plans, task.step, world, study_.output.memory_ranks);
+      queue.add(task, std::move(step), world.take_coverage(), *world.machine().network);
+    } catch (const PlanRefused& refused) {
+      queue.refuse(task, refused.refusal());
+    }
   }
 
   const Study& study_;

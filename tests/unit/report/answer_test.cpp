@@ -51,6 +51,18 @@ TEST_CASE("the answer names the fastest plan, its lead over the baseline, and wh
         "rank's step.");
 }
 
+TEST_CASE("a plan that was refused is never the fastest, nor compared with", "[answer]") {
+  Run refused = a_run("verl", 1_s);
+  refused.result = {};
+  refused.result.refusal = Refusal{0, "too many tokens", ""};
+  const Answer answer = answer_of(evaluated({refused, a_run("static", 6_s), a_run("hdp-naive", 1_s)}, "verl"));
+  CHECK_THAT(answer.lead, StartsWith("hdp-naive is the fastest plan that is not refused: a step takes 5.00 s, with "
+                                     "static 10.0 s: 2.00 times as fast."));
+  CHECK(answer.notes.front() == "verl is refused: too many tokens (step 0).");
+  const Answer alone = answer_of(evaluated({refused, a_run("static", 6_s)}, std::nullopt));
+  CHECK_THAT(alone.lead, StartsWith("static is the only plan that is not refused. static takes 10.0 s a step"));
+}
+
 TEST_CASE("a baseline that wins is compared with the next plan", "[answer]") {
   const Answer answer =
       answer_of(evaluated({a_run("static", 1_s), a_run("verl", 6_s), a_run("hdp-naive", 2_s)}, "static"));

@@ -1,4 +1,5 @@
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -61,6 +62,59 @@ TEST_CASE("a CSV field is quoted only when it has to be", "[csv]") {
   CHECK(csv_field("a,b") == "\"a,b\"");
   CHECK(csv_field("say \"x\"") == "\"say \"\"x\"\"\"");
   CHECK(csv_field("two\nlines") == "\"two\nlines\"");
+}
+
+// A run of a plan whose policy refused step 2.
+Run a_refused_run(const std::string& plan, std::size_t point = 0, const std::string& context = "1Mi") {
+  Run run = a_run(plan, 1_s, point, context);
+  run.info.place = {"study.yaml", 11, 5};
+  run.result = {};
+  run.result.refusal = Refusal{2, "too many tokens, by far", "use more ranks"};
+  return run;
+}
+
+TEST_CASE("a refused run has empty cells, and a column for what its policy says", "[csv]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_refused_run("verl")};
+  evaluate(runs, "static");
+  const std::string text = table_csv(ResultTable::runs, runs);
+  CHECK(line_number(text, 0).starts_with("point,data.context,plan,gpus,refusal,steps,sequences_per_step,"));
+  CHECK(line_number(text, 1).starts_with("0,1Mi,static,2,,1,3,"));
+  const std::string row = line_number(text, 2);
+  const std::string said = "0,1Mi,verl,2,\"study.yaml:11:5: too many tokens, by far (step 2)\"";
+  CHECK(row.substr(0, said.size()) == said);
+  CHECK(row.find_first_not_of(',', said.size()) == std::string::npos);
+  const auto cells = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+  CHECK(cells(row) == cells(line_number(text, 0)) + 1);  // the policy's words have one
+  CHECK(line_number(table_csv(ResultTable::timing, runs), 2) == "0,1Mi,verl,,,,,");
+  CHECK(line_number(table_csv(ResultTable::steps, runs), 2).empty());
+}
+
+TEST_CASE("result.json says why a run was refused, in place of its figures", "[json]") {
+  std::vector<Run> runs = {a_refused_run("verl"), a_run("static", 4_s)};
+  evaluate(runs, "static");
+  const auto result = nlohmann::json::parse(result_json(Value::map(), "1", runs));
+  const auto& refused = result.at("runs").at(0);
+  CHECK(refused.at("refusal") == "study.yaml:11:5: too many tokens, by far (step 2)");
+  CHECK(refused.size() == 6);  // point, plan, profile, gpus, background, refusal
+  CHECK_FALSE(result.at("runs").at(1).contains("refusal"));
+  const auto schema = nlohmann::json::parse(result_schema()).at("properties").at("runs").at("items");
+  for (const auto& name : schema.at("required")) CHECK(refused.contains(name.get<std::string>()));
+  for (const auto& name : schema.at("else").at("required")) {
+    CHECK(result.at("runs").at(1).contains(name.get<std::string>()));
+  }
+}
+
+TEST_CASE("the table marks refused plans, and states speed-ups where the baseline was not refused", "[table]") {
+  std::vector<Run> runs = {a_refused_run("verl"), a_run("static", 4_s), a_run("verl", 2_s, 1, "2Mi"),
+                           a_run("static", 4_s, 1, "2Mi")};
+  evaluate(runs, "verl");
+  const std::string table = result_table("small", runs);
+  CHECK_THAT(table, Catch::Contains("refused: too many tokens, by far (step 2)\n"));
+  CHECK_THAT(table, Catch::Contains("verl is refused at 1 of 2 points: study.yaml:11:5: too many tokens, by far (step "
+                                    "2); use more ranks\n"));
+  CHECK_THAT(table, Catch::Contains("there are no speed-ups at 1 of 2 points: verl, which they would be over, is "
+                                    "refused\n"));
+  CHECK_THAT(table, Catch::Contains("0.50x"));
 }
 
 TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
