@@ -103,6 +103,16 @@ class Results(InFolder):
             with self.subTest(table=table):
                 self.assert_columns_are(Path(f"out/{table}.csv").read_text(), result.columns(table))
 
+    def test_a_refused_run_has_no_figures_and_says_why(self):
+        # verl balances the work of its micro-batches, one of which then has more tokens than fit.
+        refused = {**study, "plans": ["static", "verl"], "sweep": {}, "data": {**study["data"], "steps": 4}}
+        runs = hdpsim.run(refused).columns()
+        self.assertEqual(runs["refusal"][0], None)
+        self.assertIn("verl makes a micro-batch of", runs["refusal"][1])
+        self.assertEqual(runs["step_time_mean_s"][1], None)
+        with self.assertRaises(hdpsim.InputError):
+            hdpsim.run({**refused, "plans": ["verl"], "compare_to": None})
+
     def test_columns_have_types(self):
         columns = hdpsim.run(study).columns()
         self.assertEqual(columns["plan"], ["static", "hdp-balance"] * 2)

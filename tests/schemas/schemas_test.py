@@ -131,6 +131,8 @@ def check_written_files():
         (pathlib.Path(folder) / "lengths.csv").write_text("length\n300\n20000\n9000\n200000\n")
         run("study", study, "--set", "data.steps=1", "--set", f"data.lengths={{file: {folder}/lengths.csv}}", "--out",
             "trace", folder=folder)
+        run("study", study, "--set", "plans=[static, verl]", "--set", "sweep={}", "--set", "data.context=64Ki", "--out",
+            "refused", folder=folder)
         run("plan", study, "--plan", "hdp-balance", "--out", "plan.json", folder=folder)
         if failures:
             return
@@ -138,6 +140,11 @@ def check_written_files():
         check("result.schema.json", "result.json", json.loads((out / "out/result.json").read_text()))
         check("result.schema.json", "result.json with what was asked for",
               json.loads((out / "asked/result.json").read_text()))
+        refused = json.loads((out / "refused/result.json").read_text())
+        check("result.schema.json", "result.json with a refused plan", refused)
+        del refused["runs"][1]["refusal"]
+        if validator("result.schema.json").is_valid(refused):
+            failures.append("a run without figures is accepted where it was not refused")
         check("result.schema.json", "result.json of a trace", json.loads((out / "trace/result.json").read_text()))
         check("study.schema.json", "resolved study.yaml with what was asked for", load(out / "asked/study.yaml"))
         check("plan.schema.json", "plan.json", json.loads((out / "plan.json").read_text()))

@@ -178,7 +178,9 @@ class Result(_PageAnswer):
 
         ``runs`` has a row a run; ``steps`` one a run and step, ``ranks`` one a run and HDP rank, ``links`` one a run
         and busy link, ``memory`` the fullest ranks over time, ``timing`` the processor time of the simulation. Times
-        are seconds, ``_gb`` are 1e9 bytes, shares are from 0 to 1. ValueError for another name.
+        are seconds, ``_gb`` are 1e9 bytes, shares are from 0 to 1. A run whose policy refused a batch has None in place
+        of figures; where there is one, ``runs`` has a column ``refusal`` with the policy's words. ValueError for another
+        name.
         """
         return self._native.columns(table)
 
@@ -281,8 +283,8 @@ def run(
     it. ``out`` is a folder for all files that ``hdpsim study --out`` writes; ``resume`` then goes on with the runs that
     are finished there. ``progress`` is called with the numbers of steps done and of all steps, from any thread.
 
-    InputError if the study is wrong, MachineError if the machine refuses. Other threads of Python go on; Ctrl-C ends it
-    between two steps.
+    InputError if the study is wrong or every run of it is refused by its policy, MachineError if the machine refuses.
+    Other threads of Python go on; Ctrl-C ends it between two steps.
     """
     return Result(_native.run(_source(study, overrides, without, out), _options("runs", jobs, out, resume, progress)))
 
