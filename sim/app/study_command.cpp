@@ -29,6 +29,14 @@ struct StudyOptions {
   bool resume = false;
 };
 
+constexpr char baselines_folder[] = "baselines";
+
+/// Where results go and finished runs are kept, if anywhere.
+struct Kept {
+  std::optional<OutputFolder> folder;
+  std::optional<RunStore> runs;
+};
+
 // What the command line puts into the study.
 std::vector<std::string> overrides_of(const StudyOptions& options) {
   return with_lengths(options.lengths.file, options.lengths.column, options.overrides);
@@ -41,27 +49,34 @@ int interrupted(const StudyOptions& options, const Study& study) {
 }
 
 // False if it was stopped.
-bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, std::size_t jobs,
+bool compare_with_tuned(const StudyOptions& options, const Study& study, Catalog& catalog, std::size_t jobs, Kept& kept,
                         std::vector<Run>& runs) {
   if (!study.tunes_baseline) return true;
   Diagnostics none;
   const Value root = tuning_root(load_document(options.file, none), overrides_of(options), options.without);
   ProgressDisplay display;
   const TuneRun search{.jobs = jobs,
+                       .resume = options.resume,
+                       .damaged = damage_notes("searched again"),
+                       .version = version,
                        .stop = [] { return stop_signal() != 0; },
                        .report = [&](const TuneProgress& progress) { display.show(progress); }};
-  return hdpsim::compare_with_tuned(study, root, catalog, search, runs);
+  std::optional<BaselineStore> found;
+  if (kept.folder) found.emplace(kept.folder->folder(baselines_folder), &*kept.folder);
+  const BaselineRun run{search, found ? &*found : nullptr, kept.runs ? &*kept.runs : nullptr};
+  return hdpsim::compare_with_tuned(study, root, catalog, run, runs);
 }
 
 // For process 0, or the only one: the others help it.
 int run_first(const StudyOptions& options, const Session& session, const Study& study, Catalog& catalog,
               const StudyProcesses& processes) {
-  std::optional<OutputFolder> folder;
-  std::optional<RunStore> store;
+  Kept kept;
+  std::optional<OutputFolder>& folder = kept.folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, OutputUse{"study", session.command_line, result_file_names()}, &session.inputs);
-    store.emplace(folder->folder("runs"), &*folder);
+    kept.runs.emplace(folder->folder("runs"), &*folder);
     if (options.resume) folder->keep("runs");
+    if (options.resume) folder->keep(baselines_folder);
   }
 
   std::optional<std::vector<Run>> runs;
@@ -71,7 +86,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     const std::unique_ptr<RunWorkers> helpers = processes.helpers(study);
     const auto simulate = [&] {
       return run_study(study, {.jobs = processes.jobs(),
-                               .store = store ? &*store : nullptr,
+                               .store = kept.runs ? &*kept.runs : nullptr,
                                .resume = options.resume,
                                .damaged = damage_notes("simulated again"),
                                .version = version,
@@ -82,7 +97,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
     };
     runs = resumable(options.out, "runs", simulate);
   }
-  if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), *runs))
+  if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
     return interrupted(options, study);
   for (const std::string& line : model_notes(study)) note(line);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);

@@ -25,6 +25,7 @@ namespace hdpsim {
 namespace {
 
 constexpr char runs_folder[] = "runs";
+constexpr char baselines_folder[] = "baselines";
 constexpr char dropped_folder[] = "dropped";
 
 // Finished runs make a way back to earlier settings short. When they are many, all are dropped.
@@ -103,6 +104,7 @@ ExploreSession::ExploreSession(ExploreOptions options)
       store_(options_.scratch / runs_folder),
       catalog_(options_.data) {
   std::filesystem::create_directories(options_.scratch / runs_folder);
+  std::filesystem::create_directories(options_.scratch / baselines_folder);
   (void)read({});
 }
 
@@ -195,9 +197,12 @@ bool ExploreSession::compare_with_tuned(const Study& study, const Question& ques
   const Value root = tuning_root(parse_document(options_.study, text_, none), without_sweep(question.set));
   Catalog catalog(options_.data);
   const TuneRun search{.jobs = options_.jobs,
+                       .resume = true,
+                       .version = options_.version,
                        .stop = [&] { return stream.is_closed(); },
                        .report = [&](const TuneProgress& progress) { stream.send(progress_line(progress)); }};
-  return hdpsim::compare_with_tuned(study, root, catalog, search, runs);
+  const BaselineStore found(options_.scratch / baselines_folder);
+  return hdpsim::compare_with_tuned(study, root, catalog, BaselineRun{search, &found, &store_}, runs);
 }
 
 Study ExploreSession::read(const std::vector<std::string>& settings) {

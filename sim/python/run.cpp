@@ -81,6 +81,7 @@ class StudyRun {
     folder_.emplace(options_.out, output_use("run", result_file_names()), &inputs);
     store_.emplace(folder_->folder("runs"), &*folder_);
     if (options_.resume) folder_->keep("runs");
+    if (options_.resume) folder_->keep("baselines");
   }
 
   std::unique_ptr<Result> result() {
@@ -95,8 +96,15 @@ class StudyRun {
                            .stop = stop_,
                            .report = [this](const Progress& progress) { report(progress); },
                            .cover = [&](const auto& profile, const Coverage& part) { coverage.add(profile, part); }});
-    const TuneRun search{.jobs = options_.jobs, .stop = stop_};
-    if (!runs || !compare_with_tuned(study_, root_, catalog_, search, *runs)) return nullptr;
+    const TuneRun search{.jobs = options_.jobs,
+                         .resume = options_.resume,
+                         .damaged = [&](const Diagnostic& part) { notes.push_back(damage_text(part)); },
+                         .version = version,
+                         .stop = stop_};
+    std::optional<BaselineStore> found;
+    if (folder_ && study_.tunes_baseline) found.emplace(folder_->folder("baselines"), &*folder_);
+    const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
+    if (!runs || !compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
     for (std::string& line : model_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : cold_step_warnings(study_)) notes.push_back(std::move(warning));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));

@@ -16,6 +16,7 @@
 #include "sim/plan/work_model.h"
 #include "sim/run/ordered_work.h"
 #include "sim/study/override.h"
+#include "sim/study/study_identity.h"
 #include "sim/study/study_paths.h"
 #include "sim/study/without.h"
 #include "sim/tune/evaluation.h"
@@ -65,6 +66,19 @@ struct Race {
   std::size_t places = 1;
   std::vector<std::size_t> running{};  ///< Those that may still win, best first.
 };
+
+// What the steps of candidates depend on, with the files behind every value of the space: of candidates that together
+// contain all of these values.
+std::string identity_of(const std::vector<Candidate>& space, Evaluator& evaluator) {
+  std::string text;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    bool is_new = i == 0;
+    for (const auto& [path, value] : space[i].choices) is_new |= seen.insert(path + '=' + line_of(value)).second;
+    if (is_new) text += evaluator.identity_of(i);
+  }
+  return text;
+}
 
 class Search {
  public:
@@ -118,17 +132,9 @@ class Search {
     return score(contenders_[candidate], contenders_[candidate].sum_s(steps));
   }
 
-  // What the evaluations depend on: the study, and the files behind every value of the space. Found from candidates
-  // that together contain all of these values.
+  // What the evaluations depend on.
   [[nodiscard]] std::string identity(const Value& root) {
-    std::string text = fmt::format("hdpsim: {}\n{}", run_.version, to_yaml(root));
-    std::set<std::string> seen;
-    for (std::size_t i = 0; i < space_.size(); ++i) {
-      bool is_new = false;
-      for (const auto& [path, value] : space_[i].choices) is_new |= seen.insert(path + '=' + line_of(value)).second;
-      if (is_new) text += evaluator_.identity_of(i);
-    }
-    return text;
+    return fmt::format("hdpsim: {}\n{}{}", run_.version, to_yaml(root), identity_of(space_, evaluator_));
   }
 
   bool evaluate(std::vector<Evaluation> evaluations, const std::string& stage, std::int64_t left) {
@@ -389,6 +395,16 @@ Value tuning_root(Value written, const std::vector<std::string>& overrides, cons
   apply_without(written, without, none);
   make_paths_absolute(written);
   return written;
+}
+
+std::string tuning_identity(const Study& study, const Value& root, Catalog& catalog) {
+  const std::vector<Candidate> space = candidates_of(study, root);
+  Evaluator evaluator(space, catalog);
+  std::string text = fmt::format("keep: {}\nobjective: {}\n", study.tune.keep, static_cast<int>(study.tune.objective));
+  text += identity_text(space.front().study) + to_yaml(*space.front().study.find("plans"));
+  text += identity_of(space, evaluator);
+  for (const Candidate& candidate : space) text += candidate.text + '\n';
+  return text;
 }
 
 std::optional<TuneResult> tune(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run) {

@@ -84,6 +84,11 @@ struct TuneResult {
 [[nodiscard]] Value tuning_root(Value written, const std::vector<std::string>& overrides,
                                 const std::vector<std::string>& without = {});
 
+/// The text of everything that the result of tune() depends on, besides the version of the program: the candidates, the
+/// files behind their values, and the rules of the search. What a study says of its own mesh is in it only as far as
+/// candidates keep that. InputError as for tune().
+[[nodiscard]] std::string tuning_identity(const Study& study, const Value& root, Catalog& catalog);
+
 /// Searches for the best candidate in three stages, each on what the one before has left:
 ///
 /// 1. Candidates that cannot run are excluded: by the study's own checks, and by memory.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -42,10 +43,10 @@ std::string name_of(const StudyPoint& point) {
   return parts.empty() ? "" : fmt::format(" at {}", fmt::join(parts, ", "));
 }
 
-/// Tunes the baseline of one point after the other.
+/// Tunes the baseline of one point after the other; points that ask the same share an answer.
 class BaselineSearch {
  public:
-  BaselineSearch(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run)
+  BaselineSearch(const Study& study, const Value& root, Catalog& catalog, const BaselineRun& run)
       : study_(study), catalog_(catalog), run_(run) {
     Diagnostics none;
     points_ = expand_sweep(root, none);
@@ -64,26 +65,29 @@ class BaselineSearch {
  private:
   // Null if it was stopped.
   [[nodiscard]] Baseline baseline_of(std::size_t point) {
-    const std::optional<TuneResult> tuned = tuned_at(point);
-    if (!tuned) return nullptr;
-    auto runs = run_study(read_study(tuned->winner, catalog_), {.jobs = run_.jobs, .stop = run_.stop});
-    if (!runs) return nullptr;
-    Run& best = runs->front();
-    best.info.point = point;
-    best.info.coordinates = study_.points.at(point).coordinates;
-    best.info.plan = fmt::format("{} (tuned)", *study_.compare_to);
-    best.info.tuned = tuned->candidates.front().text;
-    best.metrics.speedup = speedup_over(best.info.plan, best.result, best.result);
-    return std::make_shared<const Run>(std::move(best));
+    std::optional<Run> best = run_at(point);
+    if (!best) return nullptr;
+    best->info.point = point;
+    best->info.coordinates = study_.points.at(point).coordinates;
+    return std::make_shared<const Run>(*std::move(best));
   }
 
-  [[nodiscard]] std::optional<TuneResult> tuned_at(std::size_t point) {
+  // Empty if it was stopped.
+  [[nodiscard]] std::optional<Run> run_at(std::size_t point) {
     const Value root = baseline_study(study_, points_[point].study);
-    const TuneRun run{.jobs = run_.jobs, .stop = run_.stop, .report = [&](TuneProgress progress) {
-                        tell(std::move(progress), point);
-                      }};
     try {
-      return tune(read_study(root, catalog_), root, catalog_, run);
+      const Study study = read_study(root, catalog_);
+      const std::string identity =
+          fmt::format("hdpsim: {}\n{}", run_.search.version, tuning_identity(study, root, catalog_));
+      const auto known = runs_.find(identity);
+      if (known != runs_.end()) return known->second;
+      std::optional<FoundBaseline> found = kept(identity);
+      if (!found) found = searched(study, root, point);
+      if (!found) return std::nullopt;
+      if (run_.found != nullptr) run_.found->save(identity, *found);
+      std::optional<Run> best = run_of(*found);
+      if (best) runs_.emplace(identity, *best);
+      return best;
     } catch (const InputError& error) {
       Diagnostics problems;
       problems.error(
@@ -94,29 +98,63 @@ class BaselineSearch {
     }
   }
 
+  // The winner over all steps; empty if it was stopped.
+  [[nodiscard]] std::optional<Run> run_of(const FoundBaseline& found) {
+    Diagnostics problems;
+    Value winner = parse_document("the tuned baseline", found.study, problems);
+    problems.throw_if_any();
+    auto runs = run_study(read_study(std::move(winner), catalog_), {.jobs = run_.search.jobs,
+                                                                    .store = run_.runs,
+                                                                    .resume = run_.search.resume,
+                                                                    .damaged = run_.search.damaged,
+                                                                    .version = run_.search.version,
+                                                                    .stop = run_.search.stop});
+    if (!runs) return std::nullopt;
+    Run& best = runs->front();
+    best.info.plan = fmt::format("{} (tuned)", *study_.compare_to);
+    best.info.tuned = found.choices;
+    best.metrics.speedup = speedup_over(best.info.plan, best.result, best.result);
+    return std::move(best);
+  }
+
+  [[nodiscard]] std::optional<FoundBaseline> kept(const std::string& identity) const {
+    if (run_.found == nullptr || !run_.search.resume) return std::nullopt;
+    return run_.found->load(identity, run_.search.damaged);
+  }
+
+  [[nodiscard]] std::optional<FoundBaseline> searched(const Study& study, const Value& root, std::size_t point) {
+    const TuneRun run{.jobs = run_.search.jobs, .stop = run_.search.stop, .report = [&](TuneProgress progress) {
+                        tell(std::move(progress), point);
+                      }};
+    const std::optional<TuneResult> tuned = tune(study, root, catalog_, run);
+    if (!tuned) return std::nullopt;
+    return FoundBaseline{tuned->candidates.front().text, to_yaml(tuned->winner)};
+  }
+
   void tell(TuneProgress progress, std::size_t point) const {
     const auto points = static_cast<std::int64_t>(points_.size());
     progress.stage =
         fmt::format("tuning {}, point {} of {}, {}", *study_.compare_to, point + 1, points, progress.stage);
     progress.done += progress.most * static_cast<std::int64_t>(point);
     progress.most *= points;
-    run_.report(progress);
+    run_.search.report(progress);
   }
 
   const Study& study_;
   Catalog& catalog_;
-  const TuneRun& run_;
+  const BaselineRun& run_;
   std::vector<SweepPoint> points_;
+  std::map<std::string, Run> runs_;  // by tuning_identity()
 };
 
 }  // namespace
 
 std::optional<std::vector<Baseline>> tuned_baselines(const Study& study, const Value& root, Catalog& catalog,
-                                                     const TuneRun& run) {
+                                                     const BaselineRun& run) {
   return BaselineSearch(study, root, catalog, run).run();
 }
 
-bool compare_with_tuned(const Study& study, const Value& root, Catalog& catalog, const TuneRun& run,
+bool compare_with_tuned(const Study& study, const Value& root, Catalog& catalog, const BaselineRun& run,
                         std::vector<Run>& runs) {
   if (!study.tunes_baseline) return true;
   const auto baselines = tuned_baselines(study, root, catalog, run);

@@ -104,14 +104,15 @@ TEST_CASE("points with names are told by them", "[study]") {
   CHECK(runs[0]["gpus"] == 2 * runs[1]["gpus"].get<int>());
 }
 
-TEST_CASE("speed-ups over a tuned baseline name its mesh, and cost a search", "[study]") {
+TEST_CASE("speed-ups over a tuned baseline name its mesh, and cost one search", "[study]") {
   const Workplace here;
   const std::string space =
       "tune.space={mesh.tp: [1, 2, 4], mesh.pp: [1], mesh.capacity: [8Ki, 16Ki], mesh.recompute: [none]}";
-  const Outcome outcome = here.hdpsim(
+  const std::string study =
       "study configs/studies/tune.yaml --set data.steps=2 --set 'plans=[static, hdp-balance]' "
       "--set 'compare_to={static: tuned}' --out fair --set '" +
-      space + "'");
+      space + "'";
+  const Outcome outcome = here.hdpsim(study);
   CAPTURE(outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("\n  static (tuned)  ") && Contains("\nstatic (tuned): tp "));
@@ -119,6 +120,9 @@ TEST_CASE("speed-ups over a tuned baseline name its mesh, and cost a search", "[
   const auto speedup = nlohmann::json::parse(here.read("fair/result.json"))["runs"][1]["speedup"];
   CHECK(speedup["versus"] == "static (tuned)");
   CHECK_THAT(here.read("fair/report.html"), Contains("static (tuned): tp "));
+  const Outcome again = here.hdpsim(study + " --resume");
+  CHECK(again.out == outcome.out);
+  CHECK(again.err.empty());  // nothing is simulated or searched for
 }
 
 TEST_CASE("explain tells what free memory is worth, and that a baseline was not tuned", "[explain]") {

@@ -1,10 +1,16 @@
 #include "sim/tune/tuned_baseline.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <set>
 
+#include "sim/document/values.h"
 #include "sim/run/runner.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hdpsim {
 namespace {
@@ -106,6 +112,91 @@ TEST_CASE("a baseline that fits on no mesh is wrong input that says so", "[tune]
     CHECK_THAT(error.what(), Catch::Contains("the baseline static cannot be tuned"));
     CHECK_THAT(error.what(), Catch::Contains("does not fit"));
   }
+}
+
+/// Searches for baselines with what was kept in a folder, and notes of which points it reported.
+struct KeptSearch {
+  Overrides overrides;
+  test::TemporaryFolder folder{};
+  std::set<std::string> searched{};
+  std::vector<std::string> damaged{};
+
+  Baselines run(bool resume) {
+    searched.clear();
+    damaged.clear();
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    Diagnostics none;
+    const Value root = tuning_root(load_document(path, none), with(overrides));
+    const BaselineStore found(folder.path());
+    const RunStore runs(folder.path());
+    const TuneRun search{.jobs = 2,
+                         .resume = resume,
+                         .damaged = [&](const Diagnostic& part) { damaged.push_back(part.message); },
+                         .version = "1",
+                         .report =
+                             [&](const TuneProgress& progress) {
+                               searched.insert(progress.stage.substr(0, progress.stage.find(" of ")));
+                             }};
+    return tuned_baselines(load_study(path, with(overrides), catalog), root, catalog, {search, &found, &runs}).value();
+  }
+};
+
+using Points = std::set<std::string>;
+
+// The first file in a folder that is a kept baseline.
+std::filesystem::path kept_baseline(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (test::text_of(entry.path()).find("hdpsim.baseline/1") != std::string::npos) return entry.path();
+  }
+  FAIL("no baseline is kept");
+  return {};
+}
+
+TEST_CASE("points at which a search sees the same have one search", "[tune]") {
+  // Candidates have a mesh.tp of their own, so that it is no part of the question; the context is.
+  KeptSearch meshes{.overrides = {"data.steps=1", "data.context=64Ki", "sweep={mesh.tp: [1, 2, 4]}"}};
+  const Baselines same = meshes.run(false);
+  CHECK(meshes.searched == Points{"tuning static, point 1"});
+  REQUIRE(same.size() == 3);
+  for (std::size_t point = 0; point < same.size(); ++point) {
+    CHECK(same[point]->info.point == point);
+    CHECK(line_of(same[point]->info.coordinates.at(0).value) == std::to_string(1 << point));
+    CHECK(same[point]->result.steps.at(0).time == same[0]->result.steps.at(0).time);
+    CHECK(same[point]->info.tuned == same[0]->info.tuned);
+  }
+  KeptSearch contexts{.overrides = {"data.steps=1", "sweep={data.context: [32Ki, 64Ki]}"}};
+  CHECK(contexts.run(false).size() == 2);
+  CHECK(contexts.searched == Points{"tuning static, point 1", "tuning static, point 2"});
+}
+
+TEST_CASE("a baseline that was found is not searched for again, unless another one is asked for", "[tune][resume]") {
+  KeptSearch search{.overrides = {"data.steps=2", "data.context=64Ki"}};
+  const Baselines first = search.run(false);
+  const Baselines again = search.run(true);
+  CHECK(search.searched.empty());
+  CHECK(again.at(0)->info.tuned == first.at(0)->info.tuned);
+  CHECK(again.at(0)->info.setting == first.at(0)->info.setting);
+  CHECK(again.at(0)->metrics.breakdown.total() == first.at(0)->metrics.breakdown.total());
+
+  search.overrides.emplace_back("plans=[{static: {cp: 8}}, hdp-balance]");  // the baseline's options
+  (void)search.run(true);
+  CHECK(search.searched.size() == 1);
+  CHECK(search.damaged.empty());
+}
+
+TEST_CASE("a kept baseline that was damaged is named and searched for again", "[tune][resume]") {
+  KeptSearch search{.overrides = {"data.steps=1"}};
+  const Baselines first = search.run(false);
+  const std::filesystem::path kept = kept_baseline(search.folder.path());
+  const std::string text = test::text_of(kept);
+  std::string changed = text;
+  changed.at(text.find("tp ")) = 'd';
+  std::ofstream(kept, std::ios::binary) << changed;
+  const Baselines again = search.run(true);
+  CHECK(search.damaged == std::vector<std::string>{"this baseline is damaged, or of another search"});
+  CHECK(search.searched.size() == 1);
+  CHECK(again.at(0)->info.tuned == first.at(0)->info.tuned);
+  CHECK(test::text_of(kept) == text);
 }
 
 }  // namespace
