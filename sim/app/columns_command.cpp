@@ -1,7 +1,11 @@
 #include "sim/app/command.h"
 #include "sim/replay/window_table.h"
+#include "sim/report/comparison_figures.h"
+#include "sim/report/execution_figures.h"
 #include "sim/report/figure_page.h"
 #include "sim/report/json.h"
+#include "sim/report/validation_figures.h"
+#include "sim/tune/tune_figures.h"
 
 namespace hdpsim::app {
 namespace {
@@ -12,7 +16,8 @@ struct ColumnsOptions {
 };
 
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
-  const std::vector<FigureSection> sections = {study_figures(), replay_figures()};
+  const std::vector<FigureSection> sections = {study_figures(),     replay_figures(),     tuning_figures(),
+                                               execution_figures(), comparison_figures(), validation_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

@@ -8,7 +8,7 @@
 
 #include "sim/analysis/kendall_tau.h"
 #include "sim/base/quantity_text.h"
-#include "sim/report/csv.h"
+#include "sim/report/comparison_figures.h"
 
 namespace hdpsim {
 namespace {
@@ -145,12 +145,8 @@ Json plan_json(const Comparison& plan, Json json) {
   json["on_core_s"] = plan.on_core_s ? pair_json(*plan.on_core_s) : Json();
   json["at_pace_s"] = plan.at_pace_s ? pair_json(*plan.at_pace_s) : Json();
   json["families"] = Json::array();
-  for (const FamilyComparison& family : plan.families) {
-    json["families"].push_back({{"family", family.family},
-                                {"instructions", family.instructions},
-                                {"predicted_s", family.seconds.predicted},
-                                {"measured_s", family.seconds.measured}});
-  }
+  for (const FamilyComparison& family : plan.families)
+    json["families"].push_back(family_figures().json({&plan, &family}));
   json["activities"] = Json::array();
   for (const Activity activity : all_activities) {
     const Pair& pair = plan.activities_s[index_of(activity)];
@@ -158,15 +154,7 @@ Json plan_json(const Comparison& plan, Json json) {
         {{"activity", activity_name(activity)}, {"predicted_s", pair.predicted}, {"measured_s", pair.measured}});
   }
   json["ranks"] = Json::array();
-  const auto stages = static_cast<std::size_t>(plan.stages);
-  for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-    Json rank = {{"rank", i / stages}};
-    if (stages > 1) rank["stage"] = i % stages;
-    rank["busy_s"] = pair_json(plan.ranks[i].busy_s);
-    rank["exchange_s"] = pair_json(plan.ranks[i].exchange_s);
-    rank["hidden_s"] = pair_json(plan.ranks[i].hidden_s);
-    json["ranks"].push_back(std::move(rank));
-  }
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) json["ranks"].push_back(worker_figures().json({&plan, i}));
   return json;
 }
 
@@ -202,30 +190,29 @@ std::string comparison_json(const std::vector<Comparison>& plans) {
 }
 
 std::string families_csv(const std::vector<Comparison>& plans) {
-  std::string text = "plan,family,instructions,predicted_s,measured_s\n";
-  for (const Comparison& plan : plans) {
-    for (const FamilyComparison& family : plan.families) {
-      text += fmt::format("{},{},{},{},{}\n", csv_field(plan.plan), family.family, family.instructions,
-                          family.seconds.predicted, family.seconds.measured);
+  return csv_text([&](TableSink& sink) {
+    family_figures().write_names(sink);
+    sink.end_row();
+    for (const Comparison& plan : plans) {
+      for (const FamilyComparison& family : plan.families) {
+        family_figures().write_cells({&plan, &family}, sink);
+        sink.end_row();
+      }
     }
-  }
-  return text;
+  });
 }
 
 std::string compared_ranks_csv(const std::vector<Comparison>& plans) {
-  std::string text =
-      "plan,rank,predicted_busy_s,measured_busy_s,predicted_exchange_s,measured_exchange_s,predicted_hidden_s,"
-      "measured_hidden_s,stage\n";
-  for (const Comparison& plan : plans) {
-    const auto stages = static_cast<std::size_t>(plan.stages);
-    for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
-      const auto& [busy, exchange, hidden] = plan.ranks[i];
-      text +=
-          fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(plan.plan), i / stages, busy.predicted, busy.measured,
-                      exchange.predicted, exchange.measured, hidden.predicted, hidden.measured, i % stages);
+  return csv_text([&](TableSink& sink) {
+    worker_figures().write_names(sink);
+    sink.end_row();
+    for (const Comparison& plan : plans) {
+      for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
+        worker_figures().write_cells({&plan, i}, sink);
+        sink.end_row();
+      }
     }
-  }
-  return text;
+  });
 }
 
 }  // namespace hdpsim

@@ -40,6 +40,17 @@ void put_at(FigureJson& object, std::string_view path, FigureJson value) {
   (*inner)[std::string(path)] = std::move(value);
 }
 
+FigureJson in_order(FigureJson object, const std::vector<std::string>& first) {
+  FigureJson ordered = FigureJson::object();
+  for (const std::string& name : first) {
+    if (object.contains(name)) ordered[name] = std::move(object[name]);
+  }
+  for (auto& [name, value] : object.items()) {
+    if (!ordered.contains(name)) ordered[name] = std::move(value);
+  }
+  return ordered;
+}
+
 FigureJson object_schema(const std::vector<FigurePlace>& places) {
   FigureJson schema = object_shape(false);
   for (const FigurePlace& place : places) {

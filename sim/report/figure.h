@@ -83,6 +83,8 @@ struct FigureType<std::optional<Value>> {
 [[nodiscard]] FigureJson object_shape(bool may_be_null);
 /// Puts a value at a dotted path of an object, and makes the objects on the way.
 void put_at(FigureJson& object, std::string_view path, FigureJson value);
+/// The object with some of its members first, in the order of their names.
+[[nodiscard]] FigureJson in_order(FigureJson object, const std::vector<std::string>& first);
 /// The schema of the object that has these figures at their places.
 [[nodiscard]] FigureJson object_schema(const std::vector<FigurePlace>& places);
 /// Puts a value into one cell of a table.

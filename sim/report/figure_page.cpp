@@ -33,11 +33,17 @@ std::vector<Meaning> meanings_of(const FigureSection& section) {
   return meanings;
 }
 
-std::string row(const Meaning& meaning) {
+std::string row(const Meaning& meaning, const FigureSection& section) {
   const FigureText& text = meaning.text;
   const auto code = [](const std::string& name) { return name.empty() ? "" : fmt::format("`{}`", name); };
-  return fmt::format("| {} | {} | {} | {} | {} |\n", code(text.column), fmt::join(meaning.files, ", "), code(text.path),
-                     text.unit, text.sentence);
+  const std::string place = section.json.empty() ? "" : fmt::format(" {} |", code(text.path));
+  return fmt::format("| {} | {} |{} {} | {} |\n", code(text.column), fmt::join(meaning.files, ", "), place, text.unit,
+                     text.sentence);
+}
+
+std::string table_head(const FigureSection& section) {
+  if (section.json.empty()) return "| column | files | unit | meaning |\n|---|---|---|---|\n";
+  return fmt::format("| column | files | place in `{}` | unit | meaning |\n|---|---|---|---|---|\n", section.json);
 }
 
 // "mfu: share, in runs.csv and as mfu in result.json"
@@ -104,9 +110,8 @@ std::string figure_page(const std::vector<FigureSection>& sections) {
       "`cp_comm_s`, has the time that is booked as it: the\nmean over the ranks, of a run also over its steps. s are "
       "seconds, GB 10^9 bytes; shares are from 0 to 1.\n";
   for (const FigureSection& section : sections) {
-    page += fmt::format("\n## {}\n\n{}\n\n| column | files | place in `{}` | unit | meaning |\n|---|---|---|---|---|\n",
-                        section.title, section.note, section.json);
-    for (const Meaning& meaning : meanings_of(section)) page += row(meaning);
+    page += fmt::format("\n## {}\n\n{}\n\n{}", section.title, section.note, table_head(section));
+    for (const Meaning& meaning : meanings_of(section)) page += row(meaning, section);
   }
   return page;
 }

@@ -17,7 +17,7 @@ struct FigureFile {
 struct FigureSection {
   std::string title;
   std::string note;  ///< What all of them have in common, and where the JSON has their rows.
-  std::string json;  ///< The file that has what stands in the paths.
+  std::string json;  ///< The file that has what stands in the paths; empty: there is none.
   std::vector<FigureFile> files;
 };
 

@@ -36,14 +36,21 @@ class FigureTable {
 
   /// Declares a figure, which `get` reads off a row: with at(), or any function. The type of what it returns decides
   /// how it is written (figure_value()). If `where` is given, rows for which it does not hold leave the figure out, and
-  /// a table has the column only if it holds for one of its rows.
+  /// a table has the column only if it holds for one of its rows. Rows for which `in_json` does not hold have the cell
+  /// alone.
   template <class Get>
-  void add(FigureText text, Get get, Where where = {}) {
+  void add(FigureText text, Get get, Where where = {}, Where in_json = {}) {
     using Type = FigureType<std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>>;
     if (text.unit.empty()) text.unit = std::string(Type::unit());
     const auto value = [get](const Row& row) { return figure_value(get(row)); };
-    entries_.push_back({std::move(text), Type::schema(), !where, !where, where, value});
+    Entry& entry =
+        entries_.emplace_back(Entry{std::move(text), Type::schema(), !where && !in_json, !where, where, value});
+    entry.in_json = std::move(in_json);
   }
+
+  /// Names of the objects of rows in the order in which they stand, where that is not the order of the declarations;
+  /// those that are not given follow.
+  void order_json(std::vector<std::string> names) { json_order_ = std::move(names); }
 
   /// Declares a figure that is a list of objects; it has no column.
   template <class Item, class Get>
@@ -84,6 +91,11 @@ class FigureTable {
       for (FigureText& item : items) item = joined(text, item);
       entries_.push_back({joined(text, each.text), each.schema, each.is_required, each.has_column && !may_be_left_out,
                           where, value, each.is_object, std::move(items), in_every_row && each.in_every_row});
+      if (!each.in_json) continue;
+      entries_.back().in_json = [part_of, inner = each.in_json](const Row& row) {
+        const Part* part = part_of(row);
+        return part != nullptr && inner(*part);
+      };
     }
   }
 
@@ -112,9 +124,9 @@ class FigureTable {
   [[nodiscard]] FigureJson json(const Row& row) const {
     FigureJson json = FigureJson::object();
     for (const Entry& entry : entries_) {
-      if (!entry.text.path.empty() && entry.is_in(row)) put_at(json, entry.text.path, entry.value(row));
+      if (entry.is_in_json(row)) put_at(json, entry.text.path, entry.value(row));
     }
-    return json;
+    return json_order_.empty() ? json : in_order(std::move(json), json_order_);
   }
   /// The JSON schema of that object.
   [[nodiscard]] FigureJson schema() const {
@@ -168,8 +180,12 @@ class FigureTable {
     bool is_object = false;           ///< The object of a part, in which the following figures stand.
     std::vector<FigureText> items{};  ///< Of a list: the figures of its items.
     bool in_every_row = true;         ///< Whether no part that it stands in may be blank.
+    Where in_json{};                  ///< Empty: the JSON of all rows that have it has it.
 
     [[nodiscard]] bool is_in(const Row& row) const { return !where || where(row); }
+    [[nodiscard]] bool is_in_json(const Row& row) const {
+      return !text.path.empty() && is_in(row) && (!in_json || in_json(row));
+    }
     [[nodiscard]] FigureJson of(const Row& row) const { return is_in(row) ? value(row) : FigureJson(); }
   };
 
@@ -198,6 +214,7 @@ class FigureTable {
   }
 
   std::vector<Entry> entries_;
+  std::vector<std::string> json_order_;
 };
 
 }  // namespace hdpsim

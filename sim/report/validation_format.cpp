@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/csv.h"
+#include "sim/report/validation_figures.h"
 
 namespace hdpsim {
 namespace {
@@ -82,55 +82,24 @@ std::string table(const std::vector<ValidationRow>& rows) {
   return text + "\n" + summary_table(summarize(rows));
 }
 
-std::string number_field(const std::optional<double>& number) {
-  return number ? fmt::format("{}", *number) : "";
-}
-
-std::string rows_csv(const std::vector<ValidationRow>& rows) {
-  std::string text = "set,case,quantity,unit,published,predicted,error,fitted,not_predicted,source\n";
-  for (const ValidationRow& row : rows) {
-    const auto error = row.predicted ? std::optional(row.error()) : std::nullopt;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.set), csv_field(row.case_name),
-                        csv_field(row.quantity), csv_field(row.unit), row.published, number_field(row.predicted),
-                        number_field(error), row.fitted, csv_field(row.not_predicted), csv_field(row.source));
-  }
-  return text;
-}
-
-Json json_of(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
-Json json_of(const ValidationRow& row) {
-  Json json = {{"set", row.set},
-               {"case", row.case_name},
-               {"quantity", row.quantity},
-               {"published", row.published},
-               {"predicted", json_of(row.predicted)},
-               {"unit", row.unit},
-               {"fitted", row.fitted},
-               {"source", row.source}};
-  if (!row.predicted) json["not_predicted"] = row.not_predicted;
-  return json;
-}
-
-Json json_of(const ValidationSummary& set) {
-  const auto if_any = [&](double figure) { return set.predicted > 0 ? Json(figure) : Json(nullptr); };
-  return {{"set", set.set},
-          {"rows", set.rows},
-          {"median_abs_error", if_any(set.median_abs_error)},
-          {"worst_abs_error", if_any(set.worst_abs_error)},
-          {"predicted", set.predicted},
-          {"fitted", set.fitted},
-          {"mean_abs_error", if_any(set.mean_abs_error)},
-          {"median_error", if_any(set.median_error)},
-          {"kendall_tau", json_of(set.ranking)}};
+template <class Row>
+std::string csv_of(const FigureTable<Row>& figures, const std::vector<Row>& rows) {
+  return csv_text([&](TableSink& sink) {
+    figures.write_names(sink);
+    sink.end_row();
+    for (const Row& row : rows) {
+      figures.write_cells(row, sink);
+      sink.end_row();
+    }
+  });
 }
 
 std::string json(const std::vector<ValidationRow>& rows) {
   Json document = {{"schema", "hdpsim.validation/1"}, {"rows", Json::array()}, {"sets", Json::array()}};
-  for (const ValidationRow& row : rows) document["rows"].push_back(json_of(row));
-  for (const ValidationSummary& set : summarize(rows)) document["sets"].push_back(json_of(set));
+  for (const ValidationRow& row : rows) document["rows"].push_back(validation_row_figures().json(row));
+  for (const ValidationSummary& set : summarize(rows)) {
+    document["sets"].push_back(validation_set_figures().json(set));
+  }
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -141,7 +110,7 @@ std::string formatted(const std::vector<ValidationRow>& rows, Format format) {
     case Format::table:
       return table(rows);
     case Format::csv:
-      return rows_csv(rows);
+      return csv_of(validation_row_figures(), rows);
     case Format::json:
       return json(rows);
   }
@@ -149,16 +118,7 @@ std::string formatted(const std::vector<ValidationRow>& rows, Format format) {
 }
 
 std::string summaries_csv(const std::vector<ValidationSummary>& summaries) {
-  std::string text =
-      "set,rows,predicted,fitted,median_abs_error,mean_abs_error,worst_abs_error,median_error,kendall_tau\n";
-  for (const ValidationSummary& set : summaries) {
-    text += fmt::format("{},{},{},{},", csv_field(set.set), set.rows, set.predicted, set.fitted);
-    text += set.predicted == 0 ? ",,,,"
-                               : fmt::format("{},{},{},{},", set.median_abs_error, set.mean_abs_error,
-                                             set.worst_abs_error, set.median_error);
-    text += number_field(set.ranking) + "\n";
-  }
-  return text;
+  return csv_of(validation_set_figures(), summaries);
 }
 
 }  // namespace hdpsim

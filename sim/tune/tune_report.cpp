@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/growing_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
+#include "sim/tune/tune_figures.h"
 
 namespace hdpsim {
 namespace {
@@ -20,62 +20,6 @@ using Fate = TunedCandidate::Fate;
 
 constexpr std::size_t most_ranked = 10;
 constexpr std::size_t most_reasons = 8;
-
-std::string_view name_of(Fate fate) {
-  switch (fate) {
-    case Fate::finished:
-      return "finished";
-    case Fate::slower:
-      return "slower";
-    case Fate::bounded:
-      return "bounded";
-    case Fate::infeasible:
-      return "infeasible";
-  }
-  return "";
-}
-
-// Columns of the table of candidates.
-constexpr std::array columns = {"rank",
-                                "choices",
-                                "plan",
-                                "fate",
-                                "reason",
-                                "gpus",
-                                "capacity",
-                                "steps",
-                                "step_time_s",
-                                "closed_form_s",
-                                "ratio",
-                                "ratio_p5",
-                                "ratio_p95",
-                                "mfu",
-                                "device_peak_gb",
-                                "gpu_hours_per_gigatoken",
-                                "cost_per_gigatoken",
-                                "on_front",
-                                "best_of_plan"};
-
-// Writes all columns but the rank. A candidate that cannot run has no figures.
-void write_candidate(const TunedCandidate& candidate, const std::optional<Price>& price, TableSink& sink) {
-  sink.text(candidate.text);
-  sink.text(candidate.plan);
-  sink.text(name_of(candidate.fate));
-  sink.text(candidate.reason);
-  if (candidate.fate == Fate::infeasible) {
-    for (std::size_t column = 5; column < columns.size(); ++column) sink.nothing();
-    return;
-  }
-  for (const std::int64_t count : {candidate.gpus, candidate.capacity, candidate.steps}) sink.count(count);
-  for (const double number :
-       {candidate.time_s, candidate.bound_s, candidate.ratio, candidate.ratio_p5, candidate.ratio_p95, candidate.mfu,
-        candidate.device_gb, candidate.gpu_hours_per_gigatoken}) {
-    sink.number(number);
-  }
-  price ? sink.number(price->amount * candidate.gpu_hours_per_gigatoken) : sink.nothing();
-  sink.flag(candidate.on_front);
-  sink.flag(candidate.best_of_plan);
-}
 
 std::string steps_text(const TuneResult& result, const TunedCandidate& candidate) {
   return candidate.steps == result.steps ? "all" : fmt::format("{}", candidate.steps);
@@ -153,27 +97,6 @@ std::string infeasible_text(const TuneResult& result) {
   return text;
 }
 
-Json candidate_json(const TunedCandidate& candidate, const std::optional<Price>& price) {
-  Json json = {{"choices", candidate.text}, {"plan", candidate.plan}, {"fate", name_of(candidate.fate)}};
-  if (candidate.fate == Fate::infeasible) {
-    json["reason"] = candidate.reason;
-    return json;
-  }
-  json.update({{"gpus", candidate.gpus},
-               {"capacity", candidate.capacity},
-               {"steps", candidate.steps},
-               {"step_time_s", candidate.time_s},
-               {"closed_form_s", candidate.bound_s},
-               {"ratio", {{"mean", candidate.ratio}, {"p5", candidate.ratio_p5}, {"p95", candidate.ratio_p95}}},
-               {"mfu", candidate.mfu},
-               {"device_peak_gb", candidate.device_gb},
-               {"gpu_hours_per_gigatoken", candidate.gpu_hours_per_gigatoken},
-               {"on_front", candidate.on_front},
-               {"best_of_plan", candidate.best_of_plan}});
-  if (price) json["cost_per_gigatoken"] = price->amount * candidate.gpu_hours_per_gigatoken;
-  return json;
-}
-
 }  // namespace
 
 std::string tune_effort(const TuneResult& result) {
@@ -201,11 +124,11 @@ std::string tune_table(const TuneResult& result, const std::optional<Price>& pri
 }
 
 void write_candidates(const TuneResult& result, const std::optional<Price>& price, TableSink& sink) {
-  for (const char* name : columns) sink.text(name);
+  const FigureTable<RankedCandidate>& figures = candidate_figures();
+  figures.write_names(sink);
   sink.end_row();
-  for (std::size_t rank = 0; rank < result.candidates.size(); ++rank) {
-    sink.count(static_cast<std::int64_t>(rank) + 1);
-    write_candidate(result.candidates[rank], price, sink);
+  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
+    figures.write_cells({i + 1, &result.candidates[i], &price}, sink);
     sink.end_row();
   }
 }
@@ -227,8 +150,9 @@ std::string tune_json(const TuneResult& result, const std::optional<Price>& pric
                {"price", price ? Json{{"amount", price->amount}, {"currency", price->currency}} : Json()},
                {"winner", json_of(result.winner)},
                {"candidates", Json::array()}};
-  for (const TunedCandidate& candidate : result.candidates)
-    json["candidates"].push_back(candidate_json(candidate, price));
+  for (std::size_t i = 0; i < result.candidates.size(); ++i) {
+    json["candidates"].push_back(candidate_figures().json({i + 1, &result.candidates[i], &price}));
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

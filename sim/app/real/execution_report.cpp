@@ -103,7 +103,10 @@ std::string ExecutionReport::add(const Program& program, const ExecutedStep& ste
                    .at_pace = step.at_pace});
   if (folder_ != nullptr) {
     write(program, step);
-    table().append(csv_line(rows_.back()));
+    table().append(csv_text([&](TableSink& sink) {
+      executed_run_figures().write_cells(rows_.back(), sink);
+      sink.end_row();
+    }));
   }
   return step_line(step.step, step.loss, step.tokens, duration_text(step.predicted.step_time), step.measured.step_time);
 }
@@ -145,7 +148,10 @@ GrowingFile& ExecutionReport::table() {
     const std::filesystem::path path = file("steps.csv");
     (void)file(GrowingFile::temporary("steps.csv").string());
     table_.emplace(path, 0);
-    table_->append(csv_header());
+    table_->append(csv_text([](TableSink& sink) {
+      executed_run_figures().write_names(sink);
+      sink.end_row();
+    }));
   }
   return *table_;
 }
@@ -177,26 +183,6 @@ std::string ExecutionReport::finish() {
          "  (on its core: while the thread had a core, of what was measured; plan exposed: what a step waited for its "
          "plan)\n" +
          busy_machine_line(predicted_share, computed, found);
-}
-
-std::string ExecutionReport::csv_header() {
-  std::string text = "step,loss,tokens,predicted_s,measured_s,tokens_per_s";
-  for (const char* const source : {"predicted", "measured"}) {
-    for (const Activity activity : all_activities) text += fmt::format(",{}_{}_s", source, activity_name(activity));
-  }
-  return text + ",run,plan_exposed_s,planning_s,at_pace_s,core_share\n";
-}
-
-std::string ExecutionReport::csv_line(const Row& row) {
-  std::string text = fmt::format("{},{},{},{},{},{}", row.step, row.loss, row.tokens, row.predicted.total().seconds(),
-                                 row.measured.total().seconds(), tokens_per_second(row.tokens, row.measured.total()));
-  for (const Breakdown& breakdown : {row.predicted, row.measured}) {
-    for (const Activity activity : all_activities) text += fmt::format(",{}", breakdown[activity].seconds());
-  }
-  const double on_core_s = computed_seconds({row.processor});  // 0 if the executor does not measure it
-  return text + fmt::format(",{},{},{},{},{}\n", row.run, row.exposed.seconds(), row.planning.seconds(),
-                            row.at_pace ? fmt::to_string(row.at_pace->seconds()) : "",
-                            on_core_s > 0 ? fmt::to_string(on_core_s / computed_seconds({row.measured})) : "");
 }
 
 }  // namespace hdpsim::app

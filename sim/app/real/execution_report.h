@@ -11,6 +11,7 @@
 #include "sim/base/output_folder.h"
 #include "sim/engine/timeline.h"
 #include "sim/program/program.h"
+#include "sim/report/execution_figures.h"
 
 namespace hdpsim::app {
 
@@ -48,23 +49,10 @@ class ExecutionReport {
   [[nodiscard]] std::string finish();
 
  private:
-  /// The figures that are kept of a step.
-  struct Row {
-    std::int64_t step = 0;
-    std::int64_t run = 1;
-    double loss = 0;
-    std::int64_t tokens = 0;
-    double core_share = 1;                     ///< The predicted one.
-    Breakdown predicted, measured, processor;  ///< Means over the ranks.
-    Duration exposed;                          ///< Longest time that a rank waited for its plan.
-    Duration planning;
-    std::optional<Duration> at_pace;
-  };
+  using Row = ExecutedRun;
   void write(const Program& program, const ExecutedStep& step) const;
   [[nodiscard]] std::vector<Row> counted() const;
   [[nodiscard]] GrowingFile& table();
-  [[nodiscard]] static std::string csv_header();
-  [[nodiscard]] static std::string csv_line(const Row& row);
   [[nodiscard]] std::filesystem::path file(const std::string& name) const;
 
   OutputFolder* folder_;

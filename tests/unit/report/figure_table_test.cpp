@@ -1,6 +1,8 @@
 #include "sim/report/figure_table.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/support/catch.h"
 
@@ -69,6 +71,30 @@ TEST_CASE("a part that is left out has columns only where a row of the table has
   CHECK(csv_of(figures, {cart}) == "name,age_s,memory_gb\ncart,1,\n");
   CHECK(csv_of(figures, {cart, old_car}) == "name,age_s,memory_gb,engine_power\ncart,1,,\nold,5,2,75\n");
   CHECK_FALSE(figures.json(cart).contains("engine"));
+}
+
+TEST_CASE("a part that is blank has empty cells in any table, and no place in JSON", "[figures]") {
+  FigureTable<Car> figures;
+  figures.add({"name", "name", "", "its name"}, at(&Car::name));
+  figures.part({}, engine_figures(), at(&Car::engine), Missing::blank);
+  CHECK(csv_of(figures, {cart}) == "name,power\ncart,\n");
+  CHECK(figures.json(cart).dump() == R"({"name":"cart"})");
+  CHECK(figures.json(old_car).dump() == R"({"name":"old","power":75.0,"cylinders":4})");
+  CHECK(figures.schema()["required"].dump() == R"(["name"])");
+  CHECK(figures.names_unless_blank() == std::vector<std::string>{"power", "cylinders"});
+}
+
+TEST_CASE("a figure may be in the JSON of some rows alone, and JSON may have an order of its own", "[figures]") {
+  FigureTable<Car> figures;
+  figures.add({"name", "name", "", "its name"}, at(&Car::name), {},
+              [](const Car& car) { return car.engine.has_value(); });
+  figures.add({"age_s", "age_s", "", "its age"}, at(&Car::age));
+  figures.add({"memory_gb", "memory_gb", "", "its memory"}, at(&Car::memory));
+  figures.order_json({"memory_gb", "name"});
+  CHECK(csv_of(figures, {cart, old_car}) == "name,age_s,memory_gb\ncart,1,\nold,5,2\n");
+  CHECK(figures.json(cart).dump() == R"({"memory_gb":null,"age_s":1.0})");
+  CHECK(figures.json(old_car).dump() == R"({"memory_gb":2.0,"name":"old","age_s":5.0})");
+  CHECK(figures.schema()["required"].dump() == R"(["age_s","memory_gb"])");
 }
 
 TEST_CASE("the schema of a row requires what every row has and allows nothing else", "[figures]") {
