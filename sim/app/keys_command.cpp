@@ -50,7 +50,7 @@ int print_keys(const KeysOptions& options, const Session& /*session*/) {
 
 void add_keys_command(CLI::App& app, Session& session) {
   CLI::App* command =
-      app.add_subcommand("keys", "Explain the keys of a study or a cluster: values, default and meaning");
+      app.add_subcommand("keys", "Explain the keys of a study, a cluster or another file: values, default and meaning");
   KeysOptions& options = add_command(*command, session, print_keys);
   command->add_option("KEY", options.paths, "A key or a section: mesh.zero, mesh (default: all)");
   command->add_option("--of", options.of, "Whose keys (default: study)")

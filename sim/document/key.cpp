@@ -23,6 +23,8 @@ std::string_view kind_text(KeyShape::Kind kind) {
       return "an amount of data";
     case Kind::bandwidth:
       return "a data rate";
+    case Kind::flop_rate:
+      return "an arithmetic speed";
     case Kind::text:
       return "a text";
     case Kind::map:

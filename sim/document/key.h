@@ -20,9 +20,10 @@ struct KeyShape {
     flag,       ///< true or false
     number,     ///< 0.75
     count,      ///< a whole number, also as 256Ki or 100M
-    time,       ///< a quantity with its unit, as the next two
+    time,       ///< a quantity with its unit, as the next three
     bytes,      ///< an amount: `64 MiB`
     bandwidth,  ///< a rate: `50 GB/s`
+    flop_rate,  ///< an arithmetic speed: `312 TFLOP/s`
     text,
     word,        ///< one of `words`
     list,        ///< of values like the only one of `parts`

@@ -104,6 +104,8 @@ class SchemaWriter {
       case Kind::bandwidth:
         return quantity("bandwidth", "A data rate with its unit: 50 GB/s (bytes) or 400 Gbit/s (bits)",
                         "^[-+0-9.eE]+ ?([kKMGTP]i?)?(B|bit)/s$");
+      case Kind::flop_rate:
+        return quantity("flops", "An arithmetic speed with its unit: 312 TFLOP/s", "^[-+0-9.eE]+ ?[kMGTP]?FLOP/s$");
       case Kind::text:
         return {{"type", "string"}};
       default:
@@ -111,11 +113,24 @@ class SchemaWriter {
     }
   }
 
+  // YAML reads a word of digits as a number.
+  static Json value_of(const std::string& word) {
+    const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
+    return is_number ? Json::parse(word) : Json(word);
+  }
+
+  static Json choice_of(const std::vector<std::string>& words) {
+    if (words.size() == 1) return {{"const", value_of(words.front())}};
+    Json values = Json::array();
+    for (const std::string& word : words) values.push_back(value_of(word));
+    return {{"enum", values}};
+  }
+
   // A choice of one word is a constant.
   Json compound(const KeyShape& shape) {
     switch (shape.kind) {
       case Kind::word:
-        return shape.words.size() == 1 ? Json{{"const", shape.words.front()}} : Json{{"enum", shape.words}};
+        return choice_of(shape.words);
       case Kind::list:
         return {{"type", "array"}, {"items", of(shape.parts.front())}};
       case Kind::dictionary:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/profile/impl/field_keys.h"
 #include "sim/profile/impl/field_reader.h"
 #include "sim/profile/impl/field_writer.h"
 #include "sim/profile/impl/profile_fields.h"
@@ -47,6 +48,13 @@ std::optional<DeviceProfile> load_profile(const std::string& name_or_path, const
     return std::nullopt;
   }
   return load_path((std::filesystem::path(directory) / (name_or_path + std::string(ending))).string(), diagnostics);
+}
+
+std::vector<KeyText> profile_keys() {
+  DeviceProfile profile;
+  FieldKeys keys;
+  fields(keys, profile);
+  return keys.take();
 }
 
 std::vector<std::string> profile_names(const std::string& directory) {

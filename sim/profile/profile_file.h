@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/document/document.h"
+#include "sim/document/key.h"
 #include "sim/profile/device_profile.h"
 
 namespace hdpsim {
@@ -24,6 +25,9 @@ namespace hdpsim {
 
 /// YAML text that reads back as an equal profile. Samples are written with their times.
 [[nodiscard]] std::string profile_text(const DeviceProfile& profile);
+
+/// The declarations of the fields of that text, from which its schema comes.
+[[nodiscard]] std::vector<KeyText> profile_keys();
 
 [[nodiscard]] std::string_view profile_label_name(ProfileLabel label);
 

@@ -9,6 +9,7 @@
 #include "sim/analysis/glossary.h"
 #include "sim/cluster/cluster_config.h"
 #include "sim/document/key_schema.h"
+#include "sim/profile/profile_file.h"
 #include "sim/study/validation_set.h"
 
 namespace hdpsim {
@@ -47,7 +48,7 @@ struct Reference {
 };
 
 const Reference& reference_of(KeyedFile file) {
-  static const std::array<Reference, 3> all = {{
+  static const std::array<Reference, 4> all = {{
       {"study", "Keys of a study",
        "Written by `hdpsim keys --format markdown` from the declarations that the reader uses; "
        "[README.md](README.md) says more\nof some. Below `plans` stand the policies with their options, at the end the "
@@ -61,6 +62,9 @@ const Reference& reference_of(KeyedFile file) {
       {"validation", "Keys of a validation set",
        "Written by `hdpsim keys --of validation --format markdown` from the declarations that the reader uses.",
        "A validation set of hdpsim", [] { return validation_keys(); }},
+      {"profile", "Fields of a device profile",
+       "Written by `hdpsim keys --of profile --format markdown` from the list by which profiles are read and written.",
+       "A device profile of hdpsim", profile_keys},
   }};
   return all.at(static_cast<std::size_t>(file));
 }
@@ -97,7 +101,7 @@ std::string evidence_glossary() {
 const std::vector<std::string>& keyed_file_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const KeyedFile file : {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation}) {
+    for (const KeyedFile file : {KeyedFile::study, KeyedFile::cluster, KeyedFile::validation, KeyedFile::profile}) {
       all.emplace_back(reference_of(file).name);
     }
     return all;
@@ -107,6 +111,8 @@ const std::vector<std::string>& keyed_file_names() {
 
 std::vector<StudyKey> keys_of(KeyedFile file) {
   if (file == KeyedFile::study) return all_study_keys();
+  static const std::vector<KeyText> of_profile = profile_keys();
+  if (file == KeyedFile::profile) return collected(of_profile);
   return collected(file == KeyedFile::cluster ? cluster_keys() : validation_keys());
 }
 

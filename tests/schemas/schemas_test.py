@@ -2,9 +2,10 @@
 """usage: schemas_test.py SOURCE_FOLDER HDPSIM
 
 Every shipped study, cluster and profile is what its schema says, and so are a plan and a result that the program writes.
-The schemas of studies, clusters and validation sets are what the declarations of their keys say, that of a result what
-those of its figures say (sim/report/run_figures.h; `scripts/dev keys` writes them); every key that the reader of another
-file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the validator.
+The schemas of studies, clusters, validation sets and profiles are what the declarations of their keys say, that of a
+result what those of its figures say (sim/report/run_figures.h; `scripts/dev keys` writes them); every key that the reader
+of another file asks for stands in that file's schema. A wrong key is refused. Exit code 77 (skipped) without the
+validator.
 """
 
 import copy
@@ -33,12 +34,10 @@ BASE = "https://hdpsim.invalid/schemas/"  # they name each other by their files'
 # Who reads what: the sources whose keys must stand in the schema.
 READERS = {
     "plan.schema.json": ["sim/plan/plan_file.cpp"],
-    "profile.schema.json": ["sim/profile/impl"],
 }
-# map.require("key"), map.optional_in<double>("key", ...), text(map, "key"); of a profile: io.count("key", ...).
+# map.require("key"), map.optional_in<double>("key", ...), text(map, "key").
 ASKS = re.compile(r'(?:\.|->)(?:find|require|required|required_in|optional|optional_in)(?:<[^()]*>)?\("([a-z0-9_]+)"'
-                  r'|\b\w+(?:<[^()]*>)?\((?:map|reader|sides|tile|range|fields|node|\w*_?reader_?), "([a-z0-9_]+)"'
-                  r'|\b(?:io|links|range)\.\w+\("([a-z0-9_]+)"')
+                  r'|\b\w+(?:<[^()]*>)?\((?:map|reader|sides|tile|range|fields|node|\w*_?reader_?), "([a-z0-9_]+)"')
 
 
 class Loader(yaml.SafeLoader):
@@ -165,7 +164,7 @@ def check_keys():
 
 
 def check_declarations():
-    printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation")}
+    printed = {f"{name}.schema.json": ["keys", "--of", name] for name in ("study", "cluster", "validation", "profile")}
     printed["result.schema.json"] = ["columns"]
     for name, command in printed.items():
         declared = subprocess.run([hdpsim, *command, "--format", "schema"], capture_output=True, text=True, check=True)

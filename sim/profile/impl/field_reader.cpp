@@ -9,8 +9,6 @@
 namespace hdpsim {
 namespace {
 
-constexpr Range tile_side{1, 65536};
-
 constexpr Between<FlopRate> limits_of(FlopRate) {
   return limits::flop_rate;
 }

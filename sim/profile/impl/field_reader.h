@@ -24,7 +24,8 @@ class FieldReader {
   FieldReader(MapReader& map, KnownProfile& known) : map_(map), known_(known) {}
 
   void schema(const char* name);
-  void one_line() {}  ///< How a map is written does not matter here.
+  void one_line() {}                         ///< How a map is written does not matter here ...
+  void meaning(const char* /*sentence*/) {}  ///< ... nor does what people are told of the next field.
   void know(const DeviceProfile& profile) { known_ = {profile.provenance.label, profile.datasheet.peak}; }
   [[nodiscard]] bool has(std::string_view key) const { return map_.value().find(key) != nullptr; }
 

@@ -14,6 +14,7 @@ namespace hdpsim {
 inline constexpr Range positive_range{1, 1e12};
 inline constexpr Range not_negative{0, 1e12};
 inline constexpr Range above_zero{1e-9, 1e12};
+inline constexpr Range tile_side{1, 65536};
 
 /// The sides of a tile of a kernel, by name.
 using TileSides = std::pair<const char*, const char*>;

@@ -28,6 +28,7 @@ class FieldWriter {
 
   void schema(const char* name) { add("schema", Value::scalar(name)); }
   void one_line() { map_.one_line = true; }
+  void meaning(const char* /*sentence*/) {}
   void know(const DeviceProfile& profile) { label_ = profile.provenance.label; }
   [[nodiscard]] static bool has(std::string_view /*key*/) { return false; }
 

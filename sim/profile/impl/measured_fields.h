@@ -95,7 +95,7 @@ void fields(Io& io, typename Io::template Of<AttentionFit>& f) {
   io.optional_tile("gradient_tile", {"queries", "keys"}, f.gradient_tile_queries, f.gradient_tile_keys);
   io.text("form", f.form);
   io.number("launch_s", f.launch_s);
-  io.list("pairs", {"a knot", "knot", true}, f.pairs);
+  io.list("pairs", {"a knot of lengths", "knot", true}, f.pairs);
   io.number("row_s", f.row_s);
   io.number("tile_row_s", f.tile_row_s);
   io.number("document_s", f.document_s);
@@ -126,7 +126,7 @@ void fields(Io& io, typename Io::template Of<ByteCost>& b) {
 template <class Io>
 void fields(Io& io, typename Io::template Of<TransferCurve>& c) {
   io.time("latency", c.latency);
-  io.list("costs", {"a knot", "knot", true}, c.costs);
+  io.list("costs", {"a knot of bytes", "knot", true}, c.costs);
 }
 
 template <class Io>

@@ -6,14 +6,18 @@
 namespace hdpsim {
 
 // The fields of a device profile's file, each stated once: FieldReader reads them and FieldWriter writes them, in this
-// order. `io` is either of the two. What a file may state in another way, and what must hold between fields, is the
-// reader's business (profile_checks.h).
+// order. `io` is either of the two, or FieldKeys, which declares them for the schema; what messages call a map is the name
+// of its definition there. What a file may state in another way, and what must hold between fields, is the reader's
+// business (profile_checks.h).
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<Provenance>& p) {
+  io.meaning("where the figures come from: measurements of a device, publications, or data sheets");
   io.choice("label", "label", p.label, label_words());
   io.text("source", p.source);
+  io.meaning("the word by which clusters name the device");
   io.text("device", p.device);
+  io.meaning("devices that were measured");
   io.count_or_default("devices", p.devices);
   io.optional_text("device_name", p.device_name);
   io.optional_text("driver", p.driver);
@@ -26,6 +30,7 @@ void fields(Io& io, typename Io::template Of<Provenance>& p) {
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<Datasheet>& d) {
+  io.meaning("dense bf16 products");
   io.quantity("peak", d.peak);
   io.quantity("memory_bandwidth", d.memory_bandwidth);
   io.quantity("memory", d.memory);
@@ -51,6 +56,7 @@ void fields(Io& io, typename Io::template Of<PackedSample>& s, const AttentionCu
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<AttentionCurve>& c) {
+  io.meaning("which keys a query sees");
   io.choice("mask", "mask", c.causal, mask_words());
   io.choice("direction", "direction", c.backward, direction_words());
   io.count("head_dim", c.head_dim);
@@ -85,6 +91,7 @@ template <class Io>
 void fields(Io& io, typename Io::template Of<GemmTable>& g, double /*speed*/) {
   io.tile("tile", {"m", "n"}, g.tile_m, g.tile_n);
   io.time("launch", g.launch);
+  io.meaning("the rate of the largest products");
   io.quantity("full_rate", g.full_rate);
   io.source(g.source);
   io.list("by_work", {"a sample by work", "sample"}, g.by_work);
@@ -181,25 +188,38 @@ template <class Io>
 void fields(Io& io, typename Io::template Of<DeviceProfile>& p) {
   constexpr double fp8_speed = 2;  // tensor cores multiply fp8 twice as fast as bf16: H100 and B200 data sheets
   io.schema("hdpsim.profile/1");
+  io.meaning("where the figures come from");
   io.part("provenance", "the provenance", p.provenance);
   io.know(p);
+  io.meaning("what the kernels take and make; bf16 unless stated");
   io.choice_or_default("elements", "type of elements", p.element_bytes, Words<std::int64_t>{{"bf16", 2}, {"fp32", 4}});
+  io.meaning("what the device's data sheet says");
   io.part("datasheet", "the data sheet", p.datasheet);
   io.know(p);
+  io.meaning("times of attention kernels, a curve for each mask, direction and shape of heads");
   io.list("attention", {"an attention curve", "curve"}, p.attention);
   for (std::size_t i = 0; i < other_attentions; ++i) {
+    io.meaning("the same of another implementation of attention");
     io.list(other_attention_key(static_cast<OtherAttention>(i)), {"an attention curve", "curve"}, p.other_attention[i]);
   }
+  io.meaning("times of matrix products in bf16");
   io.optional_part("gemm", "'gemm'", p.gemm, 1.0);
+  io.meaning("times of matrix products in fp8");
   io.optional_part("gemm_fp8", "'gemm'", p.gemm_fp8, fp8_speed);
+  io.meaning("kernels that take as long as their bytes");
   io.optional_part("memory_bound", "'memory_bound'", p.memory_bound);
+  io.meaning("what software reaches on links within and between nodes");
   io.group("links", "'links'", [&](Io& links) {
     links.optional_part("nvlink", "'nvlink'", p.nvlink);
     links.optional_part("network", "'network'", p.network);
   });
+  io.meaning("copies between a device and its host, alone and in both directions at once");
   io.optional_part("host_copies", "'host_copies'", p.host_copies);
+  io.meaning("time that no kernel and no message explains");
   io.part_unless_measured("overheads", "'overheads'", p.overheads);
+  io.meaning("what setting up connections costs");
   io.optional_part("connections", "'connections'", p.connections);
+  io.meaning("what a backward ring sends");
   io.part_or_default("backward_ring", "'backward_ring'", p.backward_ring);
   io.measured_part("samples", "'samples'", p.samples);
   io.measured_part("fits", "'fits'", p.fits);
