@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "sim/app/command.h"
+#include "sim/app/opener.h"
 #include "sim/app/signals.h"
 #include "sim/explore/http_server.h"
 #include "sim/explore/session.h"
@@ -16,6 +17,7 @@ struct ExploreCommandOptions {
   std::string study;
   std::int64_t port = 0;
   std::int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  bool open = false;
 };
 
 /// A folder of this process alone, gone when the command ends.
@@ -40,6 +42,15 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// What to do with the address, or what was done with it.
+std::string next_step(const ExploreCommandOptions& options, const std::string& address) {
+  if (!options.open) return "Open this address in a browser of this machine. Ctrl-C ends it.";
+  const std::string opener = open_address(address);
+  if (!opener.empty()) return fmt::format("Opened with {}. Ctrl-C ends it.", opener);
+  return "There is nothing to open it with: $BROWSER names no program that starts, and there is no desktop with "
+         "xdg-open. Open this address in a browser of this machine. Ctrl-C ends it.";
+}
+
 int run_command(const ExploreCommandOptions& options, const Session& session) {
   const std::filesystem::path main_study =
       std::filesystem::path(session.data_folder) / "configs/studies/bytescale-7b.yaml";
@@ -52,7 +63,7 @@ int run_command(const ExploreCommandOptions& options, const Session& session) {
   const auto server = make_http_server(explore, static_cast<int>(options.port));
   catch_stop_signals();
   print(server->address() + "\n");
-  note("Open this address in a browser of this machine. Ctrl-C ends it.");
+  note(next_step(options, server->address()));
   server->serve([&] {
     if (stop_signal() == 0) return false;
     scratch.remove();  // a step that takes long will not end before this process is ended
@@ -73,6 +84,9 @@ void add_explore_command(CLI::App& app, Session& session) {
       ->type_name("PORT")
       ->check(CLI::Range(1, 65535));
   add_count(*command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it");
+  command->add_flag("--open", options.open,
+                    "Open the address with a command of $BROWSER or, on a desktop, with xdg-open; other users of this "
+                    "machine can see it there");
   command->footer(
       "Prints an address with a token, which only browsers of this machine can open. The first step of each plan is\n"
       "shown at once, all steps follow; they are those of hdpsim study. Nothing is sent anywhere.\n"
