@@ -9,9 +9,39 @@
 #include "sim/document/reader.h"
 #include "sim/model/impl/architecture.h"
 #include "sim/model/impl/config_reader.h"
+#include "sim/model/impl/near_architecture.h"
 
 namespace hdpsim {
 namespace {
+
+// "'a', 'b' and 3 more"
+std::string first_of(const std::vector<std::string>& keys) {
+  constexpr std::size_t most = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(keys.size(), most); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", keys[i]);
+  }
+  return keys.size() > most ? fmt::format("{} and {} more", text, keys.size() - most) : text;
+}
+
+// What makes a configuration unknown, and how it can be read nevertheless.
+void tell_unknown(const Value& config, const Value& name, const std::vector<std::string>& known,
+                  Diagnostics& diagnostics) {
+  const Resemblance nearest = nearest_family(config);
+  const Value* type = config.find("model_type");
+  std::string message = fmt::format("there is no known architecture '{}'", name.text);
+  if (type != nullptr && type->is_scalar()) message += fmt::format(" (model_type '{}')", type->text);
+  std::string help = suggestion(name.text, known);
+  if (nearest.read > 0) {
+    if (closest(name.text, known).empty()) help.clear();  // which of all that are known, is told here
+    message += fmt::format("; it is most like {}", nearest.family->name);
+    message += nearest.unread.empty() ? ", which reads all its keys that describe a shape"
+                                      : fmt::format(", which does not read {}", first_of(nearest.unread));
+  }
+  diagnostics.error(name.position, std::move(message),
+                    fmt::format("{}{}to read it as another says its keys, write model: {{..., architecture: {}}}", help,
+                                help.empty() ? "" : " ", nearest.family->name));
+}
 
 const Architecture* find_architecture(MapReader& map) {
   const Value* named = map.require("architectures");
@@ -26,11 +56,7 @@ const Architecture* find_architecture(MapReader& map) {
     known.emplace_back(architecture.name);
     if (name.text == architecture.name) return &architecture;
   }
-  const std::string near = suggestion(name.text, known);
-  map.diagnostics().error(
-      name.position, fmt::format("there is no known architecture '{}'", name.text),
-      fmt::format("{}{}", near.empty() ? "" : near + " ",
-                  "to read it as another says its keys, write model: {..., architecture: LlamaForCausalLM}"));
+  tell_unknown(map.value(), name, known, map.diagnostics());
   return nullptr;
 }
 

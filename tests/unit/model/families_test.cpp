@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <set>
 #include <string>
 
+#include "sim/model/impl/near_architecture.h"
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "tests/support/model_presets.h"
@@ -191,6 +193,21 @@ TEST_CASE("of a list of layers that is too long the first count, and one that is
   Diagnostics short_of;
   CHECK_FALSE(with_layers("gpt-oss-20b", "25", short_of));
   CHECK(short_of.text().find("'layer_types' is about 24 layers, but the model has 25") != std::string::npos);
+}
+
+TEST_CASE("a family reads every key that describes the shape of its shipped models", "[families]") {
+  const std::string folder = HDPSIM_SOURCE_DIR "/configs/models";
+  for (const std::string& name : model_preset_names(folder)) {
+    CAPTURE(name);
+    Diagnostics none;
+    const Value config = load_document(folder + "/" + name + ".json", none);
+    const std::string& family = config.find("architectures")->items.front().text;
+    const std::vector<Architecture>& all = architectures();
+    const auto own =
+        std::find_if(all.begin(), all.end(), [&](const Architecture& each) { return each.name == family; });
+    REQUIRE(own != all.end());
+    CHECK(resemblance(*own, config).unread == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("a configuration is read as one of another family where the study says so", "[families]") {

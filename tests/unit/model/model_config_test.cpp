@@ -202,6 +202,24 @@ TEST_CASE("all problems of a configuration are told at once, with their places",
         "                        ^ write a whole number such as 4096, 256Ki (x 1024) or 32k (x 1000)\n");
 }
 
+TEST_CASE("an unknown architecture names the keys that no family like it reads", "[model]") {
+  // Qwen3's mixture of experts, with two keys of its own.
+  const std::string file = R"({"architectures": ["NewForCausalLM"], "model_type": "new", "hidden_size": 64,
+  "num_hidden_layers": 4, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+  "moe_intermediate_size": 16, "decoder_sparse_step": 1, "memory_layers": [1, 3], "compressed_kv_rank": 12,
+  "attention_bias": false, "rope_theta": 10000, "bos_token_id": 1, "hidden_act": "silu"})";
+  const std::string problem = read_text(file).problems;
+  CHECK_THAT(problem, Catch::Contains("config.json:1:20: error: there is no known architecture 'NewForCausalLM' "
+                                      "(model_type 'new'); it is most like Qwen3MoeForCausalLM, which does not read "
+                                      "'memory_layers', 'compressed_kv_rank'\n"));
+  CHECK_THAT(problem, Catch::Contains("to read it as another says its keys, write model: {..., architecture: "
+                                      "Qwen3MoeForCausalLM}\n"));
+  // The same file under the name of that family has nothing that is not understood.
+  const std::string plain = R"({"architectures": ["NewForCausalLM"], "hidden_size": 64, "num_hidden_layers": 4})";
+  CHECK_THAT(read_text(plain).problems,
+             Catch::Contains("most like LlamaForCausalLM, which reads all its keys that describe a shape"));
+}
+
 TEST_CASE("an unknown architecture and an unknown preset are reported with what exists", "[model]") {
   CHECK(
       read_text(R"({"architectures": ["LLamaForCausalLM"]})").problems ==
@@ -209,6 +227,7 @@ TEST_CASE("an unknown architecture and an unknown preset are reported with what 
       "    1 | {\"architectures\": [\"LLamaForCausalLM\"]}\n"
       "                           ^ did you mean 'LlamaForCausalLM'? to read it as another says its keys, write model: "
       "{..., architecture: LlamaForCausalLM}\n");
+  CHECK(read_text(R"({"architectures": ["Foo"]})").problems.find("known: LlamaForCausalLM, ") != std::string::npos);
   Diagnostics diagnostics;
   CHECK_FALSE(load_model_preset("lama-7b", presets, {"study.yaml", 3, 17}, diagnostics));
   CHECK(diagnostics.text() ==
