@@ -134,27 +134,21 @@ std::int64_t check_whole_nodes(const ClusterSpec& cluster, std::int64_t ranks) {
 }
 
 /// What --algo and --proto say.
-template <class Choice, class NameOf>
-std::optional<Choice> chosen(const std::string& text, std::size_t choices, CollectiveKind kind, NameOf name_of) {
+template <class Choice>
+std::optional<Choice> chosen(const std::string& text, CollectiveKind kind,
+                             std::optional<Choice> (*find)(std::string_view name)) {
   if (text.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < choices; ++i) {
-    if (name_of(static_cast<Choice>(i)) == text) return static_cast<Choice>(i);
-  }
+  if (const std::optional<Choice> found = find(text)) return found;
   throw InputError(fmt::format("{} has no such algorithm and protocol here", collective_name(kind)));
 }
 
 NcclChoice choice_of(const CommOptions& options, CollectiveKind kind) {
-  return {chosen<CollectiveAlgorithm>(options.algorithm, collective_algorithms, kind, algorithm_name),
-          chosen<Protocol>(options.protocol, protocols, kind, protocol_name)};
+  return {chosen(options.algorithm, kind, find_algorithm), chosen(options.protocol, kind, find_protocol)};
 }
 
-// The algorithms between which there is a choice: messages that have none are direct.
 std::string algorithm_words() {
   std::vector<std::string_view> words;
-  for (std::size_t i = 0; i < collective_algorithms; ++i) {
-    const auto algorithm = static_cast<CollectiveAlgorithm>(i);
-    if (algorithm != CollectiveAlgorithm::direct) words.push_back(algorithm_name(algorithm));
-  }
+  for (const CollectiveAlgorithm algorithm : choosable_algorithms()) words.push_back(algorithm_name(algorithm));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

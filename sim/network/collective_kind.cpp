@@ -32,9 +32,31 @@ std::string_view algorithm_name(CollectiveAlgorithm algorithm) {
   return algorithms.at(static_cast<std::size_t>(algorithm)).name;
 }
 
+std::optional<CollectiveAlgorithm> find_algorithm(std::string_view name) {
+  for (const AlgorithmEntry& entry : algorithms) {
+    if (entry.name == name) return entry.algorithm;
+  }
+  return std::nullopt;
+}
+
+std::vector<CollectiveAlgorithm> choosable_algorithms() {
+  std::vector<CollectiveAlgorithm> choosable;
+  for (const AlgorithmEntry& entry : algorithms) {
+    if (entry.algorithm != CollectiveAlgorithm::direct) choosable.push_back(entry.algorithm);
+  }
+  return choosable;
+}
+
 std::string_view protocol_name(Protocol protocol) {
   constexpr std::array<std::string_view, protocols> names = {"ll", "ll128", "simple"};
   return names.at(static_cast<std::size_t>(protocol));
+}
+
+std::optional<Protocol> find_protocol(std::string_view name) {
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    if (protocol_name(protocol) == name) return protocol;
+  }
+  return std::nullopt;
 }
 
 double wire_bytes(Protocol protocol) {

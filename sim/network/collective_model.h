@@ -31,7 +31,7 @@ struct CollectiveEstimate {
   Duration time;
   Evidence evidence = Evidence::formula;
   CollectiveBasis basis = CollectiveBasis::closed_form;
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;  ///< The pattern of sends: see collective_plan.h.
+  CollectiveAlgorithm algorithm = {};  ///< The pattern of sends: see collective_plan.h.
   Protocol protocol = Protocol::simple;
   double wire_bytes = 1;  ///< Bytes on the links per byte of data, flags of the protocol included.
   double latency_s = 0;

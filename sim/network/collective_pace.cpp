@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/network/impl/algorithms.h"
+
 namespace hdpsim {
 namespace {
 

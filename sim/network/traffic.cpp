@@ -8,6 +8,7 @@
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 #include "sim/network/collective_plan.h"
+#include "sim/network/impl/algorithms.h"
 
 namespace hdpsim {
 namespace {

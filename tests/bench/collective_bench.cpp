@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/network/collective_plan.h"
+#include "sim/network/impl/algorithms.h"
 #include "sim/network/transfers.h"
 
 namespace hdpsim {

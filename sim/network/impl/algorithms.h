@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "sim/network/impl/nccl_model.h"
 
 namespace hdpsim {
+
+enum class CollectiveAlgorithm : std::uint8_t { ring, tree, nvls, nvls_tree, pat, direct };
 
 /// A ring where the kind has one, otherwise direct messages.
 [[nodiscard]] constexpr CollectiveAlgorithm plain_algorithm(CollectiveKind kind) {
@@ -56,8 +59,8 @@ void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveT
 void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 
-/// All algorithms, in the order of CollectiveAlgorithm. They are described for g devices in each of m nodes, n in all;
-/// where nodes hold different numbers of devices, the description holds node by node.
+/// All algorithms, in the order of CollectiveAlgorithm (checked). They are described for g devices in each of m nodes,
+/// n in all; where nodes hold different numbers of devices, the description holds node by node.
 ///
 /// * ring: one ring per NIC that all nodes have, as NCCL builds them: it enters a node at that NIC, passes its devices
 ///   and leaves by the same NIC. A broadcast starts at the first device and has no hop into it. Within one node there
@@ -75,14 +78,21 @@ void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime
 /// * direct (all_to_all, send_recv): each message goes straight to its receiver. Data for another node first move to
 ///   the receiver's place inside the sender's node (NCCL: PXN), so that all data between two nodes for one place of the
 ///   receiving node are one flow.
-inline constexpr std::array<AlgorithmEntry, collective_algorithms> algorithms = {{
+inline constexpr auto algorithms = std::to_array<AlgorithmEntry>({
     {CollectiveAlgorithm::ring, "ring", plan_ring, append_ring_ways},
     {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},
     {CollectiveAlgorithm::nvls, "nvls", plan_nvls, append_nvls_ways},
     {CollectiveAlgorithm::nvls_tree, "nvls_tree", plan_nvls_tree, append_nvls_tree_ways},
     {CollectiveAlgorithm::pat, "pat", plan_pat, append_pat_ways},
     {CollectiveAlgorithm::direct, "direct", plan_direct, append_direct_ways},
-}};
+});
+static_assert([] {
+  std::size_t place = 0;
+  for (const AlgorithmEntry& entry : algorithms) {
+    if (entry.algorithm != static_cast<CollectiveAlgorithm>(place++)) return false;
+  }
+  return true;
+}());
 
 /// The parent of a node in the first or the second of two binary trees over `nodes` nodes; for a root, the node itself.
 /// No leaf of the first is a leaf of the second, unless a tree has less than two levels.

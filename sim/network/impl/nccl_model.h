@@ -37,7 +37,7 @@ struct NcclGroup {
 /// One algorithm and protocol for a collective: seconds = latency + size / rate, with the size as nccl-tests counts it.
 /// Latency and rate may depend on the size.
 struct CollectiveTime {
-  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
+  CollectiveAlgorithm algorithm = {};
   Protocol protocol = Protocol::simple;
   double latency_s = 0;
   double bytes_per_s = 0;

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
+#include "sim/network/impl/shared_flows.h"
 
 namespace hdpsim {
 namespace {
@@ -17,22 +18,6 @@ CollectivePlan in_one_node(CollectivePlanBuilder builder, CollectiveKind kind, c
   builder.pass_nvswitch(members.of(0), out, in);
   const std::size_t passes = kind == CollectiveKind::all_reduce ? 2 : 1;
   return builder.finish(1, {.inside = passes});
-}
-
-// Loads the links between the ports of all nodes and the port of the first, each once: switches reduce on the way to
-// it, and copy on the way back.
-void add_switch_tree(CollectivePlanBuilder& builder, const MembersByNode& members, std::size_t nic) {
-  std::vector<LinkId> used;
-  const DeviceId root = members.port(0, nic);
-  for (std::size_t node = 1; node < members.nodes(); ++node) {
-    const DeviceId port = members.port(node, nic);
-    for (const Route& route : {builder.watch(port, root), builder.watch(root, port)}) {
-      used.insert(used.end(), route.binding_links().begin(), route.binding_links().end());
-    }
-  }
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  for (const LinkId link : used) builder.load(link, 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/network/impl/algorithms.h"
+#include "sim/network/impl/shared_flows.h"
 
 namespace hdpsim {
 namespace {
@@ -14,24 +15,6 @@ std::size_t first_tree_parent(std::size_t node, std::size_t nodes) {
   const std::size_t bit = node & (~node + 1);
   const std::size_t above = (node ^ bit) | (bit << 1U);
   return above < nodes ? above : node ^ bit;
-}
-
-void add_both_ways(CollectivePlanBuilder& builder, DeviceId one, DeviceId other, double flows) {
-  builder.send(one, other, flows);
-  builder.send(other, one, flows);
-}
-
-// The chain of each port goes from the port through all others, in cyclic order: it uses every hop except the one into
-// the port.
-void add_chains(CollectivePlanBuilder& builder, std::span<const DeviceId> members, std::span<const std::uint32_t> ports,
-                double flows) {
-  if (members.size() == 1) return;
-  for (std::size_t to = 0; to < members.size(); ++to) {
-    const auto without = static_cast<std::size_t>(std::count(ports.begin(), ports.end(), to));
-    const std::size_t chains = ports.size() - without;
-    const std::size_t from = (to + members.size() - 1) % members.size();
-    if (chains > 0) add_both_ways(builder, members[from], members[to], static_cast<double>(chains) * flows);
-  }
 }
 
 /// The trees between nodes of all NICs. `inside(node, ports, trees)` adds the flows of `trees` trees per port inside a

@@ -7,6 +7,7 @@
 #include "sim/base/random.h"
 #include "sim/network/cluster_links.h"
 #include "sim/network/collective_plan.h"
+#include "sim/network/impl/algorithms.h"
 #include "tests/support/catch.h"
 #include "tests/unit/network/small_clusters.h"
 

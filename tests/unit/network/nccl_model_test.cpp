@@ -1,4 +1,5 @@
 #include "sim/network/impl/nccl_model.h"
+#include "sim/network/impl/algorithms.h"
 
 #include <algorithm>
 #include <cmath>
