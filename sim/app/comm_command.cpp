@@ -206,6 +206,8 @@ CommReport collective_report(const CommOptions& options, CollectiveKind kind, co
   const std::vector<std::int64_t> sizes = sizes_of(options);
   const std::int64_t nodes = check_whole_nodes(cluster, options.gpus);
   const DeviceProfile known = profile.value_or(DeviceProfile{});
+  const std::string left_out = why_no_in_network_reduction(cluster);
+  if (!left_out.empty()) note(fmt::format("note: {}: {}", cluster.name, left_out));
   CommRows rows(options, kind, cluster, known, background);
   CommReport report{.kind = kind, .ranks = options.gpus, .nodes = nodes, .cluster = cluster.name, .rows = {}};
   const auto measured = measured_times(options, kind);

@@ -100,6 +100,7 @@ int run_first(const StudyOptions& options, const Session& session, const Study& 
   if (!runs || !compare_with_tuned(options, study, catalog, processes.jobs(), kept, *runs))
     return interrupted(options, study);
   for (const std::string& line : model_notes(study)) note(line);
+  for (const std::string& line : network_notes(study)) note(line);
   for (const std::string& warning : cold_step_warnings(study)) note(warning);
   for (const std::string& warning : coverage.warnings(study, *runs)) note(warning);
   if (folder) {

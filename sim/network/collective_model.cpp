@@ -13,6 +13,7 @@ namespace {
 // The first basis that covers the collective, in the order of CollectiveModel.
 CollectiveTerms terms_of(const CollectiveQuestion& question) {
   if (const auto terms = measured_curve(question)) return *terms;
+  if (const auto terms = in_network_way(question)) return *terms;
   if (const auto terms = profile_line(question)) return *terms;
   if (const auto terms = nccl_way(question, {})) return *terms;
   return closed_form(question);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -38,6 +39,10 @@ struct CollectiveEstimate {
   double seconds_a_byte = 0;
 };
 
+/// Says that a cluster's `in_network_reduction` is left out, and why: no switches join its nodes, or NCCL does not run
+/// on its devices. Empty where it changes collectives, and where the cluster does not say it.
+[[nodiscard]] std::string why_no_in_network_reduction(const ClusterSpec& cluster);
+
 struct CollectiveTerms;
 
 /// How the sets of a collective are spread over nodes.
@@ -58,10 +63,13 @@ struct CollectiveSpan {
 ///
 /// 1. measured: the profile was measured on the cluster's device, and has a curve of this kind for the same number of
 ///    devices, inside a node or between nodes as here, whose range includes the size.
-/// 2. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
+/// 2. NCCL's model of itself, if the switches between the nodes add up (ClusterSpec::in_network_reduction) and it
+/// chooses
+///    an algorithm that makes them do so: the lines of a profile are those of rings.
+/// 3. profile: the profile has a line for this kind (CollectiveRate, SendRecvRate): that of NVLink within one node, or
 ///    that of the network over several.
-/// 3. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
-/// 4. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
+/// 4. NCCL's model of itself: NCCL runs on the device (ClusterSpec::compute_capability is known).
+/// 5. closed form: a ring, or direct messages, at the rate that messages of the profile reach.
 ///
 /// In every case the bytes cross the links of the cluster on the routes of that algorithm, all sets at once, and the
 /// fullest link bounds the rate: devices behind one NIC share it, and a degraded or oversubscribed link slows all of

@@ -106,6 +106,7 @@ class StudyRun {
     const BaselineRun baselines{search, found ? &*found : nullptr, store_ ? &*store_ : nullptr};
     if (!runs || !compare_with_tuned(study_, root_, catalog_, baselines, *runs)) return nullptr;
     for (std::string& line : model_notes(study_)) notes.push_back(std::move(line));
+    for (std::string& line : network_notes(study_)) notes.push_back(std::move(line));
     for (std::string& warning : cold_step_warnings(study_)) notes.push_back(std::move(warning));
     for (std::string& warning : coverage.warnings(study_, *runs)) notes.push_back(std::move(warning));
     if (folder_) {

@@ -10,6 +10,7 @@
 #include "sim/model/layers.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
+#include "sim/network/collective_model.h"
 #include "sim/study/study.h"
 
 namespace hdpsim {
@@ -80,6 +81,16 @@ std::vector<std::string> model_notes(const Study& study) {
   lines.reserve(notes.size());
   for (const auto& [model, note] : notes) lines.push_back(fmt::format("note: {}: left out is {}", model, note));
   return lines;
+}
+
+std::vector<std::string> network_notes(const Study& study) {
+  std::set<std::string> notes;
+  for (const StudyPoint& point : study.points) {
+    const ClusterSpec& cluster = point.spec.cluster;
+    const std::string left_out = why_no_in_network_reduction(cluster);
+    if (!left_out.empty()) notes.insert(fmt::format("note: {}: {}", cluster.name, left_out));
+  }
+  return {notes.begin(), notes.end()};
 }
 
 }  // namespace hdpsim

@@ -25,5 +25,7 @@ struct Study;
 [[nodiscard]] std::vector<std::string> simplifications_of(const Transformer& model);
 /// Notes of these for every model of a study, one line each.
 [[nodiscard]] std::vector<std::string> model_notes(const Study& study);
+/// Notes of what the clusters of a study describe and its collectives cannot use, one line each.
+[[nodiscard]] std::vector<std::string> network_notes(const Study& study);
 
 }  // namespace hdpsim

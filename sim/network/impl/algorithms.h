@@ -43,6 +43,7 @@ struct AlgorithmEntry {
   CollectivePlan (*plan)(CollectivePlanBuilder builder, const PlanTask& task);
   /// Appends NCCL's variants of it, one per protocol; none where NCCL would not use it.
   void (*append_ways)(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+  bool in_network = false;  ///< Over several nodes, the switches between them reduce and copy.
 };
 
 [[nodiscard]] CollectivePlan plan_ring(CollectivePlanBuilder builder, const PlanTask& task);
@@ -81,7 +82,7 @@ void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime
 inline constexpr auto algorithms = std::to_array<AlgorithmEntry>({
     {CollectiveAlgorithm::ring, "ring", plan_ring, append_ring_ways},
     {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},
-    {CollectiveAlgorithm::nvls, "nvls", plan_nvls, append_nvls_ways},
+    {CollectiveAlgorithm::nvls, "nvls", plan_nvls, append_nvls_ways, true},
     {CollectiveAlgorithm::nvls_tree, "nvls_tree", plan_nvls_tree, append_nvls_tree_ways},
     {CollectiveAlgorithm::pat, "pat", plan_pat, append_pat_ways},
     {CollectiveAlgorithm::direct, "direct", plan_direct, append_direct_ways},

@@ -39,6 +39,7 @@ struct CollectiveTerms {
 };
 
 [[nodiscard]] std::optional<CollectiveTerms> measured_curve(const CollectiveQuestion& question);
+[[nodiscard]] std::optional<CollectiveTerms> in_network_way(const CollectiveQuestion& question);
 [[nodiscard]] std::optional<CollectiveTerms> profile_line(const CollectiveQuestion& question);
 [[nodiscard]] std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice);
 [[nodiscard]] CollectiveTerms closed_form(const CollectiveQuestion& question);

@@ -1,9 +1,16 @@
+#include <string>
+#include <variant>
+
 #include "sim/cluster/device_facts.h"
 #include "sim/network/impl/collective_choices.h"
 #include "sim/network/impl/nccl_model.h"
 
 namespace hdpsim {
 namespace {
+
+bool has_switches(const ClusterSpec& cluster) {
+  return !std::holds_alternative<TorusSpec>(cluster.fabric);
+}
 
 NcclGroup group_of(const CollectiveQuestion& question, const LinkEfficiency& efficiency) {
   const ClusterSpec& cluster = question.cluster;
@@ -16,11 +23,19 @@ NcclGroup group_of(const CollectiveQuestion& question, const LinkEfficiency& eff
           .has_nvlink = cluster.has_nvlink(),
           .compute_capability = cluster.compute_capability,
           .has_amd_hosts = cluster.cpu == HostCpu::amd,
-          .in_network_reduction = cluster.in_network_reduction,
+          .in_network_reduction = cluster.in_network_reduction && has_switches(cluster),
           .channels = cluster.nics_per_node};
 }
 
 }  // namespace
+
+std::string why_no_in_network_reduction(const ClusterSpec& cluster) {
+  const std::string left_out = "left out is in_network_reduction: ";
+  if (!cluster.in_network_reduction) return {};
+  if (!has_switches(cluster)) return left_out + "no switches join the nodes of a torus";
+  if (cluster.compute_capability == unknown_capability) return left_out + "NCCL does not run on " + cluster.device;
+  return {};
+}
 
 std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, const NcclChoice& choice) {
   if (question.cluster.compute_capability == unknown_capability) return std::nullopt;
@@ -42,6 +57,13 @@ std::optional<CollectiveTerms> nccl_way(const CollectiveQuestion& question, cons
   terms.links = efficiency;
   terms.seconds_a_byte = 1 / best.bytes_per_s;
   return terms;
+}
+
+std::optional<CollectiveTerms> in_network_way(const CollectiveQuestion& question) {
+  if (!question.cluster.in_network_reduction || question.span.nodes == 1) return std::nullopt;
+  const std::optional<CollectiveTerms> terms = nccl_way(question, {});
+  const bool in_network = terms && algorithms.at(static_cast<std::size_t>(terms->algorithm)).in_network;
+  return in_network ? terms : std::nullopt;
 }
 
 }  // namespace hdpsim

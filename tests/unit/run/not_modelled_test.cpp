@@ -1,8 +1,11 @@
 #include "sim/study/not_modelled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 
+#include "sim/cluster/device_facts.h"
 #include "sim/run/runner.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -125,6 +128,19 @@ TEST_CASE("a study says what it leaves out of its model, and nothing of one that
   CHECK(std::find(gemma.begin(), gemma.end(), "note: gemma-3-4b: left out is its encoder of 'vision_config'") !=
         gemma.end());
   CHECK(gemma.size() == 2);  // and what is said of windows
+}
+
+TEST_CASE("a study says where switches that add up change no collective", "[network]") {
+  Study study = tiny({"sweep=null"});
+  StudyPoint& point = study.points.at(0);
+  CHECK(network_notes(study).empty());
+  point.spec.cluster.in_network_reduction = true;
+  CHECK(network_notes(study).empty());
+  const std::string left_out = fmt::format("note: {}: left out is in_network_reduction: ", point.spec.cluster.name);
+  point.spec.cluster.compute_capability = unknown_capability;
+  CHECK(network_notes(study) == Keys{left_out + "NCCL does not run on " + point.spec.cluster.device});
+  point.spec.cluster.fabric = TorusSpec{};
+  CHECK(network_notes(study) == Keys{left_out + "no switches join the nodes of a torus"});
 }
 
 }  // namespace
