@@ -13,7 +13,16 @@
 
 namespace hdpsim {
 
-enum class CollectiveAlgorithm : std::uint8_t { ring, tree, nvls, nvls_tree, pat, direct };
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,
+  tree,
+  nvls,
+  nvls_tree,
+  collnet_chain,
+  collnet_direct,
+  pat,
+  direct
+};
 
 /// A ring where the kind has one, otherwise direct messages.
 [[nodiscard]] constexpr CollectiveAlgorithm plain_algorithm(CollectiveKind kind) {
@@ -50,6 +59,8 @@ struct AlgorithmEntry {
 [[nodiscard]] CollectivePlan plan_tree(CollectivePlanBuilder builder, const PlanTask& task);
 [[nodiscard]] CollectivePlan plan_nvls(CollectivePlanBuilder builder, const PlanTask& task);
 [[nodiscard]] CollectivePlan plan_nvls_tree(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_collnet_chain(CollectivePlanBuilder builder, const PlanTask& task);
+[[nodiscard]] CollectivePlan plan_collnet_direct(CollectivePlanBuilder builder, const PlanTask& task);
 [[nodiscard]] CollectivePlan plan_pat(CollectivePlanBuilder builder, const PlanTask& task);
 [[nodiscard]] CollectivePlan plan_direct(CollectivePlanBuilder builder, const PlanTask& task);
 
@@ -57,6 +68,8 @@ void append_ring_ways(const NcclQuestion& question, std::vector<CollectiveTime>&
 void append_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_nvls_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_nvls_tree_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_collnet_chain_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
+void append_collnet_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_pat_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime>& ways);
 
@@ -73,6 +86,11 @@ void append_direct_ways(const NcclQuestion& question, std::vector<CollectiveTime
 ///   nodes, switches that do the same, for all_reduce only: every NIC sends and receives its part once, and so does
 ///   every link above it.
 /// * nvls_tree (all_reduce): the NVSwitch inside nodes, the trees between nodes.
+/// * collnet_chain (all_reduce over nodes): the switches between nodes reduce, as for nvls, so that every NIC sends and
+///   receives its part once. Inside nodes data pass a chain per NIC, to the device at the NIC and back.
+/// * collnet_direct (over nodes): the same switches. Every device sends the device at each NIC its part and gets the
+///   result back. For all_gather and reduce_scatter, which need a NIC per device, the switches copy what a NIC sends
+///   once, or add up what one receives.
 /// * pat (all_gather, reduce_scatter; one device per node): binomial trees of all roots, far hops first, so that these
 ///   carry least (Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
 ///   arXiv:2506.20252).
@@ -84,6 +102,8 @@ inline constexpr auto algorithms = std::to_array<AlgorithmEntry>({
     {CollectiveAlgorithm::tree, "tree", plan_tree, append_tree_ways},
     {CollectiveAlgorithm::nvls, "nvls", plan_nvls, append_nvls_ways, true},
     {CollectiveAlgorithm::nvls_tree, "nvls_tree", plan_nvls_tree, append_nvls_tree_ways},
+    {CollectiveAlgorithm::collnet_chain, "collnet_chain", plan_collnet_chain, append_collnet_chain_ways, true},
+    {CollectiveAlgorithm::collnet_direct, "collnet_direct", plan_collnet_direct, append_collnet_direct_ways, true},
     {CollectiveAlgorithm::pat, "pat", plan_pat, append_pat_ways},
     {CollectiveAlgorithm::direct, "direct", plan_direct, append_direct_ways},
 });

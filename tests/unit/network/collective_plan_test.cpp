@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
@@ -22,15 +23,19 @@ struct Way {
   Algorithm algorithm;
 };
 
-/// Everything that a group of this shape can do.
-std::vector<Way> ways_of(std::int64_t nodes, std::int64_t in_node) {
+/// Everything that a group of this shape can do; `own_nics`: each device has one.
+std::vector<Way> ways_of(std::int64_t nodes, std::int64_t in_node, bool own_nics = true) {
   std::vector<Way> ways{{Kind::all_to_all, Algorithm::direct},
                         {Kind::send_recv, Algorithm::direct},
                         {Kind::broadcast, Algorithm::ring},
                         {Kind::all_reduce, Algorithm::tree},
                         {Kind::all_reduce, Algorithm::ring}};
+  const bool spans = in_node > 0 && nodes > 1;
+  if (spans) ways.push_back({Kind::all_reduce, Algorithm::collnet_chain});
+  if (spans) ways.push_back({Kind::all_reduce, Algorithm::collnet_direct});
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter}) {
     ways.push_back({kind, Algorithm::ring});
+    if (spans && own_nics) ways.push_back({kind, Algorithm::collnet_direct});
     if (in_node == 1) ways.push_back({kind, Algorithm::pat});
     if (nodes == 1) ways.push_back({kind, Algorithm::nvls});
   }
@@ -158,6 +163,21 @@ TEST_CASE("bytes are conserved: what the definition of a collective moves, no mo
     const CollectivePlan plan = plan_collective(links, way.kind, way.algorithm, devices);
     const double in = total(links, plan, " in");
     const bool in_switch = way.algorithm == Algorithm::nvls || way.algorithm == Algorithm::nvls_tree;
+    const bool by_collnet = way.algorithm == Algorithm::collnet_chain || way.algorithm == Algorithm::collnet_direct;
+    const double out = total(links, plan, " out");
+    if (by_collnet && way.kind == Kind::all_reduce) {
+      // All data of all but one to the NICs and back; over the NICs all data once.
+      CHECK(in == Approx(static_cast<double>(nodes) * (2 * (g - 1) + 1)));
+      CHECK(out == Approx(in));
+      continue;
+    }
+    if (by_collnet) {
+      // What a NIC sends once comes in at every other; what leaves every NIC comes in as one sum.
+      const double once = static_cast<double>(nodes) * (g - 1) + 1;
+      CHECK(in == Approx(way.kind == Kind::all_gather ? n - 1 : once));
+      CHECK(out == Approx(way.kind == Kind::all_gather ? once : n - 1));
+      continue;
+    }
     // Of what goes out all comes in, but where a switch makes one of many or many of one.
     if (!in_switch || way.kind == Kind::all_reduce) CHECK(total(links, plan, " out") == Approx(in));
     if (in_switch && way.kind == Kind::all_reduce) {
@@ -191,7 +211,8 @@ TEST_CASE("aggregated and split, a collective takes the same time when nothing e
     const bool is_whole = random.below(2) == 0;
     const auto devices = is_whole ? consecutive_devices(0, spec.devices) : random_devices(spec, random);
     const std::int64_t in_node = is_whole ? spec.devices_per_node : 0;
-    for (const Way& way : ways_of(is_whole ? spec.nodes() : 2, in_node)) {
+    const bool own_nics = spec.nics_per_node == spec.devices_per_node;
+    for (const Way& way : ways_of(is_whole ? spec.nodes() : 2, in_node, own_nics)) {
       if (!is_whole && way.algorithm == Algorithm::nvls) continue;  // alone in its node somebody has no NVSwitch
       INFO("replay: seed " << seed << ", " << collective_name(way.kind) << " " << algorithm_name(way.algorithm));
       const CollectivePlan whole = plan_collective(links, way.kind, way.algorithm, devices);
@@ -288,6 +309,86 @@ TEST_CASE("switches between nodes add up: every NIC carries its part once, and s
   for (const char* name :
        {"node 0 nic 3 in", "node 0 nic 3 out", "node 9 nic 3 in", "tor 2 rail 3 up", "tor 2 rail 3 down"}) {
     CHECK(bytes_on(links, plan, name) == Approx(1.0 / 8));
+  }
+}
+
+TEST_CASE("CollNet: of an all-reduce every NIC carries its part once, and every NVLink all data but the own, twice",
+          "[plan]") {
+  const ClusterLinks links(three_tiers(16, 4, 1), {});
+  const auto devices = consecutive_devices(0, 128);
+  const CollectivePlan direct = plan_collective(links, Kind::all_reduce, Algorithm::collnet_direct, devices);
+  const CollectivePlan chain = plan_collective(links, Kind::all_reduce, Algorithm::collnet_chain, devices);
+  for (const CollectivePlan& plan : {direct, chain}) {
+    for (const char* name : {"node 0 nic 3 in", "node 9 nic 3 out", "tor 2 rail 3 up", "tor 2 rail 3 down"}) {
+      CHECK(bytes_on(links, plan, name) == Approx(1.0 / 8));
+    }
+    CHECK(bytes_on(links, plan, "node 4 gpu 5 nvlink out") == Approx(2 * 7.0 / 8));
+  }
+  CHECK(chain.latency == 2 * 7 * chain.hop_inside + chain.hop_between);
+  CHECK(direct.latency == 2 * direct.hop_inside + direct.hop_between);
+}
+
+TEST_CASE("CollNet: a part of an all-gather crosses each uplink once, and that of a reduce-scatter each downlink",
+          "[plan]") {
+  // 16 nodes under 4 ToR sets: 4 parts of a rail go up from each, and the 12 others come down.
+  const ClusterLinks links(three_tiers(16, 2, 1), {});
+  const auto devices = consecutive_devices(0, 128);
+  const auto on = [&](Kind kind, const std::string& name) {
+    return 128 * bytes_on(links, plan_collective(links, kind, Algorithm::collnet_direct, devices), name);
+  };
+  for (const std::string tor : {"tor 0 rail 3", "tor 2 rail 3"}) {
+    CHECK(on(Kind::all_gather, tor + " up") == Approx(4));
+    CHECK(on(Kind::all_gather, tor + " down") == Approx(12));
+    CHECK(on(Kind::reduce_scatter, tor + " up") == Approx(12));
+    CHECK(on(Kind::reduce_scatter, tor + " down") == Approx(4));
+  }
+  for (const std::string node : {"node 0 nic 3", "node 7 nic 3"}) {
+    CHECK(on(Kind::all_gather, node + " out") == Approx(1));
+    CHECK(on(Kind::all_gather, node + " in") == Approx(15));
+  }
+}
+
+TEST_CASE("CollNet: NCCL's figures, and none without switches that add up", "[plan][nccl]") {
+  constexpr double nvlink = 240e9;
+  NcclGroup a100{.ranks = 32,
+                 .nodes = 4,
+                 .nvlink_bytes_per_s = nvlink,
+                 .network_bytes_per_s = nic,
+                 .compute_capability = 80,
+                 .in_network_reduction = true,
+                 .channels = 8};
+  const auto way = [](const NcclGroup& group, Kind kind, Algorithm algorithm) -> std::optional<CollectiveTime> {
+    for (const CollectiveTime& one : nccl_ways(group, kind, 1 << 30)) {
+      if (one.algorithm == algorithm) return one;
+    }
+    return std::nullopt;
+  };
+  // NVLink, of which everything passes twice, is slower than twice what 8 NICs of 25 GB/s carry.
+  CHECK(way(a100, Kind::all_reduce, Algorithm::collnet_chain)->bytes_per_s == Approx(nvlink / 2));
+  CHECK(way(a100, Kind::all_reduce, Algorithm::collnet_chain)->latency_s == Approx((2 * 7 * 2.8 + 30) * 1e-6));
+  CHECK(way(a100, Kind::all_reduce, Algorithm::collnet_direct)->bytes_per_s == Approx(nvlink / 2));
+  CHECK(way(a100, Kind::all_reduce, Algorithm::collnet_direct)->latency_s == Approx((2 * (3.7 + 7 * 0.4) + 31) * 1e-6));
+  CHECK(way(a100, Kind::all_gather, Algorithm::collnet_direct)->bytes_per_s == Approx(0.9 * 8 * nic));
+  NcclGroup shared = a100;  // two ranks a NIC
+  shared.channels = 4;
+  CHECK(way(shared, Kind::all_reduce, Algorithm::collnet_direct)->bytes_per_s == Approx(nvlink / 2 / 1.5));
+  CHECK_FALSE(way(shared, Kind::all_gather, Algorithm::collnet_direct));
+  NcclGroup lone = a100;
+  lone.ranks = 4;
+  CHECK(way(lone, Kind::all_reduce, Algorithm::collnet_chain)->bytes_per_s == Approx(nic));
+  CHECK(way(lone, Kind::all_reduce, Algorithm::collnet_chain)->latency_s == Approx(14e-6));
+  NcclGroup over_pcie = a100;
+  over_pcie.has_nvlink = false;
+  CHECK(way(over_pcie, Kind::all_reduce, Algorithm::collnet_chain));
+  CHECK_FALSE(way(over_pcie, Kind::all_reduce, Algorithm::collnet_direct));
+  NcclGroup without = a100;
+  without.in_network_reduction = false;
+  NcclGroup one_node = a100;
+  one_node.nodes = 1;
+  one_node.ranks = 8;
+  for (const NcclGroup& group : {without, one_node}) {
+    CHECK_FALSE(way(group, Kind::all_reduce, Algorithm::collnet_chain));
+    CHECK_FALSE(way(group, Kind::all_gather, Algorithm::collnet_direct));
   }
 }
 
