@@ -36,7 +36,12 @@ class RankRoom {
     const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
     for (std::int64_t stage = 0; stage < chunks.stages(); ++stage) {
       const DeviceShape own = stage_shape(job.model, shape, chunks, stage);
-      stages_.push_back({DeviceMemory(job.model, own, job.recipe, expert_use(job.model, job.experts)),
+      const auto it = alike(own, std::ssize(chunks.held(stage)));
+      if (it != stages_.end()) {
+        it->in_flight = std::max(it->in_flight, in_flight[static_cast<std::size_t>(stage)]);
+        continue;
+      }
+      stages_.push_back({own, DeviceMemory(job.model, own, job.recipe, expert_use(job.model, job.experts)),
                          layer_count(own.layers), in_flight[static_cast<std::size_t>(stage)],
                          std::ssize(chunks.held(stage))});
     }
@@ -45,7 +50,7 @@ class RankRoom {
   /// True if all stages hold a micro-batch of `tokens` tokens of the rank, the share `offload` of whose activations
   /// leaves the device, beside the other micro-batches in flight, which have C tokens.
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
-    for (const auto& [device, layers, in_flight, held] : stages_) {
+    for (const auto& [shape, device, layers, in_flight, held] : stages_) {
       const MemoryParts alone =
           device.peak({.tokens = tokens, .ring = ring_, .resident = resident_share(offload, layers)});
       const Bytes beside = holds_all_ ? device.kept(std::max<std::int64_t>(0, even_share_ - capacity))
@@ -56,12 +61,21 @@ class RankRoom {
   }
 
  private:
+  /// Stages that have the same part of the model.
   struct Stage {
+    DeviceShape shape;
     DeviceMemory device;
     std::int64_t layers;
-    std::int64_t in_flight;  ///< Maximum number of chunks with activations.
-    std::int64_t held;       ///< Number of chunks whose parameters it has.
+    std::int64_t in_flight;  ///< Maximum number of chunks with activations, on the fullest of them.
+    std::int64_t held;       ///< Number of chunks whose parameters each has.
   };
+
+  std::vector<Stage>::iterator alike(const DeviceShape& shape, std::int64_t held) {
+    return std::find_if(stages_.begin(), stages_.end(), [&](const Stage& stage) {
+      return stage.held == held && stage.shape.layers == shape.layers && stage.shape.embedding == shape.embedding &&
+             stage.shape.head == shape.head;
+    });
+  }
 
   std::int64_t ring_;  ///< Ranks of the smallest group with a ring, or one.
   Bytes available_;

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/model/memory.h"
 #include "sim/model/parameters.h"
@@ -37,6 +39,36 @@ bool holds_all(std::int64_t stages, const PipelineOptions& options) {
 DeviceShape shape_of(const Transformer& model, const DeviceShape& shape, std::int64_t stage,
                      const PipelineOptions& options = {}) {
   return stage_shape(model, shape, ChunkMap(*make_schedule(options, shape.pp)), stage);
+}
+
+/// Counts along the passes of one stage alone.
+std::int64_t counted_on(const Schedule& schedule, std::int64_t stage, std::int64_t micro_batches) {
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const SlotPass& pass : schedule.order(stage, micro_batches)) {
+    if (keeps_activations(pass.kind)) ++held;
+    most = std::max(most, held);
+    if (releases_activations(pass.kind)) --held;
+  }
+  return most;
+}
+
+TEST_CASE("counts of all stages are those of each stage, under every schedule and for every number of micro-batches",
+          "[memory]") {
+  for (const std::int64_t stages : {2, 3, 8, 9, 12, 17, 31, 32, 64, 90, 131}) {
+    for (const PipelineOptions& options : test::every_schedule(stages)) {
+      const auto schedule = make_schedule(options, stages);
+      for (const std::int64_t micro_batches : {std::int64_t{1}, std::int64_t{2}, stages / 3 + 1, stages - 1, stages,
+                                               stages + 1, 3 * stages / 2, 2 * stages}) {
+        CAPTURE(options.schedule, stages, micro_batches);
+        std::vector<std::int64_t> each;
+        for (std::int64_t stage = 0; stage < stages; ++stage) {
+          each.push_back(counted_on(*schedule, stage, micro_batches));
+        }
+        CHECK(most_chunks_in_flight(*schedule, micro_batches) == each);
+      }
+    }
+  }
 }
 
 TEST_CASE("stages share the model: embedding first, head and last norm last, one layer more in front", "[memory]") {
