@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,11 +24,17 @@ using Collectives = std::map<std::pair<CollectiveKind, std::int64_t>, double>;
 struct Where {
   std::string cluster;
   std::string profile;
+  bool in_network_reduction = false;  ///< The switches between nodes add up.
 };
 
 const Where a100{"dgx-a100-superpod", "a100-sxm-published"};
 const Where h100{"h100-rail", "h100-published"};
 const Where cpu{"laptop-cpu", "epyc-cpu"};
+
+Where with_switches_that_add_up(Where where) {
+  where.in_network_reduction = true;
+  return where;
+}
 
 /// What a step is made of: all ranks compute one sequence of so many tokens each.
 struct Step {
@@ -79,9 +87,10 @@ Collectives instructions_of(const Where& where, const Step& step) {
   Value cluster = Value::map();
   cluster.set("preset", Value::scalar(where.cluster));
   cluster.set("gpus", Value::scalar(fmt::format("{}", step.mesh.devices())));
-  const auto spec = catalog.cluster(cluster, problems);
+  auto spec = catalog.cluster(cluster, problems);
   const auto profile = catalog.profile(Value::scalar(where.profile), problems);
   problems.throw_if_any();
+  spec->in_network_reduction = where.in_network_reduction;
   const auto world = World::make(*spec, *profile, {.mesh = step.mesh}, problems);
   problems.throw_if_any();
   world->machine().record_instructions = true;
@@ -99,11 +108,20 @@ Collectives instructions_of(const Where& where, const Step& step) {
   return found;
 }
 
+/// The cluster for the command line: its name, or a file like the shipped one.
+std::string cluster_for(const Workplace& here, const Where& where) {
+  if (!where.in_network_reduction) return where.cluster;
+  std::ifstream shipped(fmt::format("{}/configs/clusters/{}.yaml", HDPSIM_SOURCE_DIR, where.cluster));
+  const std::string text{std::istreambuf_iterator<char>(shipped), {}};
+  here.write("adds-up.yaml", text + "\nin_network_reduction: true\n");
+  return "adds-up.yaml";
+}
+
 double comm_seconds(const Workplace& here, const Where& where, std::int64_t gpus, CollectiveKind kind,
                     std::int64_t bytes) {
   const Outcome outcome =
       here.hdpsim(fmt::format("comm {} --cluster {} --profile {} -g {} -b {} -e {} --format json",
-                              collective_name(kind), where.cluster, where.profile, gpus, bytes, bytes));
+                              collective_name(kind), cluster_for(here, where), where.profile, gpus, bytes, bytes));
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   const auto row = nlohmann::json::parse(outcome.out).at("results").at(0);
@@ -125,7 +143,7 @@ void check_one_price(const Where& where, const Step& step, std::int64_t gpus, st
 
 TEST_CASE("one collective has one price: as tensor parallelism asks for it, inside a node and over up to 64",
           "[comm][price]") {
-  for (const Where& where : {a100, h100}) {
+  for (const Where& where : {a100, h100, with_switches_that_add_up(a100), with_switches_that_add_up(h100)}) {
     for (const std::int64_t gpus : {8, 16, 64, 512}) {
       for (const std::int64_t tokens : {16, 1 << 20}) {
         check_one_price(where, {.mesh = {.tp = gpus}, .tokens = tokens}, gpus, 2);
@@ -136,7 +154,7 @@ TEST_CASE("one collective has one price: as tensor parallelism asks for it, insi
 }
 
 TEST_CASE("one collective has one price: as FSDP asks for it", "[comm][price]") {
-  for (const Where& where : {a100, h100}) {
+  for (const Where& where : {a100, h100, with_switches_that_add_up(a100), with_switches_that_add_up(h100)}) {
     for (const std::int64_t gpus : {8, 16, 32}) {
       check_one_price(where, {.mesh = {.hdp = gpus}, .tokens = 16, .zero = 3}, gpus, 2);
     }

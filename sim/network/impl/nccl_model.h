@@ -69,8 +69,9 @@ struct CollectiveTime {
 ///
 /// NCCL searches the topology of the machine for the rates; here the rate of all rings together is that of a device's
 /// NVLink or of all NICs of its node, whichever is slower. The caps per channel need that search and are left out, and
-/// so are CollNet and the latency that a topology may add to a network hop. NCCL has no such model of all_to_all and
-/// send_recv, for which it has no choice: `direct` is a base latency, one step and the bytes over the slowest link.
+/// so is the latency that a topology may add to a network hop. For CollNet, links inside nodes reach up to twice the
+/// rate of the NICs. NCCL has no such model of all_to_all and send_recv, for which it has no choice: `direct` is a base
+/// latency, one step and the bytes over the slowest link.
 ///
 /// Returns all variants that NCCL has for a collective, in the order of algorithm and protocol. At least one.
 [[nodiscard]] std::vector<CollectiveTime> nccl_ways(const NcclGroup& group, CollectiveKind kind, std::int64_t bytes);

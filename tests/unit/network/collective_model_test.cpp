@@ -300,6 +300,42 @@ TEST_CASE("NCCL's choice can be restricted, and what NCCL does not have is nothi
   CHECK(model.estimate(Kind::all_gather, 1_MiB, NcclChoice{})->basis == CollectiveBasis::profile);
 }
 
+TEST_CASE("switches between nodes that add up make large all-reduces faster, and nothing inside a node",
+          "[collective]") {
+  const auto estimate = [](const ClusterSpec& cluster, const DeviceProfile& profile, const DeviceSets& sets,
+                           Kind kind) {
+    const ClusterLinks links(cluster, {});
+    return CollectiveModel(links, profile, sets).estimate(kind, 1_GiB);
+  };
+  for (const int capability : {80, 90}) {
+    for (const bool has_lines : {false, true}) {
+      CAPTURE(capability, has_lines);
+      ClusterSpec spec = rail_cluster(16);
+      spec.compute_capability = capability;
+      if (capability == 90) spec.nvlink = 450_GBps;
+      if (capability == 90) spec.nic = 50_GBps;
+      ClusterSpec adds_up = spec;
+      adds_up.in_network_reduction = true;
+      const DeviceProfile profile = has_lines ? full_rate() : DeviceProfile{};
+      const CollectiveEstimate faster = estimate(adds_up, profile, block(16, 8), Kind::all_reduce);
+      CHECK(faster.time < estimate(spec, profile, block(16, 8), Kind::all_reduce).time);
+      CHECK(faster.algorithm == (capability < 90 ? CollectiveAlgorithm::collnet_direct : CollectiveAlgorithm::nvls));
+      CHECK(faster.basis == CollectiveBasis::nccl_model);
+      for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter}) {
+        CHECK(estimate(adds_up, profile, block(1, 8), kind).time == estimate(spec, profile, block(1, 8), kind).time);
+      }
+    }
+  }
+  ClusterSpec torus = rail_cluster(16);
+  torus.in_network_reduction = true;
+  torus.tiers.clear();
+  torus.fabric = TorusSpec{{4, 4}, 25_GBps, 1_us};
+  ClusterSpec plain = torus;
+  plain.in_network_reduction = false;
+  CHECK(estimate(torus, {}, block(16, 8), Kind::all_reduce).time ==
+        estimate(plain, {}, block(16, 8), Kind::all_reduce).time);
+}
+
 TEST_CASE("the flows of a collective are those that its time was computed with", "[collective]") {
   const ClusterLinks links(rail_cluster(2), {});
   const DeviceProfile profile = full_rate();
