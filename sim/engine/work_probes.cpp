@@ -14,19 +14,29 @@ namespace {
 
 constexpr std::size_t sizes = 3;
 
+// The attention and the exchanges of a ring in one direction, in seconds: see RingPass. `step` and `between` are those
+// of all steps but the first and the last.
+struct Leg {
+  double own = 0;
+  double step = 0;
+  double last_step = 0;
+  double first = 0;
+  double between = 0;
+  double beside_last = 0;
+  double behind = 0;
+};
+
 // The times of a probe in seconds, over all its passes and iterations.
 struct Probe {
   double total = 0;    // all streams, waits included
   double kernels = 0;  // on the compute stream, without attention
   double own = 0;      // attention to a rank's own keys
-  double steps = 0;    // attention to the keys that a ring brings, and merges
   double forward_kernels = 0;
   double forward_own = 0;
-  double exchanges = 0;   // exchanges that overlap with ring steps
-  double last = 0;        // the exchange after the last ring step
-  double copies = 0;      // copies to the host, as if no layer stayed on the device
-  double fetches = 0;     // copies back, likewise
-  double all_layers = 0;  // kernels, as if no layer skipped any
+  std::array<Leg, 2> legs{};  // forward, also where it is computed again, and backward
+  double copies = 0;          // copies to the host, as if no layer stayed on the device
+  double fetches = 0;         // copies back, likewise
+  double all_layers = 0;      // kernels, as if no layer skipped any
 };
 
 class PassReader {
@@ -48,8 +58,11 @@ class PassReader {
   void add_block(std::size_t index, Probe& probe) const {
     const Block& block = priced_.program.blocks[index];
     const bool forward = block.direction == Direction::forward;
+    // Before the gradients of a ring, its forward may be computed again.
+    const std::size_t again = !forward && block.rings.size() > 1 ? block.rings.back().first : 0;
     for (std::size_t i = 0; i < block.body.size(); ++i) {
       const Instruction& instruction = block.body[i];
+      Leg& leg = probe.legs[forward || i < again ? 0 : 1];
       const bool exchanges = instruction.opcode == Opcode::exchange;
       const Duration time =
           exchanges ? pace_.transfer(priced_.program.bytes[instruction.work]) : priced_.times[index][i];
@@ -57,28 +70,35 @@ class PassReader {
       const auto active = static_cast<double>(std::max<std::int64_t>(0, block.iterations - skipped));
       const auto iterations = static_cast<double>(block.iterations);
       if (exchanges) {
-        (instruction.ring_step > ring_ ? probe.last : probe.exchanges) += time.seconds() * active;
+        exchange_of(leg, instruction.ring_step) += time.seconds() * active;
       } else if (instruction.opcode == Opcode::offload) {
         probe.copies += time.seconds() * iterations;
       } else if (instruction.opcode == Opcode::prefetch) {
         probe.fetches += time.seconds() * iterations;
       } else if (instruction.stream == Stream::compute) {
-        add_kernel(instruction, time.seconds() * active, forward, probe);
+        add_kernel(instruction, time.seconds() * active, forward, leg, probe);
         probe.all_layers += time.seconds() * iterations;
       }
     }
   }
 
-  static void add_kernel(const Instruction& instruction, double seconds, bool forward, Probe& probe) {
+  double& exchange_of(Leg& leg, std::size_t ring_step) const {
+    if (ring_step > ring_) return leg.behind;
+    if (ring_step == ring_) return leg.beside_last;
+    return ring_step == 1 ? leg.first : leg.between;
+  }
+
+  void add_kernel(const Instruction& instruction, double seconds, bool forward, Leg& leg, Probe& probe) const {
     const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge;
-    if (attends && instruction.ring_step > 0) {
-      probe.steps += seconds;
-    } else if (attends) {
-      probe.own += seconds;
-      probe.forward_own += forward ? seconds : 0;
-    } else {
+    if (!attends) {
       probe.kernels += seconds;
       probe.forward_kernels += forward ? seconds : 0;
+    } else if (instruction.ring_step > 0) {
+      (instruction.ring_step + 1 == ring_ ? leg.last_step : leg.step) += seconds;
+    } else {
+      leg.own += seconds;
+      probe.own += seconds;
+      probe.forward_own += forward ? seconds : 0;
     }
   }
 
@@ -102,12 +122,13 @@ class Probes {
     add(1, 1);
   }
 
-  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. `degree`: 1, or 2 for a ring of the
-  // first and the last rank.
+  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. `degree`: 1, 2 for a ring of the first
+  // and the last rank, or 3 for one with the second rank between them.
   std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false) {
     MicroBatch probe;
     probe.group = {HdpRank(0)};
-    if (degree == 2) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
+    if (degree == 3) probe.group.emplace_back(1);
+    if (degree > 1) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
     probe.offload = offload;
     probe.token_wise = token_wise;
     const std::size_t index = plan_.micro_batches.size();
@@ -219,14 +240,21 @@ class Reading {
     std::array<std::size_t, sizes> alone{};
     std::array<std::size_t, sizes> ring{};
     for (std::size_t i = 0; i < sizes; ++i) alone[i] = probes.add(tokens_[i], 1);
+    std::array<std::size_t, sizes> wide_ring{};
     const bool has_rings = lowering.mesh.hdp > 1;
+    const bool has_wide_rings = lowering.mesh.hdp > 2;
     for (std::size_t i = 0; i < sizes && has_rings; ++i) ring[i] = probes.add(tokens_[i], 2);
+    for (std::size_t i = 0; i < sizes && has_wide_rings; ++i) wide_ring[i] = probes.add(tokens_[i], 3);
     const std::size_t copied = probes.add(middle, 1, 1);
     const bool splits = !lowering.model.moe;
     const std::size_t split = splits ? probes.add(middle, 1, 0, true) : 0;
     const std::vector<Probe> found = probes.run(machine);
     read_alone(found[one], {found[alone[0]], found[alone[1]], found[alone[2]]});
-    if (has_rings) read_ring({found[ring[0]], found[ring[1]], found[ring[2]]});
+    const auto three = [&](const std::array<std::size_t, sizes>& of) {
+      return Three{found[of[0]], found[of[1]], found[of[2]]};
+    };
+    if (has_rings) read_ring(three(ring));
+    if (has_rings) read_passes(three(ring), three(has_wide_rings ? wide_ring : ring), has_wide_rings ? 3 : 2);
     read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
   }
 
@@ -264,9 +292,9 @@ class Reading {
     Samples steps;
     std::array<Sample, sizes> exchanges;
     for (std::size_t i = 0; i < sizes; ++i) {
-      const double area = causal_pairs(2 * tokens_[i]) / 4;
-      steps[i] = {tokens(i), area, probes[i].steps / stages_};
-      exchanges[i] = {tokens(i), 0, probes[i].exchanges / stages_};
+      const auto& [forward, backward] = probes[i].legs;
+      steps[i] = {tokens(i), block_area(i, 2), (forward.last_step + backward.last_step) / stages_};
+      exchanges[i] = {tokens(i), 0, (forward.first + backward.first + backward.beside_last) / stages_};
     }
     const Curve step = curve_through(steps);
     work_.step_area = step.per_area - work_.per_area;
@@ -275,7 +303,58 @@ class Reading {
     const Curve transfer = line_through(exchanges[1], exchanges[2]);
     work_.per_ring_token = transfer.per_token;
     work_.per_ring_step = transfer.fixed;
-    work_.ring_end = probes[1].exchanges > 0 ? probes[1].last / probes[1].exchanges : 0;
+    const double hop = exchanges[1].seconds * stages_;
+    work_.ring_end = hop > 0 ? (probes[1].legs[0].behind + probes[1].legs[1].behind) / hop : 0;
+  }
+
+  // A ring of three has one step between the first and the last; where the pool has two ranks, no ring has such a step.
+  // `wide` are the rings of `widest` ranks.
+  void read_passes(const Three& two, const Three& wide, std::int64_t widest) {
+    RingPasses passes;
+    for (const std::size_t direction : {0, 1}) {
+      RingPass& pass = direction == 0 ? passes.forward : passes.backward;
+      const auto cost = [&](const Three& probes, std::int64_t ranks, double Leg::*part) {
+        Samples samples;
+        for (std::size_t i = 0; i < sizes; ++i) {
+          samples[i] = {tokens(i), block_area(i, ranks), probes[i].legs[direction].*part / stages_};
+        }
+        const Curve curve = curve_through(samples);
+        return StepCost{curve.per_area, curve.per_token, curve.fixed};
+      };
+      const auto share = [&](const Three& probes, double Leg::*part) {
+        const auto sample = [&](std::size_t i) {
+          return Sample{tokens(i), 0, probes[i].legs[direction].*part / stages_};
+        };
+        return share_of_hop(line_through(sample(1), sample(2)));
+      };
+      pass = {.own = cost(two, 2, &Leg::own),
+              .step = cost(wide, widest, &Leg::step),
+              .last_step = cost(two, 2, &Leg::last_step),
+              .first = share(two, &Leg::first),
+              .between = share(wide, &Leg::between),
+              .beside_last = share(two, &Leg::beside_last),
+              .behind = share(two, &Leg::behind)};
+    }
+    const auto others = [&](std::size_t i) {
+      const RingHops hop{work_.per_ring_token, work_.per_ring_step};
+      const double ring = passes.forward.seconds(block_area(i, widest), tokens(i), widest, hop) +
+                          passes.backward.seconds(block_area(i, widest), tokens(i), widest, hop);
+      return Sample{tokens(i), 0, wide[i].total / stages_ - ring};
+    };
+    const Curve other = line_through(others(1), others(2));
+    passes.per_token = other.per_token;
+    passes.per_micro_batch = other.fixed;
+    work_.passes = passes;
+  }
+
+  // The area of the own keys of each of `ranks` ranks with tokens(i) tokens.
+  [[nodiscard]] double block_area(std::size_t i, std::int64_t ranks) const {
+    return causal_pairs(ranks * tokens_[i]) / static_cast<double>(ranks * ranks);
+  }
+
+  [[nodiscard]] RingHops share_of_hop(const Curve& exchange) const {
+    return {work_.per_ring_token > 0 ? exchange.per_token / work_.per_ring_token : 0,
+            work_.per_ring_step > 0 ? exchange.fixed / work_.per_ring_step : 0};
   }
 
   void read_copies(const Probe& kept, const Probe& copied, const Probe* split) {

@@ -10,8 +10,8 @@ namespace hdpsim {
 
 /// The planners' coefficients in seconds of a mean stage, fitted to a few probe micro-batches that are lowered and
 /// priced like those of a step:
-///   - `capacity` / 2, `capacity` and 4 x `capacity` tokens per rank, each on one rank and in a ring of the first and
-///     the last rank;
+///   - `capacity` / 2, `capacity` and 4 x `capacity` tokens per rank, each on one rank, in a ring of the first and the
+///     last rank, and in one of the first two and the last rank, if there are so many;
 ///   - one token on one rank;
 ///   - `capacity` tokens on one rank with all activations offloaded and, without experts, with token-wise offload.
 /// The other ranks of the probes' expert groups have equally many tokens per rank. If the first `ranks_per_node` ranks,

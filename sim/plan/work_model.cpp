@@ -4,13 +4,50 @@
 
 namespace hdpsim {
 
+namespace {
+
+double exchange(const RingHops& share, const RingHops& hop, double tokens) {
+  return share.per_step * hop.per_step + share.per_token * hop.per_token * tokens;
+}
+
+}  // namespace
+
+double RingPass::seconds(double block_area, double tokens, std::int64_t ranks, const RingHops& hop) const {
+  const auto alike = static_cast<double>(ranks - 2);
+  const double first_step = std::max(own.at(block_area, tokens), exchange(first, hop, tokens));
+  const double each = std::max(step.at(block_area, tokens), exchange(between, hop, tokens));
+  const double last = std::max(last_step.at(block_area, tokens), exchange(beside_last, hop, tokens));
+  return first_step + alike * each + last + exchange(behind, hop, tokens);
+}
+
 double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree, bool near) const {
-  const double tokens_per_rank = static_cast<double>(tokens) / static_cast<double>(degree);
-  const double work = per_micro_batch + per_token * tokens_per_rank;
-  if (degree == 1) return std::max(least, work + per_area * area);
-  const double moved = transfer(tokens, degree, near);
-  const double behind = ring_end * moved / static_cast<double>(degree - 1);
-  return std::max(least, work + behind + std::max(attention(area, tokens, degree), moved));
+  if (degree == 1) return std::max(least, per_micro_batch + compute_seconds(area, tokens));
+  const auto ranks = static_cast<double>(degree);
+  const double tokens_per_rank = static_cast<double>(tokens) / ranks;
+  const auto with = [&](const RingPasses& ring) {
+    const double block = area / (ranks * ranks);
+    const RingHops hop = hops(near);
+    return ring.per_micro_batch + ring.per_token * tokens_per_rank +
+           ring.forward.seconds(block, tokens_per_rank, degree, hop) +
+           ring.backward.seconds(block, tokens_per_rank, degree, hop);
+  };
+  return std::max(least, passes ? with(*passes) : with(one_pass()));
+}
+
+RingPasses WorkModel::one_pass() const {
+  const StepCost step{per_area + step_area, step_token, step_fixed};
+  return {.forward = {.own = {per_area},
+                      .step = step,
+                      .last_step = step,
+                      .first = {1, 1},
+                      .between = {1, 1},
+                      .behind = {ring_end, ring_end}},
+          .per_token = per_token,
+          .per_micro_batch = per_micro_batch};
+}
+
+RingHops WorkModel::hops(bool near) const {
+  return near && within_node ? *within_node : RingHops{per_ring_token, per_ring_step};
 }
 
 // In a sequence on N ranks, 1/N of what a rank computes is attention to its own part.
@@ -22,9 +59,9 @@ double WorkModel::attention(double area, std::int64_t tokens, std::int64_t degre
 }
 
 double WorkModel::transfer(std::int64_t tokens, std::int64_t degree, bool near) const {
-  const RingHops hops = near && within_node ? *within_node : RingHops{per_ring_token, per_ring_step};
+  const RingHops hop = hops(near);
   const auto ranks = static_cast<double>(degree);
-  return (ranks - 1) * (hops.per_step + hops.per_token * static_cast<double>(tokens) / ranks);
+  return (ranks - 1) * (hop.per_step + hop.per_token * static_cast<double>(tokens) / ranks);
 }
 
 bool WorkModel::near(const std::vector<HdpRank>& group) const {

@@ -9,17 +9,52 @@
 
 namespace hdpsim {
 
-/// The cost of hops in a ring whose ranks share a node: seconds per token and hop, and fixed seconds per hop.
+/// The cost of a hop in a ring: seconds per token of a rank, and fixed seconds. As a share: of those of another hop.
 struct RingHops {
   double per_token = 0;
   double per_step = 0;
 };
 
+/// Seconds of attention of one rank in one step of a ring, over all layers: those of a block of the ring's area, which
+/// is the area of the whole group over the square of its ranks, and of the rank's tokens.
+struct StepCost {
+  double per_area = 0;
+  double per_token = 0;
+  double fixed = 0;
+  [[nodiscard]] double at(double block_area, double tokens_per_rank) const {
+    return per_area * block_area + per_token * tokens_per_rank + fixed;
+  }
+};
+
+/// A ring's attention in one direction, over all layers. A rank of N computes with its own keys and values while the
+/// first exchange brings those of a neighbour, then with the keys and values of N - 1 others, each time beside the next
+/// exchange. Every exchange hides behind one step, so that the slower of the two counts, step by step. All steps but
+/// the first and the last are alike. Exchanges are stated as shares of a hop of WorkModel.
+struct RingPass {
+  StepCost own{};
+  StepCost step{};
+  StepCost last_step{};
+  RingHops first{};        ///< The exchange beside `own`,
+  RingHops between{};      ///< each exchange beside `step`,
+  RingHops beside_last{};  ///< the exchange beside `last_step`, which brings gradients back,
+  RingHops behind{};       ///< and what is exchanged after the last step.
+  /// Seconds of a rank with `tokens` tokens in a ring of `ranks`, at least 2, whose hops cost `hop`. O(1).
+  [[nodiscard]] double seconds(double block_area, double tokens, std::int64_t ranks, const RingHops& hop) const;
+};
+
+/// A micro-batch on a ring, as the engine prices it: both directions of attention, and all other work of a rank, per
+/// token and fixed. The other work is less than on one rank where a longer attention hides more of what runs beside it.
+struct RingPasses {
+  RingPass forward{};
+  RingPass backward{};
+  double per_token = 0;
+  double per_micro_batch = 0;
+};
+
 /// The planner's cost model: seconds of one micro-batch, forward and backward over all layers of a mean stage, on every
-/// rank of its group. It is ByteScale's T(s) = a1 s^2 + b1 s + g per rank (eq. 3), with the ring's transfer time as a
-/// lower bound of the attention, and with the cost of fragments: the steps of a ring have smaller blocks than a
-/// sequence on one rank. The engine takes the coefficients from micro-batches that it prices
-/// (sim/engine/work_probes.h).
+/// rank of its group. It is ByteScale's T(s) = a1 s^2 + b1 s + g per rank (eq. 3), with the steps of a ring in place of
+/// its attention: each takes as long as its exchange if that is the slower one, and has smaller blocks than a sequence
+/// on one rank. The engine takes the coefficients from micro-batches that it prices (sim/engine/work_probes.h).
 struct WorkModel {
   double per_area = 0;         ///< Seconds per (query, key) pair of a rank.
   double per_token = 0;        ///< Seconds of all other work per token of a rank.
@@ -45,11 +80,13 @@ struct WorkModel {
   double forward_of_area = 2.0 / 7;
   std::int64_t ranks_per_node = 1;        ///< Consecutive ranks that share a node.
   std::optional<RingHops> within_node{};  ///< Empty: as any other ring.
+  /// Empty: one direction has all of the attention and of the messages above, and the other work is that of one rank.
+  std::optional<RingPasses> passes{};
 
   /// Seconds of a micro-batch. `area` and `tokens` are those of the whole group, which has `degree` ranks; `near`: they
   /// share a node.
   [[nodiscard]] double seconds(double area, std::int64_t tokens, std::int64_t degree, bool near = false) const;
-  /// Seconds of attention of each rank of a group, without the tokens' share of `per_token`.
+  /// Seconds of the kernels of attention of each rank of a group, without the tokens' share of `per_token`.
   [[nodiscard]] double attention(double area, std::int64_t tokens, std::int64_t degree) const;
   /// Seconds to transfer the keys and values that a rank receives, during its attention.
   [[nodiscard]] double transfer(std::int64_t tokens, std::int64_t degree, bool near = false) const;
@@ -64,6 +101,10 @@ struct WorkModel {
   /// Seconds that a rank waits for copies of the share `share` of its activations: those of a layer leave during the
   /// forward of the next layer, and return during that layer's backward. `area` and `tokens` are the rank's own.
   [[nodiscard]] double copy_wait(double area, double tokens, double share) const;
+
+ private:
+  [[nodiscard]] RingHops hops(bool near) const;
+  [[nodiscard]] RingPasses one_pass() const;
 };
 
 }  // namespace hdpsim

@@ -314,7 +314,7 @@ def moe():
     gains = [runs("tokens_per_s", point, "hdp-balance") / runs("tokens_per_s", point, "hdp-balance {balance: dp}") - 1
              for point in range(2, 6)]
     yield answer("moe"), "Planning in waves wins {} to {} % over `balance: dp`", \
-        [percent(min(gains)), percent(max(gains))]
+        [digits(100 * gain, 2) for gain in (min(gains), max(gains))]
     meshes = "[{tp: 4, pp: 1, ep: %s, capacity: 8Ki}, {tp: 2, pp: 1, ep: %s, capacity: 4Ki}]"
     alone = "configs/studies/moe.yaml --set plans=[hdp-balance] --set compare_to=null"
     inside = Runs(f"{alone} --set 'sweep={{mesh: {meshes % (4, 2)}}}'")

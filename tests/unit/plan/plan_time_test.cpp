@@ -26,10 +26,31 @@ TEST_CASE("plan time: a ring waits for its last rank, and what follows waits for
   CHECK(time.step() == 80);
 }
 
-TEST_CASE("the work model is fixed time, linear time and the slower of attention and transfers", "[plan][time]") {
+TEST_CASE("each message of a ring hides behind one step of its own direction", "[plan][time]") {
+  // Blocks of 4 pairs take a second a pair, where they need another rank's keys two; messages take shares of 20 s.
+  const RingPass forward{
+      .own = {.per_area = 1}, .step = {.per_area = 2}, .last_step = {.per_area = 2}, .first = {0, 0.3}};
+  RingPass backward = forward;
+  backward.between = {0, 0.7};
+  backward.beside_last = {0, 0.6};
+  backward.behind = {0, 0.4};
+  const RingHops hop{0, 20};
+  // A first step of 4 s beside 6 s, two between them without messages, and the last.
+  CHECK(forward.seconds(4, 1, 4, hop) == Approx(6 + 2 * 8 + 8));
+  // Messages of 14 s are longer than the steps between, the last message beside a step, of 12 s, than the last step.
+  CHECK(backward.seconds(4, 1, 4, hop) == Approx(6 + 2 * 14 + 12 + 8));
+  CHECK(backward.seconds(4, 1, 2, hop) == Approx(6 + 12 + 8));
+  const WorkModel work{.per_token = 5, .per_ring_step = 20, .passes = RingPasses{forward, backward, 3, 100}};
+  CHECK(work.seconds(64, 4, 4) == Approx(100 + 3 + forward.seconds(4, 1, 4, hop) + backward.seconds(4, 1, 4, hop)));
+  CHECK(work.seconds(64, 4, 1) == 4 * 5);
+}
+
+TEST_CASE("the work model is fixed time, linear time and, step by step of a ring, the slower of attention and messages",
+          "[plan][time]") {
   const WorkModel work{.per_area = 2, .per_token = 3, .per_micro_batch = 5, .per_ring_token = 7, .per_ring_step = 11};
-  // 8 tokens and area 36 on 4 ranks: 2 tokens each; attention 2 x 9, three hops of 11 + 7 x 2.
-  CHECK(work.seconds(36, 8, 4) == 5 + 3 * 2 + 3 * (11 + 7 * 2));
+  // 8 tokens and area 36 on 4 ranks: 2 tokens each; four steps of attention of 2 x 36 / 16, of which all but the last
+  // have a hop of 11 + 7 x 2 beside them.
+  CHECK(work.seconds(36, 8, 4) == 5 + 3 * 2 + 3 * (11 + 7 * 2) + 2 * 36 / 16.0);
   CHECK(work.seconds(3600, 8, 4) == 5 + 3 * 2 + 2 * 900);
   CHECK(work.seconds(36, 8, 1) == 5 + 3 * 8 + 2 * 36);
   CHECK(work.forward_seconds(7, 9) == Approx(2 * 7 * 2 / 7.0 + 3 * 9 / 3.0));
