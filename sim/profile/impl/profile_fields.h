@@ -6,9 +6,9 @@
 namespace hdpsim {
 
 // The fields of a device profile's file, each stated once: FieldReader reads them and FieldWriter writes them, in this
-// order. `io` is either of the two, or FieldKeys, which declares them for the schema; what messages call a map is the name
-// of its definition there. What a file may state in another way, and what must hold between fields, is the reader's
-// business (profile_checks.h).
+// order. `io` is either of the two, or FieldKeys, which declares them for the schema; what messages call a map is the
+// name of its definition there. What a file may state in another way, and what must hold between fields, is the
+// reader's business (profile_checks.h).
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<Provenance>& p) {
