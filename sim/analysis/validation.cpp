@@ -48,12 +48,13 @@ struct Collected {
     if (!row.job.empty()) ranked.push_back({row.job + " " + row.quantity, row.published, *row.predicted});
   }
 
-  [[nodiscard]] ValidationSummary summary(const std::string& set) const {
+  [[nodiscard]] ValidationSummary summary(const std::string& set, const std::string& quantity) const {
     std::vector<double> sizes;
     sizes.reserve(errors.size());
     for (const double error : errors) sizes.push_back(std::abs(error));
     ValidationSummary result;
     result.set = set;
+    result.quantity = quantity;
     result.rows = rows;
     result.predicted = std::ssize(errors);
     result.fitted = fitted;
@@ -72,6 +73,10 @@ struct Collected {
 double ValidationRow::error() const {
   HDPSIM_CHECK(predicted.has_value() && published > 0, "{} {} has no error", set, case_name);
   return *predicted / published - 1;
+}
+
+std::string ValidationRow::kind() const {
+  return quantity.substr(0, quantity.find(' '));
 }
 
 std::optional<double> kendall_tau(const std::vector<RankedPair>& values) {
@@ -93,15 +98,21 @@ std::optional<double> kendall_tau(const std::vector<RankedPair>& values) {
 }
 
 std::vector<ValidationSummary> summarize(const std::vector<ValidationRow>& rows) {
-  std::vector<std::pair<std::string, Collected>> sets;
+  std::vector<std::string> sets;
+  std::map<std::string, std::vector<std::pair<std::string, Collected>>> kinds_of;
   for (const ValidationRow& row : rows) {
-    auto set = std::find_if(sets.begin(), sets.end(), [&](const auto& known) { return known.first == row.set; });
-    if (set == sets.end()) set = sets.insert(set, {row.set, {}});
-    set->second.add(row);
+    const auto [kinds, is_new] = kinds_of.try_emplace(row.set);
+    if (is_new) sets.push_back(row.set);
+    auto& known = kinds->second;
+    const std::string kind = row.kind();
+    auto at = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == kind; });
+    if (at == known.end()) at = known.insert(at, {kind, {}});
+    at->second.add(row);
   }
   std::vector<ValidationSummary> summaries;
-  summaries.reserve(sets.size());
-  for (const auto& [set, collected] : sets) summaries.push_back(collected.summary(set));
+  for (const std::string& set : sets) {
+    for (const auto& [kind, collected] : kinds_of.at(set)) summaries.push_back(collected.summary(set, kind));
+  }
   return summaries;
 }
 

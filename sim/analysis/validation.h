@@ -12,7 +12,7 @@ namespace hdpsim {
 struct ValidationRow {
   std::string set;
   std::string case_name;
-  std::string quantity;  ///< "step_time", "speedup hdp-balance", ...
+  std::string quantity;  ///< "step_time_s", "speedup hdp-balance", ...
   std::string unit;      ///< "s", "tokens/s", "GB", "x".
   double published = 0;  ///< Positive.
   std::optional<double> predicted;
@@ -23,11 +23,15 @@ struct ValidationRow {
 
   /// predicted / published - 1, for a row that is predicted.
   [[nodiscard]] double error() const;
+  /// What kind of quantity it is: the quantity without the plan behind it ("speedup").
+  [[nodiscard]] std::string kind() const;
 };
 
-/// How well one set was predicted, over the predicted rows to which no constant of the set was fitted.
+/// How well one kind of quantity of a set was predicted, over the predicted rows to which no constant of the set was
+/// fitted.
 struct ValidationSummary {
   std::string set;
+  std::string quantity;  ///< ValidationRow::kind() of its rows.
   std::int64_t rows = 0;
   std::int64_t predicted = 0;   ///< Rows whose errors count.
   std::int64_t fitted = 0;      ///< Predicted rows whose errors do not count.
@@ -50,7 +54,7 @@ struct RankedPair {
 /// pair of plans of a job is in the published order. Empty without a pair.
 [[nodiscard]] std::optional<double> kendall_tau(const std::vector<RankedPair>& values);
 
-/// One summary per set, in the order in which the sets first occur.
+/// One summary per set and kind of quantity, in the order in which they first occur, set by set.
 [[nodiscard]] std::vector<ValidationSummary> summarize(const std::vector<ValidationRow>& rows);
 
 }  // namespace hdpsim

@@ -3,11 +3,12 @@
 const near = 0.2;  // the dashed lines of a chart
 const figure = (value) => plain(Number(value.toPrecision(4)));
 const error_text = (error) => signed_percent(error);
-const id_of = (set) => "set-" + data.sets.findIndex((each) => each.set === set);
+const names_of_sets = [...new Set(data.sets.map(({set}) => set))];
+const id_of = (set) => "set-" + names_of_sets.indexOf(set);
 
 function show_sets() {
   const columns =
-      [{title: "Set", text: true}, ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")];
+      [{title: "Set", text: true}, {title: "Quantity", text: true}, ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")];
   const of_errors = ({predicted, median, mean, worst, bias}) => predicted === 0 ?
       ["–", "–", "–", "–"] :
       [element("b", {}, percent(median)), percent(mean), percent(worst), error_text(bias)];
@@ -16,11 +17,11 @@ function show_sets() {
       "Median, mean and worst are of absolute errors; the bias is the median error with " +
           "its sign. Figures that a constant of the set was taken from are marked as fitted and do not count.",
       table(
-          plural(data.sets.length, "set"), columns,
+          plural(names_of_sets.length, "set"), columns,
           data.sets.map(
               (set) =>
-                  [element("a", {href: "#" + id_of(set.set)}, set.set), String(set.rows), String(set.predicted),
-                   ...of_errors(set)]),
+                  [element("a", {href: "#" + id_of(set.set)}, set.set), set.quantity, String(set.rows),
+                   String(set.predicted), ...of_errors(set)]),
           {cards: true}));
 }
 
@@ -68,7 +69,7 @@ function rows_table(rows) {
                soft(row.source)]));
 }
 
-function show_set({set}) {
+function show_set(set) {
   const rows = data.rows.filter((row) => row.set === set);
   const quantities = [...new Set(rows.map(({quantity}) => quantity))];
   const panels = element("div", {className: "panels"});
@@ -87,5 +88,5 @@ function show_set({set}) {
 
 show_answer(data.answer);
 show_sets();
-data.sets.forEach(show_set);
+names_of_sets.forEach(show_set);
 finish();

@@ -34,6 +34,7 @@ FigureTable<ValidationSummary> figures_of_a_set() {
   using Set = ValidationSummary;
   FigureTable<Set> all;
   all.add({"set", "set", "", "the validation set"}, at(&Set::set));
+  all.add({"quantity", "quantity", "", "a kind of quantity of the set, whose errors these are"}, at(&Set::quantity));
   all.add({"rows", "rows", "", "its published figures"}, at(&Set::rows));
   all.add({"predicted", "predicted", "", "those whose errors count"}, at(&Set::predicted));
   all.add({"fitted", "fitted", "", "those that are predicted and whose errors do not count"}, at(&Set::fitted));
@@ -48,7 +49,7 @@ FigureTable<ValidationSummary> figures_of_a_set() {
        "Kendall's tau between the published and the predicted order of the plans of one job; empty if no two can be "
        "ranked"},
       at(&Set::ranking));
-  all.order_json({"set", "rows", "median_abs_error", "worst_abs_error", "predicted", "fitted"});
+  all.order_json({"set", "quantity", "rows", "median_abs_error", "worst_abs_error", "predicted", "fitted"});
   return all;
 }
 

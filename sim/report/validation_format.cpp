@@ -39,8 +39,15 @@ std::string row_line(const ValidationRow& row, std::size_t case_width, std::size
                      row.fitted ? "  fitted" : "");
 }
 
-std::string summary_line(const ValidationSummary& set, std::size_t width) {
-  const std::string counts = fmt::format("  {:<{}}  {:>5}  {:>9}", set.set, width, set.rows, set.predicted);
+/// Widths of the columns of names.
+struct Widths {
+  std::size_t set = 3;
+  std::size_t quantity = 8;
+};
+
+std::string summary_line(const ValidationSummary& set, const Widths& widths) {
+  const std::string counts = fmt::format("  {:<{}}  {:<{}}  {:>5}  {:>9}", set.set, widths.set, set.quantity,
+                                         widths.quantity, set.rows, set.predicted);
   if (set.predicted == 0) return counts + "\n";
   return fmt::format("{}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}\n", counts, percent(set.median_abs_error),
                      percent(set.mean_abs_error), percent(set.worst_abs_error), signed_percent(set.median_error),
@@ -48,18 +55,21 @@ std::string summary_line(const ValidationSummary& set, std::size_t width) {
 }
 
 std::string summary_table(const std::vector<ValidationSummary>& summaries) {
-  std::size_t width = 3;
-  for (const ValidationSummary& set : summaries) width = std::max(width, set.set.size());
-  std::string text = fmt::format("  {:<{}}  {:>5}  {:>9}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}\n", "set", width, "rows",
-                                 "predicted", "median", "mean", "worst", "bias", "ranking");
-  for (const ValidationSummary& set : summaries) text += summary_line(set, width);
+  Widths widths;
+  for (const ValidationSummary& set : summaries) {
+    widths = {std::max(widths.set, set.set.size()), std::max(widths.quantity, set.quantity.size())};
+  }
+  std::string text =
+      fmt::format("  {:<{}}  {:<{}}  {:>5}  {:>9}  {:>8}  {:>8}  {:>8}  {:>8}  {:>8}\n", "set", widths.set, "quantity",
+                  widths.quantity, "rows", "predicted", "median", "mean", "worst", "bias", "ranking");
+  for (const ValidationSummary& set : summaries) text += summary_line(set, widths);
   for (const ValidationSummary& set : summaries) {
     for (const std::string& reason : set.not_predicted)
-      text += fmt::format("  {}: not predicted: {}\n", set.set, reason);
+      text += fmt::format("  {} {}: not predicted: {}\n", set.set, set.quantity, reason);
     if (set.fitted > 0)
       text += fmt::format(
-          "  {}: {} rows are fitted, and no part of its errors: a constant of the set was taken from them\n", set.set,
-          set.fitted);
+          "  {} {}: {} rows are fitted, and no part of its errors: a constant of the set was taken from them\n",
+          set.set, set.quantity, set.fitted);
   }
   return text +
          "median, mean, worst: of the absolute errors; bias: the median error with its sign;\n"

@@ -10,7 +10,7 @@ namespace hdpsim {
 
 /// The rows and summaries: a table, CSV (rows alone) or JSON, schema `hdpsim.validation/1`.
 [[nodiscard]] std::string formatted(const std::vector<ValidationRow>& rows, Format format);
-/// CSV of the summaries, one row per set.
+/// CSV of the summaries, one row per set and kind of quantity.
 [[nodiscard]] std::string summaries_csv(const std::vector<ValidationSummary>& summaries);
 
 }  // namespace hdpsim

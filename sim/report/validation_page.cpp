@@ -28,6 +28,7 @@ Json row_json(const ValidationRow& row) {
 
 Json set_json(const ValidationSummary& set) {
   return {{"set", set.set},
+          {"quantity", set.quantity},
           {"rows", set.rows},
           {"predicted", set.predicted},
           {"median", rounded(set.median_abs_error)},

@@ -47,7 +47,7 @@ class MeshChecks {
       diagnostics_.unsupported(
           stated->position,
           fmt::format("{} has experts, with which '{}' is known as {} only", point_.model.name, key.name, key.fallback),
-          fmt::format("leave '{}' out", key.name));
+          fmt::format("write {}: {}", key.name, key.fallback));
       is_told = true;
     }
     if (is_told) return;  // otherwise the profile says what experts do not know

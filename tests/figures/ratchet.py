@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """usage: ratchet.py SOURCE_FOLDER HDPSIM [--write [REASON]]
 
-The errors of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
-same figures in the table of configs/validation/README.md. A set with other errors ends with exit code 1, better ones
+The errors of every kind of quantity of every validation set against configs/validation/errors.csv, which holds those that were accepted, and the
+same figures in the table of configs/validation/README.md. One with other errors ends with exit code 1, better ones
 included: what is gained must be written down so that it cannot be lost again. With --write both files are written; where
-a set got worse (its median or its worst error, by 0.1 percentage points or more, or fewer predicted rows), that needs a
+one got worse (its median or its worst error, by 0.1 percentage points or more, or fewer predicted rows), that needs a
 reason, which the file keeps.
 """
 
@@ -21,12 +21,12 @@ accepted_path = source / "configs/validation/errors.csv"
 page_path = source / "configs/validation/README.md"
 
 ERRORS = ("median", "mean", "worst", "bias")
-COLUMNS = ("set", "rows", "predicted", "fitted", *ERRORS, "ranking", "reason")
+COLUMNS = ("set", "quantity", "rows", "predicted", "fitted", *ERRORS, "ranking", "reason")
 
 
 def read(path):
     with path.open(newline="") as file:
-        return {row["set"]: row for row in csv.DictReader(file)}
+        return {(row["set"], row["quantity"]): row for row in csv.DictReader(file)}
 
 
 def measured():
@@ -42,7 +42,7 @@ def measured():
         def percent(column):
             return f"{100 * float(row[column]):.1f}" if row[column] else ""
 
-        rows[name] = {"set": name, "rows": row["rows"], "predicted": row["predicted"], "fitted": row["fitted"],
+        rows[name] = {"set": row["set"], "quantity": row["quantity"], "rows": row["rows"], "predicted": row["predicted"], "fitted": row["fitted"],
                       "median": percent("median_abs_error"), "mean": percent("mean_abs_error"),
                       "worst": percent("worst_abs_error"), "bias": percent("median_error"),
                       "ranking": f"{float(row['kendall_tau']):.2f}" if row["kendall_tau"] else ""}
@@ -64,7 +64,7 @@ def write(now, before, reason):
     """Both files, unless a set got worse without a reason."""
     worse = [name for name in now if name in before and is_worse(now[name], before[name])]
     if worse and not reason:
-        print(f"these sets got worse, which needs a reason: {', '.join(worse)}")
+        print(f"these got worse, which needs a reason: {', '.join(map(' '.join, worse))}")
         return False
     for name, row in now.items():
         row["reason"] = reason if name in worse else before.get(name, {}).get("reason", "")
@@ -80,14 +80,15 @@ def write(now, before, reason):
 
 
 def line_of(name):
-    """Of the page's table: the set and what it has, the figures, what it is."""
-    return re.compile(rf"^(\| `{re.escape(name)}` \| [^|]* \|)((?:[^|]*\|){{6}})([^|]*\|)$", re.MULTILINE)
+    """Of the page's table: the set and the quantity, the figures, what it is."""
+    of_set, quantity = map(re.escape, name)
+    return re.compile(rf"^(\| `{of_set}` \| `{quantity}` \|)((?:[^|]*\|){{7}})([^|]*\|)$", re.MULTILINE)
 
 
 def cells(row):
     errors = [f"{row[error]} %" if row[error] else "" for error in ("median", "mean", "worst")]
     bias = f"{float(row['bias']):+} %" if row["bias"] else ""
-    return "".join(f" {cell} |" for cell in (row["predicted"], *errors, bias, row["ranking"]))
+    return "".join(f" {cell} |" for cell in (row["rows"], row["predicted"], *errors, bias, row["ranking"]))
 
 
 def page_agrees(now):
@@ -96,7 +97,7 @@ def page_agrees(now):
     for name, row in now.items():
         found = line_of(name).search(page)
         if found is None or found.group(2) != cells(row):
-            print(f"configs/validation/README.md should have for {name}:{cells(row)}")
+            print(f"configs/validation/README.md should have for {' '.join(name)}:{cells(row)}")
             agrees = False
     return agrees
 
@@ -104,13 +105,13 @@ def page_agrees(now):
 def check(now, before):
     same = now.keys() == before.keys()
     if not same:
-        print(f"errors.csv has not the same sets: {', '.join(sorted(now.keys() ^ before.keys()))}")
+        print(f"errors.csv has not the same sets: {', '.join(map(' '.join, sorted(now.keys() ^ before.keys())))}")
     for name in now.keys() & before.keys():
         if all(now[name][column] == before[name][column] for column in COLUMNS[:-1]):
             continue
         same = False
         word = "worse" if is_worse(now[name], before[name]) else "not worse, but other than"
-        print(f"{name} is {word} accepted\n  accepted: {text_of(before[name])}\n  now:      {text_of(now[name])}")
+        print(f"{' '.join(name)} is {word} accepted\n  accepted: {text_of(before[name])}\n  now:      {text_of(now[name])}")
     return page_agrees(now) and same
 
 
@@ -120,7 +121,7 @@ def main():
     if sys.argv[3:4] == ["--write"]:
         return 0 if write(now, before, " ".join(sys.argv[4:])) else 1
     if check(now, before):
-        print(f"{len(now)} sets are as good as accepted")
+        print(f"{len(now)} quantities of {len({name for name, _ in now})} sets are as good as accepted")
         return 0
     print("scripts/dev ratchet [REASON] writes what is so now, with the reason why a set got worse")
     return 1

@@ -36,6 +36,22 @@ TEST_CASE("errors of a set: median, mean and worst of their sizes, the median of
   CHECK_FALSE(sets[1].ranking);  // one plan alone has no order
 }
 
+TEST_CASE("kinds of quantities have errors of their own, whatever the plan", "[validation]") {
+  ValidationRow memory = row("a", 10, 10);
+  memory.quantity = "memory_gb";
+  ValidationRow of_plan = row("a", 10, 12);
+  of_plan.quantity = "step_time_s static";
+  const auto sets = summarize({row("a", 10, 11), memory, row("b", 1, 1), of_plan});
+  REQUIRE(sets.size() == 3);
+  CHECK(sets[0].quantity == "step_time_s");
+  CHECK(sets[0].rows == 2);
+  CHECK(sets[0].worst_abs_error == Approx(0.2));
+  CHECK(sets[1].set == "a");
+  CHECK(sets[1].quantity == "memory_gb");
+  CHECK(sets[1].worst_abs_error == 0);
+  CHECK(sets[2].set == "b");
+}
+
 TEST_CASE("a row that a constant of the set was taken from is no part of the set's errors", "[validation]") {
   ValidationRow fitted = row("a", 10, 16);
   fitted.fitted = true;
