@@ -49,6 +49,12 @@ void add_lengths(CLI::App& command, LengthsOptions& lengths) {
       ->type_name("NAME");
 }
 
+void add_set(CLI::App& command, std::vector<std::string>& overrides, std::string_view what) {
+  command.add_option("--set", overrides, fmt::format("Override a value of {}; may be given several times", what))
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
 void add_without(CLI::App& command, std::vector<std::string>& names) {
   command
       .add_option("--without", names,

@@ -81,6 +81,8 @@ struct LengthsOptions {
 /// Adds `--lengths FILE` and `--column NAME`.
 void add_lengths(CLI::App& command, LengthsOptions& lengths);
 
+/// Adds `--set KEY=VALUE`, which may be given several times and overrides values of `what`.
+void add_set(CLI::App& command, std::vector<std::string>& overrides, std::string_view what);
 /// Adds `--without MECHANISM`, which may be given several times.
 void add_without(CLI::App& command, std::vector<std::string>& names);
 

@@ -48,9 +48,7 @@ void add_plan_command(CLI::App& app, Session& session) {
   add_count(*command, "--step", options.step, "Which step, counted from 0", 0);
   command->add_option("--plan", options.plan, "Which plan, if the study has several")->type_name("NAME");
   add_count(*command, "--point", options.point, "Which point of the sweep, counted from 0 (default: 0)", 0);
-  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set(*command, options.overrides, "the study");
   command->add_option("--out", options.out, "The file to write (default: standard output)")->type_name("FILE");
   command
       ->add_flag("--estimate", options.estimate,

@@ -105,9 +105,7 @@ void add_replay_command(CLI::App& app, Session& session) {
       ->type_name("NAME")
       ->allow_extra_args(false);
   add_count(*command, "--point", options.choice.point, "Which point, if the study has a sweep, counted from 0", 0);
-  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set(*command, options.overrides, "the study");
   command
       ->add_option("--out", options.out,
                    "Write steps.csv and windows.csv there, as they come, and replay.json, replay.html and study.yaml")

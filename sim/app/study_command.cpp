@@ -137,9 +137,7 @@ void add_study_command(CLI::App& app, Session& session) {
       app.add_subcommand("study", "Simulate what every plan of a study costs at every point of its sweep");
   StudyOptions& options = add_command(*command, session, run_command);
   command->add_option("STUDY", options.file, "The study, a YAML file")->required();
-  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set(*command, options.overrides, "the study");
   add_lengths(*command, options.lengths);
   add_without(*command, options.without);
   command

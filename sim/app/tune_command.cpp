@@ -91,9 +91,7 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("STUDY", options.file,
                    "The study, a YAML file; `tune` in it names the space, the objective, a price")
       ->required();
-  command->add_option("--set", options.overrides, "Override a value of the study; may be given several times")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set(*command, options.overrides, "the study");
   add_lengths(*command, options.lengths);
   command
       ->add_option("--out", options.out,

@@ -21,23 +21,14 @@ namespace fs = std::filesystem;
 
 struct ValidateOptions {
   std::vector<std::string> sets;
-  std::vector<std::string> without;
+  StudyChanges changes;
   std::string out;
   Format format = Format::table;
   SharingOptions sharing;
 };
 
-std::vector<std::string> shipped_sets(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog& catalog) {
-  const std::vector<std::string> shipped = shipped_sets(catalog.validation_sets());
+  const std::vector<std::string> shipped = names_in(catalog.validation_sets(), ".yaml");
   std::vector<fs::path> paths;
   for (const std::string& set : options.sets.empty() ? shipped : options.sets) {
     if (looks_like_path(set)) {
@@ -54,7 +45,7 @@ std::vector<fs::path> chosen_sets(const ValidateOptions& options, const Catalog&
 std::vector<ValidationStudy> load_sets(const ValidateOptions& options, Catalog& catalog) {
   std::vector<ValidationStudy> sets;
   for (const fs::path& path : chosen_sets(options, catalog)) {
-    sets.push_back(load_validation(path.string(), catalog, options.without));
+    sets.push_back(load_validation(path.string(), catalog, options.changes));
   }
   return sets;
 }
@@ -110,7 +101,8 @@ void add_validate_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("validate", "Lay predictions beside published measurements");
   ValidateOptions& options = add_command(*command, session, run_command);
   command->add_option("SET", options.sets, "Shipped sets or files (default: all of configs/validation)");
-  add_without(*command, options.without);
+  add_set(*command, options.changes.set, "every case");
+  add_without(*command, options.changes.without);
   command
       ->add_option("--out", options.out,
                    "Write validation.json, validation.csv, sets.csv and a page, validation.html, there")
@@ -119,7 +111,8 @@ void add_validate_command(CLI::App& app, Session& session) {
   add_sharing(*command, options.sharing);
   command->footer(
       "Under mpirun or srun the processes share the cases.\n"
-      "Example:\n  hdpsim validate sc21 vtrain-multi-node");
+      "Examples:\n  hdpsim validate sc21 vtrain-multi-node\n"
+      "  hdpsim validate sc21 --set mesh.dropout=false");
 }
 
 }  // namespace hdpsim::app

@@ -81,7 +81,7 @@ double predicted(const Run& run, Quantity quantity) {
 
 }  // namespace
 
-ValidationStudy load_validation(const std::string& path, Catalog& catalog, const std::vector<std::string>& without) {
+ValidationStudy load_validation(const std::string& path, Catalog& catalog, const StudyChanges& changes) {
   Diagnostics diagnostics;
   auto set = load_validation_set(path, diagnostics);
   diagnostics.throw_if_any();
@@ -90,7 +90,8 @@ ValidationStudy load_validation(const std::string& path, Catalog& catalog, const
   Problems problems(diagnostics);
   for (ValidationCase& one : validation.set.cases) {
     Diagnostics of_options;
-    apply_without(one.study, without, of_options);
+    apply_overrides(one.study, changes.set, of_options);
+    apply_without(one.study, changes.without, of_options);
     problems.add(of_options, {});
     validation.points.emplace_back();
     validation.reasons.emplace_back();
@@ -104,7 +105,8 @@ ValidationStudy load_validation(const std::string& path, Catalog& catalog, const
       if (validation.reasons.back().empty()) problems.add(error.diagnostics(), {path, 0, 0});
     }
   }
-  problems.throw_if_any({{without_source, override_text(without)}});
+  problems.throw_if_any(
+      {{override_source, override_text(changes.set)}, {without_source, override_text(changes.without)}});
   return validation;
 }
 

@@ -20,10 +20,16 @@ struct ValidationStudy {
   std::vector<std::string> reasons;                ///< Why a case cannot be run; empty if it can.
 };
 
+/// What is changed in a study, or in every case of a set, before it is read.
+struct StudyChanges {
+  std::vector<std::string> set;      ///< `key=value` texts: see apply_overrides().
+  std::vector<std::string> without;  ///< Mechanisms: see apply_without().
+};
+
 /// Reads a set. InputError with every problem of the file and of all its cases, except for cases that this program
-/// cannot simulate yet: these are kept with their reason. `without` is applied to every case: see apply_without().
+/// cannot simulate yet: these are kept with their reason.
 [[nodiscard]] ValidationStudy load_validation(const std::string& path, Catalog& catalog,
-                                              const std::vector<std::string>& without = {});
+                                              const StudyChanges& changes = {});
 
 /// Simulates every case that can be run, on as many threads as wanted, and pairs the results with the published
 /// figures. Empty if it was stopped.

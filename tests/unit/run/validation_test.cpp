@@ -38,6 +38,17 @@ TEST_CASE("a row becomes a study: packs of one micro-batch, a mesh, a cluster of
   for (const Sequence& sequence : batch.sequences) CHECK(sequence.tokens == 4096);
 }
 
+TEST_CASE("every case of a set is changed as a study is", "[validation]") {
+  const StudyFile file(small_validation_set);
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ValidationStudy changed = load_validation(file.path(), catalog, {.set = {"mesh.zero=0"}, .without = {}});
+  for (const StudyPoint& point : changed.study.points) CHECK(point.spec.recipe.zero == 0);
+  const auto problems =
+      test::problems_of([&] { (void)load_validation(file.path(), catalog, {.set = {"mesh.zeros=0"}, .without = {}}); });
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Catch::Contains("zeros"));
+}
+
 TEST_CASE("predictions of a set are those of a study with the same values", "[validation]") {
   const StudyFile file(small_validation_set);
   Catalog catalog(HDPSIM_SOURCE_DIR);
