@@ -84,6 +84,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(exit_codes);
   add_new_command(app, session);
+  add_import_command(app, session);
   add_study_command(app, session);
   add_replay_command(app, session);
   add_tune_command(app, session);

@@ -4,6 +4,7 @@
 #include "sim/analysis/timeline_file.h"
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
+#include "sim/import/imported_study.h"
 #include "sim/run/check_file.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/scratch.h"
@@ -18,6 +19,9 @@ constexpr char csv[] = ".csv";
 constexpr char jsonl[] = ".jsonl";
 constexpr char npy[] = ".npy";
 constexpr char idx[] = ".idx";
+constexpr char sh[] = ".sh";
+constexpr char toml[] = ".toml";
+constexpr std::string_view training = "tests/support/training";
 
 template <FileKind kind, const char* extension>
 Outcome check(std::string_view input) {
@@ -47,6 +51,19 @@ Outcome read_one_timeline(std::string_view input) {
   return Outcome::accepted;
 }
 
+// The study that follows from a training configuration, which says all of what is needed or is refused.
+template <const char* extension>
+Outcome import_configuration(std::string_view input) {
+  Catalog catalog = shipped_catalog();
+  const ImportOptions options{.gpus = 64, .vocabulary = 32'000};
+  const std::string file = std::string("input") + extension;
+  const ImportedStudy study = import_text(file, std::string(input), "study.yaml", options, catalog);
+  Diagnostics diagnostics;
+  (void)parse_document("study.yaml", study.text, diagnostics);
+  if (!diagnostics.empty()) throw Find("unreadable study", diagnostics.text());
+  return Outcome::accepted;
+}
+
 template <FileKind kind, const char* extension>
 Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
   return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
@@ -72,6 +89,9 @@ std::vector<Target> reader_targets() {
       {"nccl_topology", ".xml", 8, 1, {}, read_topology},
       {"nccl_tests", txt, 8, 1, {}, read_nccl_tests},
       {"timeline", jsonl, 8, 1, {}, read_one_timeline},
+      {"import_script", sh, 4, 1, {training, "configs/studies"}, import_configuration<sh>},
+      {"import_arguments", yaml, 4, 1, {training}, import_configuration<yaml>},
+      {"import_torchtitan", toml, 4, 1, {training}, import_configuration<toml>},
   };
 }
 

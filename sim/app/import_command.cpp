@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/app/command.h"
+#include "sim/base/atomic_file.h"
+#include "sim/import/imported_study.h"
+#include "sim/study/study.h"
+
+namespace hdpsim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ImportCommand {
+  std::string file;
+  std::string out;
+  std::vector<std::string> variables;
+  std::int64_t gpus = 0;        // 0: the file says it
+  std::int64_t vocabulary = 0;  // 0: the file says it
+  int command = 0;              // 0: there is one
+  ImportOptions options;
+  bool force = false;
+};
+
+ImportOptions options_of(const ImportCommand& command) {
+  ImportOptions options = command.options;
+  if (command.gpus > 0) options.gpus = command.gpus;
+  if (command.vocabulary > 0) options.vocabulary = command.vocabulary;
+  if (command.command > 0) options.command = command.command;
+  for (const std::string& each : command.variables) {
+    const std::size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--var {} states no value", each), "write --var NAME=VALUE");
+    }
+    options.variables.insert_or_assign(each.substr(0, equals), each.substr(equals + 1));
+  }
+  return options;
+}
+
+void require_free(const fs::path& file, bool force) {
+  std::error_code unknown;
+  if (force || !fs::exists(fs::symlink_status(file, unknown))) return;
+  throw InputError(fmt::format("{} is there already", file.string()), "--force replaces it");
+}
+
+// The study is read as `hdpsim study` will read it, for which its model has to be there. Of a study that cannot run
+// nothing stays.
+void write_checked(const ImportedStudy& study, const std::string& out, Catalog& catalog) {
+  std::error_code ignored;
+  const bool is_new = study.model && !fs::exists(study.model_file, ignored);
+  if (study.model) write_file(study.model_file.string(), *study.model);
+  try {
+    (void)parse_study(out, study.text, {}, catalog);
+  } catch (const InputError&) {
+    if (is_new) fs::remove(study.model_file, ignored);
+    note("the study that follows from the file cannot run, and is not written:");
+    throw;
+  }
+  write_file(out, study.text);
+}
+
+int run_import(const ImportCommand& command, const Session& session) {
+  require_free(command.out, command.force);
+  Catalog catalog(session.data_folder);
+  const ImportedStudy study = import_study(command.file, command.out, options_of(command), catalog);
+  if (study.model) require_free(study.model_file, command.force);
+  session.inputs.require_none_at(command.out);
+  if (study.model) session.inputs.require_none_at(study.model_file);
+  write_checked(study, command.out, catalog);
+  const std::string told = text_of(study.notes);
+  note(told.substr(0, told.find_last_not_of('\n') + 1));
+  note(fmt::format("wrote {}{}; next: hdpsim study {} --out {}", command.out,
+                   study.model ? " and " + study.model_file.string() : "", command.out,
+                   fs::path(command.out).stem().string()));
+  return 0;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("import", "Turn a training script of Megatron-LM or torchtitan into a study");
+  ImportCommand& options = add_command(*command, session, run_import);
+  command->add_option("FILE", options.file, "A shell script, arguments as YAML, or torchtitan's TOML")->required();
+  command->add_option("--out", options.out, "The study to write, a YAML file")->required()->type_name("STUDY");
+  command->add_option("--cluster", options.options.cluster, "The cluster: a shipped one, or a file")->type_name("NAME");
+  add_count(*command, "--gpus", options.gpus, "How many GPUs the job has, whatever the file says");
+  add_count(*command, "--vocab-size", options.vocabulary, "Entries of the tokenizer, before they are padded");
+  command->add_option("--var", options.variables, "Give a variable of the script this value, may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--command", options.command, "Of several commands that train, take this one, from 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command->add_flag("--force", options.force, "Replace files that are there");
+  command->footer(
+      "The ending of FILE says what it is: .toml is torchtitan's, .yaml, .yml and .json hold arguments of\n"
+      "Megatron-LM (the args of a checkpoint), all else is a shell script. Told are all arguments that the study\n"
+      "cannot say, that are not known, and that do not touch the time of a step, and all that is assumed.\n"
+      "Examples:\n  hdpsim import pretrain.sh --out mine.yaml --cluster h100-rail\n"
+      "  hdpsim import llama3_8b.toml --out mine.yaml --gpus 64\n"
+      "  hdpsim import pretrain.sh --out mine.yaml --vocab-size 128256 --var NNODES=16");
+}
+
+}  // namespace hdpsim::app

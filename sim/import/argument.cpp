@@ -1,0 +1,195 @@
+#include "sim/import/argument.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "sim/document/document.h"
+#include "sim/document/limits.h"
+#include "sim/import/shell_script.h"
+
+namespace hdpsim {
+namespace {
+
+// One of these is in every training run.
+constexpr std::array<std::string_view, 3> signs_of_training = {"--num-layers", "--hidden-size", "--micro-batch-size"};
+
+constexpr std::size_t most_told = 20;  // of commands between which to choose
+
+std::string with_dashes(std::string text) {
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+bool trains(const std::vector<ShellText>& words) {
+  return std::any_of(words.begin(), words.end(), [](const ShellText& word) {
+    const std::string name = with_dashes(word.text.substr(0, word.text.find('=')));
+    return std::find(signs_of_training.begin(), signs_of_training.end(), name) != signs_of_training.end();
+  });
+}
+
+// A command for another shell (`bash -c "..."`) is one word.
+std::vector<ShellText> taken_apart(const std::vector<ShellText>& words) {
+  std::vector<ShellText> all;
+  for (const ShellText& word : words) {
+    std::vector<ShellText> inside = ShellScript::split(word);
+    if (inside.size() > 1 && trains(inside)) {
+      for (ShellText& each : inside) all.push_back(std::move(each));
+    } else {
+      all.push_back(word);
+    }
+  }
+  return all;
+}
+
+// Commands that train. Neighbours that begin with an argument are one: a file that only lists arguments.
+std::vector<std::vector<ShellText>> training_commands(const ShellScript& script) {
+  std::vector<std::vector<ShellText>> joined;
+  bool goes_on = false;
+  for (const ShellCommand& command : script.commands) {
+    std::vector<ShellText> words = taken_apart(command.words);
+    const bool is_list = !words.empty() && words.front().text.starts_with("--");
+    if (is_list && goes_on) {
+      for (ShellText& word : words) joined.back().push_back(std::move(word));
+    } else {
+      joined.push_back(std::move(words));
+    }
+    goes_on = is_list;
+  }
+  std::erase_if(joined, [](const auto& words) { return !trains(words); });
+  return joined;
+}
+
+class ScriptArguments {
+ public:
+  ScriptArguments(const std::string& file, const ShellScript& script) : file_(file), script_(script) {}
+
+  ArgumentList of(const std::vector<ShellText>& words) {
+    const std::size_t program = program_of(words);
+    for (std::size_t i = 0; i < words.size(); ++i) add(words[i], i < program);
+    return std::move(list_);
+  }
+
+  [[nodiscard]] ArgumentValue value(const ShellText& word) const {
+    return {word.text, script_.position(file_, word), word.unset};
+  }
+
+ private:
+  // The place of the Python program, behind which the arguments of training stand; 0 if no word is one.
+  static std::size_t program_of(const std::vector<ShellText>& words) {
+    const auto is_program = [](const ShellText& word) { return word.text.ends_with(".py"); };
+    const auto found = std::find_if(words.begin(), words.end(), is_program);
+    return found == words.end() ? 0 : static_cast<std::size_t>(found - words.begin());
+  }
+
+  void add(const ShellText& word, bool is_launcher) {
+    if (!word.text.starts_with("--") || word.text.size() < 3) return add_value(word);
+    const std::size_t equals = word.text.find('=');
+    Argument argument;
+    argument.written = word.text.substr(0, equals);
+    argument.position = script_.position(file_, word);
+    argument.is_launcher = is_launcher;
+    list_.arguments.push_back(std::move(argument));
+    if (equals == std::string::npos) return;
+    ShellText stated = word;
+    stated.text = word.text.substr(equals + 1);
+    if (!stated.text.empty() && word.from[equals + 1] != ShellText::nowhere) stated.begin = word.from[equals + 1];
+    list_.arguments.back().values.push_back(value(stated));
+  }
+
+  // Words before the first argument are the command itself.
+  void add_value(const ShellText& word) {
+    if (!list_.arguments.empty() && !word.text.ends_with(".py")) list_.arguments.back().values.push_back(value(word));
+  }
+
+  std::string file_;
+  const ShellScript& script_;
+  ArgumentList list_;
+};
+
+std::optional<std::size_t> chosen(const std::vector<std::vector<ShellText>>& commands, const std::string& file,
+                                  const ShellScript& script, std::optional<int> command, Diagnostics& diagnostics) {
+  if (commands.empty()) {
+    diagnostics.error({file, 0, 0}, "no command of this file trains a model",
+                      fmt::format("a command has {}; other formats: .yaml, .toml", fmt::join(signs_of_training, ", ")));
+    return std::nullopt;
+  }
+  const std::size_t number = command ? static_cast<std::size_t>(*command) : 1;
+  if (number >= 1 && number <= commands.size() && (command || commands.size() == 1)) return number - 1;
+  for (std::size_t i = 0; i < std::min(commands.size(), most_told); ++i) {
+    diagnostics.error(script.position(file, commands[i].front()),
+                      fmt::format("command {} of {} that train a model", i + 1, commands.size()),
+                      fmt::format("--command {} takes this one", i + 1));
+  }
+  return std::nullopt;
+}
+
+// ---- Documents
+
+Argument argument_of(const Value::Entry& entry) {
+  Argument argument;
+  argument.written = entry.key;
+  argument.position = entry.position;
+  const Value& value = entry.value;
+  if (value.is_scalar() && !value.quoted && (value.text == "true" || value.text == "True")) {
+    argument.is_switch = true;
+  } else if (value.is_scalar() && !value.quoted && (value.text == "false" || value.text == "False")) {
+    argument.is_switch = true;
+    argument.is_on = false;
+  } else if (value.is_scalar()) {
+    argument.values.push_back({value.text, value.position, {}});
+  }
+  for (const Value& item : value.items) {
+    if (item.is_scalar()) argument.values.push_back({item.text, item.position, {}});
+  }
+  return argument;
+}
+
+bool is_absent(const Value& value) {
+  return value.is_null() || (value.is_scalar() && !value.quoted && value.text == "None") ||
+         (value.is_sequence() && value.items.empty());
+}
+
+}  // namespace
+
+ArgumentList arguments_of_script(const std::string& file, const std::string& text,
+                                 const std::map<std::string, std::string>& variables, std::optional<int> command,
+                                 Diagnostics& diagnostics) {
+  Diagnostics found;
+  const ShellScript script = read_shell_script(file, text, variables, found);
+  const auto commands = training_commands(script);
+  const auto which = found.empty() ? chosen(commands, file, script, command, found) : std::nullopt;
+  diagnostics.append(found);
+  if (!which) return {};
+  ScriptArguments reader(file, script);
+  ArgumentList list = reader.of(commands[*which]);
+  list.notes = script.notes;
+  const auto size = script.variables.find("WORLD_SIZE");
+  if (size != script.variables.end()) list.world_size = reader.value(size->second);
+  return list;
+}
+
+ArgumentList arguments_of_document(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  const Value root = parse_document(file, text, diagnostics);
+  const Value* map = &root;
+  for (const char* key : {"args", "MODEL_ARGS"}) {
+    if (const Value* inner = root.find(key); inner != nullptr && inner->is_map()) map = inner;
+  }
+  ArgumentList list;
+  if (!map->is_map()) {
+    if (diagnostics.empty()) {
+      diagnostics.error(root.position, fmt::format("arguments must be a map, this is {}", kind_name(map->kind)));
+    }
+    return list;
+  }
+  for (const Value::Entry& entry : map->entries) {
+    if (!is_absent(entry.value)) list.arguments.push_back(argument_of(entry));
+  }
+  return list;
+}
+
+}  // namespace hdpsim

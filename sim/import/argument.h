@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+#include "sim/import/import_note.h"
+
+namespace hdpsim {
+
+/// A value of an argument.
+struct ArgumentValue {
+  std::string text;
+  Position position;
+  std::string unset;  ///< What of it the file does not say: `$1`; empty: it is known.
+};
+
+/// An argument of Megatron-LM as a file states it.
+struct Argument {
+  std::string written;  ///< As in the file, for people: `--num-layers`, `num_layers`.
+  Position position;
+  std::vector<ArgumentValue> values;
+  bool is_switch = false;    ///< A key of YAML with a truth for its value.
+  bool is_on = true;         ///< That truth.
+  bool is_launcher = false;  ///< It stands before the program: an argument of torchrun.
+};
+
+/// The arguments of the training run that a file starts or describes, in their order.
+struct ArgumentList {
+  std::vector<Argument> arguments;
+  std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
+  ImportNotes notes;
+};
+
+/// The arguments of the command of a shell script that trains: the one with `--num-layers`, `--hidden-size` or
+/// `--micro-batch-size`. Where there are several, `command` says which, from 1; otherwise they are reported. The value
+/// of a name of `variables` is that, whatever the script says.
+[[nodiscard]] ArgumentList arguments_of_script(const std::string& file, const std::string& text,
+                                               const std::map<std::string, std::string>& variables,
+                                               std::optional<int> command, Diagnostics& diagnostics);
+
+/// The arguments of a YAML or JSON file: a map of them with dashes or underscores, or one below `args` or
+/// `MODEL_ARGS`. Keys without a value count as absent.
+[[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
+                                                 Diagnostics& diagnostics);
+
+}  // namespace hdpsim

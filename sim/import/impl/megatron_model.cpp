@@ -1,0 +1,450 @@
+#include "sim/import/impl/megatron_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/import/impl/layer_list.h"
+#include "sim/import/impl/megatron_ranges.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace megatron_ranges;
+
+constexpr std::int64_t gpt2_entries = 50'257;  // GPT2BPETokenizer, the tokenizer of pretrain_gpt.py without another
+
+// Which layers have a property: all of those of a period, or each as a list says.
+using LayerMarks = std::vector<bool>;
+
+class ModelReader {
+ public:
+  ModelReader(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> vocabulary)
+      : arguments_(arguments), tp_(tp), vocabulary_(vocabulary) {}
+
+  Value read() {
+    config_.position = {arguments_.file(), 0, 0};
+    read_widths();
+    read_traits();
+    if (layers_ == 0 || hidden_ == 0 || heads_ == 0) return config_;
+    if (has_experts(arguments_) || is_latent_) {
+      experts();
+    } else if (is_gated_) {
+      gated();
+    } else {
+      plain();
+    }
+    read_window();
+    if (const std::int64_t further = arguments_.number("mtp_num_layers", {0, 100}, 0); further > 0) {
+      set("num_nextn_predict_layers", further, "mtp_num_layers");
+    }
+    return std::move(config_);
+  }
+
+ private:
+  // ---- What the arguments say
+
+  void read_widths() {
+    const bool says_encoder = !arguments_.has("num_layers") && arguments_.has("encoder_num_layers");
+    layers_ = arguments_.required(says_encoder ? "encoder_num_layers" : "num_layers", layers);
+    hidden_ = arguments_.required("hidden_size", hidden);
+    heads_ = arguments_.required("num_attention_heads", heads);
+    is_gated_ = arguments_.is_on("swiglu") || arguments_.is_on("quick_geglu");
+    is_latent_ = arguments_.is_on("multi_latent_attention");
+    ffn_ = arguments_.number("ffn_hidden_size", width, usual_ffn());
+    kv_heads_ = arguments_.is_on("group_query_attention") ? arguments_.number("num_query_groups", heads, 1) : heads_;
+    if (!arguments_.has("kv_channels") && heads_ > 0 && hidden_ % heads_ != 0) {
+      arguments_.diagnostics().error(arguments_.position("num_attention_heads"),
+                                     fmt::format("{} heads do not divide the hidden size {}", heads_, hidden_),
+                                     "state --kv-channels if the heads do not share the hidden size");
+    }
+    head_dim_ = arguments_.number("kv_channels", heads, heads_ > 0 ? hidden_ / heads_ : 0);
+    vocabulary_padded_ = padded_vocabulary();
+  }
+
+  // The width that keeps a gated MLP as large as a plain one of 4 h, a multiple of 64.
+  [[nodiscard]] std::int64_t usual_ffn() const {
+    return arguments_.is_on("swiglu") ? (4 * hidden_ * 2 / 3) / 64 * 64 : 4 * hidden_;
+  }
+
+  [[nodiscard]] std::int64_t padded_vocabulary() const {
+    const auto padded = arguments_.number("padded_vocab_size", vocabulary);
+    if (padded && !vocabulary_) return *padded;
+    const std::int64_t entries = tokenizer_entries();
+    const std::int64_t multiple = arguments_.number("make_vocab_size_divisible_by", {1, 1e6}, 128) * tp_;
+    const std::int64_t rounded = (entries + multiple - 1) / multiple * multiple;
+    if (entries > 0 && rounded != entries) {
+      arguments_.assume(fmt::format("the vocabulary of {} entries is padded to {}, a multiple of {} = {} x tp {}",
+                                    entries, rounded, multiple, multiple / tp_, tp_));
+    }
+    return rounded;
+  }
+
+  [[nodiscard]] std::int64_t tokenizer_entries() const {
+    if (vocabulary_) return *vocabulary_;
+    const std::string tokenizer = arguments_.word("tokenizer_type", "GPT2BPETokenizer");
+    if (tokenizer == "GPT2BPETokenizer") {
+      if (!arguments_.has("tokenizer_type")) {
+        arguments_.assume("the tokenizer is GPT2BPETokenizer, as in pretrain_gpt.py where none is stated");
+      }
+      return gpt2_entries;
+    }
+    const auto stated = arguments_.number("vocab_size", vocabulary);
+    if (stated && tokenizer == "NullTokenizer") return *stated + 1;  // and the end of a document
+    if (stated) {
+      arguments_.assume(
+          fmt::format("the {} has the {} entries that {} states", tokenizer, *stated, arguments_.written("vocab_size")),
+          arguments_.position("vocab_size"));
+      return *stated;
+    }
+    arguments_.diagnostics().error(arguments_.position("tokenizer_type"),
+                                   fmt::format("nothing states the vocabulary of the {}", tokenizer),
+                                   "--vocab-size N states it: the entries of the tokenizer, before they are padded");
+    return 0;
+  }
+
+  void read_traits() {
+    has_biases_ = arguments_.is_on("add_bias_linear");
+    has_qkv_biases_ = has_biases_ || arguments_.is_on("add_qkv_bias");
+    has_qk_norm_ = arguments_.is_on("qk_layernorm");
+    positions_ = arguments_.word("position_embedding_type", "learned_absolute");
+    if (arguments_.is_on("use_rotary_position_embeddings")) positions_ = "rope";
+    if (positions_ == "mrope" || positions_ == "relative") {
+      no_family("position_embedding_type", fmt::format("positions of kind '{}'", positions_));
+    }
+  }
+
+  // ---- Families
+
+  void gated() {
+    if (has_biases_) {
+      return no_family("add_bias_linear", "a gated MLP with biases", "--disable-bias-linear, if there are none");
+    }
+    if (positions_ == "learned_absolute") {
+      return no_family("position_embedding_type", "a gated MLP with learned positions",
+                       "--position-embedding-type rope, if they are rotary");
+    }
+    const std::string family = has_qk_norm_      ? "Qwen3ForCausalLM"
+                               : has_qkv_biases_ ? "Qwen2ForCausalLM"
+                                                 : "LlamaForCausalLM";
+    begin(family);
+    if (has_qk_norm_) set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
+    set_widths();
+    set("intermediate_size", ffn_, "ffn_hidden_size");
+    finish();
+    tell_norms();
+  }
+
+  // GPT-2 has learned positions, biases, and as many heads of keys as of queries; MPT, too, without these limits but
+  // with an MLP of a multiple of the hidden size; StarCoder2 has rotary positions.
+  void plain() {
+    if (has_qk_norm_) return no_family("qk_layernorm", "norms of queries and keys beside an MLP without a gate");
+    if (has_qkv_biases_ && !has_biases_) {
+      return no_family("add_qkv_bias", "biases of queries and keys alone, beside an MLP without a gate");
+    }
+    if (positions_ != "learned_absolute") return starcoder();
+    if (has_biases_ && kv_heads_ == heads_) return gpt2();
+    mpt();
+  }
+
+  void starcoder() {
+    begin("Starcoder2ForCausalLM");
+    set_widths();
+    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set_truth("use_bias", has_biases_, "add_bias_linear");
+    finish();
+    tell_norms();
+  }
+
+  void gpt2() {
+    begin("GPT2LMHeadModel");
+    set("n_embd", hidden_, "hidden_size");
+    set("n_layer", layers_, "num_layers");
+    set("n_head", heads_, "num_attention_heads");
+    if (head_dim_ * heads_ != hidden_) set("head_dim", head_dim_, "kv_channels");
+    set("n_inner", ffn_, "ffn_hidden_size");
+    set("n_positions", arguments_.required("max_position_embeddings", tokens), "max_position_embeddings");
+    finish();
+  }
+
+  void mpt() {
+    if (ffn_ % hidden_ != 0) {
+      return no_family("ffn_hidden_size",
+                       "learned positions without biases or with groups of queries, and an MLP that "
+                       "is no multiple of the hidden size");
+    }
+    begin("MPTForCausalLM");
+    set("d_model", hidden_, "hidden_size");
+    set("n_layers", layers_, "num_layers");
+    set("n_heads", heads_, "num_attention_heads");
+    if (head_dim_ * heads_ != hidden_) set("head_dim", head_dim_, "kv_channels");
+    set("expansion_ratio", ffn_ / hidden_, "ffn_hidden_size");
+    set("max_seq_len", arguments_.required("max_position_embeddings", tokens), "max_position_embeddings");
+    set_truth("no_bias", !has_biases_, "add_bias_linear");
+    Value attention = Value::map(arguments_.position("num_query_groups"));
+    attention.set("kv_n_heads", number_at(kv_heads_, "num_query_groups"));
+    config_.set("attn_config", std::move(attention));
+    finish();
+    tell_norms();
+  }
+
+  // Mixtral has experts in all layers and nothing else; Qwen3 norms of queries and keys; DeepSeek shared experts and
+  // layers without experts; GLM-4.5 all of it.
+  void experts() {
+    if (!is_gated_) return no_family("swiglu", "experts without a gate");
+    if (has_biases_) {
+      return no_family("add_bias_linear", "experts with biases", "--disable-bias-linear, if there are none");
+    }
+    if (positions_ == "learned_absolute") {
+      return no_family("position_embedding_type", "experts and learned positions",
+                       "--position-embedding-type rope, if they are rotary");
+    }
+    read_experts();
+    const bool is_even = std::find(with_experts_.begin(), with_experts_.end(), false) == with_experts_.end();
+    if (is_latent_) {
+      latent();
+    } else if (has_shared_gate_) {
+      gate_of_shared();
+    } else if (has_qk_norm_ && shared_ == 0) {
+      qwen3_experts();
+    } else if (has_qk_norm_ || has_qkv_biases_) {
+      deepseek_experts("Glm4MoeForCausalLM");
+      set_truth("use_qk_norm", has_qk_norm_, "qk_layernorm");
+      set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
+    } else if (shared_ == 0 && is_even) {
+      mixtral();
+    } else {
+      deepseek_experts("DeepseekForCausalLM");
+    }
+    finish();
+    tell_norms();
+  }
+
+  void read_experts() {
+    experts_ = arguments_.number("num_experts", experts_range, 0);
+    per_token_ = arguments_.number("moe_router_topk", chosen, 2);
+    expert_ffn_ = arguments_.number("moe_ffn_hidden_size", width, ffn_);
+    shared_ = arguments_.number("moe_shared_expert_intermediate_size", {0, width.most}, 0);
+    has_shared_gate_ = shared_ > 0 && arguments_.is_on("moe_shared_expert_gate");
+    with_experts_ =
+        marks("moe_layer_freq", 1, [](std::int64_t layer, std::int64_t every) { return layer % every == 0; });
+    if (experts_ == 0) with_experts_.assign(static_cast<std::size_t>(layers_), false);
+  }
+
+  void latent() {
+    deepseek_experts("DeepseekV3ForCausalLM");
+    const auto set_width = [this](std::string_view key, std::string_view argument, std::int64_t usual) {
+      set(key, arguments_.number(argument, width, usual), argument);
+    };
+    if (arguments_.has("q_lora_rank")) set_width("q_lora_rank", "q_lora_rank", 0);
+    set_width("kv_lora_rank", "kv_lora_rank", 32);
+    set_width("qk_nope_head_dim", "qk_head_dim", 128);
+    set_width("qk_rope_head_dim", "qk_pos_emb_head_dim", 64);
+    set_width("v_head_dim", "v_head_dim", 128);
+    if (has_qkv_biases_) no_family("add_qkv_bias", "latent attention with biases");
+    if (!has_qk_norm_) {
+      arguments_.assume("latents have norms, as in DeepSeek-V3; Megatron-LM leaves them out without --qk-layernorm");
+    }
+  }
+
+  void deepseek_experts(const std::string& family) {
+    begin(family);
+    set_widths();
+    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("n_routed_experts", experts_, "num_experts");
+    set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
+    set_per_token();
+    set("n_shared_experts", shared_ / std::max<std::int64_t>(expert_ffn_, 1), "moe_shared_expert_intermediate_size");
+    if (expert_ffn_ > 0 && shared_ % expert_ffn_ != 0) {
+      no_family(
+          "moe_shared_expert_intermediate_size",
+          fmt::format("shared experts of a width {} that is no multiple of an expert's, {}", shared_, expert_ffn_));
+    }
+    set_layers_without_experts();
+  }
+
+  void qwen3_experts() {
+    begin("Qwen3MoeForCausalLM");
+    set_truth("attention_bias", has_qkv_biases_, "add_qkv_bias");
+    set_widths();
+    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("num_experts", experts_, "num_experts");
+    set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
+    set_per_token();
+    set_layers_without_experts();
+  }
+
+  // The only family with a gate of shared experts has biases, too.
+  void gate_of_shared() {
+    if (!has_qkv_biases_ || has_qk_norm_) {
+      return no_family("moe_shared_expert_gate", "a gate of shared experts without biases of queries and keys");
+    }
+    begin("Qwen2MoeForCausalLM");
+    set_widths();
+    set("intermediate_size", ffn_, "ffn_hidden_size");
+    set("num_experts", experts_, "num_experts");
+    set("moe_intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
+    set("shared_expert_intermediate_size", shared_, "moe_shared_expert_intermediate_size");
+    set_per_token();
+    set_layers_without_experts();
+  }
+
+  void mixtral() {
+    begin("MixtralForCausalLM");
+    set_widths();
+    set("intermediate_size", expert_ffn_, "moe_ffn_hidden_size");
+    set("num_local_experts", experts_, "num_experts");
+    set_per_token();
+  }
+
+  // ---- Parts of configurations
+
+  void begin(const std::string& family) {
+    Value names = Value::sequence(config_.position);
+    names.items.push_back(Value::scalar(family, config_.position));
+    names.items.back().quoted = true;
+    config_.set("architectures", std::move(names));
+  }
+
+  void set_widths() {
+    set("hidden_size", hidden_, "hidden_size");
+    set("num_hidden_layers", layers_, "num_layers");
+    set("num_attention_heads", heads_, "num_attention_heads");
+    set("num_key_value_heads", kv_heads_, "num_query_groups");
+    if (!is_latent_) set("head_dim", head_dim_, "kv_channels");
+  }
+
+  void set_per_token() {
+    set("num_experts_per_tok", per_token_, "moe_router_topk");
+    const auto groups = arguments_.number("moe_router_num_groups", experts_range);
+    const auto taken = arguments_.number("moe_router_group_topk", experts_range);
+    if (groups) set("n_group", *groups, "moe_router_num_groups");
+    if (taken) set("topk_group", *taken, "moe_router_group_topk");
+  }
+
+  void set_layers_without_experts() {
+    if (experts_ == 0) return;
+    Value without = Value::sequence(arguments_.position("moe_layer_freq"));
+    for (std::size_t i = 0; i < with_experts_.size(); ++i) {
+      if (!with_experts_[i]) without.items.push_back(number_at(static_cast<std::int64_t>(i), "moe_layer_freq"));
+    }
+    if (!without.items.empty()) config_.set("mlp_only_layers", std::move(without));
+  }
+
+  void finish() {
+    set("vocab_size", vocabulary_padded_, "vocab_size");
+    set_truth("tie_word_embeddings", !arguments_.is_on("untie_embeddings_and_output_weights"),
+              "untie_embeddings_and_output_weights");
+  }
+
+  // Megatron numbers layers from 1 here.
+  void read_window() {
+    std::string text = fmt::format("{}", fmt::join(arguments_.words("window_size"), ","));
+    std::erase_if(text, [](char c) { return c == '(' || c == ')' || c == ' '; });
+    if (text.empty()) return;
+    const Value before = Value::scalar(text.substr(0, text.find(',')), arguments_.position("window_size"));
+    const auto tokens_before =
+        read_in<std::int64_t>(before, arguments_.written("window_size"), {-1, tokens.most}, arguments_.diagnostics());
+    if (!tokens_before || *tokens_before < 0) return;
+    const LayerMarks windows = marks("window_attn_skip_freq", 0, [](std::int64_t layer, std::int64_t every) {
+      return every == 0 || (layer + 1) % every != 0;
+    });
+    Value types = Value::sequence(before.position);
+    for (const bool has_window : windows) {
+      types.items.push_back(Value::scalar(has_window ? "sliding_attention" : "full_attention", before.position));
+      types.items.back().quoted = true;
+    }
+    set("sliding_window", *tokens_before + 1, "window_size");
+    config_.set("layer_types", std::move(types));
+  }
+
+  // For each layer, what an argument says that is a period or a list.
+  template <class OfPeriod>
+  LayerMarks marks(std::string_view key, std::int64_t usual, const OfPeriod& of_period) {
+    const std::vector<std::string> words = arguments_.words(key);
+    const auto count = static_cast<std::size_t>(layers_);
+    LayerMarks found;
+    if (words.size() > 1 || (words.size() == 1 && words[0].find('[') != std::string::npos)) {
+      const std::string text = words.size() > 1 ? fmt::format("[{}]", fmt::join(words, ",")) : words[0];
+      const auto list = layer_list(text, static_cast<std::size_t>(layers.most));
+      if (list && list->size() == count) {
+        for (const std::int64_t each : *list) found.push_back(each != 0);
+        return found;
+      }
+      arguments_.diagnostics().error(
+          arguments_.position(key),
+          list ? fmt::format("{} is about {} layers, but the model has {}", arguments_.written(key), list->size(),
+                             layers_)
+               : fmt::format("{} is neither a number nor a list such as [0]*3+[1]*58", arguments_.written(key)));
+      return LayerMarks(count, true);
+    }
+    const std::int64_t period = arguments_.number(key, layers, usual);
+    for (std::int64_t layer = 0; layer < layers_; ++layer) found.push_back(of_period(layer, period));
+    return found;
+  }
+
+  [[nodiscard]] Value number_at(std::int64_t value, std::string_view argument) const {
+    return Value::scalar(std::to_string(value), arguments_.position(argument));
+  }
+
+  void set(std::string_view key, std::int64_t value, std::string_view argument) {
+    config_.set(key, number_at(value, argument));
+  }
+
+  void set_truth(std::string_view key, bool value, std::string_view argument) {
+    config_.set(key, Value::scalar(value ? "true" : "false", arguments_.position(argument)));
+  }
+
+  void no_family(std::string_view argument, const std::string& what, const std::string& help = {}) {
+    arguments_.diagnostics().unsupported(arguments_.position(argument),
+                                         fmt::format("no family of models that is known here has {}", what), help);
+  }
+
+  // Families without biases have norms without biases.
+  void tell_norms() {
+    if (has_biases_ || arguments_.word("normalization", "LayerNorm") == "RMSNorm") return;
+    arguments_.assume(
+        fmt::format("norms are simulated without the biases of LayerNorm, {} parameters of each layer", 2 * hidden_),
+        arguments_.has("normalization") ? arguments_.position("normalization") : Position{});
+  }
+
+  const MegatronArguments& arguments_;
+  std::int64_t tp_;
+  std::optional<std::int64_t> vocabulary_;
+  Value config_ = Value::map();
+
+  std::int64_t layers_ = 0;
+  std::int64_t hidden_ = 0;
+  std::int64_t heads_ = 0;
+  std::int64_t kv_heads_ = 0;
+  std::int64_t head_dim_ = 0;
+  std::int64_t ffn_ = 0;
+  std::int64_t vocabulary_padded_ = 0;
+  std::string positions_;
+  bool is_gated_ = false;
+  bool is_latent_ = false;
+  bool has_biases_ = false;
+  bool has_qkv_biases_ = false;
+  bool has_qk_norm_ = false;
+
+  std::int64_t experts_ = 0;
+  std::int64_t per_token_ = 0;
+  std::int64_t expert_ffn_ = 0;
+  std::int64_t shared_ = 0;
+  bool has_shared_gate_ = false;
+  LayerMarks with_experts_;
+};
+
+}  // namespace
+
+Value megatron_model(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> vocabulary) {
+  return ModelReader(arguments, tp, vocabulary).read();
+}
+
+bool has_experts(const MegatronArguments& arguments) {
+  return arguments.has("num_experts") && arguments.words("num_experts") != std::vector<std::string>{"0"};
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,341 @@
+#include "sim/import/impl/megatron_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace hdpsim {
+namespace {
+
+using Kind = ArgumentRule::Kind;
+using Role = ArgumentRule::Role;
+
+// What a study says of a training run.
+constexpr std::array said = std::to_array<ArgumentRule>({
+    {.option = "nproc-per-node", .kind = Kind::launcher},
+    {.option = "nnodes", .kind = Kind::launcher},
+    // Shape
+    {.option = "num-layers"},
+    {.option = "encoder-num-layers"},
+    {.option = "hidden-size"},
+    {.option = "ffn-hidden-size"},
+    {.option = "num-attention-heads"},
+    {.option = "kv-channels"},
+    {.option = "group-query-attention", .kind = Kind::turns_on},
+    {.option = "num-query-groups"},
+    {.option = "max-position-embeddings"},
+    {.option = "position-embedding-type"},
+    {.option = "use-rotary-position-embeddings", .kind = Kind::turns_on},
+    {.option = "make-vocab-size-divisible-by"},
+    {.option = "vocab-size"},
+    {.option = "padded-vocab-size"},
+    {.option = "tokenizer-type"},
+    {.option = "normalization"},
+    {.option = "swiglu", .kind = Kind::turns_on},
+    {.option = "quick-geglu", .kind = Kind::turns_on},
+    {.option = "squared-relu", .kind = Kind::turns_on},
+    {.option = "untie-embeddings-and-output-weights", .kind = Kind::turns_on},
+    {.option = "disable-bias-linear", .key = "add_bias_linear", .kind = Kind::turns_off},
+    {.option = "add-qkv-bias", .kind = Kind::turns_on},
+    {.option = "qk-layernorm", .kind = Kind::turns_on},
+    {.option = "window-size"},
+    {.option = "window-attn-skip-freq"},
+    {.option = "mtp-num-layers"},
+    {.option = "multi-latent-attention", .kind = Kind::turns_on},
+    {.option = "q-lora-rank"},
+    {.option = "kv-lora-rank"},
+    {.option = "qk-head-dim"},
+    {.option = "qk-pos-emb-head-dim"},
+    {.option = "v-head-dim"},
+    {.option = "num-experts"},
+    {.option = "moe-layer-freq"},
+    {.option = "moe-ffn-hidden-size"},
+    {.option = "moe-shared-expert-intermediate-size"},
+    {.option = "moe-shared-expert-gate", .kind = Kind::turns_on},
+    {.option = "moe-router-topk"},
+    {.option = "moe-router-num-groups"},
+    {.option = "moe-router-group-topk"},
+    {.option = "moe-expert-capacity-factor"},
+    {.option = "moe-token-dispatcher-type"},
+    // Batch
+    {.option = "micro-batch-size"},
+    {.option = "global-batch-size"},
+    {.option = "seq-length"},
+    {.option = "encoder-seq-length"},
+    {.option = "world-size"},
+    // Mesh
+    {.option = "tensor-model-parallel-size"},
+    {.option = "pipeline-model-parallel-size"},
+    {.option = "context-parallel-size"},
+    {.option = "expert-model-parallel-size"},
+    {.option = "expert-tensor-parallel-size"},
+    {.option = "num-layers-per-virtual-pipeline-stage"},
+    {.option = "num-virtual-stages-per-pipeline-rank"},
+    {.option = "virtual-pipeline-model-parallel-size"},
+    {.option = "microbatch-group-size-per-virtual-pipeline-stage", .key = "microbatch_group_size_per_vp_stage"},
+    {.option = "no-overlap-p2p-communication", .key = "overlap_p2p_comm", .kind = Kind::turns_off},
+    // Recipe
+    {.option = "bf16", .kind = Kind::turns_on},
+    {.option = "fp16", .kind = Kind::turns_on},
+    {.option = "fp8-format", .key = "fp8"},
+    {.option = "fp8-hybrid", .kind = Kind::turns_on},
+    {.option = "fp8-e4m3", .kind = Kind::turns_on},
+    {.option = "recompute-granularity"},
+    {.option = "recompute-activations", .kind = Kind::turns_on},
+    {.option = "recompute-method"},
+    {.option = "recompute-num-layers"},
+    {.option = "recompute-modules"},
+    {.option = "sequence-parallel", .kind = Kind::turns_on},
+    {.option = "use-distributed-optimizer", .kind = Kind::turns_on},
+    {.option = "overlap-grad-reduce", .kind = Kind::turns_on},
+    {.option = "overlap-param-gather", .kind = Kind::turns_on},
+    {.option = "tp-comm-overlap", .kind = Kind::turns_on},
+    {.option = "no-async-tensor-model-parallel-allreduce",
+     .key = "async_tensor_model_parallel_allreduce",
+     .kind = Kind::turns_off},
+    {.option = "accumulate-allreduce-grads-in-fp32", .kind = Kind::turns_on},
+    {.option = "grad-reduce-in-bf16", .kind = Kind::turns_on},
+    {.option = "no-gradient-accumulation-fusion", .key = "gradient_accumulation_fusion", .kind = Kind::turns_off},
+    {.option = "cross-entropy-loss-fusion", .kind = Kind::turns_on},
+    {.option = "attention-dropout"},
+    {.option = "hidden-dropout"},
+    {.option = "attention-backend"},
+    {.option = "transformer-impl"},
+    {.option = "use-flash-attn", .kind = Kind::turns_on},
+    {.option = "use-legacy-models", .kind = Kind::turns_on},
+    {.option = "enable-cuda-graph", .kind = Kind::turns_on},
+    {.option = "external-cuda-graph", .kind = Kind::turns_on},
+    {.option = "cuda-graph-impl"},
+    {.option = "use-torch-fsdp2", .kind = Kind::turns_on},
+    {.option = "torch-fsdp2-no-reshard-after-forward",
+     .key = "torch_fsdp2_reshard_after_forward",
+     .kind = Kind::turns_off},
+    {.option = "use-megatron-fsdp", .kind = Kind::turns_on},
+    {.option = "use-custom-fsdp", .kind = Kind::turns_on},
+    {.option = "data-parallel-sharding-strategy"},
+});
+
+constexpr ArgumentRule unsaid(std::string_view option, std::string_view follows, std::string_view usual = {}) {
+  return {.option = option, .role = Role::unsaid, .usual = usual, .follows = follows};
+}
+
+constexpr ArgumentRule unsaid_on(std::string_view option, std::string_view follows, std::string_view key = {}) {
+  return {.option = option, .key = key, .kind = Kind::turns_on, .role = Role::unsaid, .follows = follows};
+}
+
+constexpr ArgumentRule unsaid_off(std::string_view option, std::string_view key, std::string_view follows) {
+  return {.option = option, .key = key, .kind = Kind::turns_off, .role = Role::unsaid, .follows = follows};
+}
+
+constexpr std::string_view as_one_kernel = "the kernels of such a chain are taken as one";
+constexpr std::string_view dealt_evenly = "layers are dealt to the stages evenly";
+constexpr std::string_view plain_adam = "Adam with fp32 states on the device is simulated";
+constexpr std::string_view each_alone = "what hides all-to-alls of experts is not simulated";
+constexpr std::string_view in_own_precision = "layers all have the same products";
+constexpr std::string_view one_document = "each sequence is one document, whose tokens all see those before them";
+
+constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
+    unsaid("cp-comm-type", "keys and values go around a ring (p2p)", "p2p"),
+    unsaid("hierarchical-context-parallel-sizes", "keys and values go around a ring (p2p)"),
+    unsaid("rampup-batch-size", "a step with the whole batch is simulated"),
+    unsaid("softmax-type", "the softmax is the usual one", "vanilla"),
+    unsaid("spec", "layers are those that the other arguments describe"),
+    unsaid("optimizer", plain_adam, "adam"),
+    unsaid("main-grads-dtype", plain_adam, "fp32"),
+    unsaid("main-params-dtype", plain_adam, "fp32"),
+    unsaid("exp-avg-dtype", plain_adam, "fp32"),
+    unsaid("exp-avg-sq-dtype", plain_adam, "fp32"),
+    unsaid_on("optimizer-cpu-offload", plain_adam),
+    unsaid("cpu-offloading-num-layers", "activations stay on the device; a plan's offload is something else", "0"),
+    unsaid("decoder-first-pipeline-num-layers", dealt_evenly),
+    unsaid("decoder-last-pipeline-num-layers", dealt_evenly),
+    unsaid("pipeline-model-parallel-layout", dealt_evenly),
+    unsaid_on("account-for-embedding-in-pipeline-split", dealt_evenly),
+    unsaid_on("account-for-loss-in-pipeline-split", dealt_evenly),
+    unsaid_on("distribute-saved-activations", "each device keeps what layers begin with whole"),
+    unsaid_on("overlap-moe-expert-parallel-comm", each_alone),
+    unsaid_on("moe-shared-expert-overlap", each_alone),
+    unsaid_on("moe-enable-deepep", "copies of tokens travel in all-to-alls of NCCL"),
+    unsaid_on("moe-pad-expert-input-to-capacity", "experts are not padded"),
+    unsaid_on("delay-wgrad-compute", "weights' gradients follow those of inputs"),
+    unsaid_on("defer-embedding-wgrad-compute", "weights' gradients follow those of inputs"),
+    unsaid_on("overlap-param-gather-with-optimizer-step", "the optimizer's step ends before parameters are gathered"),
+    unsaid_on("fp8-param-gather", "parameters are gathered in bf16"),
+    unsaid_off("no-fp8-wgrad", "fp8_wgrad", "weights' gradients are products in fp8, too"),
+    unsaid("fp8-recipe", "casts are those of one scale a tensor", "delayed"),
+    unsaid_on("first-last-layers-bf16", in_own_precision),
+    {.option = "fp4-format", .key = "fp4", .role = Role::unsaid, .follows = "products are simulated in bf16"},
+    unsaid_on("fp32-residual-connection", "the residual stream is bf16"),
+    unsaid_off("no-bias-gelu-fusion", "bias_gelu_fusion", as_one_kernel),
+    unsaid_off("no-bias-swiglu-fusion", "bias_swiglu_fusion", as_one_kernel),
+    unsaid_off("no-bias-dropout-fusion", "bias_dropout_fusion", as_one_kernel),
+    unsaid_off("no-rope-fusion", "apply_rope_fusion", as_one_kernel),
+    unsaid_off("no-scatter-gather-tensors-in-pipeline", "scatter_gather_tensors_in_pipeline",
+               "each device sends its part of what goes to the next stage"),
+    unsaid("num-distributed-optimizer-instances", "the optimizer is sharded over the whole pool", "1"),
+    unsaid_on("ddp-reduce-scatter-with-fp32-accumulation", "gradients are reduced in their own type"),
+    unsaid_on("use-sharp", "the network does not reduce"),
+    unsaid_on("use-nccl-ub", "collectives are those without registered buffers", "nccl_ub"),
+    unsaid_on("use-tp-pp-dp-mapping", "stages lie outside of replicas, as usual"),
+    unsaid_on("deterministic-mode", "kernels are the fast ones"),
+    unsaid("empty-unused-memory-level", "the allocator's cache stays", "0"),
+    unsaid_on("apply-residual-connection-post-layernorm", "norms stand before branches"),
+    unsaid_on("reset-attention-mask", one_document),
+    unsaid_on("sft", one_document),
+    unsaid_on("hybrid-context-parallel", "add the plan megatron-hybrid-cp, and your lengths"),
+    unsaid_on("dynamic-context-parallel", "add the plan megatron-dynamic-cp, and your lengths"),
+    unsaid("manual-gc-interval", "garbage collection is not simulated", "0"),
+    unsaid("check-weight-hash-across-dp-replicas-interval", "the check is not simulated"),
+});
+
+constexpr ArgumentRule refused(std::string_view option, Kind kind, std::string_view what, std::string_view usual = {}) {
+  return {.option = option, .kind = kind, .role = Role::refused, .usual = usual, .follows = what};
+}
+
+constexpr std::array other_models = std::to_array<ArgumentRule>({
+    refused("decoder-num-layers", Kind::value, "a model with an encoder and a decoder"),
+    refused("decoder-seq-length", Kind::value, "a model with an encoder and a decoder"),
+    refused("is-hybrid-model", Kind::turns_on, "a model with Mamba layers"),
+    refused("hybrid-override-pattern", Kind::value, "a model with Mamba layers"),
+    refused("hybrid-attention-ratio", Kind::value, "a model with Mamba layers", "0.0"),
+    refused("hybrid-mlp-ratio", Kind::value, "a model with Mamba layers", "0.0"),
+    refused("heterogeneous-layers-config-path", Kind::value, "a model whose layers all differ"),
+    refused("heterogeneous-layers-config-encoded-json", Kind::value, "a model whose layers all differ"),
+    refused("retro-add-retriever", Kind::turns_on, "a model with a retriever"),
+    refused("batch-size", Kind::value, "an argument that Megatron-LM no longer has: write --micro-batch-size"),
+    refused("model-parallel-size", Kind::value,
+            "an argument that Megatron-LM no longer has: write --tensor-model-parallel-size"),
+    refused("checkpoint-activations", Kind::turns_on,
+            "an argument that Megatron-LM no longer has: write --recompute-granularity"),
+});
+
+// Known arguments that decide neither the kernels of a step nor its messages nor its memory, and keys of a checkpoint's
+// `args` that follow from others.
+constexpr std::string_view idle_names = R"(
+  lr min-lr decoupled-lr decoupled-min-lr warmup override-opt-param-scheduler use-checkpoint-opt-param-scheduler
+  override-opt_param-scheduler use-checkpoint-opt_param-scheduler
+  weight-decay start-weight-decay end-weight-decay weight-decay-incr-style clip-grad sgd-momentum
+  loss-scale initial-loss-scale min-loss-scale loss-scale-window hysteresis
+  train-iters train-samples skip-train exit-interval exit-duration-in-mins exit-signal-handler exit-on-missing-checkpoint
+  iterations-to-skip result-rejected-tracker-filename decrease-batch-size-if-needed train-sync-interval
+  seed data-parallel-random-init init-method-std embedding-init-method-std init-method-xavier-uniform init-method
+  output-layer-init-method perform-initialization no-initialization use-cpu-initialization
+  init-model-with-meta-device
+  save save-interval save-retain-interval persistent-save-interval no-save-optim no-save-rng load no-load-optim
+  no-load-rng load-main-params-from-ckpt finetune pretrained-checkpoint use-checkpoint-args async-save
+  use-mp-args-from-checkpoint-args use-tokenizer-model-from-checkpoint-args no-use-tokenizer-model-from-checkpoint-args
+  use-dist-ckpt use-persistent-ckpt-worker auto-detect-ckpt-format strict-fsdp-dtensor-load
+  no-strict-fsdp-dtensor-load no-ckpt-fully-parallel-save distrib-optim-fully-reshardable-mem-efficient
+  data-path split train-data-path valid-data-path test-data-path data-args-path per-split-data-args-path
+  data-cache-path mock-data mmap-bin-files no-mmap-bin-files num-workers dataloader-type reset-position-ids eod-mask-loss
+  create-attention-mask-in-dataloader no-create-attention-mask-in-dataloader num-dataset-builder-threads
+  object-storage-cache-path mid-level-dataset-surplus allow-ambiguous-pad-tokens sample-rate mask-prob short-seq-prob
+  retriever-seq-length full-validation multiple-validation-sets test-mode
+  vocab-file merge-file vocab-extra-ids tokenizer-model tokenizer-metadata legacy-tokenizer trust-remote-code
+  tokenizer-prompt-format
+  rotary-base rotary-percent rotary-interleaved rotary-seq-len-interpolation-factor rotary-scaling-factor
+  use-rope-scaling rope-scaling-factor rope-type no-rope-freq mrope-section mscale mscale-all-dim
+  add-position-embedding no-position-embedding relative-attention-num-buckets relative-attention-max-distance
+  norm-epsilon layernorm-epsilon apply-layernorm-1p layernorm-zero-centered-gamma openai-gelu onnx-safe
+  activation-func-clamp-value glu-linear-offset no-persist-layer-norm persist-layer-norm
+  apply-query-key-layer-scaling attention-softmax-in-fp32 masked-softmax-fusion no-masked-softmax-fusion
+  fp16-lm-cross-entropy disable-bf16-reduced-precision-matmul cross-entropy-fusion-impl
+  fp8-margin fp8-interval fp8-amax-history-len fp8-amax-compute-algo fp8-quantizer-factory fp4-recipe
+  fp4-quantizer-factory num-layers-at-start-in-bf16 num-layers-at-end-in-bf16 te-rng-tracker inference-rng-tracker
+  keep-fp8-transpose-cache reuse-grad-buf-for-mxfp8-param-ag use-te-activation-func
+  moe-grouped-gemm moe-use-legacy-grouped-gemm moe-extended-tp moe-router-load-balancing-type moe-router-dtype
+  moe-router-fusion moe-router-score-function moe-router-pre-softmax moe-router-topk-scaling-factor
+  moe-router-enable-expert-bias moe-router-bias-update-rate moe-router-force-load-balancing moe-router-padding-for-fp8
+  moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-per-layer-logging moe-permute-fusion
+  moe-token-drop-policy moe-apply-probs-on-input moe-deepep-num-sms moe-use-upcycling moe-upcycling-granularity
+  moe-token-dropping mtp-loss-scaling-factor cache-mla-latents use-fused-weighted-squared-relu
+  mamba-state-dim mamba-head-dim mamba-num-groups mamba-num-heads disable-mamba-mem-eff-path
+  distributed-backend distributed-timeout-minutes distributed-timeout-seconds-after-init local-rank lazy-mpu-init
+  nccl-communicator-config-path pipeline-model-parallel-comm-backend high-priority-stream-groups
+  enable-gloo-process-groups disable-gloo-process-groups tp-comm-bootstrap-backend tp-comm-overlap-cfg
+  tp-comm-overlap-ag tp-comm-overlap-rs tp-comm-overlap-rs-dgrad tp-comm-bulk-dgrad tp-comm-bulk-wgrad
+  tp-comm-split-ag tp-comm-split-rs disable-tp-comm-overlap-ag disable-tp-comm-overlap-rs disable-tp-comm-bulk-dgrad
+  disable-tp-comm-bulk-wgrad disable-tp-comm-split-ag disable-tp-comm-split-rs
+  ddp-num-buckets ddp-bucket-size ddp-pad-buckets-for-high-nccl-busbw ddp-average-in-collective align-grad-reduce
+  no-align-grad-reduce align-param-gather no-align-param-gather gradient-reduce-div-fusion
+  no-gradient-reduce-div-fusion fsdp-double-buffer suggested-communication-unit-size
+  disable-symmetric-registration sharp-enabled-group enable-full-sharding-in-hsdp use-ring-exchange-p2p
+  overlap-p2p-communication-warmup-flush overlap-p2p-comm-warmup-flush wgrad-deferral-limit
+  use-mcore-models deprecated-use-mcore-models clone-scatter-output-in-embedding no-clone-scatter-output-in-embedding
+  check-for-nan-in-loss-and-grad no-check-for-nan-in-loss-and-grad check-for-spiky-loss check-for-large-grads
+  calculate-per-token-loss manual-gc manual-gc-eval no-manual-gc-eval timing-log-level timing-log-option
+  barrier-with-L1-time no-barrier-with-level-1-timing logging-level tensorboard wandb enable-one-logger
+  app-tag-run-name app-tag-run-version enable-experimental yaml-cfg enable-msc disable-msc
+  record-memory-history memory-snapshot-path use-pytorch-profiler no-log-loss-scale-to-tensorboard
+  enable-ft-package calc-ft-timeouts error-injection-rate error-injection-type rerun-mode
+  use-precision-aware-optimizer optimizer-offload-fraction use-torch-optimizer-for-cpu-offload pin-cpu-grads
+  pin-cpu-params no-pin-cpu-grads no-pin-cpu-params overlap-cpu-optimizer-d2h-h2d dump-param-to-param-group-map
+  replication replication-jump replication-factor disable-straggler-on-startup run-workload-inspector-server
+  adlr-autoresume adlr-autoresume-interval config-logger-dir test-data flash-decode symmetric-ar-type
+  max-tokens-to-oom use-legacy-static-engine decode-only-cuda-graphs disable-chunked-prefill mlp-chunks-for-prefill
+  nccl-all-reduce-for-prefill output-bert-embeddings cuda-graph-warmup-steps cuda-graph-scope perform-rl-step
+  langrl-external-server langrl-inference-server-type langrl-inference-server-conversation-template
+  rank data-parallel-size transformer-pipeline-model-parallel-size params-dtype iteration variable-seq-lengths
+  do-train do-valid do-test padded-vocab-size-logged model-type encoder-tensor-model-parallel-size
+  encoder-pipeline-model-parallel-size pipeline-model-parallel-split-rank hidden-act
+  node-rank master-addr master-port rdzv-id rdzv-backend rdzv-endpoint rdzv-conf max-restarts monitor-interval
+  start-method role module no-python run-path log-dir redirects tee local-addr standalone use-env
+)";
+
+// Beginnings of the names of whole families of such arguments.
+constexpr std::array<std::string_view, 31> idle_families = {
+    "adam-",    "muon-",    "lr-",        "log-",       "wandb-",          "tensorboard-", "one-logger-",
+    "eval-",    "profile",  "ckpt-",      "dist-ckpt-", "non-persistent-", "tiktoken-",    "sft-",
+    "rl-",      "grpo-",    "inference-", "retro-",     "bert-",           "biencoder-",   "ict-",
+    "vision-",  "dino-",    "swin-",      "straggler-", "inprocess-",      "ft-",          "consumed-",
+    "kitchen-", "indexer-", "rerun-"};
+
+const ArgumentRule idle_rule{.option = "", .role = Role::idle};
+
+using Rules = std::map<std::string, const ArgumentRule*, std::less<>>;
+
+const Rules& all_rules() {
+  static const Rules rules = [] {
+    Rules made;
+    const auto add = [&made](const auto& table) {
+      for (const ArgumentRule& rule : table) {
+        made.emplace(with_underscores(rule.option), &rule);
+        made.emplace(key_of(rule), &rule);
+      }
+    };
+    add(said);
+    add(cannot_be_said);
+    add(other_models);
+    std::istringstream names{std::string(idle_names)};
+    for (std::string name; names >> name;) made.emplace(with_underscores(name), &idle_rule);
+    return made;
+  }();
+  return rules;
+}
+
+}  // namespace
+
+std::string with_underscores(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+std::string key_of(const ArgumentRule& rule) {
+  return rule.key.empty() ? with_underscores(rule.option) : std::string(rule.key);
+}
+
+const ArgumentRule* rule_of(std::string_view name) {
+  const std::string plain = with_underscores(name);
+  const auto found = all_rules().find(plain);
+  if (found != all_rules().end()) return found->second;
+  const bool is_idle = std::any_of(idle_families.begin(), idle_families.end(), [&](std::string_view family) {
+    return plain.starts_with(with_underscores(family));
+  });
+  return is_idle ? &idle_rule : nullptr;
+}
+
+}  // namespace hdpsim

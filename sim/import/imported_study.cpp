@@ -1,0 +1,298 @@
+#include "sim/import/imported_study.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "sim/base/printable.h"
+#include "sim/document/limits.h"
+#include "sim/import/megatron.h"
+#include "sim/import/torchtitan.h"
+#include "sim/model/model_config.h"
+#include "sim/profile/profile_file.h"
+#include "sim/study/commented_study.h"
+#include "sim/study/study_paths.h"
+
+namespace hdpsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view assumed_cluster = "h100-rail";
+
+// ---- Models
+
+// The same in every number, whatever they are called. The size of a vocabulary can be replaced.
+bool have_one_shape(const Transformer& a, const Transformer& b) {
+  return static_cast<const Layer&>(a) == static_cast<const Layer&>(b) && a.layers == b.layers && a.hidden == b.hidden &&
+         a.tied_embeddings == b.tied_embeddings && a.predictions == b.predictions &&
+         a.learned_positions == b.learned_positions && a.element_bytes == b.element_bytes && a.others == b.others &&
+         a.pattern == b.pattern;
+}
+
+/// Presets of a model's shape.
+struct PresetChoice {
+  Value model;                     ///< A study's `model`: the first that has the model's vocabulary, too, or else the
+                                   ///< first of all with that vocabulary; null if there is none.
+  std::vector<std::string> names;  ///< All of them.
+};
+
+PresetChoice presets_of(const Transformer& model, const Catalog& catalog) {
+  PresetChoice choice;
+  bool has_vocabulary = false;
+  for (const std::string& name : model_preset_names(catalog.models().string())) {
+    Diagnostics none;
+    const auto preset = load_model_preset(name, catalog.models().string(), {}, none);
+    if (!preset || !have_one_shape(*preset, model)) continue;
+    Value value = Value::map();
+    put(value, "preset", name);
+    if (preset->vocabulary != model.vocabulary) {
+      put(value, "vocab_size", model.vocabulary);
+      const std::vector<Value::Entry> changes = {value.entries.back()};
+      if (!load_model_preset(name, catalog.models().string(), {}, none, changes)) continue;
+    }
+    choice.names.push_back(name);
+    const bool is_better = preset->vocabulary == model.vocabulary && !has_vocabulary;
+    if (choice.model.is_null() || is_better) choice.model = value;
+    has_vocabulary = has_vocabulary || is_better;
+  }
+  return choice;
+}
+
+nlohmann::ordered_json json_of(const Value& value) {
+  if (value.is_map()) {
+    nlohmann::ordered_json map = nlohmann::ordered_json::object();
+    for (const Value::Entry& entry : value.entries) map[entry.key] = json_of(entry.value);
+    return map;
+  }
+  if (value.is_sequence()) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Value& item : value.items) list.push_back(json_of(item));
+    return list;
+  }
+  if (value.quoted) return value.text;
+  return nlohmann::ordered_json::parse(value.text);
+}
+
+// ---- Studies
+
+class StudyWriter {
+ public:
+  StudyWriter(TrainingRun run, std::string file, fs::path out, const ImportOptions& options, Catalog& catalog)
+      : run_(std::move(run)), file_(std::move(file)), out_(std::move(out)), options_(options), catalog_(catalog) {}
+
+  ImportedStudy write(Diagnostics& diagnostics) {
+    Value study = Value::map();
+    put(study, "name", out_.stem().string());
+    study.set("cluster", cluster(diagnostics));
+    study.set("model", model(diagnostics));
+    choose_profile(study);
+    study.set("data", data());
+    study.set("mesh", mesh());
+    set_unless_empty(study, "kernels", run_.kernels);
+    set_unless_empty(study, "memory", run_.memory);
+    set_unless_empty(study, "moe", run_.moe);
+    study.set("plans", plans());
+    put(study, "compare_to", std::string("static"));
+    assume(
+        fmt::format("all sequences are {} tokens long: with your lengths (data.lengths) plans differ", run_.sequence));
+    make_paths_start_at(fs::absolute(out_).parent_path(), study);
+    result_.notes = std::move(run_.notes);
+    std::stable_sort(result_.notes.begin(), result_.notes.end(), [](const ImportNote& a, const ImportNote& b) {
+      return std::pair(a.position.line, a.position.column) < std::pair(b.position.line, b.position.column);
+    });
+    result_.text = heading() + commented_study(study, run_.remarks) + comment(text_of(result_.notes));
+    return std::move(result_);
+  }
+
+ private:
+  void assume(std::string text) { run_.notes.push_back({ImportNote::Kind::assumed, {}, std::move(text)}); }
+
+  static void set_unless_empty(Value& study, std::string_view key, const Value& map) {
+    if (!map.entries.empty()) study.set(key, map);
+  }
+
+  // ---- Cluster
+
+  Value cluster(Diagnostics& diagnostics) {
+    const std::string name = options_.cluster.empty() ? std::string(assumed_cluster) : options_.cluster;
+    Value value = Value::map();
+    put(value, looks_like_path(name) ? "file" : "preset", name);
+    if (options_.cluster.empty()) assume(fmt::format("the cluster is {}: --cluster NAME states another one", name));
+    const auto nominal = catalog_.cluster(value, diagnostics);
+    put(value, "gpus", run_.gpus);
+    if (!nominal) return value;
+    set_node(value, *nominal);
+    if (const auto chosen = catalog_.cluster(value, diagnostics)) device_ = chosen->device;
+    return value;
+  }
+
+  // As many GPUs in a node as the launcher starts processes, or all of a small job.
+  void set_node(Value& value, const ClusterSpec& nominal) {
+    const std::int64_t each = std::min(run_.gpus, run_.gpus_per_node.value_or(nominal.devices_per_node));
+    if (each == nominal.devices_per_node || each < 1) return;
+    Value node = Value::map();
+    put(node, "gpus", each);
+    if (nominal.nics_per_node == nominal.devices_per_node) {
+      Value nics = Value::map();
+      put(nics, "count", each);
+      node.set("nics", std::move(nics));
+    }
+    value.set("node", std::move(node));
+    assume(fmt::format("a node has {} GPUs, with a NIC each where the cluster has as many NICs as GPUs", each));
+  }
+
+  void choose_profile(Value& study) {
+    std::vector<std::string> names;
+    for (const std::string& name : profile_names(catalog_.profiles().string())) {
+      Diagnostics none;
+      const auto profile = catalog_.profile(Value::scalar(name), none);
+      if (profile == nullptr || profile->provenance.device != device_) continue;
+      names.push_back(name);
+      if (names.size() == 1) has_fp8_ = profile->gemm_fp8.has_value();
+    }
+    if (names.empty()) return;  // which the study tells
+    put(study, "profile", names.front());
+    if (names.size() > 1) assume(fmt::format("the profile is the first of {}", fmt::join(names, ", ")));
+    const Value* linear = run_.kernels.find("linear");
+    if (linear == nullptr || linear->text != "fp8" || has_fp8_) return;
+    put(run_.kernels, "linear", std::string("bf16"));
+    run_.notes.push_back({ImportNote::Kind::unsaid,
+                          {},
+                          fmt::format("products in fp8: bf16, as the profile {} has none", names.front())});
+  }
+
+  // ---- Model
+
+  Value model(Diagnostics& diagnostics) {
+    if (!run_.model.is_null()) return run_.model;
+    Diagnostics found;
+    const auto described = read_model(run_.configuration, out_.stem().string(), found);
+    diagnostics.append(found);
+    if (!described) return run_.configuration;
+    const PresetChoice preset = presets_of(*described, catalog_);
+    if (!preset.model.is_null()) {
+      run_.remarks["model"] =
+          fmt::format("here: of the shape that the arguments state is {}", fmt::join(preset.names, ", "));
+      return preset.model;
+    }
+    result_.model_file = out_;
+    result_.model_file.replace_extension(".model.json");
+    result_.model = json_of(run_.configuration).dump(2) + '\n';
+    Value value = Value::map();
+    put(value, "hf_config", result_.model_file.string());
+    return value;
+  }
+
+  // ---- The rest
+
+  Value data() {
+    Value data = Value::map();
+    Value lengths = Value::map();
+    put(lengths, "fixed", run_.sequence);
+    data.set("lengths", std::move(lengths));
+    put(data, "context", run_.sequence * run_.micro_batch);
+    if (run_.micro_batch > 1) {
+      run_.remarks["data.context"] =
+          fmt::format("here: micro-batches of {} sequences, which `static` packs", run_.micro_batch);
+    }
+    put(data, "tokens_per_step", run_.global_batch * run_.sequence);
+    put(data, "steps", 1);
+    return data;
+  }
+
+  Value mesh() {
+    Value mesh = Value::map();
+    put(mesh, "tp", run_.tp);
+    put(mesh, "pp", run_.pp);
+    put(mesh, "capacity", capacity_of(run_));
+    run_.remarks["mesh.capacity"] = "here: a micro-batch over the ranks that share it";
+    for (const Value::Entry& entry : run_.mesh.entries) mesh.set(entry.key, entry.value);
+    return mesh;
+  }
+
+  Value plans() {
+    Value options = Value::map();
+    put(options, "cp", run_.cp);
+    Value fixed = Value::map();
+    fixed.set("static", std::move(options));
+    Value plans = Value::sequence();
+    plans.items.push_back(std::move(fixed));
+    plans.items.push_back(Value::scalar("hdp-balance"));
+    run_.remarks["plans"] = "here: the mesh of the arguments, and groups by length beside it";
+    return plans;
+  }
+
+  [[nodiscard]] std::string heading() const {
+    return fmt::format(
+        "# From {}, for {}. What the file says and this study does not stands at the end.\n"
+        "# Run it: hdpsim study {} --out {}\n\n",
+        printable(fs::path(file_).filename().string()), run_.framework, printable(out_.filename().string()),
+        printable(out_.stem().string()));
+  }
+
+  static std::string comment(const std::string& text) {
+    std::string lines = "\n";
+    std::istringstream all(text);
+    for (std::string line; std::getline(all, line);) lines += fmt::format("# {}\n", line);
+    return lines;
+  }
+
+  TrainingRun run_;
+  std::string file_;
+  fs::path out_;
+  const ImportOptions& options_;
+  Catalog& catalog_;
+  ImportedStudy result_;
+  std::string device_;
+  bool has_fp8_ = false;
+};
+
+TrainingRun run_of(const std::string& file, const std::string& text, const ImportOptions& options,
+                   Diagnostics& diagnostics) {
+  const ImportFormat format = import_format_of(file);
+  if (format == ImportFormat::torchtitan) return read_torchtitan(file, text, options, diagnostics);
+  Diagnostics found;
+  const ArgumentList list = format == ImportFormat::arguments
+                                ? arguments_of_document(file, text, found)
+                                : arguments_of_script(file, text, options.variables, options.command, found);
+  diagnostics.append(found);
+  if (!found.empty()) return {};
+  return read_megatron(list, file, options, diagnostics);
+}
+
+}  // namespace
+
+ImportFormat import_format_of(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  if (ending == ".toml") return ImportFormat::torchtitan;
+  return ending == ".yaml" || ending == ".yml" || ending == ".json" ? ImportFormat::arguments : ImportFormat::script;
+}
+
+ImportedStudy import_text(const std::string& file, const std::string& text, const fs::path& out,
+                          const ImportOptions& options, Catalog& catalog) {
+  Diagnostics diagnostics;
+  diagnostics.add_source(file, text);
+  if (text.find('\0') != std::string::npos) {
+    throw InputError({file, 0, 0}, "this is no text", "a script, YAML or TOML is");
+  }
+  TrainingRun run = run_of(file, text, options, diagnostics);
+  diagnostics.throw_if_any();
+  ImportedStudy study = StudyWriter(std::move(run), file, out, options, catalog).write(diagnostics);
+  diagnostics.throw_if_any();
+  return study;
+}
+
+ImportedStudy import_study(const std::string& file, const fs::path& out, const ImportOptions& options,
+                           Catalog& catalog) {
+  Diagnostics diagnostics;
+  const auto text = read_text_file(file, largest_yaml_bytes, diagnostics);
+  diagnostics.throw_if_any();
+  return import_text(file, text.value_or(""), out, options, catalog);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "sim/import/training_run.h"
+#include "sim/study/catalog.h"
+
+namespace hdpsim {
+
+/// A training configuration as a study.
+struct ImportedStudy {
+  std::string text;                  ///< The study, with comments; the notes at its end.
+  std::optional<std::string> model;  ///< A HuggingFace configuration (JSON), if no preset has the shape.
+  std::filesystem::path model_file;  ///< Where it belongs: beside the study.
+  ImportNotes notes;                 ///< What is told of the import.
+};
+
+/// The format of a file of a training framework, by its name: `.toml` is torchtitan's, `.yaml`, `.yml` and `.json` hold
+/// arguments of Megatron-LM, everything else is a shell script.
+enum class ImportFormat : std::uint8_t { script, arguments, torchtitan };
+[[nodiscard]] ImportFormat import_format_of(const std::filesystem::path& file);
+
+/// Turns a file into a study that will stand in `out`. InputError with every problem at its place. The text has not
+/// been checked as a study: what its cluster and its profile allow shows when it is read.
+[[nodiscard]] ImportedStudy import_study(const std::string& file, const std::filesystem::path& out,
+                                         const ImportOptions& options, Catalog& catalog);
+/// The same for the text of a file that is not read from the disk.
+[[nodiscard]] ImportedStudy import_text(const std::string& file, const std::string& text,
+                                        const std::filesystem::path& out, const ImportOptions& options,
+                                        Catalog& catalog);
+
+}  // namespace hdpsim

@@ -1,0 +1,367 @@
+#include "sim/import/megatron.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "sim/import/impl/megatron_arguments.h"
+#include "sim/import/impl/megatron_model.h"
+#include "sim/import/impl/megatron_ranges.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace megatron_ranges;
+
+// Modules of --recompute-modules and what a study calls them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> recomputed_modules = {
+    {{"core_attn", "attention"},
+     {"layernorm", "norm"},
+     {"mlp", "mlp"},
+     {"moe", "experts"},
+     {"moe_act", "activation"},
+     {"mla_up_proj", "qkv"}}};
+
+class MegatronReader {
+ public:
+  MegatronReader(const ArgumentList& list, const std::string& file, const ImportOptions& options,
+                 Diagnostics& diagnostics)
+      : options_(options),
+        diagnostics_(diagnostics),
+        world_size_(list.world_size),
+        arguments_(list, file, diagnostics, run_.notes) {
+    run_.framework = "Megatron-LM";
+    run_.notes.insert(run_.notes.end(), list.notes.begin(), list.notes.end());
+  }
+
+  TrainingRun read() {
+    read_degrees();
+    run_.gpus = devices();
+    read_batch();
+    run_.configuration = megatron_model(arguments_, run_.tp, options_.vocabulary);
+    has_experts_ = has_experts(arguments_);
+    layers_ = layers_stated();
+    read_pipeline();
+    read_experts();
+    read_sharding();
+    read_tensor_parallelism();
+    read_kernels();
+    read_recomputation();
+    arguments_.assume("framework: Megatron-Core with Transformer Engine, whose defaults stand for what is not stated");
+    return std::move(run_);
+  }
+
+ private:
+  // ---- Degrees, devices, batch
+
+  void read_degrees() {
+    run_.tp = arguments_.number("tensor_model_parallel_size", degree, 1);
+    run_.pp = arguments_.number("pipeline_model_parallel_size", degree, 1);
+    run_.cp = arguments_.number("context_parallel_size", degree, 1);
+  }
+
+  std::int64_t devices() {
+    const auto per_node = arguments_.number("nproc_per_node", degree);
+    if (per_node) run_.gpus_per_node = *per_node;
+    if (options_.gpus) return *options_.gpus;
+    const bool is_launched = per_node.has_value() && arguments_.word("nnodes", "1").find(':') == std::string::npos;
+    if (is_launched) return *per_node * arguments_.number("nnodes", degree, 1);
+    if (const auto stated = arguments_.number("world_size", gpus)) return *stated;
+    if (world_size_ && world_size_->unset.empty()) {
+      const Value value = Value::scalar(world_size_->text, world_size_->position);
+      return read_in<std::int64_t>(value, "WORLD_SIZE", gpus, diagnostics_).value_or(0);
+    }
+    diagnostics_.error({arguments_.file(), 0, 0}, "nothing states how many GPUs the job has",
+                       "--gpus N states it; torchrun does with --nnodes and --nproc_per_node");
+    return 0;
+  }
+
+  void read_batch() {
+    run_.sequence = arguments_.has("seq_length") || !arguments_.has("encoder_seq_length")
+                        ? arguments_.required("seq_length", tokens)
+                        : arguments_.required("encoder_seq_length", tokens);
+    run_.micro_batch = std::max<std::int64_t>(arguments_.required("micro_batch_size", sequences), 1);
+    const std::int64_t replicas = std::max<std::int64_t>(run_.gpus / (run_.tp * run_.pp * run_.cp), 1);
+    run_.global_batch = arguments_.number("global_batch_size", sequences, run_.micro_batch * replicas);
+    if (!arguments_.has("global_batch_size")) {
+      arguments_.assume(
+          fmt::format("the batch is one micro-batch of {} on each of {} replicas, as no "
+                      "--global-batch-size is stated",
+                      run_.micro_batch, replicas));
+    }
+    if (run_.gpus == 0 || run_.sequence == 0) return;
+    check_divisions(run_,
+                    {.devices = arguments_.position("tensor_model_parallel_size"),
+                     .batch = arguments_.position("global_batch_size"),
+                     .context_parallel = arguments_.position("context_parallel_size"),
+                     .degrees = "tensor x pipeline x context parallelism",
+                     .micro_batch = "--micro-batch-size"},
+                    diagnostics_);
+  }
+
+  [[nodiscard]] std::int64_t layers_stated() const {
+    Diagnostics told_before;
+    const auto count = [&](std::string_view key) -> std::int64_t {
+      const std::vector<std::string> words = arguments_.words(key);
+      return words.size() == 1 ? hdpsim::read<std::int64_t>(Value::scalar(words[0]), told_before).value_or(0) : 0;
+    };
+    return count(arguments_.has("num_layers") ? "num_layers" : "encoder_num_layers");
+  }
+
+  // ---- Pipeline
+
+  void read_pipeline() {
+    chunks_ = virtual_stages();
+    if (run_.pp == 1) return;
+    put(run_.mesh, "schedule", std::string(chunks_ > 1 ? "interleaved" : "1f1b"));
+    if (chunks_ > 1) put(run_.mesh, "virtual_stages", chunks_);
+    put(run_.mesh, "overlap_p2p_comm", std::string(arguments_.is_on("overlap_p2p_comm") ? "interleaved" : "never"));
+    if (arguments_.has("microbatch_group_size_per_vp_stage") && chunks_ > 1 &&
+        arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
+      arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages");
+    }
+    const bool is_uneven = arguments_.has("decoder_first_pipeline_num_layers") ||
+                           arguments_.has("decoder_last_pipeline_num_layers") ||
+                           arguments_.has("pipeline_model_parallel_layout") ||
+                           arguments_.is_on("account_for_embedding_in_pipeline_split") ||
+                           arguments_.is_on("account_for_loss_in_pipeline_split");
+    if (layers_ > 0 && layers_ % run_.pp != 0 && !is_uneven) {
+      diagnostics_.error(arguments_.position("pipeline_model_parallel_size"),
+                         fmt::format("{} stages do not divide {} layers", run_.pp, layers_));
+    }
+  }
+
+  std::int64_t virtual_stages() {
+    if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
+    if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
+      const std::int64_t of_stage = layers_ / run_.pp;
+      if (layers_ > 0 && of_stage % *each != 0) {
+        diagnostics_.error(arguments_.position("num_layers_per_virtual_pipeline_stage"),
+                           fmt::format("{} layers in a chunk do not divide the {} of a stage", *each, of_stage));
+      }
+      return std::max<std::int64_t>(of_stage / *each, 1);
+    }
+    return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
+  }
+
+  // ---- Experts
+
+  void read_experts() {
+    const std::int64_t ep = arguments_.number("expert_model_parallel_size", degree, 1);
+    const std::int64_t cut = arguments_.number("expert_tensor_parallel_size", degree, run_.tp);
+    if (!has_experts_) return;
+    const std::int64_t group = expert_group(ep, cut);
+    if (group > 1) put(run_.mesh, "ep", group);
+    if (group > 1 && run_.tp % group != 0) {
+      put(run_.moe, "across", std::string("waves"));
+      run_.remarks["moe.across"] = "here: all ranks have equally many micro-batches of one length";
+    }
+    if (arguments_.has("moe_expert_capacity_factor")) {
+      run_.moe.set("capacity_factor", Value::scalar(arguments_.word("moe_expert_capacity_factor", "none"),
+                                                    arguments_.position("moe_expert_capacity_factor")));
+    }
+    arguments_.assume("all experts get equally many tokens (moe.routing: uniform)");
+    if (arguments_.word("moe_token_dispatcher_type", "allgather") != "alltoall" && group > 1) {
+      arguments_.tell_unsaid("moe_token_dispatcher_type",
+                             "copies of tokens travel in all-to-alls (default: allgather)");
+    }
+  }
+
+  // A study divides experts or cuts them; whole experts of as many devices need as much memory.
+  std::int64_t expert_group(std::int64_t ep, std::int64_t cut) {
+    const std::int64_t experts = arguments_.number("num_experts", experts_range, 1);
+    if (cut == 1) {
+      if (ep == 1 && run_.tp > 1) {
+        arguments_.tell_unsaid("expert_tensor_parallel_size", "each expert is cut over tp, not held whole everywhere");
+      }
+      return ep;
+    }
+    if (ep == 1) return 1;
+    const bool divides = experts % (ep * cut) == 0;
+    arguments_.tell_unsaid("expert_tensor_parallel_size",
+                           fmt::format("experts are not divided and cut as well: {} devices hold whole ones (mesh.ep)",
+                                       divides ? ep * cut : ep));
+    return divides ? ep * cut : ep;
+  }
+
+  // ---- Sharding and gradients
+
+  void read_sharding() {
+    const std::int64_t zero = zero_level();
+    const bool reduces = arguments_.is_on("overlap_grad_reduce");
+    const bool gathers = arguments_.is_on("overlap_param_gather");
+    const bool in_fp32 = sums_in_fp32();
+    const bool fuses = arguments_.is_on("gradient_accumulation_fusion");
+    if (has_experts_) {
+      tell_of_experts("use_distributed_optimizer", zero != 1, "the optimizer is sharded (mesh.zero: 1)");
+      tell_of_experts("overlap_grad_reduce", reduces, "gradients are reduced behind the last backward");
+      tell_of_experts("overlap_param_gather", gathers, "parameters are gathered before the first forward");
+      tell_of_experts("grad_reduce_in_bf16", !in_fp32, "gradients are summed in fp32");
+      tell_of_experts("gradient_accumulation_fusion", !fuses, "products add gradients to their sums");
+    } else {
+      put(run_.mesh, "zero", zero);
+      put(run_.mesh, "gradients", std::string(in_fp32 ? "fp32" : "bf16"));
+      put_truth(run_.mesh, "gradient_accumulation_fusion", fuses);
+      put_truth(run_.mesh, "overlap_grad_reduce", reduces && zero < 2);
+      put_truth(run_.mesh, "overlap_param_gather", gathers && zero == 1);
+    }
+    if (zero < 2 || has_experts_) put_truth(run_.mesh, "gradient_buffer", true);
+    put(run_.memory, "loss", std::string(arguments_.is_on("cross_entropy_loss_fusion") ? "fused" : "fp32"));
+  }
+
+  std::int64_t zero_level() {
+    if (arguments_.is_on("use_torch_fsdp2")) return arguments_.is_on("torch_fsdp2_reshard_after_forward") ? 3 : 2;
+    if (arguments_.is_on("use_megatron_fsdp") || arguments_.is_on("use_custom_fsdp")) {
+      const std::string strategy = arguments_.word("data_parallel_sharding_strategy", "no_shard");
+      if (strategy == "optim_grads_params") return 3;
+      if (strategy == "optim_grads") return 2;
+      return strategy == "optim" ? 1 : 0;
+    }
+    return arguments_.is_on("use_distributed_optimizer") ? 1 : 0;
+  }
+
+  // bf16 sums in fp32 unless it is told not to; fp16 the other way round.
+  [[nodiscard]] bool sums_in_fp32() const {
+    if (arguments_.is_on("bf16")) return !arguments_.is_on("grad_reduce_in_bf16");
+    return arguments_.is_on("accumulate_allreduce_grads_in_fp32");
+  }
+
+  void tell_of_experts(std::string_view key, bool is_other, std::string_view follows) {
+    if (is_other) arguments_.tell_unsaid(key, fmt::format("with experts {}", follows));
+  }
+
+  // ---- Tensor parallelism and kernels
+
+  void read_tensor_parallelism() {
+    const bool is_parallel = arguments_.is_on("sequence_parallel");
+    const bool overlaps = arguments_.is_on("tp_comm_overlap");
+    if (run_.tp == 1) return;
+    if (overlaps && !is_parallel) {
+      diagnostics_.error(arguments_.position("tp_comm_overlap"),
+                         fmt::format("{} needs --sequence-parallel", arguments_.written("tp_comm_overlap")));
+    }
+    if (has_experts_) {
+      tell_of_experts("sequence_parallel", !is_parallel, "norms and residuals are of 1 / tp of the tokens");
+    } else {
+      put_truth(run_.mesh, "sequence_parallel", is_parallel);
+    }
+    put_truth(run_.mesh, "tp_comm_overlap", overlaps);
+    put_truth(run_.mesh, "tp_gradient_overlap", arguments_.is_on("async_tensor_model_parallel_allreduce"));
+  }
+
+  void read_kernels() {
+    read_precision();
+    read_dropout();
+    put(run_.kernels, "attention", std::string(attention()));
+    const std::string graphs = arguments_.word("cuda_graph_impl", "none");
+    const bool has_graphs =
+        graphs != "none" || arguments_.is_on("enable_cuda_graph") || arguments_.is_on("external_cuda_graph");
+    put(run_.kernels, "launch", std::string(has_graphs ? "graphs" : "eager"));
+  }
+
+  void read_precision() {
+    const bool is_half = arguments_.is_on("fp16");
+    if (!arguments_.is_on("bf16") && !is_half) {
+      diagnostics_.unsupported({arguments_.file(), 0, 0}, "training in fp32 cannot be simulated",
+                               "--bf16 or --fp16 states another type");
+    }
+    if (is_half) arguments_.assume("fp16 is simulated as bf16, which costs the same", arguments_.position("fp16"));
+    const bool is_fp8 = arguments_.has("fp8") || arguments_.is_on("fp8_hybrid") || arguments_.is_on("fp8_e4m3");
+    if (is_fp8 && has_experts_) {
+      arguments_.tell_unsaid("fp8", "with experts products are simulated in bf16");
+    } else {
+      put(run_.kernels, "linear", std::string(is_fp8 ? "fp8" : "bf16"));
+    }
+  }
+
+  void read_dropout() {
+    const double attention = arguments_.fraction("attention_dropout", 0.1);
+    const double hidden = arguments_.fraction("hidden_dropout", 0.1);
+    put_truth(run_.mesh, "dropout", attention > 0 || hidden > 0);
+    if ((attention > 0) != (hidden > 0)) {
+      arguments_.assume("dropout is simulated in attention and behind branches, though one of them has none");
+    }
+  }
+
+  std::string_view attention() {
+    const std::string backend = arguments_.word("attention_backend", "auto");
+    const bool is_plain =
+        arguments_.word("transformer_impl", "transformer_engine") == "local" || arguments_.is_on("use_legacy_models");
+    if (backend == "unfused" || backend == "local") return "unfused";
+    if (backend == "fused")
+      arguments_.tell_unsaid("attention_backend",
+                             "the profile's flash attention (kernels.attention: cudnn, where it has that)");
+    if (is_plain && backend == "auto") return arguments_.is_on("use_flash_attn") ? "flash" : "unfused";
+    return "flash";
+  }
+
+  // ---- Recomputation
+
+  void read_recomputation() {
+    const std::string granularity =
+        arguments_.word("recompute_granularity", arguments_.is_on("recompute_activations") ? "selective" : "none");
+    if (granularity == "full") {
+      put(run_.mesh, "recompute", std::string("full"));
+      tell_partial();
+    } else if (granularity == "selective") {
+      run_.mesh.set("recompute", modules());
+    } else if (granularity == "none") {
+      put(run_.mesh, "recompute", std::string("none"));
+    } else {
+      diagnostics_.error(arguments_.position("recompute_granularity"),
+                         fmt::format("there is no recomputation '{}'", granularity), "known: full, selective");
+    }
+  }
+
+  // Layers are computed again all or none.
+  void tell_partial() {
+    const std::string method = arguments_.word("recompute_method", "uniform");
+    const std::int64_t count = arguments_.number("recompute_num_layers", layers, 1);
+    const std::int64_t of_stage = layers_ / (run_.pp * chunks_);
+    if (method == "block" && count < of_stage) {
+      arguments_.tell_unsaid("recompute_num_layers",
+                             fmt::format("{} of the {} layers of a stage are computed again, here all of them; "
+                                         "mesh.recompute: none is the other bound",
+                                         count, of_stage));
+    } else if (method == "uniform" && count > 1) {
+      arguments_.tell_unsaid("recompute_num_layers", "each layer keeps what it begins with, not each group of layers");
+    }
+  }
+
+  Value modules() {
+    const std::vector<std::string> words = arguments_.words("recompute_modules");
+    if (words.empty() || words == std::vector<std::string>{"core_attn"}) return Value::scalar("selective");
+    Value list = Value::sequence();
+    for (const std::string& word : words) {
+      const auto known = std::find_if(recomputed_modules.begin(), recomputed_modules.end(),
+                                      [&](const auto& module) { return module.first == word; });
+      if (known != recomputed_modules.end()) {
+        list.items.push_back(Value::scalar(std::string(known->second), arguments_.position("recompute_modules")));
+      } else {
+        arguments_.tell_unsaid("recompute_modules", fmt::format("'{}' is not computed again", word));
+      }
+    }
+    return list.items.empty() ? Value::scalar("none") : list;
+  }
+
+  const ImportOptions& options_;
+  Diagnostics& diagnostics_;
+  std::optional<ArgumentValue> world_size_;
+  TrainingRun run_;
+  MegatronArguments arguments_;
+  std::int64_t layers_ = 0;
+  std::int64_t chunks_ = 1;  // of layers on each stage
+  bool has_experts_ = false;
+};
+
+}  // namespace
+
+TrainingRun read_megatron(const ArgumentList& list, const std::string& file, const ImportOptions& options,
+                          Diagnostics& diagnostics) {
+  return MegatronReader(list, file, options, diagnostics).read();
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "sim/import/argument.h"
+#include "sim/import/training_run.h"
+
+namespace hdpsim {
+
+/// What arguments of Megatron-LM mean for a study, with the defaults and derived values of Megatron-Core with
+/// Transformer Engine (megatron/training/arguments.py). `file` is the name that problems carry; they are reported all
+/// together.
+[[nodiscard]] TrainingRun read_megatron(const ArgumentList& list, const std::string& file, const ImportOptions& options,
+                                        Diagnostics& diagnostics);
+
+}  // namespace hdpsim

@@ -1,0 +1,462 @@
+#include "sim/import/torchtitan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "sim/document/reader.h"
+#include "sim/import/impl/megatron_ranges.h"
+#include "sim/import/impl/toml_document.h"
+
+namespace hdpsim {
+namespace {
+
+using namespace megatron_ranges;
+
+/// A flavor of torchtitan (torchtitan/models/*/__init__.py), and the preset of the same shape.
+struct Flavor {
+  std::string_view model;
+  std::string_view flavor;
+  std::string_view preset;
+  std::int64_t layers;
+  bool has_experts = false;
+  std::string_view unlike = {};  ///< What of the preset is not of the flavor.
+};
+
+constexpr std::string_view no_chunks =
+    "attention sees chunks of 8,192 tokens in three of four layers, as the published "
+    "model; this flavor sees all tokens";
+constexpr std::array flavors = std::to_array<Flavor>({
+    {"llama3", "8B", "llama3-8b", 32},
+    {"llama3", "8B_flex", "llama3-8b", 32},
+    {"llama3", "8B_varlen", "llama3-8b", 32},
+    {"llama3", "70B", "llama3-70b", 80},
+    {"llama3", "405B", "llama3.1-405b", 126},
+    {"llama4", "17bx16e", "llama4-scout", 48, true, no_chunks},
+    {"llama4", "17bx16e_irope", "llama4-scout", 48, true},
+    {"llama4", "17bx128e", "llama4-maverick", 48, true, no_chunks},
+    {"llama4", "17bx128e_irope", "llama4-maverick", 48, true},
+    {"deepseek_v3", "671B", "deepseek-v3", 61, true},
+    {"qwen3", "32B", "qwen3-32b", 64},
+    {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48, true},
+    {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94, true},
+});
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> schedules = {
+    {{"1f1b", "1f1b"}, {"gpipe", "gpipe"}, {"interleaved1f1b", "interleaved"}, {"zbvzerobubble", "zb-v"}}};
+
+/// A key, by its table, and what is known of it. An empty key stands for all of a table.
+struct TomlRule {
+  std::string_view table;
+  std::string_view key;
+  std::string_view follows = {};  ///< What the study has instead; empty: the key does not touch the time of a step.
+  std::string_view usual = {};    ///< The value that needs no telling.
+};
+
+constexpr std::string_view layers_even = "layers are dealt to the stages evenly";
+constexpr std::string_view of_library = "kernels and messages are those of PyTorch's own parallelism";
+
+constexpr std::array rules = std::to_array<TomlRule>({
+    {"job", ""},
+    {"profiling", ""},
+    {"metrics", ""},
+    {"lr_scheduler", ""},
+    {"checkpoint", ""},
+    {"comm", ""},
+    {"validation", ""},
+    {"memory_estimation", ""},
+    {"debug", ""},
+    {"fault_tolerance", ""},
+    {"optimizer", "name", "Adam with fp32 states on the device is simulated", "AdamW"},
+    {"optimizer", "early_step_in_backward", "the optimizer's step follows the backward", "false"},
+    {"optimizer", ""},
+    {"model", "hf_assets_path"},
+    {"model", "tokenizer_path"},
+    {"model", "tokenizer_type"},
+    {"model", "norm_type"},
+    {"model", "print_after_conversion"},
+    {"training", "dataset"},
+    {"training", "dataset_path"},
+    {"training", "max_norm"},
+    {"training", "steps"},
+    {"training", "gc_freq"},
+    {"training", "gc_debug"},
+    {"training", "seed"},
+    {"training", "deterministic"},
+    {"training", "dataloader"},
+    {"training", "enable_cpu_offload", "parameters, gradients and states stay on the device", "false"},
+    {"training", "mixed_precision_reduce", "gradients are reduced in bf16, half the bytes", "bfloat16"},
+    {"parallelism", "disable_loss_parallel", "logits are cut over tp", "false"},
+    {"parallelism", "module_fqns_per_model_part", layers_even},
+    {"parallelism", "pipeline_parallel_split_points", layers_even},
+    {"parallelism", "pipeline_parallel_first_stage_less_layers", layers_even, "0"},
+    {"parallelism", "pipeline_parallel_last_stage_less_layers", layers_even, "0"},
+    {"parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name", ""},
+    {"parallelism", "pipeline_parallel_expert_parallel_overlap", "what hides all-to-alls of experts is not simulated",
+     "false"},
+    {"parallelism", "context_parallel_rotate_method", "keys and values go around a ring"},
+    {"parallelism", "context_parallel_load_balancer"},
+    {"parallelism", "enable_compiled_autograd"},
+    {"parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well", "1"},
+    {"parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL", "standard"},
+    {"activation_checkpoint", ""},
+    {"compile", ""},
+    {"experimental", "custom_import", of_library, ""},
+    {"experimental", "custom_args_module", of_library, ""},
+});
+
+// Tables in which older releases had keys of `parallelism`.
+constexpr std::array<std::string_view, 3> homes = {"parallelism", "training", "experimental"};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// Of degrees; far above what a cluster has, no larger number is told apart.
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t result = 1;
+  for (const std::int64_t factor : factors) result = result > most / factor ? most : result * factor;
+  return result;
+}
+
+class TorchtitanReader {
+ public:
+  TorchtitanReader(const Value& root, const std::string& file, const ImportOptions& options, Diagnostics& diagnostics)
+      : root_(root), file_(file), options_(options), diagnostics_(diagnostics) {}
+
+  TrainingRun read() {
+    run_.framework = "torchtitan";
+    read_model();
+    read_degrees();
+    read_batch();
+    read_pipeline();
+    read_experts();
+    read_sharding();
+    read_kernels();
+    read_recomputation();
+    tell_rest();
+    return std::move(run_);
+  }
+
+ private:
+  // ---- Keys
+
+  const Value* find(std::string_view table, std::string_view key) {
+    const Value* section = root_.find(table);
+    const Value* value = section == nullptr ? nullptr : section->find(key);
+    if (value != nullptr) read_.insert(fmt::format("{}.{}", table, key));
+    return value;
+  }
+  const Value* find_degree(std::string_view key) {
+    for (const std::string_view home : homes) {
+      if (const Value* value = find(home, key)) return value;
+    }
+    return nullptr;
+  }
+
+  std::int64_t number(const Value* value, std::string_view name, Range range, std::int64_t otherwise) {
+    if (value == nullptr) return otherwise;
+    return read_in<std::int64_t>(*value, fmt::format("'{}'", name), range, diagnostics_).value_or(otherwise);
+  }
+  std::int64_t degree_of(std::string_view key, std::int64_t otherwise = 1) {
+    return number(find_degree(key), key, {-1, degree.most}, otherwise);
+  }
+  std::string word(const Value* value, std::string_view otherwise) {
+    if (value == nullptr) return std::string(otherwise);
+    return hdpsim::read<std::string>(*value, diagnostics_).value_or(std::string(otherwise));
+  }
+  bool truth(const Value* value) {
+    return value != nullptr && hdpsim::read<bool>(*value, diagnostics_).value_or(false);
+  }
+  [[nodiscard]] Position position(const Value* value) const {
+    return value == nullptr ? Position{file_, 0, 0} : value->position;
+  }
+
+  void unsaid(std::string_view name, const Value* value, std::string_view follows) {
+    run_.notes.push_back({ImportNote::Kind::unsaid, position(value), fmt::format("{}: {}", name, follows)});
+  }
+  void assume(std::string text, const Value* value = nullptr) {
+    run_.notes.push_back({ImportNote::Kind::assumed, value == nullptr ? Position{} : value->position, std::move(text)});
+  }
+
+  // ---- Model
+
+  void read_model() {
+    const Value* flavor_at = find("model", "flavor");
+    const std::string name = word(find("model", "name"), "llama3");
+    const std::string flavor = word(flavor_at, "debugmodel");
+    const auto found = std::find_if(flavors.begin(), flavors.end(),
+                                    [&](const Flavor& each) { return each.model == name && each.flavor == flavor; });
+    if (found == flavors.end()) {
+      std::vector<std::string> known;
+      for (const Flavor& each : flavors) known.push_back(fmt::format("{} {}", each.model, each.flavor));
+      diagnostics_.unsupported(position(flavor_at), fmt::format("no preset has the shape of '{} {}'", name, flavor),
+                               fmt::format("known: {}", fmt::join(known, ", ")));
+      return;
+    }
+    flavor_ = &*found;
+    run_.model = Value::map();
+    put(run_.model, "preset", std::string(found->preset));
+    if (name == "deepseek_v3") {
+      put(run_.model, "num_nextn_predict_layers", 0);
+      assume("no layer predicts further tokens, as in torchtitan");
+    }
+    if (!found->unlike.empty()) unsaid(fmt::format("flavor = {}", flavor), flavor_at, found->unlike);
+  }
+
+  // ---- Degrees and batch
+
+  void read_degrees() {
+    run_.tp = std::max<std::int64_t>(degree_of("tensor_parallel_degree"), 1);
+    run_.pp = std::max<std::int64_t>(degree_of("pipeline_parallel_degree"), 1);
+    run_.cp = std::max<std::int64_t>(degree_of("context_parallel_degree"), 1);
+    replicas_ = std::max<std::int64_t>(degree_of("data_parallel_replicate_degree"), 1);
+    shards_ = degree_of("data_parallel_shard_degree", -1);
+    const std::int64_t beside = product({run_.tp, run_.pp, run_.cp, replicas_});
+    if (options_.gpus) {
+      run_.gpus = *options_.gpus;
+    } else if (shards_ > 0) {
+      run_.gpus = product({beside, shards_});
+    } else {
+      diagnostics_.error(position(find_degree("data_parallel_shard_degree")),
+                         "nothing states how many GPUs the job has",
+                         "--gpus N states it, as data_parallel_shard_degree is -1");
+    }
+    if (shards_ <= 0) shards_ = std::max<std::int64_t>(run_.gpus / beside, 1);
+    if (run_.gpus > 0 && (run_.gpus != product({beside, shards_}) || static_cast<double>(run_.gpus) > gpus.most)) {
+      diagnostics_.error(
+          position(find_degree("data_parallel_shard_degree")),
+          fmt::format("{} GPUs are not the product of all degrees, {}", run_.gpus, product({beside, shards_})));
+      run_.gpus = 0;
+    }
+  }
+
+  void read_batch() {
+    const Value* local_at = find("training", "local_batch_size");
+    if (local_at == nullptr) local_at = find("training", "batch_size");
+    run_.sequence = number(find("training", "seq_len"), "seq_len", tokens, 2048);
+    const std::int64_t local = number(local_at, "local_batch_size", sequences, 8);
+    const Value* global_at = find("training", "global_batch_size");
+    const std::int64_t global = number(global_at, "global_batch_size", {-1, sequences.most}, -1);
+    const Value* micro_at = find_degree("pipeline_parallel_microbatch_size");
+    run_.micro_batch = run_.pp > 1 ? number(micro_at, "pipeline_parallel_microbatch_size", sequences, 1) : local;
+    run_.global_batch = global > 0 ? global : local * replicas_ * shards_;
+    if (local_at == nullptr)
+      assume("8 sequences a rank and 2,048 tokens are torchtitan's defaults where none are stated");
+    if (run_.gpus == 0) return;
+    check_divisions(run_,
+                    {.devices = position(find_degree("tensor_parallel_degree")),
+                     .batch = position(global_at == nullptr ? local_at : global_at),
+                     .context_parallel = position(find_degree("context_parallel_degree")),
+                     .degrees = "tensor x pipeline x context parallelism",
+                     .micro_batch = "a micro-batch"},
+                    diagnostics_);
+  }
+
+  void read_pipeline() {
+    const Value* schedule_at = find_degree("pipeline_parallel_schedule");
+    const std::string name = word(schedule_at, "1F1B");
+    const Value* each_at = find_degree("pipeline_parallel_layers_per_stage");
+    if (run_.pp == 1) return;
+    const auto known = std::find_if(schedules.begin(), schedules.end(),
+                                    [&](const auto& schedule) { return schedule.first == lower(name); });
+    if (known == schedules.end()) {
+      diagnostics_.unsupported(position(schedule_at), fmt::format("the schedule '{}' cannot be simulated", name),
+                               "known: 1F1B, GPipe, Interleaved1F1B, ZBVZeroBubble");
+      return;
+    }
+    put(run_.mesh, "schedule", std::string(known->second));
+    if (known->second == "interleaved") put(run_.mesh, "virtual_stages", virtual_stages(each_at));
+    put(run_.mesh, "overlap_p2p_comm", std::string("always"));
+  }
+
+  // One layer less on the first and on the last stage counts as one more layer each.
+  std::int64_t virtual_stages(const Value* each_at) {
+    const std::int64_t each = number(each_at, "pipeline_parallel_layers_per_stage", layers, 0);
+    if (each == 0 || flavor_ == nullptr) return 2;
+    const std::int64_t stages = (flavor_->layers + 2 + each - 1) / each;
+    if (stages % run_.pp != 0) {
+      diagnostics_.error(position(each_at),
+                         fmt::format("{} stages of {} layers are no multiple of {} ranks", stages, each, run_.pp));
+    }
+    return std::max<std::int64_t>(stages / run_.pp, 2);
+  }
+
+  void read_experts() {
+    const Value* at = find_degree("expert_parallel_degree");
+    const std::int64_t ep = number(at, "expert_parallel_degree", degree, 1);
+    if (flavor_ == nullptr || !flavor_->has_experts) return;
+    if (ep > 1) put(run_.mesh, "ep", ep);
+    if (ep > 1 && run_.tp % ep != 0) put(run_.moe, "across", std::string("waves"));
+    assume("all experts get equally many tokens (moe.routing: uniform)");
+  }
+
+  // ---- Sharding
+
+  void read_sharding() {
+    const Value* reshard_at = find_degree("fsdp_reshard_after_forward");
+    const std::string reshard = word(reshard_at, "default");
+    const Value* param_at = find("training", "mixed_precision_param");
+    const std::string param = word(param_at, "bfloat16");
+    const std::string whole = word(find("training", "dtype"), "float32");
+    const bool keeps = reshard == "never" || (reshard == "default" && run_.pp > 1);
+    const bool is_sharded = shards_ * run_.cp > 1;
+    if (param != "bfloat16") diagnostics_.unsupported(position(param_at), "training in fp32 cannot be simulated");
+    if (replicas_ > 1 && is_sharded) {
+      unsaid("data_parallel_replicate_degree", find_degree("data_parallel_replicate_degree"),
+             fmt::format("parameters are sharded over all ranks, not in {} groups that reduce among each other",
+                         replicas_));
+    }
+    if (flavor_ != nullptr && flavor_->has_experts) {
+      unsaid("FSDP", nullptr, "with experts the optimizer alone is sharded (mesh.zero: 1), and gradients are fp32");
+      return;
+    }
+    put(run_.mesh, "zero", !is_sharded ? 0 : keeps ? 2 : 3);
+    put(run_.mesh, "gradients", std::string("fp32"));
+    run_.remarks["mesh.zero"] = keeps ? "here: FSDP2 that keeps parameters behind the forward" : "here: FSDP2";
+    if (is_sharded && find("training", "mixed_precision_reduce") == nullptr) {
+      assume("gradients are reduced in bf16, half the bytes of torchtitan's fp32 (mixed_precision_reduce)");
+    }
+    if (whole == "float32") assume("parameters are sharded as bf16 and an fp32 copy, torchtitan's as fp32 alone");
+  }
+
+  // ---- Kernels
+
+  void read_kernels() {
+    const bool compiles = truth(find("compile", "enable")) || truth(find("training", "compile"));
+    const Value* async_at = find_degree("enable_async_tensor_parallel");
+    const bool overlaps = truth(async_at);
+    put(run_.kernels, "attention", std::string("flash"));
+    put(run_.memory, "loss", std::string(compiles && compiles_loss() ? "fused" : "fp32"));
+    put_truth(run_.mesh, "dropout", false);
+    if (run_.tp > 1) {
+      put_truth(run_.mesh, "sequence_parallel", true);
+      put_truth(run_.mesh, "tp_comm_overlap", overlaps && compiles);
+    }
+    if (overlaps && !compiles)
+      unsaid("enable_async_tensor_parallel", async_at, "it needs compile.enable, and has no effect");
+    read_float8();
+  }
+
+  bool compiles_loss() {
+    const Value* components = find("compile", "components");
+    if (components == nullptr) return true;
+    return std::any_of(components->items.begin(), components->items.end(),
+                       [](const Value& item) { return item.text == "loss"; });
+  }
+
+  void read_float8() {
+    const Value* converters = find("model", "converters");
+    bool is_fp8 = truth(find("float8", "enable_float8_linear"));
+    if (converters != nullptr) {
+      for (const Value& item : converters->items) {
+        const bool is_it = item.text == "float8" || item.text == "quantize.linear.float8";
+        is_fp8 = is_fp8 || is_it;
+        if (!is_it) unsaid(fmt::format("converters: {}", item.text), &item, "products are simulated in bf16");
+      }
+    }
+    if (is_fp8 && flavor_ != nullptr && flavor_->has_experts) {
+      unsaid("float8", converters, "with experts products are simulated in bf16");
+    } else {
+      put(run_.kernels, "linear", std::string(is_fp8 ? "fp8" : "bf16"));
+    }
+    tell_float8_gather(is_fp8);
+  }
+
+  void tell_float8_gather(bool is_fp8) {
+    const Value* table = root_.find("quantize");
+    for (const char* step : {"linear", "float8"}) table = table == nullptr ? nullptr : table->find(step);
+    if (table == nullptr) table = root_.find("float8");
+    const Value* gather = table == nullptr ? nullptr : table->find("enable_fsdp_float8_all_gather");
+    if (is_fp8 && truth(gather)) unsaid("enable_fsdp_float8_all_gather", gather, "parameters are gathered in bf16");
+  }
+
+  // ---- Recomputation
+
+  void read_recomputation() {
+    const Value* mode_at = find("activation_checkpoint", "mode");
+    const Value* option_at = find("activation_checkpoint", "selective_ac_option");
+    const std::string mode = word(mode_at, "selective");
+    const std::string option = word(option_at, "2");
+    const bool is_full = mode == "full" || (mode == "selective" && option == "1");
+    put(run_.mesh, "recompute", std::string(is_full ? "full" : "none"));
+    if (is_full || mode == "none") return;
+    if (mode == "selective" && option == "op") {
+      Value modules = Value::sequence();
+      for (const char* module : {"norm", "activation"}) modules.items.push_back(Value::scalar(module));
+      run_.mesh.set("recompute", std::move(modules));
+      unsaid("activation_checkpoint: selective, op", mode_at,
+             "norms and activations are computed again; torchtitan does so with every second product, too");
+    } else if (mode == "selective") {
+      unsaid(fmt::format("activation_checkpoint: selective, {}", option), mode_at,
+             fmt::format("no layer is computed again, where torchtitan does so with one of {}; mesh.recompute: full is "
+                         "the other bound",
+                         option));
+    } else if (mode == "memory_budget") {
+      unsaid("activation_checkpoint: memory_budget", mode_at, "nothing is computed again");
+    } else {
+      diagnostics_.error(position(mode_at), fmt::format("there is no activation checkpoint '{}'", mode),
+                         "known: none, selective, full");
+    }
+  }
+
+  // ---- What nobody has read
+
+  void tell_rest() {
+    for (const Value::Entry& table : root_.entries) {
+      if (table.key == "quantize" || table.key == "float8") continue;
+      if (!table.value.is_map()) {
+        run_.notes.push_back({ImportNote::Kind::unknown, table.position, table.key});
+        continue;
+      }
+      for (const Value::Entry& entry : table.value.entries) tell(table.key, entry);
+    }
+  }
+
+  void tell(const std::string& table, const Value::Entry& entry) {
+    const std::string name = fmt::format("{}.{}", table, entry.key);
+    const auto rule = std::find_if(rules.begin(), rules.end(), [&](const TomlRule& each) {
+      return each.table == table && (each.key == entry.key || each.key.empty());
+    });
+    if (rule == rules.end()) {
+      if (read_.count(name) == 0) run_.notes.push_back({ImportNote::Kind::unknown, entry.position, name});
+    } else if (!rule->follows.empty()) {
+      if (entry.value.text != rule->usual) unsaid(name, &entry.value, rule->follows);
+    } else if (read_.count(name) == 0) {
+      run_.notes.push_back({ImportNote::Kind::ignored, entry.position, name});
+    }
+  }
+
+  const Value& root_;
+  std::string file_;
+  const ImportOptions& options_;
+  Diagnostics& diagnostics_;
+  TrainingRun run_;
+  const Flavor* flavor_ = nullptr;
+  std::int64_t replicas_ = 1;
+  std::int64_t shards_ = 1;
+  std::set<std::string> read_;  // keys that are said, `table.key`
+};
+
+}  // namespace
+
+TrainingRun read_torchtitan(const std::string& file, const std::string& text, const ImportOptions& options,
+                            Diagnostics& diagnostics) {
+  Diagnostics syntax;
+  const Value root = parse_toml(file, text, syntax);
+  diagnostics.append(syntax);
+  if (!syntax.empty()) return {};
+  return TorchtitanReader(root, file, options, diagnostics).read();
+}
+
+}  // namespace hdpsim

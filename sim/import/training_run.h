@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/document/document.h"
+#include "sim/import/import_note.h"
+
+namespace hdpsim {
+
+/// What the user of an import says beside the file.
+struct ImportOptions {
+  std::string cluster = {};                           ///< A preset or a file; empty: one is assumed.
+  std::optional<std::int64_t> gpus = {};              ///< Of the job.
+  std::optional<std::int64_t> vocabulary = {};        ///< Entries of the tokenizer, before they are padded.
+  std::map<std::string, std::string> variables = {};  ///< Of a shell script.
+  std::optional<int> command = {};                    ///< Of several commands that train, which one, from 1.
+};
+
+/// A training run in words of a study, whatever framework it was stated for.
+struct TrainingRun {
+  std::string framework;  ///< For people: "Megatron-LM".
+  std::int64_t gpus = 0;
+  std::optional<std::int64_t> gpus_per_node = {};
+  std::int64_t tp = 1;
+  std::int64_t pp = 1;
+  std::int64_t cp = 1;
+  std::int64_t sequence = 0;      ///< Tokens.
+  std::int64_t micro_batch = 1;   ///< Sequences that a replica computes together.
+  std::int64_t global_batch = 0;  ///< Sequences of a step.
+  Value model;                    ///< A study's `model`, of a preset; null: `configuration` describes it.
+  Value configuration;            ///< A HuggingFace configuration.
+  Value mesh = Value::map();      ///< Keys of a study's `mesh` beside tp, pp and capacity.
+  Value kernels = Value::map();
+  Value memory = Value::map();
+  Value moe = Value::map();
+  std::map<std::string, std::string> remarks = {};  ///< By path, such as `mesh.zero`.
+  ImportNotes notes = {};
+};
+
+/// An entry of a map of a study: a number, a word or a truth.
+void put(Value& map, std::string_view key, std::int64_t value);
+void put(Value& map, std::string_view key, const std::string& value);
+void put_truth(Value& map, std::string_view key, bool value);
+
+/// The tokens of a micro-batch of one rank.
+[[nodiscard]] std::int64_t capacity_of(const TrainingRun& run);
+
+/// Checks what divides what: devices into replicas, the batch into micro-batches, a sequence among the ranks that share
+/// it. Problems are reported at `where`, by the words that the framework has for degrees and batches.
+struct RunWords {
+  Position devices;
+  Position batch;
+  Position context_parallel;
+  std::string_view degrees;      ///< "tensor x pipeline x context parallelism"
+  std::string_view micro_batch;  ///< "--micro-batch-size"
+};
+void check_divisions(const TrainingRun& run, const RunWords& words, Diagnostics& diagnostics);
+
+}  // namespace hdpsim

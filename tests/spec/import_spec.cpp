@@ -1,0 +1,179 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+const fs::path training = fs::path(HDPSIM_SOURCE_DIR) / "tests/support/training";
+const fs::path studies = fs::path(HDPSIM_SOURCE_DIR) / "configs/studies";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// `hdpsim import FILE --out mine.yaml OPTIONS`, which has to be well, and a study that can be checked and run.
+Outcome imported(const Workplace& here, const std::string& file, const std::string& options = "") {
+  fs::copy_file((file == "llama3-8b.sh" ? studies : training) / file, here.folder() / file);
+  Outcome made = here.hdpsim("import " + file + " --out mine.yaml " + options);
+  CAPTURE(made.err);
+  CHECK(made.code == 0);
+  CHECK(made.out.empty());
+  const Outcome checked = here.hdpsim("check mine.yaml");
+  CAPTURE(checked.err);
+  CHECK(checked.code == 0);
+  return made;
+}
+
+nlohmann::json first_run(const Workplace& here) {
+  const Outcome run = here.hdpsim("study mine.yaml --out mine");
+  CAPTURE(run.err);
+  REQUIRE(run.code == 0);
+  return nlohmann::json::parse(here.read("mine/result.json")).at("runs").at(0);
+}
+
+TEST_CASE("a GPT-3 script with variables becomes its study, which says what it left out", "[import]") {
+  const Workplace here;
+  const Outcome made = imported(here, "gpt3-175b.sh");
+  const std::string study = here.read("mine.yaml");
+  // 50,257 entries padded to a multiple of 128 x 8: the published model of 51,200
+  CHECK(has(study, "model: {preset: gpt-175b}"));
+  CHECK(has(study, "cluster: {preset: h100-rail, gpus: 1024}"));
+  for (const char* line :
+       {"\n  tp: 8\n", "\n  pp: 16\n", "\n  schedule: interleaved\n", "\n  virtual_stages: 3\n",
+        "\n  recompute: selective\n", "\n  zero: 0\n", "\n  gradients: bf16\n", "\n  sequence_parallel: true\n",
+        "\n  dropout: true\n", "\n  capacity: 2048\n", "\n  tokens_per_step: 3145728\n"}) {
+    CAPTURE(line);
+    CHECK(has(study, line));
+  }
+  for (const char* told : {"--vendor-option 3", "--rampup-batch-size 16 16 5859375: a step with the whole batch",
+                           "the cluster is h100-rail", "NODES", "SLURM_NNODES (128)", " lr ", " lr-decay-style",
+                           "all sequences are 2048 tokens long"}) {
+    CAPTURE(told);
+    CHECK(has(made.err, told));
+    CHECK(has(study, told));
+  }
+  const nlohmann::json run = first_run(here);
+  CHECK(run.at("gpus") == 1024);
+  CHECK(run.at("step_time_s").at("mean").get<double>() > 0);
+}
+
+TEST_CASE("a Llama-3 script with arrays becomes its study, on another cluster and size, too", "[import]") {
+  const Workplace here;
+  const Outcome made = imported(here, "llama3-8b.sh", "--cluster a100-rail-3tier --gpus 64");
+  const std::string study = here.read("mine.yaml");
+  CHECK(has(study, "model: {preset: llama3-8b}"));
+  CHECK(has(study, "cluster: {preset: a100-rail-3tier, gpus: 64}"));
+  CHECK(has(study, "plans: [{static: {cp: 2}}, hdp-balance]"));
+  CHECK(has(study, "\n  capacity: 4096\n"));  // 8Ki tokens over two ranks
+  CHECK(has(study, "\n  overlap_grad_reduce: true\n"));
+  CHECK(has(made.err, "--cp-comm-type a2a: keys and values go around a ring (p2p)"));
+  CHECK(has(made.err, "llama3-8b.sh:41:5: --cp-comm-type"));
+  CHECK(first_run(here).at("gpus") == 64);
+}
+
+TEST_CASE("a script without a vocabulary names the option that states it", "[import]") {
+  const Workplace here;
+  fs::copy_file(training / "mixtral-8x7b.sh", here.folder() / "run.sh");
+  const Outcome refused = here.hdpsim("import run.sh --out mine.yaml");
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "nothing states the vocabulary of the Llama2Tokenizer"));
+  CHECK(has(refused.err, "--vocab-size N"));
+  CHECK_FALSE(fs::exists(here.folder() / "mine.yaml"));
+}
+
+TEST_CASE("a Mixtral script becomes a study with experts", "[import]") {
+  const Workplace here;
+  const Outcome made = imported(here, "mixtral-8x7b.sh", "--vocab-size 32000");
+  const std::string study = here.read("mine.yaml");
+  CHECK(has(study, "model: {preset: mixtral-8x7b}"));
+  CHECK(has(study, "\n  ep: 8\n"));
+  CHECK(has(study, "moe: {across: waves}"));
+  CHECK(has(made.err, "--overlap-grad-reduce: with experts"));
+  CHECK(first_run(here).at("gpus") == 32);
+}
+
+TEST_CASE("the args of a checkpoint of DeepSeek-V3 become a study", "[import]") {
+  const Workplace here;
+  const Outcome made = imported(here, "deepseek-v3.yaml");
+  const std::string study = here.read("mine.yaml");
+  CHECK(has(study, "preset: deepseek-"));
+  CHECK(has(study, "\n  ep: 64\n"));
+  CHECK(has(study, "\n  recompute: [qkv, activation, norm]\n"));
+  CHECK(has(made.err, "deepseek-v3.yaml:59:3: some_fork_of_mine 7"));
+  CHECK(has(made.err, "decoder_last_pipeline_num_layers 1: layers are dealt to the stages evenly"));
+  CHECK(has(made.err, "consumed-train-samples"));
+}
+
+TEST_CASE("torchtitan's files become studies", "[import]") {
+  const Workplace small;
+  const Outcome made = imported(small, "llama3_8b.toml", "--gpus 64");
+  CHECK(has(small.read("mine.yaml"), "model: {preset: llama3-8b}"));
+  CHECK(has(small.read("mine.yaml"), "\n  zero: 3\n"));
+  CHECK(has(made.err, "optimizer.lr"));
+  CHECK(has(made.err, "selective, op"));
+  CHECK(first_run(small).at("gpus") == 64);
+
+  const Workplace large;
+  imported(large, "llama3_405b.toml");
+  const std::string study = large.read("mine.yaml");
+  CHECK(has(study, "model: {preset: llama3.1-405b}"));
+  CHECK(has(study, "gpus: 512"));
+  CHECK(has(study, "\n  tp_comm_overlap: true\n"));
+  CHECK(has(study, "linear: fp8"));
+  CHECK(has(study, "\n  context: 16384\n"));  // two sequences a micro-batch
+  CHECK(first_run(large).at("gpus") == 512);
+}
+
+TEST_CASE("a model of no preset is written beside the study", "[import]") {
+  const Workplace here;
+  here.write("run.sh",
+             "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 12 --hidden-size 1536 "
+             "--num-attention-heads 12 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 "
+             "--global-batch-size 16 --bf16\n");
+  const Outcome made = here.hdpsim("import run.sh --out mine.yaml");
+  CAPTURE(made.err);
+  CHECK(made.code == 0);
+  CHECK(has(made.err, "wrote mine.yaml and mine.model.json"));
+  CHECK(has(here.read("mine.yaml"), "model: {hf_config: mine.model.json}"));
+  CHECK(nlohmann::json::parse(here.read("mine.model.json")).at("n_embd") == 1536);
+  CHECK(first_run(here).at("gpus") == 8);
+
+  const Outcome again = here.hdpsim("import run.sh --out mine.yaml");
+  CHECK(again.code == 2);
+  CHECK(has(again.err, "--force replaces it"));
+  CHECK(here.hdpsim("import run.sh --out mine.yaml --force").code == 0);
+  CHECK(here.hdpsim("import run.sh --out run.sh --force").code == 2);
+}
+
+TEST_CASE("a run that cannot be simulated leaves nothing behind", "[import]") {
+  const Workplace here;
+  here.write("run.sh",
+             "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 12 --hidden-size 1536 "
+             "--num-attention-heads 12 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 "
+             "--global-batch-size 16 --bf16 --tensor-model-parallel-size 8\n");  // 8 does not divide 12 heads
+  const Outcome refused = here.hdpsim("import run.sh --out mine.yaml");
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "'tp' is 8, which does not divide the 12 heads"));
+  for (const char* file : {"mine.yaml", "mine.model.json"}) CHECK_FALSE(fs::exists(here.folder() / file));
+  CHECK(here.hdpsim("import run.sh --out mine.yaml --var x").code == 2);
+  CHECK(here.hdpsim("import none.sh --out mine.yaml").code == 2);
+}
+
+TEST_CASE("all problems of a script are told at once, with their places", "[import]") {
+  const Workplace here;
+  here.write("run.sh",
+             "N=many\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --num-layers $N --hidden-size 0 \\\n"
+             "  --seq-length $SEQ --num-attention-heads 8 --bf16\n");
+  const Outcome refused = here.hdpsim("import run.sh --out mine.yaml");
+  CHECK(refused.code == 2);
+  for (const char* told :
+       {"run.sh:1:3: error: ", "run.sh:3:33: error: ", "--var SEQ=VALUE", "--micro-batch-size is missing"}) {
+    CAPTURE(told);
+    CHECK(has(refused.err, told));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

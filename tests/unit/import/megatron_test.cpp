@@ -1,0 +1,426 @@
+#include "sim/import/megatron.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/import/imported_study.h"
+#include "sim/model/parameters.h"
+#include "tests/support/file_text.h"
+#include "tests/support/model_presets.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using Kind = ImportNote::Kind;
+
+const std::filesystem::path sources(HDPSIM_SOURCE_DIR);
+const std::filesystem::path llama_script = sources / "configs/studies/llama3-8b.sh";
+const std::filesystem::path training = sources / "tests/support/training";
+
+// A dense model without anything unusual. 12 layers of 1024, 16 heads.
+constexpr char small[] =
+    "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 12 --hidden-size 1024 --num-attention-heads "
+    "16 "
+    "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 --bf16 "
+    "--hidden-dropout 0 --attention-dropout 0 ";
+constexpr char llama[] =
+    "--swiglu --disable-bias-linear --normalization RMSNorm --position-embedding-type rope "
+    "--untie-embeddings-and-output-weights ";
+
+/// A run with what was told of it.
+struct Read {
+  TrainingRun run;
+  Diagnostics problems;
+
+  [[nodiscard]] std::vector<std::string> notes(Kind kind) const {
+    std::vector<std::string> texts;
+    for (const ImportNote& note : run.notes) {
+      if (note.kind == kind) texts.push_back(note.text);
+    }
+    std::sort(texts.begin(), texts.end());
+    return texts;
+  }
+  [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
+  static std::string text(const Value& map, std::string_view key) {
+    const Value* value = map.find(key);
+    if (value == nullptr) return "absent";
+    if (!value->is_sequence()) return value->text;
+    std::string all;
+    for (const Value& item : value->items) all += (all.empty() ? "" : " ") + item.text;
+    return all;
+  }
+};
+
+Read read(const std::string& script, const ImportOptions& options = {}) {
+  Read read;
+  read.problems.add_source("run.sh", script);
+  const ArgumentList list = arguments_of_script("run.sh", script, options.variables, options.command, read.problems);
+  if (read.problems.empty()) read.run = read_megatron(list, "run.sh", options, read.problems);
+  return read;
+}
+
+Read good(const std::string& script, const ImportOptions& options = {}) {
+  Read result = read(script, options);
+  INFO(result.problems.text());
+  REQUIRE(result.problems.empty());
+  return result;
+}
+
+Transformer model(const std::string& script, const ImportOptions& options = {}) {
+  const Read result = good(script, options);
+  Diagnostics problems;
+  const auto described = read_model(result.run.configuration, "mine", problems);
+  INFO(problems.text());
+  REQUIRE(described.has_value());
+  return *described;
+}
+
+std::vector<std::string> problems(const std::string& script, const ImportOptions& options = {}) {
+  std::vector<std::string> told;
+  for (const Diagnostic& each : read(script, options).problems.sorted()) {
+    told.push_back(fmt::format("{}:{}: {}{}", each.position.line, each.position.column,
+                               each.unsupported ? "unsupported: " : "", each.message));
+  }
+  return told;
+}
+
+TEST_CASE("widths that nothing states are those that Megatron derives", "[import]") {
+  const Transformer plain = model(small);
+  CHECK(plain.ffn_hidden == 4 * 1024);
+  CHECK(plain.head_dim == 1024 / 16);
+  CHECK(plain.kv_heads == 16);
+  CHECK(plain.biases);
+  CHECK(plain.tied_embeddings);
+  CHECK(plain.learned_positions == 2048);
+  // 4 x 1024 x 2 / 3 = 2730.7, of which 42 x 64 = 2688 is the multiple below
+  CHECK(model(std::string(small) + llama).ffn_hidden == 2688);
+  CHECK(model(std::string(small) + llama + "--group-query-attention --num-query-groups 4 --kv-channels 128").kv_heads ==
+        4);
+}
+
+TEST_CASE("a vocabulary is padded to a multiple of 128 x tp", "[import]") {
+  // 50,257 entries: 393 x 128 = 50,304; with tp 8 50 x 1,024 = 51,200
+  CHECK(model(small).vocabulary == 393 * 128);
+  CHECK(model(std::string(small) + "--tensor-model-parallel-size 8").vocabulary == 50 * 1024);
+  CHECK(model(std::string(small) + "--make-vocab-size-divisible-by 1").vocabulary == 50'257);
+  // the end of a document is one more entry of the NullTokenizer: 32,001 is rounded up to 251 x 128
+  CHECK(model(std::string(small) + "--tokenizer-type NullTokenizer --vocab-size 32000").vocabulary == 251 * 128);
+  CHECK(model(std::string(small) + "--tokenizer-type HuggingFaceTokenizer --vocab-size 32000").vocabulary == 32'000);
+  CHECK(model(std::string(small) + "--tokenizer-type HuggingFaceTokenizer", {.vocabulary = 128'256}).vocabulary ==
+        128'256);
+  const Read none = read(std::string(small) + "--tokenizer-type HuggingFaceTokenizer");
+  REQUIRE(none.problems.sorted().size() == 1);
+  CHECK(none.problems.sorted().front().message == "nothing states the vocabulary of the HuggingFaceTokenizer");
+  CHECK(none.problems.sorted().front().help.find("--vocab-size N") == 0);
+}
+
+TEST_CASE("a model is of the family that says what its arguments say", "[import]") {
+  const auto family = [](const std::string& arguments) {
+    return good(std::string(small) + arguments).run.configuration.find("architectures")->items.at(0).text;
+  };
+  const std::string rope = "--position-embedding-type rope ";
+  CHECK(family("") == "GPT2LMHeadModel");
+  CHECK(family(llama) == "LlamaForCausalLM");
+  CHECK(family(std::string(llama) + "--add-qkv-bias") == "Qwen2ForCausalLM");
+  CHECK(family(std::string(llama) + "--qk-layernorm") == "Qwen3ForCausalLM");
+  CHECK(family(rope) == "Starcoder2ForCausalLM");
+  CHECK(family(rope + "--squared-relu --disable-bias-linear") == "Starcoder2ForCausalLM");
+  CHECK(family("--disable-bias-linear") == "MPTForCausalLM");
+  CHECK(family("--group-query-attention --num-query-groups 2") == "MPTForCausalLM");
+  const std::string experts = std::string(llama) + "--num-experts 8 ";
+  CHECK(family(experts) == "MixtralForCausalLM");
+  CHECK(family(experts + "--qk-layernorm") == "Qwen3MoeForCausalLM");
+  CHECK(family(experts + "--moe-layer-freq 2") == "DeepseekForCausalLM");
+  CHECK(family(experts + "--moe-shared-expert-intermediate-size 2688") == "DeepseekForCausalLM");
+  CHECK(family(experts + "--add-qkv-bias") == "Glm4MoeForCausalLM");
+  CHECK(family(experts + "--multi-latent-attention") == "DeepseekV3ForCausalLM");
+}
+
+TEST_CASE("every family has the traits of the arguments", "[import]") {
+  const Transformer qwen = model(std::string(small) + llama + "--qk-layernorm --add-qkv-bias");
+  CHECK(qwen.qk_norm);
+  CHECK(qwen.qkv_biases);
+  const Transformer star = model(std::string(small) +
+                                 "--position-embedding-type rope --disable-bias-linear "
+                                 "--group-query-attention --num-query-groups 2");
+  CHECK_FALSE(star.biases);
+  CHECK_FALSE(star.gated_mlp);
+  CHECK(star.kv_heads == 2);
+  CHECK(star.learned_positions == 0);
+  const Transformer mpt = model(std::string(small) +
+                                "--disable-bias-linear --group-query-attention "
+                                "--num-query-groups 2 --ffn-hidden-size 2048");
+  CHECK_FALSE(mpt.biases);
+  CHECK(mpt.kv_heads == 2);
+  CHECK(mpt.ffn_hidden == 2048);
+  CHECK(mpt.learned_positions == 2048);
+  const Transformer glm = model(std::string(small) + llama +
+                                "--num-experts 8 --moe-ffn-hidden-size 512 --add-qkv-bias "
+                                "--moe-shared-expert-intermediate-size 1024");
+  CHECK(glm.qkv_biases);
+  CHECK_FALSE(glm.qk_norm);
+  CHECK(glm.moe->experts == 8);
+  CHECK(glm.moe->experts_per_token == 2);
+  CHECK(glm.moe->expert_hidden == 512);
+  CHECK(glm.moe->shared_hidden == 1024);
+}
+
+TEST_CASE("layers have experts or windows as a period or a list says", "[import]") {
+  const auto with_experts = [](const Transformer& each) {
+    std::int64_t count = 0;
+    for (const LayerRun& run : each.pattern) {
+      const bool has = run.kind == 0 ? each.moe.has_value() : each.others.at(run.kind - 1).moe.has_value();
+      if (has) count += run.count;
+    }
+    return each.pattern.empty() ? (each.moe ? each.layers : 0) : count;
+  };
+  const std::string experts = std::string(small) + llama + "--num-experts 8 ";
+  CHECK(with_experts(model(experts)) == 12);
+  CHECK(with_experts(model(experts + "--moe-layer-freq 3")) == 4);
+  CHECK(with_experts(model(experts + "--moe-layer-freq ([0]*1+[1]*11)")) == 11);
+  CHECK(problems(experts + "--moe-layer-freq [1]*11").at(0).find("is about 11 layers, but the model has 12") !=
+        std::string::npos);
+
+  const Transformer windows = model(std::string(small) + llama + "--window-size 127,0 --window-attn-skip-freq 4");
+  std::int64_t full = 0;
+  for (const LayerRun& run : windows.pattern) {
+    const std::int64_t window = run.kind == 0 ? windows.window : windows.others.at(run.kind - 1).window;
+    if (window == 0) full += run.count;
+    if (window != 0) CHECK(window == 128);  // a token sees itself, too
+  }
+  CHECK(full == 3);
+}
+
+TEST_CASE("what no family says is unsupported, at the argument", "[import]") {
+  CHECK(problems(std::string(small) + "--swiglu --position-embedding-type rope")
+            .at(0)
+            .find("unsupported: no family of models that is known here has a gated MLP with biases") !=
+        std::string::npos);
+  CHECK(problems(std::string(small) + "\\\n  --swiglu --disable-bias-linear")
+            .at(0)
+            .find("a gated MLP with learned positions") != std::string::npos);
+  CHECK(problems(std::string(small) + "\\\n  --is-hybrid-model") ==
+        std::vector<std::string>{"2:3: unsupported: --is-hybrid-model is a model with Mamba layers"});
+}
+
+TEST_CASE("the batch, the degrees and the devices become tokens and a mesh", "[import]") {
+  const Read result = good(std::string(small) + "--tensor-model-parallel-size 2 --context-parallel-size 2 ");
+  CHECK(result.run.gpus == 8);
+  CHECK(result.run.tp == 2);
+  CHECK(result.run.cp == 2);
+  CHECK(result.run.global_batch == 64);
+  CHECK(capacity_of(result.run) == 2048 / 2);
+  // without a batch: one micro-batch on each of 8 / 2 replicas
+  std::string script = std::string(small) + "--tensor-model-parallel-size 2 ";
+  script.replace(script.find("--global-batch-size 64"), 22, "");
+  CHECK(good(script).run.global_batch == 4);
+  CHECK(good(script, {.gpus = 16}).run.global_batch == 8);
+}
+
+TEST_CASE("how many devices there are comes from the launcher, from WORLD_SIZE, or from the user", "[import]") {
+  const std::string arguments = std::string(small).substr(std::string(small).find("pretrain_gpt.py"));
+  CHECK(good("python " + arguments, {.gpus = 32}).run.gpus == 32);
+  CHECK(good("WORLD_SIZE=$((8*2))\npython " + arguments).run.gpus == 16);
+  CHECK(good("torchrun --nproc_per_node 4 --nnodes=3 " + arguments + "--global-batch-size 12").run.gpus == 12);
+  CHECK(problems("python " + arguments) == std::vector<std::string>{"0:0: nothing states how many GPUs the job has"});
+}
+
+TEST_CASE("what does not divide is told as Megatron-LM would", "[import]") {
+  const auto told = problems(
+      std::string(small) + "--tensor-model-parallel-size 3 --pipeline-model-parallel-size 5 --context-parallel-size 1");
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].find("8 GPUs are no multiple of 15 = 3 x 5 x 1") != std::string::npos);
+  CHECK(told[1].find("5 stages do not divide 12 layers") != std::string::npos);
+  CHECK(problems(std::string(small) + "--global-batch-size 12")
+            .at(0)
+            .find("a batch of 12 sequences is no multiple of 8") != std::string::npos);
+}
+
+TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[import]") {
+  const Read plain = good(small);
+  CHECK(plain.mesh("zero") == "0");
+  CHECK(plain.mesh("gradients") == "fp32");
+  CHECK(plain.mesh("gradient_buffer") == "true");
+  CHECK(plain.mesh("gradient_accumulation_fusion") == "true");
+  CHECK(plain.mesh("overlap_grad_reduce") == "false");
+  CHECK(plain.mesh("sequence_parallel") == "absent");  // without tensor parallelism there is none
+  CHECK(plain.mesh("dropout") == "false");
+  CHECK(Read::text(plain.run.memory, "loss") == "fp32");
+  CHECK(Read::text(plain.run.kernels, "attention") == "flash");
+  CHECK(Read::text(plain.run.kernels, "linear") == "bf16");
+
+  const Read all =
+      good(std::string(small) +
+           "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --grad-reduce-in-bf16 "
+           "--no-gradient-accumulation-fusion --cross-entropy-loss-fusion --tensor-model-parallel-size 2 "
+           "--sequence-parallel --tp-comm-overlap --fp8-format hybrid --hidden-dropout 0.1 "
+           "--attention-dropout 0.1 --cuda-graph-impl local");
+  CHECK(all.mesh("zero") == "1");
+  CHECK(all.mesh("gradients") == "bf16");
+  CHECK(all.mesh("gradient_accumulation_fusion") == "false");
+  CHECK(all.mesh("overlap_grad_reduce") == "true");
+  CHECK(all.mesh("overlap_param_gather") == "true");
+  CHECK(all.mesh("sequence_parallel") == "true");
+  CHECK(all.mesh("tp_comm_overlap") == "true");
+  CHECK(all.mesh("tp_gradient_overlap") == "true");
+  CHECK(all.mesh("dropout") == "true");
+  CHECK(Read::text(all.run.memory, "loss") == "fused");
+  CHECK(Read::text(all.run.kernels, "linear") == "fp8");
+  CHECK(Read::text(all.run.kernels, "launch") == "graphs");
+
+  CHECK(good(std::string(small) + "--use-torch-fsdp2").mesh("zero") == "3");
+  CHECK(good(std::string(small) + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").mesh("zero") ==
+        "2");
+  CHECK(good(std::string(small) + "--transformer-impl local").run.kernels.find("attention")->text == "unfused");
+}
+
+TEST_CASE("dropout is there unless it is turned off, and fp16 sums in fp16 unless it is told", "[import]") {
+  std::string script(small);
+  script.replace(script.find("--hidden-dropout 0 --attention-dropout 0"), 40, "");
+  CHECK(good(script).mesh("dropout") == "true");
+  script.replace(script.find("--bf16"), 6, "--fp16");
+  CHECK(good(script).mesh("gradients") == "bf16");
+  CHECK(good(script + "--accumulate-allreduce-grads-in-fp32").mesh("gradients") == "fp32");
+  script.replace(script.find("--fp16"), 6, "");
+  CHECK(problems(script) == std::vector<std::string>{"0:0: unsupported: training in fp32 cannot be simulated"});
+}
+
+TEST_CASE("layers in a chunk become chunks of a stage", "[import]") {
+  const std::string script = std::string(small) + "--pipeline-model-parallel-size 2 ";
+  const Read plain = good(script);
+  CHECK(plain.mesh("schedule") == "1f1b");
+  CHECK(plain.mesh("virtual_stages") == "absent");
+  CHECK(plain.mesh("overlap_p2p_comm") == "interleaved");
+  const Read interleaved = good(script + "--num-layers-per-virtual-pipeline-stage 2 --no-overlap-p2p-communication");
+  CHECK(interleaved.mesh("schedule") == "interleaved");
+  CHECK(interleaved.mesh("virtual_stages") == "3");  // 12 layers / 2 stages / 2 layers
+  CHECK(interleaved.mesh("overlap_p2p_comm") == "never");
+  CHECK(good(script + "--num-virtual-stages-per-pipeline-rank 6").mesh("virtual_stages") == "6");
+  CHECK(problems(script + "--num-layers-per-virtual-pipeline-stage 4").size() == 1);
+}
+
+TEST_CASE("what is computed again is all, the attention core, or modules", "[import]") {
+  CHECK(good(small).mesh("recompute") == "none");
+  CHECK(good(std::string(small) + "--recompute-activations").mesh("recompute") == "selective");
+  CHECK(good(std::string(small) + "--recompute-granularity selective --recompute-modules layernorm mlp")
+            .mesh("recompute") == "norm mlp");
+  const std::string full = std::string(small) + "--recompute-granularity full --recompute-method ";
+  CHECK(good(full + "uniform --recompute-num-layers 1").notes(Kind::unsaid).empty());
+  CHECK(good(full + "block --recompute-num-layers 12").notes(Kind::unsaid).empty());
+  const Read partial = good(full + "block --recompute-num-layers 4");
+  CHECK(partial.mesh("recompute") == "full");
+  CHECK(partial.notes(Kind::unsaid) ==
+        std::vector<std::string>{
+            "--recompute-num-layers 4: 4 of the 12 layers of a stage are computed again, here all of "
+            "them; mesh.recompute: none is the other bound"});
+}
+
+TEST_CASE("experts are divided as the arguments say, and what only dense layers know is told", "[import]") {
+  const std::string experts = std::string(small) + llama + "--num-experts 8 --use-distributed-optimizer ";
+  CHECK(good(experts).mesh("ep") == "absent");
+  const Read divided = good(experts + "--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall");
+  CHECK(divided.mesh("ep") == "4");
+  CHECK(Read::text(divided.run.moe, "across") == "waves");
+  CHECK(divided.notes(Kind::unsaid).empty());
+  const Read cut = good(experts +
+                        "--expert-model-parallel-size 2 --tensor-model-parallel-size 2 --sequence-parallel "
+                        "--moe-token-dispatcher-type alltoall --expert-tensor-parallel-size 2");
+  CHECK(cut.mesh("ep") == "4");
+  CHECK(cut.notes(Kind::unsaid).size() == 1);
+  const Read overlapped = good(experts + "--overlap-grad-reduce --fp8-format hybrid");
+  CHECK(overlapped.mesh("overlap_grad_reduce") == "absent");
+  CHECK(overlapped.notes(Kind::unsaid) ==
+        std::vector<std::string>{"--fp8-format hybrid: with experts products are simulated in bf16",
+                                 "--overlap-grad-reduce: with experts gradients are reduced behind the last backward"});
+}
+
+TEST_CASE("arguments are told that nobody knows, that nothing follows from, and that are repeated", "[import]") {
+  const Read result = good(std::string(small) +
+                           "--lr 1e-4 --save x --fancy-thing 3 --cp-comm-type a2a --num-layers 24 "
+                           "--wandb-project mine --cp-comm-type p2p --seed 1 $EXTRA");
+  CHECK(result.notes(Kind::unknown) == std::vector<std::string>{"--fancy-thing 3"});
+  CHECK(result.notes(Kind::ignored) == std::vector<std::string>{"lr", "save", "seed", "wandb-project"});
+  CHECK(result.notes(Kind::repeated) == std::vector<std::string>{"--cp-comm-type p2p (before: --cp-comm-type a2a)",
+                                                                 "--num-layers 24 (before: --num-layers 12)"});
+  CHECK(result.notes(Kind::unsaid).empty());  // the last one counts
+  CHECK(Read::text(result.run.configuration, "n_layer") == "24");
+}
+
+TEST_CASE("a value that the script does not know is an error with the option that gives it", "[import]") {
+  const Read result = read(
+      "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers $LAYERS --hidden-size 1024 "
+      "--num-attention-heads x --seq-length --micro-batch-size 1 --bf16");
+  std::vector<std::string> told;
+  for (const Diagnostic& each : result.problems.sorted()) told.push_back(each.message + "; " + each.help);
+  const auto has = [&](const std::string& text) {
+    return std::any_of(told.begin(), told.end(), [&](const std::string& each) { return each.find(text) == 0; });
+  };
+  CHECK(has("--num-layers: what $LAYERS is cannot be told from this file; --var LAYERS=VALUE gives it a value"));
+  CHECK(has("--seq-length has no value"));
+  CHECK(told.size() >= 3);  // all at once
+}
+
+TEST_CASE("of several commands that train one has to be chosen", "[import]") {
+  std::string second(small);
+  second.replace(second.find("--num-layers 12"), 15, "--num-layers 24");
+  const std::string script = std::string(small) + "\n" + second;
+  CHECK(problems(script) ==
+        std::vector<std::string>{"1:1: command 1 of 2 that train a model", "2:1: command 2 of 2 that train a model"});
+  CHECK(model(script, {.command = 2}).layers == 24);
+  CHECK(problems("echo hello") == std::vector<std::string>{"0:0: no command of this file trains a model"});
+}
+
+TEST_CASE("a command for another shell and a plain list of arguments are read, too", "[import]") {
+  std::string quoted(small);
+  CHECK(model("srun bash -c \"" + quoted + "\"").layers == 12);
+  std::string list;
+  std::istringstream words(quoted.substr(quoted.find("--num-layers")));
+  for (std::string word; words >> word;) list += (word.starts_with("--") ? "\n" : " ") + word;
+  CHECK(model(list, {.gpus = 8}).layers == 12);
+}
+
+// ---- Whole files
+
+std::string imported(const std::filesystem::path& file, const ImportOptions& options = {}) {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  return import_study(file.string(), "mine.yaml", options, catalog).text;
+}
+
+TEST_CASE("the shape of a shipped model becomes its preset, another one a configuration", "[import]") {
+  CHECK(imported(llama_script).find("model: {preset: llama3-8b}") != std::string::npos);
+  CHECK(imported(training / "mixtral-8x7b.sh", {.vocabulary = 32'000}).find("model: {preset: mixtral-8x7b}") !=
+        std::string::npos);
+  // padded to a multiple of 128: 32,128
+  CHECK(imported(training / "mixtral-8x7b.sh", {.vocabulary = 32'001})
+            .find("model: {preset: mixtral-8x7b, vocab_size: 32128}") != std::string::npos);
+  CHECK(imported(training / "deepseek-v3.yaml").find("model: {preset: deepseek-") != std::string::npos);
+  test::TemporaryFolder folder;
+  std::string text = test::text_of(llama_script);
+  text.replace(text.find("--num-layers 32"), 15, "--num-layers 30");
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const ImportedStudy other = import_text("run.sh", text, folder.path() / "mine.yaml", {}, catalog);
+  REQUIRE(other.model.has_value());
+  CHECK(other.model_file == folder.path() / "mine.model.json");
+  std::ofstream(other.model_file) << *other.model;
+  Diagnostics problems;
+  const auto described = load_model(other.model_file.string(), problems);
+  REQUIRE(described.has_value());
+  CHECK(described->layers == 30);
+  const Transformer whole = test::preset("llama3-8b");
+  CHECK(parameter_count(*described) == parameter_count(whole) - 2 * layer_parameter_count(whole));
+}
+
+TEST_CASE("a file that is no text is refused", "[import]") {
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  CHECK_THROWS_AS(import_text("run.sh", std::string("a\0b", 3), "mine.yaml", {}, catalog), InputError);
+  for (const char* name : {"run.sh", "run.yaml", "run.toml"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(import_text(name, "", "mine.yaml", {}, catalog), InputError);
+    CHECK_THROWS_AS(import_text(name, "= [ }", "mine.yaml", {}, catalog), InputError);
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim

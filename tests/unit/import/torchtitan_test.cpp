@@ -1,0 +1,188 @@
+#include "sim/import/torchtitan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/diagnostic.h"
+#include "sim/study/catalog.h"
+#include "tests/support/catch.h"
+#include "tests/support/model_presets.h"
+
+namespace hdpsim {
+namespace {
+
+using Kind = ImportNote::Kind;
+
+constexpr char small[] = R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 2
+seq_len = 4096
+[activation_checkpoint]
+mode = "none"
+)";
+
+struct Read {
+  TrainingRun run;
+  Diagnostics problems;
+
+  [[nodiscard]] std::vector<std::string> notes(Kind kind) const {
+    std::vector<std::string> texts;
+    for (const ImportNote& note : run.notes) {
+      if (note.kind == kind) texts.push_back(note.text);
+    }
+    return texts;
+  }
+  static std::string text(const Value& map, std::string_view key) {
+    const Value* value = map.find(key);
+    return value == nullptr ? "absent" : value->text;
+  }
+  [[nodiscard]] std::string mesh(std::string_view key) const { return text(run.mesh, key); }
+};
+
+Read read(const std::string& text, std::int64_t gpus = 16) {
+  Read read;
+  read.run = read_torchtitan("run.toml", text, {.gpus = gpus}, read.problems);
+  return read;
+}
+
+Read good(const std::string& text, std::int64_t gpus = 16) {
+  Read result = read(text, gpus);
+  INFO(result.problems.text());
+  REQUIRE(result.problems.empty());
+  return result;
+}
+
+TEST_CASE("degrees of torchtitan become a mesh, and the rest of the GPUs replicas", "[import]") {
+  const Read plain = good(small);
+  CHECK(plain.run.global_batch == 2 * 16);  // two sequences on each of 16 ranks
+  CHECK(plain.run.micro_batch == 2);
+  CHECK(plain.run.sequence == 4096);
+  CHECK(plain.mesh("zero") == "3");
+  const Read cut =
+      good(std::string(small) + "[parallelism]\ntensor_parallel_degree = 2\ncontext_parallel_degree = 4\n");
+  CHECK(cut.run.tp == 2);
+  CHECK(cut.run.cp == 4);
+  CHECK(cut.run.global_batch == 2 * 2);  // 16 / (2 x 4) replicas
+  CHECK(capacity_of(cut.run) == 2 * 4096 / 4);
+}
+
+TEST_CASE("the GPUs are the product of the degrees where all are stated", "[import]") {
+  Diagnostics problems;
+  const std::string text =
+      std::string(small) + "[parallelism]\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 4\n";
+  CHECK(read_torchtitan("run.toml", text, {}, problems).gpus == 32);
+  CHECK(problems.empty());
+  (void)read_torchtitan("run.toml", small, {}, problems);
+  REQUIRE(problems.sorted().size() == 1);
+  CHECK(problems.sorted().front().message == "nothing states how many GPUs the job has");
+  CHECK(read(text, 16).problems.sorted().front().message == "16 GPUs are not the product of all degrees, 32");
+}
+
+TEST_CASE("parameters that stay behind the forward are ZeRO 2, replicas alone are ZeRO 0", "[import]") {
+  const std::string mesh = std::string(small) + "[parallelism]\n";
+  CHECK(good(mesh + "fsdp_reshard_after_forward = \"never\"\n").mesh("zero") == "2");
+  CHECK(good(mesh + "pipeline_parallel_degree = 2\n").mesh("zero") == "2");
+  CHECK(good(mesh + "pipeline_parallel_degree = 2\nfsdp_reshard_after_forward = \"always\"\n").mesh("zero") == "3");
+  CHECK(good(mesh + "data_parallel_replicate_degree = 16\ndata_parallel_shard_degree = 1\n").mesh("zero") == "0");
+  CHECK(good(mesh + "data_parallel_replicate_degree = 2\n").notes(Kind::unsaid).size() == 1);
+}
+
+TEST_CASE("a pipeline has the schedule of its name, and as many chunks as torchtitan makes", "[import]") {
+  const std::string mesh = std::string(small) + "[parallelism]\npipeline_parallel_degree = 2\n";
+  const Read plain = good(mesh);
+  CHECK(plain.mesh("schedule") == "1f1b");
+  CHECK(plain.run.micro_batch == 1);  // of pipeline_parallel_microbatch_size
+  CHECK(good(mesh + "pipeline_parallel_schedule = \"Interleaved1F1B\"\n").mesh("virtual_stages") == "2");
+  // 32 layers and two that stand for embedding and head, in stages of 5.67: 6 stages on 2 ranks
+  const Read chunks =
+      good(mesh + "pipeline_parallel_schedule = \"interleaved1f1b\"\npipeline_parallel_layers_per_stage = 6\n");
+  CHECK(chunks.mesh("schedule") == "interleaved");
+  CHECK(chunks.mesh("virtual_stages") == "3");
+  CHECK(good(mesh + "pipeline_parallel_schedule = \"ZBVZeroBubble\"\n").mesh("schedule") == "zb-v");
+  const Read other = read(mesh + "pipeline_parallel_schedule = \"DualPipeV\"\n");
+  REQUIRE(other.problems.sorted().size() == 1);
+  CHECK(other.problems.sorted().front().unsupported);
+  CHECK(other.problems.sorted().front().position.line == 11);
+}
+
+TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "[import]") {
+  const Read plain = good(small);
+  CHECK(Read::text(plain.run.kernels, "linear") == "bf16");
+  CHECK(Read::text(plain.run.memory, "loss") == "fp32");
+  std::string text(small);
+  text.insert(text.find("flavor"), "converters = [\"float8\"]\n");
+  const Read fast = good(text +
+                         "[compile]\nenable = true\n[parallelism]\ntensor_parallel_degree = 2\n"
+                         "enable_async_tensor_parallel = true\n");
+  CHECK(Read::text(fast.run.kernels, "linear") == "fp8");
+  CHECK(Read::text(fast.run.memory, "loss") == "fused");
+  CHECK(fast.mesh("tp_comm_overlap") == "true");
+  CHECK(fast.mesh("sequence_parallel") == "true");
+  CHECK(fast.notes(Kind::unsaid).empty());
+}
+
+TEST_CASE("what a study recomputes is told where torchtitan recomputes something else", "[import]") {
+  const auto recompute = [](const std::string& keys) {
+    std::string text(small);
+    text.replace(text.find("mode = \"none\"\n"), 14, keys);
+    return good(text);
+  };
+  CHECK(recompute("mode = \"full\"\n").mesh("recompute") == "full");
+  CHECK(recompute("mode = \"full\"\n").notes(Kind::unsaid).empty());
+  const Read half = recompute("mode = \"selective\"\nselective_ac_option = \"2\"\n");
+  CHECK(half.mesh("recompute") == "none");
+  CHECK(half.notes(Kind::unsaid).size() == 1);
+  const Read operations = recompute("mode = \"selective\"\nselective_ac_option = \"op\"\n");
+  CHECK(operations.run.mesh.find("recompute")->items.size() == 2);
+  CHECK(operations.notes(Kind::unsaid).size() == 1);
+}
+
+TEST_CASE("every flavor that is known has a preset", "[import]") {
+  const Read unknown = read("[model]\nname = \"llama3\"\nflavor = \"9B\"\n");
+  REQUIRE(unknown.problems.sorted().size() == 1);
+  const Diagnostic problem = unknown.problems.sorted().front();
+  CHECK(problem.message == "no preset has the shape of 'llama3 9B'");
+  CHECK(problem.position.line == 3);
+  std::istringstream names(problem.help.substr(problem.help.find(": ") + 2));
+  int count = 0;
+  for (std::string pair; std::getline(names, pair, ',');) {
+    std::istringstream words(pair);
+    std::string name;
+    std::string flavor;
+    words >> name >> flavor;
+    CAPTURE(name, flavor);
+    const Read each = good(fmt::format("[model]\nname = \"{}\"\nflavor = \"{}\"\n", name, flavor));
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    Diagnostics problems;
+    CHECK(catalog.model(each.run.model, problems).has_value());
+    ++count;
+  }
+  CHECK(count > 5);
+}
+
+TEST_CASE("keys that nobody knows and keys without effect are told", "[import]") {
+  const Read result = good(std::string(small) + "fancy = 3\n[mine]\nx = 1\n[optimizer]\nlr = 1e-4\n[job]\na = 1\n");
+  CHECK(result.notes(Kind::unknown) == std::vector<std::string>{"mine.x"});
+  const std::vector<std::string> idle = {"optimizer.lr", "job.a", "activation_checkpoint.fancy"};
+  const std::vector<std::string> told = result.notes(Kind::ignored);
+  CHECK(std::is_permutation(told.begin(), told.end(), idle.begin(), idle.end()));
+}
+
+TEST_CASE("errors of TOML stand at their place, and values must be of their kind", "[import]") {
+  const Read broken = read("[model\n");
+  REQUIRE(broken.problems.sorted().size() == 1);
+  CHECK(broken.problems.sorted().front().position.line == 1);
+  std::string deep = "a";
+  for (int i = 0; i < 200'000; ++i) deep += ".a";
+  CHECK(read(deep + " = 1\n").problems.sorted().size() == 1);
+  CHECK(read("[" + deep + "]\n").problems.sorted().size() == 1);
+  CHECK_FALSE(read("a = " + std::string(100'000, '[') + "\n").problems.empty());
+  const Read wrong = read("[model]\nflavor = \"8B\"\n[training]\nseq_len = \"long\"\nlocal_batch_size = 0\n");
+  CHECK(wrong.problems.sorted().size() == 2);
+}
+
+}  // namespace
+}  // namespace hdpsim
