@@ -71,6 +71,7 @@ class ScriptArguments {
   ArgumentList of(const std::vector<ShellText>& words) {
     const std::size_t program = program_of(words);
     for (std::size_t i = 0; i < words.size(); ++i) add(words[i], i < program);
+    if (program < words.size() && is_program(words[program])) list_.program = value(words[program]);
     return std::move(list_);
   }
 
@@ -79,9 +80,10 @@ class ScriptArguments {
   }
 
  private:
+  static bool is_program(const ShellText& word) { return word.text.ends_with(".py"); }
+
   // The place of the Python program, behind which the arguments of training stand; 0 if no word is one.
   static std::size_t program_of(const std::vector<ShellText>& words) {
-    const auto is_program = [](const ShellText& word) { return word.text.ends_with(".py"); };
     const auto found = std::find_if(words.begin(), words.end(), is_program);
     return found == words.end() ? 0 : static_cast<std::size_t>(found - words.begin());
   }
@@ -154,6 +156,17 @@ bool is_absent(const Value& value) {
          (value.is_sequence() && value.items.empty());
 }
 
+// Of a map, and of the maps in it: a configuration has its arguments in sections.
+void take_arguments(const Value& map, std::vector<Argument>& arguments) {
+  for (const Value::Entry& entry : map.entries) {
+    if (entry.value.is_map()) {
+      take_arguments(entry.value, arguments);
+    } else if (!is_absent(entry.value)) {
+      arguments.push_back(argument_of(entry));
+    }
+  }
+}
+
 }  // namespace
 
 ArgumentList arguments_of_script(const std::string& file, const std::string& text,
@@ -186,9 +199,7 @@ ArgumentList arguments_of_document(const std::string& file, const std::string& t
     }
     return list;
   }
-  for (const Value::Entry& entry : map->entries) {
-    if (!is_absent(entry.value)) list.arguments.push_back(argument_of(entry));
-  }
+  take_arguments(*map, list.arguments);
   return list;
 }
 

@@ -31,6 +31,7 @@ struct Argument {
 /// The arguments of the training run that a file starts or describes, in their order.
 struct ArgumentList {
   std::vector<Argument> arguments;
+  std::optional<ArgumentValue> program;     ///< The Python program that a script starts.
   std::optional<ArgumentValue> world_size;  ///< The script's variable WORLD_SIZE.
   ImportNotes notes;
 };
@@ -43,7 +44,7 @@ struct ArgumentList {
                                                std::optional<int> command, Diagnostics& diagnostics);
 
 /// The arguments of a YAML or JSON file: a map of them with dashes or underscores, or one below `args` or
-/// `MODEL_ARGS`. Keys without a value count as absent.
+/// `MODEL_ARGS`, with sections or without. Keys without a value count as absent.
 [[nodiscard]] ArgumentList arguments_of_document(const std::string& file, const std::string& text,
                                                  Diagnostics& diagnostics);
 

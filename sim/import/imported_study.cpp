@@ -131,9 +131,12 @@ class StudyWriter {
     return value;
   }
 
-  // As many GPUs in a node as the launcher starts processes, or all of a small job.
+  // A cluster that the user names has its own nodes. One that is assumed has as many GPUs in a node as the launcher
+  // starts processes there. A small job has one node.
   void set_node(Value& value, const ClusterSpec& nominal) {
-    const std::int64_t each = std::min(run_.gpus, run_.gpus_per_node.value_or(nominal.devices_per_node));
+    const std::int64_t whole = nominal.devices_per_node;
+    const std::int64_t each =
+        std::min(run_.gpus, options_.cluster.empty() ? run_.gpus_per_node.value_or(whole) : whole);
     if (each == nominal.devices_per_node || each < 1) return;
     Value node = Value::map();
     put(node, "gpus", each);

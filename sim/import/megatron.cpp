@@ -34,6 +34,7 @@ class MegatronReader {
         world_size_(list.world_size),
         arguments_(list, file, diagnostics, run_.notes) {
     run_.framework = "Megatron-LM";
+    if (list.program) check_program(*list.program);
     run_.notes.insert(run_.notes.end(), list.notes.begin(), list.notes.end());
   }
 
@@ -55,6 +56,12 @@ class MegatronReader {
   }
 
  private:
+  void check_program(const ArgumentValue& program) {
+    const std::string name = program.text.substr(program.text.find_last_of('/') + 1);
+    if (!name.starts_with("pretrain_") || name.starts_with("pretrain_gpt")) return;
+    diagnostics_.unsupported(program.position, fmt::format("{} trains another kind of model than GPT", name));
+  }
+
   // ---- Degrees, devices, batch
 
   void read_degrees() {

@@ -13,6 +13,7 @@
 
 #include "sim/document/limits.h"
 #include "sim/import/impl/shell_condition.h"
+#include "sim/import/impl/shell_fields.h"
 #include "sim/import/impl/shell_words.h"
 
 namespace hdpsim {
@@ -484,17 +485,13 @@ class ScriptReader {
   int effects_ = 0;  // of what was not run: assignments and arguments
 };
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 }  // namespace
 
 std::vector<ShellText> ShellScript::split(const ShellText& text) {
   std::vector<ShellText> words;
   bool is_open = false;
   for (std::size_t i = 0; i < text.text.size(); ++i) {
-    if (is_blank(text.text[i])) {
+    if (is_shell_blank(text.text[i])) {
       is_open = false;
       continue;
     }

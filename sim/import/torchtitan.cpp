@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -14,112 +13,15 @@
 #include "sim/document/reader.h"
 #include "sim/import/impl/megatron_ranges.h"
 #include "sim/import/impl/toml_document.h"
+#include "sim/import/impl/torchtitan_rules.h"
 
 namespace hdpsim {
 namespace {
 
 using namespace megatron_ranges;
 
-/// A flavor of torchtitan (torchtitan/models/*/__init__.py), and the preset of the same shape.
-struct Flavor {
-  std::string_view model;
-  std::string_view flavor;
-  std::string_view preset;
-  std::int64_t layers;
-  bool has_experts = false;
-  std::string_view unlike = {};  ///< What of the preset is not of the flavor.
-};
-
-constexpr std::string_view no_chunks =
-    "attention sees chunks of 8,192 tokens in three of four layers, as the published "
-    "model; this flavor sees all tokens";
-constexpr std::array flavors = std::to_array<Flavor>({
-    {"llama3", "8B", "llama3-8b", 32},
-    {"llama3", "8B_flex", "llama3-8b", 32},
-    {"llama3", "8B_varlen", "llama3-8b", 32},
-    {"llama3", "70B", "llama3-70b", 80},
-    {"llama3", "405B", "llama3.1-405b", 126},
-    {"llama4", "17bx16e", "llama4-scout", 48, true, no_chunks},
-    {"llama4", "17bx16e_irope", "llama4-scout", 48, true},
-    {"llama4", "17bx128e", "llama4-maverick", 48, true, no_chunks},
-    {"llama4", "17bx128e_irope", "llama4-maverick", 48, true},
-    {"deepseek_v3", "671B", "deepseek-v3", 61, true},
-    {"qwen3", "32B", "qwen3-32b", 64},
-    {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48, true},
-    {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94, true},
-});
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> schedules = {
-    {{"1f1b", "1f1b"}, {"gpipe", "gpipe"}, {"interleaved1f1b", "interleaved"}, {"zbvzerobubble", "zb-v"}}};
-
-/// A key, by its table, and what is known of it. An empty key stands for all of a table.
-struct TomlRule {
-  std::string_view table;
-  std::string_view key;
-  std::string_view follows = {};  ///< What the study has instead; empty: the key does not touch the time of a step.
-  std::string_view usual = {};    ///< The value that needs no telling.
-};
-
-constexpr std::string_view layers_even = "layers are dealt to the stages evenly";
-constexpr std::string_view of_library = "kernels and messages are those of PyTorch's own parallelism";
-
-constexpr std::array rules = std::to_array<TomlRule>({
-    {"job", ""},
-    {"profiling", ""},
-    {"metrics", ""},
-    {"lr_scheduler", ""},
-    {"checkpoint", ""},
-    {"comm", ""},
-    {"validation", ""},
-    {"memory_estimation", ""},
-    {"debug", ""},
-    {"fault_tolerance", ""},
-    {"optimizer", "name", "Adam with fp32 states on the device is simulated", "AdamW"},
-    {"optimizer", "early_step_in_backward", "the optimizer's step follows the backward", "false"},
-    {"optimizer", ""},
-    {"model", "hf_assets_path"},
-    {"model", "tokenizer_path"},
-    {"model", "tokenizer_type"},
-    {"model", "norm_type"},
-    {"model", "print_after_conversion"},
-    {"training", "dataset"},
-    {"training", "dataset_path"},
-    {"training", "max_norm"},
-    {"training", "steps"},
-    {"training", "gc_freq"},
-    {"training", "gc_debug"},
-    {"training", "seed"},
-    {"training", "deterministic"},
-    {"training", "dataloader"},
-    {"training", "enable_cpu_offload", "parameters, gradients and states stay on the device", "false"},
-    {"training", "mixed_precision_reduce", "gradients are reduced in bf16, half the bytes", "bfloat16"},
-    {"parallelism", "disable_loss_parallel", "logits are cut over tp", "false"},
-    {"parallelism", "module_fqns_per_model_part", layers_even},
-    {"parallelism", "pipeline_parallel_split_points", layers_even},
-    {"parallelism", "pipeline_parallel_first_stage_less_layers", layers_even, "0"},
-    {"parallelism", "pipeline_parallel_last_stage_less_layers", layers_even, "0"},
-    {"parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name", ""},
-    {"parallelism", "pipeline_parallel_expert_parallel_overlap", "what hides all-to-alls of experts is not simulated",
-     "false"},
-    {"parallelism", "context_parallel_rotate_method", "keys and values go around a ring"},
-    {"parallelism", "context_parallel_load_balancer"},
-    {"parallelism", "enable_compiled_autograd"},
-    {"parallelism", "expert_tensor_parallel_degree", "experts are divided, not cut as well", "1"},
-    {"parallelism", "expert_parallel_comm_backend", "copies of tokens travel in all-to-alls of NCCL", "standard"},
-    {"activation_checkpoint", ""},
-    {"compile", ""},
-    {"experimental", "custom_import", of_library, ""},
-    {"experimental", "custom_args_module", of_library, ""},
-});
-
 // Tables in which older releases had keys of `parallelism`.
 constexpr std::array<std::string_view, 3> homes = {"parallelism", "training", "experimental"};
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 // Of degrees; far above what a cluster has, no larger number is told apart.
 std::int64_t product(std::initializer_list<std::int64_t> factors) {
@@ -195,11 +97,12 @@ class TorchtitanReader {
     const Value* flavor_at = find("model", "flavor");
     const std::string name = word(find("model", "name"), "llama3");
     const std::string flavor = word(flavor_at, "debugmodel");
-    const auto found = std::find_if(flavors.begin(), flavors.end(),
+    const auto all = flavors();
+    const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const Flavor& each) { return each.model == name && each.flavor == flavor; });
-    if (found == flavors.end()) {
+    if (found == all.end()) {
       std::vector<std::string> known;
-      for (const Flavor& each : flavors) known.push_back(fmt::format("{} {}", each.model, each.flavor));
+      for (const Flavor& each : all) known.push_back(fmt::format("{} {}", each.model, each.flavor));
       diagnostics_.unsupported(position(flavor_at), fmt::format("no preset has the shape of '{} {}'", name, flavor),
                                fmt::format("known: {}", fmt::join(known, ", ")));
       return;
@@ -268,15 +171,14 @@ class TorchtitanReader {
     const std::string name = word(schedule_at, "1F1B");
     const Value* each_at = find_degree("pipeline_parallel_layers_per_stage");
     if (run_.pp == 1) return;
-    const auto known = std::find_if(schedules.begin(), schedules.end(),
-                                    [&](const auto& schedule) { return schedule.first == lower(name); });
-    if (known == schedules.end()) {
+    const std::string_view known = schedule_named(name);
+    if (known.empty()) {
       diagnostics_.unsupported(position(schedule_at), fmt::format("the schedule '{}' cannot be simulated", name),
                                "known: 1F1B, GPipe, Interleaved1F1B, ZBVZeroBubble");
       return;
     }
-    put(run_.mesh, "schedule", std::string(known->second));
-    if (known->second == "interleaved") put(run_.mesh, "virtual_stages", virtual_stages(each_at));
+    put(run_.mesh, "schedule", std::string(known));
+    if (known == "interleaved") put(run_.mesh, "virtual_stages", virtual_stages(each_at));
     put(run_.mesh, "overlap_p2p_comm", std::string("always"));
   }
 
@@ -425,10 +327,8 @@ class TorchtitanReader {
 
   void tell(const std::string& table, const Value::Entry& entry) {
     const std::string name = fmt::format("{}.{}", table, entry.key);
-    const auto rule = std::find_if(rules.begin(), rules.end(), [&](const TomlRule& each) {
-      return each.table == table && (each.key == entry.key || each.key.empty());
-    });
-    if (rule == rules.end()) {
+    const TomlRule* rule = toml_rule(table, entry.key);
+    if (rule == nullptr) {
       if (read_.count(name) == 0) run_.notes.push_back({ImportNote::Kind::unknown, entry.position, name});
     } else if (!rule->follows.empty()) {
       if (entry.value.text != rule->usual) unsaid(name, &entry.value, rule->follows);

@@ -100,7 +100,8 @@ void MegatronArguments::tell_rule(const Stated& stated) const {
   const auto& [rule, argument] = stated;
   const bool needs_value = rule->role != Role::idle && !is_switch(*rule);
   if (needs_value && argument.values.empty() && !argument.is_switch) {
-    diagnostics_.error(argument.position, fmt::format("{} has no value", argument.written));
+    diagnostics_.error(argument.position, fmt::format("{} has no value", argument.written),
+                       "a variable behind it may have none in this file: --var NAME=VALUE gives it one");
   }
   if (rule->role == Role::idle) {
     std::string name = with_underscores(argument.written);

@@ -51,7 +51,8 @@ class ModelReader {
     layers_ = arguments_.required(says_encoder ? "encoder_num_layers" : "num_layers", layers);
     hidden_ = arguments_.required("hidden_size", hidden);
     heads_ = arguments_.required("num_attention_heads", heads);
-    is_gated_ = arguments_.is_on("swiglu") || arguments_.is_on("quick_geglu");
+    is_swiglu_ = arguments_.is_on("swiglu") || arguments_.word("activation_func", "gelu") == "swiglu";
+    is_gated_ = is_swiglu_ || arguments_.is_on("quick_geglu") || arguments_.is_on("gated_linear_unit");
     is_latent_ = arguments_.is_on("multi_latent_attention");
     ffn_ = arguments_.number("ffn_hidden_size", width, usual_ffn());
     kv_heads_ = arguments_.is_on("group_query_attention") ? arguments_.number("num_query_groups", heads, 1) : heads_;
@@ -65,9 +66,7 @@ class ModelReader {
   }
 
   // The width that keeps a gated MLP as large as a plain one of 4 h, a multiple of 64.
-  [[nodiscard]] std::int64_t usual_ffn() const {
-    return arguments_.is_on("swiglu") ? (4 * hidden_ * 2 / 3) / 64 * 64 : 4 * hidden_;
-  }
+  [[nodiscard]] std::int64_t usual_ffn() const { return is_swiglu_ ? (4 * hidden_ * 2 / 3) / 64 * 64 : 4 * hidden_; }
 
   [[nodiscard]] std::int64_t padded_vocabulary() const {
     const auto padded = arguments_.number("padded_vocab_size", vocabulary);
@@ -111,6 +110,7 @@ class ModelReader {
     has_qk_norm_ = arguments_.is_on("qk_layernorm");
     positions_ = arguments_.word("position_embedding_type", "learned_absolute");
     if (arguments_.is_on("use_rotary_position_embeddings")) positions_ = "rope";
+    if (positions_ == "none") arguments_.assume("rotary positions are simulated, though there are none");
     if (positions_ == "mrope" || positions_ == "relative") {
       no_family("position_embedding_type", fmt::format("positions of kind '{}'", positions_));
     }
@@ -423,6 +423,7 @@ class ModelReader {
   std::int64_t ffn_ = 0;
   std::int64_t vocabulary_padded_ = 0;
   std::string positions_;
+  bool is_swiglu_ = false;
   bool is_gated_ = false;
   bool is_latent_ = false;
   bool has_biases_ = false;

@@ -36,6 +36,8 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "swiglu", .kind = Kind::turns_on},
     {.option = "quick-geglu", .kind = Kind::turns_on},
     {.option = "squared-relu", .kind = Kind::turns_on},
+    {.option = "activation-func"},
+    {.option = "gated-linear-unit", .kind = Kind::turns_on},
     {.option = "untie-embeddings-and-output-weights", .kind = Kind::turns_on},
     {.option = "disable-bias-linear", .key = "add_bias_linear", .kind = Kind::turns_off},
     {.option = "add-qkv-bias", .kind = Kind::turns_on},
@@ -50,6 +52,7 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "qk-pos-emb-head-dim"},
     {.option = "v-head-dim"},
     {.option = "num-experts"},
+    {.option = "num-moe-experts", .key = "num_experts"},
     {.option = "moe-layer-freq"},
     {.option = "moe-ffn-hidden-size"},
     {.option = "moe-shared-expert-intermediate-size"},
@@ -195,15 +198,15 @@ constexpr ArgumentRule refused(std::string_view option, Kind kind, std::string_v
 }
 
 constexpr std::array other_models = std::to_array<ArgumentRule>({
-    refused("decoder-num-layers", Kind::value, "a model with an encoder and a decoder"),
-    refused("decoder-seq-length", Kind::value, "a model with an encoder and a decoder"),
-    refused("is-hybrid-model", Kind::turns_on, "a model with Mamba layers"),
-    refused("hybrid-override-pattern", Kind::value, "a model with Mamba layers"),
-    refused("hybrid-attention-ratio", Kind::value, "a model with Mamba layers", "0.0"),
-    refused("hybrid-mlp-ratio", Kind::value, "a model with Mamba layers", "0.0"),
-    refused("heterogeneous-layers-config-path", Kind::value, "a model whose layers all differ"),
-    refused("heterogeneous-layers-config-encoded-json", Kind::value, "a model whose layers all differ"),
-    refused("retro-add-retriever", Kind::turns_on, "a model with a retriever"),
+    refused("decoder-num-layers", Kind::value, "of a model with an encoder and a decoder"),
+    refused("decoder-seq-length", Kind::value, "of a model with an encoder and a decoder"),
+    refused("is-hybrid-model", Kind::turns_on, "of a model with Mamba layers"),
+    refused("hybrid-override-pattern", Kind::value, "of a model with Mamba layers"),
+    refused("hybrid-attention-ratio", Kind::value, "of a model with Mamba layers", "0.0"),
+    refused("hybrid-mlp-ratio", Kind::value, "of a model with Mamba layers", "0.0"),
+    refused("heterogeneous-layers-config-path", Kind::value, "of a model whose layers all differ"),
+    refused("heterogeneous-layers-config-encoded-json", Kind::value, "of a model whose layers all differ"),
+    refused("retro-add-retriever", Kind::turns_on, "of a model with a retriever"),
     refused("batch-size", Kind::value, "an argument that Megatron-LM no longer has: write --micro-batch-size"),
     refused("model-parallel-size", Kind::value,
             "an argument that Megatron-LM no longer has: write --tensor-model-parallel-size"),
@@ -254,6 +257,8 @@ constexpr std::string_view idle_names = R"(
   mamba-state-dim mamba-head-dim mamba-num-groups mamba-num-heads disable-mamba-mem-eff-path
   distributed-backend distributed-timeout-minutes distributed-timeout-seconds-after-init local-rank lazy-mpu-init
   nccl-communicator-config-path pipeline-model-parallel-comm-backend high-priority-stream-groups
+  bias-activation-fusion memory-efficient-layer-norm tp-comm-atomic-ag tp-comm-atomic-rs batch-p2p-comm batch-p2p-sync
+  deallocate-pipeline-outputs cpu-offloading cpu-offloading-weights cpu-offloading-activations
   enable-gloo-process-groups disable-gloo-process-groups tp-comm-bootstrap-backend tp-comm-overlap-cfg
   tp-comm-overlap-ag tp-comm-overlap-rs tp-comm-overlap-rs-dgrad tp-comm-bulk-dgrad tp-comm-bulk-wgrad
   tp-comm-split-ag tp-comm-split-rs disable-tp-comm-overlap-ag disable-tp-comm-overlap-rs disable-tp-comm-bulk-dgrad

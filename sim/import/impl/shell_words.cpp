@@ -7,6 +7,7 @@
 
 #include "sim/document/limits.h"
 #include "sim/import/impl/shell_arithmetic.h"
+#include "sim/import/impl/shell_fields.h"
 
 namespace hdpsim {
 namespace {
@@ -16,12 +17,8 @@ constexpr std::size_t most_expanded_bytes = 2 * largest_yaml_bytes;
 constexpr std::size_t bytes_of_a_word = 64;
 constexpr std::size_t shown_bytes = 40;
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 bool ends_word(char c) {
-  return c == '\0' || is_blank(c) || std::string_view(";&|()<>").find(c) != std::string_view::npos;
+  return c == '\0' || is_shell_blank(c) || std::string_view(";&|()<>").find(c) != std::string_view::npos;
 }
 
 bool begins_name(char c) {
@@ -33,67 +30,6 @@ bool is_digit(char c) {
 }
 
 }  // namespace
-
-/// The fields of a word in the making.
-class ShellWords::Fields {
- public:
-  explicit Fields(std::uint32_t begin) { current_.begin = begin; }
-
-  void add(char c, std::uint32_t from) {
-    if (current_.text.empty() && from != ShellText::nowhere) current_.begin = from;
-    current_.text += c;
-    current_.from.push_back(from);
-    is_there_ = true;
-  }
-  void add(const ShellText& text) {
-    for (std::size_t i = 0; i < text.text.size(); ++i) add(text.text[i], text.from[i]);
-    if (!text.unset.empty()) add_unset(text.unset);
-  }
-  // As the shell splits what it did not find between quotes.
-  void add_split(const ShellText& text) {
-    for (std::size_t i = 0; i < text.text.size(); ++i) {
-      if (is_blank(text.text[i])) {
-        end_field();
-      } else {
-        add(text.text[i], text.from[i]);
-      }
-    }
-    if (!text.unset.empty()) add_unset(text.unset);
-  }
-  void add_unset(const std::string& what) {
-    if (current_.unset.empty()) current_.unset = what;
-    is_there_ = true;
-  }
-  void add_quotes() { is_there_ = true; }  // "" is a word, too
-  void end_field() {
-    if (!is_there_) return;
-    const std::uint32_t begin = current_.begin;
-    done_.push_back(std::exchange(current_, {}));
-    current_.begin = begin;
-    is_there_ = false;
-  }
-
-  std::vector<ShellText> take() {
-    end_field();
-    return std::move(done_);
-  }
-  ShellText take_whole() {
-    ShellText whole;
-    whole.begin = current_.begin;
-    for (ShellText& field : take()) {
-      if (whole.text.empty()) whole.begin = field.begin;
-      whole.text += field.text;
-      whole.from.insert(whole.from.end(), field.from.begin(), field.from.end());
-      if (whole.unset.empty()) whole.unset = std::move(field.unset);
-    }
-    return whole;
-  }
-
- private:
-  std::vector<ShellText> done_;
-  ShellText current_;
-  bool is_there_ = false;
-};
 
 ShellWords::ShellWords(const std::string& text, Diagnostics& diagnostics, std::string file)
     : text_(text), diagnostics_(diagnostics), file_(std::move(file)) {}
@@ -112,7 +48,7 @@ void ShellWords::skip_blanks() {
       advance(2);
     } else if (starts_with("\\\r\n")) {
       advance(3);
-    } else if (is_blank(peek()) && peek() != '\n') {
+    } else if (is_shell_blank(peek()) && peek() != '\n') {
       advance();
     } else {
       break;
@@ -138,13 +74,13 @@ bool ShellWords::spend(std::size_t bytes, std::uint32_t at) {
 }
 
 std::vector<ShellText> ShellWords::word() {
-  Fields fields(offset());
+  ShellFields fields(offset());
   while (!at_end() && !ends_word(peek())) part(fields, Mode::split);
   return fields.take();
 }
 
 ShellText ShellWords::whole_word() {
-  Fields fields(offset());
+  ShellFields fields(offset());
   while (!at_end() && !ends_word(peek())) part(fields, Mode::whole);
   return fields.take_whole();
 }
@@ -169,7 +105,7 @@ std::vector<ShellText> ShellWords::list() {
   return words;
 }
 
-void ShellWords::part(Fields& fields, Mode mode) {
+void ShellWords::part(ShellFields& fields, Mode mode) {
   switch (peek()) {
     case '\\':
       return escaped(fields, mode);
@@ -187,7 +123,7 @@ void ShellWords::part(Fields& fields, Mode mode) {
   }
 }
 
-void ShellWords::escaped(Fields& fields, Mode mode) {
+void ShellWords::escaped(ShellFields& fields, Mode mode) {
   const std::size_t end_of_line = starts_with("\\\n") ? 2 : starts_with("\\\r\n") ? 3 : 0;
   if (end_of_line > 0) return advance(end_of_line);
   const bool is_kept = mode == Mode::quoted && std::string_view("$`\"\\").find(peek(1)) == std::string_view::npos;
@@ -200,7 +136,7 @@ void ShellWords::escaped(Fields& fields, Mode mode) {
   advance();
 }
 
-void ShellWords::single_quoted(Fields& fields) {
+void ShellWords::single_quoted(ShellFields& fields) {
   const std::uint32_t begin = offset();
   fields.add_quotes();
   advance();
@@ -212,7 +148,7 @@ void ShellWords::single_quoted(Fields& fields) {
   advance();
 }
 
-void ShellWords::double_quoted(Fields& fields, Mode mode) {
+void ShellWords::double_quoted(ShellFields& fields, Mode mode) {
   const std::uint32_t begin = offset();
   const Mode inner = mode == Mode::whole ? Mode::whole : Mode::quoted;
   advance();
@@ -245,7 +181,7 @@ std::string ShellWords::name_here() {
   return name;
 }
 
-void ShellWords::dollar(Fields& fields, Mode mode) {
+void ShellWords::dollar(ShellFields& fields, Mode mode) {
   const std::uint32_t begin = offset();
   advance();
   if (starts_with("((")) return arithmetic(fields);
@@ -274,7 +210,7 @@ bool ShellWords::is_set(const std::string& name, bool counts_empty) const {
   return !is_empty || (!counts_empty && !is_unknown);
 }
 
-void ShellWords::expand(Fields& fields, const std::string& name, Mode mode, bool all_items) {
+void ShellWords::expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items) {
   if (muted) return;
   const auto found = variables_.find(name);
   if (found == variables_.end()) return fields.add_unset("$" + name);
@@ -293,7 +229,7 @@ void ShellWords::expand(Fields& fields, const std::string& name, Mode mode, bool
   }
 }
 
-void ShellWords::braces(Fields& fields, Mode mode) {
+void ShellWords::braces(ShellFields& fields, Mode mode) {
   const std::uint32_t begin = offset() - 1;
   advance();
   const std::string name = name_here();
@@ -315,7 +251,7 @@ void ShellWords::braces(Fields& fields, Mode mode) {
     use_default(fields, number, '-', has_colon, mode);
   } else {
     const bool was_muted = std::exchange(muted, true);
-    Fields dropped(begin);
+    ShellFields dropped(begin);
     operand(dropped, mode);
     muted = was_muted;
     const std::size_t size = std::min<std::size_t>(at_ - begin + 1, shown_bytes);
@@ -326,10 +262,10 @@ void ShellWords::braces(Fields& fields, Mode mode) {
 }
 
 // `-` and `=`: what stands there if the variable is not set; `+`: if it is; `?`: an error if it is not.
-void ShellWords::use_default(Fields& fields, const std::string& name, char kind, bool counts_empty, Mode mode) {
+void ShellWords::use_default(ShellFields& fields, const std::string& name, char kind, bool counts_empty, Mode mode) {
   const std::uint32_t begin = offset();
   const bool has = is_set(name, counts_empty);
-  Fields other(begin);
+  ShellFields other(begin);
   const bool takes = kind == '+' ? has : !has && kind != '?';
   const bool was_muted = std::exchange(muted, muted || !takes);
   operand(other, mode == Mode::quoted ? Mode::quoted : Mode::whole);
@@ -352,10 +288,10 @@ void ShellWords::use_default(Fields& fields, const std::string& name, char kind,
 }
 
 // What stands in braces behind an operator, up to the brace that ends it.
-void ShellWords::operand(Fields& fields, Mode mode) {
+void ShellWords::operand(ShellFields& fields, Mode mode) {
   if (++depth_ > deepest_level) return give_up(offset() - 1, "expansions are nested too deeply");
   while (!at_end() && peek() != '}') {
-    if (is_blank(peek())) {
+    if (is_shell_blank(peek())) {
       fields.add(peek(), offset());
       advance();
     } else if (mode == Mode::quoted && peek() == '\'') {
@@ -368,11 +304,11 @@ void ShellWords::operand(Fields& fields, Mode mode) {
   --depth_;
 }
 
-void ShellWords::arithmetic(Fields& fields) {
+void ShellWords::arithmetic(ShellFields& fields) {
   const std::uint32_t begin = offset() - 1;
   if (++depth_ > deepest_level) return give_up(begin, "expansions are nested too deeply");
   advance(2);
-  Fields inside(offset());
+  ShellFields inside(offset());
   int open = 0;
   while (!at_end() && !(open == 0 && starts_with("))"))) {
     if (peek() == '(') ++open;
@@ -410,7 +346,7 @@ std::optional<std::string> ShellWords::number_text(const std::string& name) cons
 }
 
 // What a command would print is not known. Skips to the parenthesis that ends it.
-void ShellWords::substitution(Fields& fields) {
+void ShellWords::substitution(ShellFields& fields) {
   const std::uint32_t begin = offset() - 1;
   int open = 0;
   char quote = '\0';
@@ -434,7 +370,7 @@ void ShellWords::substitution(Fields& fields) {
   fields.add_unset(text_.substr(begin, std::min<std::size_t>(at_ - begin, shown_bytes)));
 }
 
-void ShellWords::backticks(Fields& fields) {
+void ShellWords::backticks(ShellFields& fields) {
   const std::uint32_t begin = offset();
   advance();
   while (!at_end() && peek() != '`') advance(peek() == '\\' ? 2 : 1);

@@ -13,6 +13,8 @@
 
 namespace hdpsim {
 
+class ShellFields;
+
 struct ShellVariable {
   std::vector<ShellText> items;  ///< One, unless it is an array.
 };
@@ -57,20 +59,19 @@ class ShellWords {
 
  private:
   enum class Mode : std::uint8_t { split, whole, quoted };
-  class Fields;
 
-  void part(Fields& fields, Mode mode);
-  void single_quoted(Fields& fields);
-  void double_quoted(Fields& fields, Mode mode);
-  void escaped(Fields& fields, Mode mode);
-  void dollar(Fields& fields, Mode mode);
-  void braces(Fields& fields, Mode mode);
-  void operand(Fields& fields, Mode mode);
-  void arithmetic(Fields& fields);
-  void substitution(Fields& fields);
-  void backticks(Fields& fields);
-  void expand(Fields& fields, const std::string& name, Mode mode, bool all_items);
-  void use_default(Fields& fields, const std::string& name, char kind, bool counts_empty, Mode mode);
+  void part(ShellFields& fields, Mode mode);
+  void single_quoted(ShellFields& fields);
+  void double_quoted(ShellFields& fields, Mode mode);
+  void escaped(ShellFields& fields, Mode mode);
+  void dollar(ShellFields& fields, Mode mode);
+  void braces(ShellFields& fields, Mode mode);
+  void operand(ShellFields& fields, Mode mode);
+  void arithmetic(ShellFields& fields);
+  void substitution(ShellFields& fields);
+  void backticks(ShellFields& fields);
+  void expand(ShellFields& fields, const std::string& name, Mode mode, bool all_items);
+  void use_default(ShellFields& fields, const std::string& name, char kind, bool counts_empty, Mode mode);
   [[nodiscard]] std::string name_here();
   [[nodiscard]] bool is_set(const std::string& name, bool counts_empty) const;
   [[nodiscard]] std::optional<std::string> number_text(const std::string& name) const;

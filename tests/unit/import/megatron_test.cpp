@@ -202,7 +202,16 @@ TEST_CASE("what no family says is unsupported, at the argument", "[import]") {
             .at(0)
             .find("a gated MLP with learned positions") != std::string::npos);
   CHECK(problems(std::string(small) + "\\\n  --is-hybrid-model") ==
-        std::vector<std::string>{"2:3: unsupported: --is-hybrid-model is a model with Mamba layers"});
+        std::vector<std::string>{"2:3: unsupported: --is-hybrid-model is of a model with Mamba layers"});
+}
+
+TEST_CASE("a program that trains another kind of model is unsupported", "[import]") {
+  std::string script(small);
+  script.replace(script.find("pretrain_gpt.py"), 15, "x/pretrain_t5.py");
+  CHECK(problems(script) ==
+        std::vector<std::string>{"1:40: unsupported: pretrain_t5.py trains another kind of model than GPT"});
+  script.replace(script.find("x/pretrain_t5.py"), 16, "my_training.py");
+  CHECK(problems(script).empty());
 }
 
 TEST_CASE("the batch, the degrees and the devices become tokens and a mesh", "[import]") {

@@ -1,0 +1,110 @@
+#include "sim/import/argument.h"
+
+#include <fmt/format.h>
+
+#include "sim/import/impl/megatron_arguments.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim {
+namespace {
+
+using Kind = ImportNote::Kind;
+
+/// A document of arguments, as they are understood.
+class Document {
+ public:
+  explicit Document(const std::string& text)
+      : arguments(arguments_of_document("args.yaml", text, problems), "args.yaml", problems, notes) {}
+
+  [[nodiscard]] std::vector<std::string> told(Kind kind) const {
+    std::vector<std::string> texts;
+    for (const ImportNote& note : notes) {
+      if (note.kind == kind) texts.push_back(note.text);
+    }
+    return texts;
+  }
+
+  Diagnostics problems;
+  ImportNotes notes;
+  MegatronArguments arguments;
+};
+
+TEST_CASE("keys of a document are options with underscores, and switches have truths", "[import]") {
+  const Document document(
+      "args:\n  num_layers: 12\n  add_bias_linear: false\n  swiglu: true\n  overlap_grad_reduce: false\n"
+      "  gradient_accumulation_fusion: true\n  fp8: hybrid\n  q_lora_rank: null\n  recompute_modules: [mlp, moe]\n");
+  CHECK(document.problems.empty());
+  const MegatronArguments& arguments = document.arguments;
+  CHECK(arguments.number("num_layers", {1, 100}) == 12);
+  CHECK_FALSE(arguments.is_on("add_bias_linear"));
+  CHECK(arguments.is_on("swiglu"));
+  CHECK_FALSE(arguments.is_on("overlap_grad_reduce"));
+  CHECK(arguments.is_on("gradient_accumulation_fusion"));
+  CHECK(arguments.word("fp8", "none") == "hybrid");
+  CHECK_FALSE(arguments.has("q_lora_rank"));
+  CHECK(arguments.words("recompute_modules") == std::vector<std::string>{"mlp", "moe"});
+}
+
+TEST_CASE("options may stand in a document with their dashes, turned off ones, too", "[import]") {
+  const Document document("MODEL_ARGS:\n  --num-layers: 12\n  --disable-bias-linear: true\n  --no-rope-fusion: true\n");
+  CHECK(document.arguments.number("num_layers", {1, 100}) == 12);
+  CHECK_FALSE(document.arguments.is_on("add_bias_linear"));
+  CHECK(document.told(Kind::unsaid).size() == 1);
+}
+
+TEST_CASE("sections of a configuration are read through", "[import]") {
+  const Document document("language_model:\n  num_layers: 12\n  num_moe_experts: 8\nmodel_parallel:\n  bf16: True\n");
+  CHECK(document.arguments.number("num_layers", {1, 100}) == 12);
+  CHECK(document.arguments.number("num_experts", {1, 100}) == 8);
+  CHECK(document.arguments.is_on("bf16"));
+}
+
+TEST_CASE("a switch that nothing states is as Megatron leaves it", "[import]") {
+  const Document document("num_layers: 1\n");
+  CHECK(document.arguments.is_on("add_bias_linear"));
+  CHECK(document.arguments.is_on("gradient_accumulation_fusion"));
+  CHECK_FALSE(document.arguments.is_on("swiglu"));
+}
+
+TEST_CASE("what has its usual value needs no telling", "[import]") {
+  const Document usual(
+      "cp_comm_type: [p2p]\noptimizer: adam\nbias_gelu_fusion: true\nuse_sharp: false\nis_hybrid_model: false\n"
+      "hybrid_mlp_ratio: 0.0\nunknown_switch: false\n");
+  CHECK(usual.problems.empty());
+  CHECK(usual.notes.empty());
+  const Document unusual("cp_comm_type: [a2a]\noptimizer: muon\nbias_gelu_fusion: false\nuse_sharp: true\n");
+  CHECK(unusual.told(Kind::unsaid).size() == 4);
+}
+
+TEST_CASE("a document that is no map is refused", "[import]") {
+  for (const char* text : {"", "- 1\n", "word\n"}) {
+    CAPTURE(text);
+    CHECK(Document(text).problems.sorted().size() == 1);
+  }
+}
+
+TEST_CASE("every option that is known is known with dashes and with underscores", "[import]") {
+  for (const char* option :
+       {"num-layers", "disable-bias-linear", "lr", "wandb-project", "cp-comm-type", "is-hybrid-model"}) {
+    CAPTURE(option);
+    const ArgumentRule* rule = rule_of(fmt::format("--{}", option));
+    REQUIRE(rule != nullptr);
+    CHECK(rule_of(with_underscores(option)) == rule);
+    CHECK(rule_of(key_of(*rule).empty() ? option : key_of(*rule)) == rule);
+  }
+  CHECK(rule_of("--never-heard-of") == nullptr);
+}
+
+TEST_CASE("notes are told kind by kind, with their places, and ignored ones by name", "[import]") {
+  CHECK(text_of(ImportNotes{}).empty());
+  const ImportNotes notes = {{Kind::ignored, {"a.sh", 3, 1}, "lr"},
+                             {Kind::assumed, {}, "the cluster is x"},
+                             {Kind::unsaid, {"a.sh", 2, 5}, "--b: c"},
+                             {Kind::ignored, {"a.sh", 4, 1}, "lr"}};
+  CHECK(text_of(notes) ==
+        "the study cannot say this:\n  a.sh:2:5: --b: c\nassumed:\n  the cluster is x\n"
+        "without effect on the time of a step:\n  lr\n");
+}
+
+}  // namespace
+}  // namespace hdpsim
