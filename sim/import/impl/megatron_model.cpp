@@ -21,8 +21,8 @@ using LayerMarks = std::vector<bool>;
 
 class ModelReader {
  public:
-  ModelReader(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> vocabulary)
-      : arguments_(arguments), tp_(tp), vocabulary_(vocabulary) {}
+  ModelReader(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> entries)
+      : arguments_(arguments), tp_(tp), vocabulary_(entries) {}
 
   Value read() {
     config_.position = {arguments_.file(), 0, 0};
@@ -440,8 +440,8 @@ class ModelReader {
 
 }  // namespace
 
-Value megatron_model(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> vocabulary) {
-  return ModelReader(arguments, tp, vocabulary).read();
+Value megatron_model(const MegatronArguments& arguments, std::int64_t tp, std::optional<std::int64_t> entries) {
+  return ModelReader(arguments, tp, entries).read();
 }
 
 bool has_experts(const MegatronArguments& arguments) {

@@ -100,6 +100,18 @@ TEST_CASE("widths that nothing states are those that Megatron derives", "[import
         4);
 }
 
+TEST_CASE("a model has the parameters that its arguments make", "[import]") {
+  const std::int64_t h = 1024;
+  const std::int64_t layers = 12;
+  const std::int64_t v = 393 * 128;
+  // With biases: 4 h^2 + 4 h of attention, 8 h^2 + 5 h of an MLP of 4 h, two norms of 2 h; one table of tokens, one of
+  // positions, a last norm.
+  CHECK(parameter_count(model(small)) == layers * (12 * h * h + 13 * h) + (v + 2048) * h + 2 * h);
+  // Without: 4 h^2 of attention, three matrices of the MLP, two norms of h; two tables, a last norm.
+  CHECK(parameter_count(model(std::string(small) + llama)) ==
+        layers * (4 * h * h + 3 * h * 2688 + 2 * h) + 2 * v * h + h);
+}
+
 TEST_CASE("a vocabulary is padded to a multiple of 128 x tp", "[import]") {
   // 50,257 entries: 393 x 128 = 50,304; with tp 8 50 x 1,024 = 51,200
   CHECK(model(small).vocabulary == 393 * 128);
