@@ -98,11 +98,19 @@ std::vector<Form> forms() {
   return forms;
 }
 
+/// Whether larger products take longer.
+bool grows(const GemmFit& law) {
+  return law.flop_s + law.element_s > 0;
+}
+
 }  // namespace
 
 GemmFit fit_gemm(const GemmTable& table, std::int64_t multiprocessors, std::uint64_t seed) {
   const Products products(table, multiprocessors);
-  const std::vector<Form> all = forms();
+  std::vector<Form> all = forms();
+  // Where noise rules, launches alone may explain the times best, and a profile may not state such a law. Work alone
+  // always gets its cost.
+  std::erase_if(all, [&](const Form& form) { return !grows(products.fitted(form, table)); });
   std::vector<CandidateFit> candidates;
   candidates.reserve(all.size());
   for (const Form& form : all) candidates.push_back(products.candidate(form));
