@@ -7,8 +7,10 @@ const names_of_sets = [...new Set(data.sets.map(({set}) => set))];
 const id_of = (set) => "set-" + names_of_sets.indexOf(set);
 
 function show_sets() {
-  const columns =
-      [{title: "Set", text: true}, {title: "Quantity", text: true}, ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")];
+  const columns = [
+    {title: "Set", text: true}, {title: "Quantity", text: true},
+    ...titles("Figures", "Counted", "Median error", "Mean", "Worst", "Bias")
+  ];
   const of_errors = ({predicted, median, mean, worst, bias}) => predicted === 0 ?
       ["–", "–", "–", "–"] :
       [element("b", {}, percent(median)), percent(mean), percent(worst), error_text(bias)];

@@ -18,8 +18,8 @@ namespace hdpsim {
 
 /// Finds and reads the things that a study names. Shipped ones are in the subfolders configs/clusters, configs/models,
 /// configs/frameworks, configs/overheads, configs/validation, calib/profiles and traces of one folder. Things that many
-/// points of a sweep share are read once: the same question, if it gave no problem, gets the same answer again, even if the files have
-/// changed since.
+/// points of a sweep share are read once: the same question, if it gave no problem, gets the same answer again, even if
+/// the files have changed since.
 ///
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {

@@ -46,7 +46,7 @@ expect study.yaml hdpsim study stud
 expect study.yaml hdpsim trace describe stud
 expect all_reduce hdpsim comm all_r
 expect "bash fish zsh" hdpsim completion ""
-expect "clusters lengths models plans profiles" hdpsim list ""
+expect "clusters frameworks lengths models plans profiles" hdpsim list ""
 
 "$hdpsim" completion zsh >_hdpsim
 "$hdpsim" completion fish >hdpsim.fish

@@ -8,8 +8,8 @@
 
 namespace hdpsim::calib {
 
-/// The bandwidth of a line's slope, within what a profile may state (limits::bandwidth). A slope of (nearly) zero, which
-/// samples of too few sizes or of a busy machine may have, gives the largest one.
+/// The bandwidth of a line's slope, within what a profile may state (limits::bandwidth). A slope of (nearly) zero,
+/// which samples of too few sizes or of a busy machine may have, gives the largest one.
 [[nodiscard]] Bandwidth bandwidth_of(double seconds_per_byte);
 
 /// A rate rounded to seven digits, which a file can state and which reads back exactly.
