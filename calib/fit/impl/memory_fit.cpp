@@ -31,7 +31,7 @@ TransferCurve scaled(const TransferCurve& curve, double factor) {
   TransferCurve result = curve;
   result.latency = curve.latency.scaled(factor);
   for (ByteCost& cost : result.costs) {
-    if (cost.bandwidth) cost.bandwidth = cost.bandwidth->scaled(1 / factor);
+    if (cost.bandwidth) cost.bandwidth = bandwidth_of(factor / static_cast<double>(cost.bandwidth->bytes_per_second()));
   }
   return result;
 }

@@ -23,15 +23,16 @@ TEST_CASE("a page of a validation has every row, its error, and what is not pred
                                             row("one", "memory", 10, 9), row("two", "step_time", 5, std::nullopt)});
   CHECK(test::count(page, "<case>") == 0);
   const auto data = test::page_data(page);
-  CHECK(data.at("sets").size() == 2);
+  REQUIRE(data.at("sets").size() == 3);  // two kinds of quantities in the first set
+  CHECK(data.at("sets").at(1).at("quantity") == "memory");
   CHECK(data.at("rows").size() == 4);
   CHECK(data.at("rows").at(0).at("case") == "a <case> & more");
   CHECK(data.at("rows").at(0).at("error") == 0.5);
   CHECK(data.at("rows").at(3).at("predicted").is_null());
   CHECK(data.at("rows").at(3).at("why_not") == "it is not modelled");
-  // Of errors of 50, 0 and 10 % the median is 10 %; nothing of the second set is predicted.
+  // Of errors of 50 and 0 % the median is 25 %, of memory 10 %; nothing of the second set is predicted.
   CHECK(data.at("answer").at("lead") ==
-        "Of 4 published figures 3 are predicted; the median error of a set is from 10.0 to 10.0 %.");
+        "Of 4 published figures 3 are predicted; the median error of a set is from 10.0 to 25.0 %.");
 }
 
 }  // namespace

@@ -82,6 +82,25 @@ TEST_CASE("a profile fitted to times that noise rules reads back, too", "[fit]")
   }
 }
 
+TEST_CASE("memory-bound kernels whose times hardly grow with bytes have rates that a profile may state", "[fit]") {
+  constexpr double second_per_byte = 1e-15;  // a petabyte a second
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    Samples samples;
+    samples.circumstances = round_circumstances();
+    for (std::int64_t bytes = 1 << 14; bytes <= 1 << 24; bytes *= 2) {
+      const double seconds = 1e-6 + second_per_byte * static_cast<double>(bytes);
+      samples.memory_bound.push_back({"slow", bytes, {factor * seconds, 0, 0, 0, 1}});
+      samples.memory_bound.push_back({"fast", bytes, {seconds / factor, 0, 0, 0, 1}});
+    }
+    const DeviceProfile profile = fit_profile(samples);
+    Diagnostics diagnostics;
+    const auto again = read_profile(parse_document("p.yaml", profile_text(profile), diagnostics), "", diagnostics);
+    INFO("factor " << factor << '\n' << diagnostics.text());
+    REQUIRE(again.has_value());
+    CHECK(*again == profile);
+  }
+}
+
 TEST_CASE("what was not measured is absent", "[fit]") {
   Samples samples;
   samples.circumstances = round_circumstances();
