@@ -1,11 +1,13 @@
 #include "calib/fit/impl/link_profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "calib/fit/impl/curve_fit.h"
 #include "calib/fit/impl/least_squares.h"
 #include "calib/fit/impl/quantities.h"
+#include "sim/base/quantity_limits.h"
 
 namespace hdpsim::calib {
 namespace {
@@ -82,6 +84,16 @@ void raise(Bandwidth& fastest, const std::optional<Rate>& rate) {
   if (rate) fastest = std::max(fastest, rate->bandwidth);
 }
 
+// States the link's rate. A kind of message that is further from it than a profile may state was disturbed.
+template <class Rate>
+void state_line_rate(std::optional<Rate>& rate, Bandwidth line_rate) {
+  if (!rate) return;
+  rate->line_rate = line_rate;
+  const auto least = std::ceil(limits::least_link_efficiency * static_cast<double>(line_rate.bytes_per_second()));
+  rate->bandwidth =
+      std::clamp(rate->bandwidth, Bandwidth::bytes_per_second(static_cast<std::int64_t>(least)), line_rate);
+}
+
 }  // namespace
 
 std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
@@ -101,9 +113,9 @@ std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& sample
       raise(fastest, *rate);
     }
   }
-  if (profile.send_recv) profile.send_recv->line_rate = fastest;
+  state_line_rate(profile.send_recv, fastest);
   for (auto* rate : {&profile.all_gather, &profile.reduce_scatter, &profile.all_reduce, &profile.all_to_all}) {
-    if (*rate) (*rate)->line_rate = fastest;
+    state_line_rate(*rate, fastest);
   }
   return profile;
 }

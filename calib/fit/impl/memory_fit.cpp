@@ -61,6 +61,7 @@ void set_factors(Shape& shape, const Samples& samples) {
   std::map<std::string, std::vector<double>> ratios;
   for (const MemoryBoundSample& sample : samples) {
     const double predicted = fitted_seconds(shape.curve, static_cast<double>(sample.bytes.count()));
+    if (!(predicted > 0)) continue;  // a curve of a few disturbed samples may cost nothing where it has none
     ratios[sample.kernel].push_back(std::log(sample.time.seconds() / predicted));
   }
   double sum = 0;
@@ -70,7 +71,8 @@ void set_factors(Shape& shape, const Samples& samples) {
     shape.factors[kernel] = *middle;
     sum += *middle;
   }
-  for (auto& [kernel, factor] : shape.factors) {
+  for (const auto& [kernel, logs] : ratios) {
+    double& factor = shape.factors[kernel];
     factor = std::exp(factor - sum / static_cast<double>(ratios.size()));
   }
 }

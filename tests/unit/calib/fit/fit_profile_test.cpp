@@ -71,7 +71,7 @@ TEST_CASE("a fitted profile reads back as it was written", "[fit]") {
 }
 
 TEST_CASE("a profile fitted to times that noise rules reads back, too", "[fit]") {
-  const double noise = GENERATE(0.1, 0.5, 1.0);
+  const double noise = GENERATE(0.1, 0.5, 1.5);
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const DeviceProfile profile = fit_profile(samples_of_all_families(noise, seed));
     Diagnostics diagnostics;
