@@ -158,7 +158,8 @@ class MeshSearch {
     study.set("mesh", mesh_of(shape));
     std::string text = heading(file_) + commented_study(study, remarks_) + idea(study);
     try {
-      const PointSpec& spec = parse_study(file_.string(), text, {}, catalog_).points.at(0).spec;
+      const Study made = parse_study(file_.string(), text, {}, catalog_);
+      const PointSpec& spec = made.points.at(0).spec;
       if (spec.capacity > capacity_) best_ = std::move(text);
       capacity_ = std::max(capacity_, spec.capacity);
       return capacity_ >= std::min(PointSpec{}.capacity, spec.batch.context);
