@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "sim/plan/impl/plan_builder.h"
@@ -38,24 +38,31 @@ class WlbLlm final : public Planner {
 
   [[nodiscard]] std::int64_t room() const { return context_.capacity * cp_; }
 
-  // Each sequence, longest first, goes to the pack of least work or, where it does not fit, to that of fewest tokens.
-  // Empty if it does not fit there either.
+  // Each sequence, longest first, goes to the pack of least work or, where it does not fit, to that of fewest tokens;
+  // the first among equals. Empty if it does not fit there either. O(sequences log packs).
   [[nodiscard]] std::optional<std::vector<SequenceList>> packed(const Batch& batch, const SequenceList& order,
                                                                 std::size_t count) const {
     std::vector<Pack> packs(count);
+    std::set<std::pair<double, std::size_t>> by_work;
+    std::set<std::pair<std::int64_t, std::size_t>> by_tokens;
+    for (std::size_t i = 0; i < count; ++i) {
+      by_work.emplace(0, i);
+      by_tokens.emplace(0, i);
+    }
     for (const std::size_t sequence : order) {
       const std::int64_t tokens = batch.sequences[sequence].tokens;
-      const auto fits = [&](const Pack& pack) { return pack.tokens + tokens <= room(); };
-      auto pack =
-          std::min_element(packs.begin(), packs.end(), [](const Pack& a, const Pack& b) { return a.work < b.work; });
-      if (!fits(*pack)) {
-        pack = std::min_element(packs.begin(), packs.end(),
-                                [](const Pack& a, const Pack& b) { return a.tokens < b.tokens; });
-      }
-      if (!fits(*pack)) return std::nullopt;
-      pack->sequences.push_back(sequence);
-      pack->tokens += tokens;
-      pack->work += context_.work.compute_seconds(causal_pairs(tokens), tokens);
+      const auto fits = [&](std::size_t pack) { return packs[pack].tokens + tokens <= room(); };
+      std::size_t chosen = by_work.begin()->second;
+      if (!fits(chosen)) chosen = by_tokens.begin()->second;
+      if (!fits(chosen)) return std::nullopt;
+      Pack& pack = packs[chosen];
+      by_work.erase({pack.work, chosen});
+      by_tokens.erase({pack.tokens, chosen});
+      pack.sequences.push_back(sequence);
+      pack.tokens += tokens;
+      pack.work += context_.work.compute_seconds(causal_pairs(tokens), tokens);
+      by_work.emplace(pack.work, chosen);
+      by_tokens.emplace(pack.tokens, chosen);
     }
     std::vector<SequenceList> lists;
     for (Pack& pack : packs) lists.push_back(std::move(pack.sequences));
