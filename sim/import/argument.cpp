@@ -156,7 +156,7 @@ bool is_absent(const Value& value) {
          (value.is_sequence() && value.items.empty());
 }
 
-// Of a map, and of the maps in it: a configuration has its arguments in sections.
+// Takes the arguments of a map and of the maps in it, which are its sections.
 void take_arguments(const Value& map, std::vector<Argument>& arguments) {
   for (const Value::Entry& entry : map.entries) {
     if (entry.value.is_map()) {

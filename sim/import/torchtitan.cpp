@@ -23,7 +23,7 @@ using namespace megatron_ranges;
 // Tables in which older releases had keys of `parallelism`.
 constexpr std::array<std::string_view, 3> homes = {"parallelism", "training", "experimental"};
 
-// Of degrees; far above what a cluster has, no larger number is told apart.
+// The product of degrees, up to a number far above what a cluster has.
 std::int64_t product(std::initializer_list<std::int64_t> factors) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
   std::int64_t result = 1;

@@ -123,7 +123,7 @@ function apart(labels, size_of) {
   const every = Math.max(1, Math.ceil((widest + 10) / Math.max(gap, 0.01)));
   return labels.filter((_, i) => i % every === 0);
 }
-// Of uneven distances: those that leave room after the one before.
+// The labels at uneven distances that leave room after the one before.
 function apart_unevenly(labels) {
   let free = -Infinity;
   return labels.filter(([at, text]) => {

@@ -24,7 +24,7 @@ const round_count = (value) => short(value).replace(/\.0+(\D*)$/, "$1");
 const percent = (share) => (100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0) + "%";
 const signed_percent = (share) => (share < 0 ? "−" : "+") + (100 * Math.abs(share)).toFixed(1) + "%";
 const ratio = (value) => value.toFixed(2) + "×";
-// Of an axis: 0.5, 1, 1.5 and not 0.50, 1.0, 1.5.
+// A number on an axis: 0.5, 1, 1.5 and not 0.50, 1.0, 1.5.
 const plain = (value) => String(Number(digits(value)));
 const short_ratio = (value) => plain(value) + "×";
 const gigabytes = (value) => digits(value) + " GB";

@@ -439,7 +439,7 @@ function show_ranks(run) {
   const {cells, ranks_per_cell} = run.busy_map;
   if (cells.length === 0) return hide("ranks");
   const wanted = 2 ** Math.min(7, Math.max(3, Math.ceil(Math.log2(Math.sqrt(cells.length * 4)))));
-  // Of a pipeline a row holds all stages of its ranks.
+  // A row of a pipeline holds all stages of its ranks.
   const columns = ranks_per_cell > 1 ? wanted : run.stages * Math.max(1, Math.round(wanted / run.stages));
   const workers = run.ranks * run.stages;
   const what = run.stages > 1 ? "stage of a rank" : "rank";

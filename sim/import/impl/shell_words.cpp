@@ -12,7 +12,7 @@
 namespace hdpsim {
 namespace {
 
-// Of all expansions together: variables that hold each other twice grow without end.
+// The limit of all expansions together: variables that hold each other twice grow without end.
 constexpr std::size_t most_expanded_bytes = 2 * largest_yaml_bytes;
 constexpr std::size_t bytes_of_a_word = 64;
 constexpr std::size_t shown_bytes = 40;
