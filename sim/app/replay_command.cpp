@@ -45,6 +45,13 @@ int run_command(const Options& options, const Session& session) {
   const StudyPoint& point = choose(study, options.choice);
   require_simulable(point);
   if (study.tunes_baseline) note(fmt::format("replay compares with {} on the study's mesh", *study.compare_to));
+  catch_stop_signals();
+  const auto stopped = [] { return stop_signal() != 0; };
+  const auto refused = leave_out_refused(study, point, static_cast<std::size_t>(options.jobs), stopped);
+  if (!refused) return interrupted(options, study);
+  for (const RefusedPlan& each : *refused) {
+    if (options.format != Format::table) note(refusal_text(each));
+  }
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, OutputUse{"study", session.command_line, replay_file_names()}, &session.inputs);
@@ -52,7 +59,6 @@ int run_command(const Options& options, const Session& session) {
     for (const std::string& name : replay_journal_names()) (void)folder->file(name);
   }
 
-  catch_stop_signals();
   const StepTable table(plan_names(study));
   std::optional<ReplayResult> result;
   {
@@ -60,10 +66,11 @@ int run_command(const Options& options, const Session& session) {
     const ReplayRun run{.steps = point.spec.steps,
                         .jobs = static_cast<std::size_t>(options.jobs),
                         .folder = options.out,
+                        .refused = *refused,
                         .resume = options.resume,
                         .damaged = damage_notes("simulated again"),
                         .version = version,
-                        .stop = [] { return stop_signal() != 0; },
+                        .stop = stopped,
                         .report = [&](const ReplayProgress& progress) { display.show(progress); },
                         .row =
                             [&](const StepRow& row) {

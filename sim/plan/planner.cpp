@@ -9,14 +9,17 @@
 namespace hdpsim {
 namespace {
 
-/// A policy's plans, converted to the waves of expert groups that span several ranks.
+/// A policy's plans, converted to the waves of expert groups that span several ranks. Plans of files may be in waves
+/// already.
 class InExpertWaves final : public Planner {
  public:
   InExpertWaves(std::unique_ptr<Planner> policy, const PlanningContext& context)
       : policy_(std::move(policy)), ranks_(context.expert_ranks), padding_(context.expert_padding) {}
 
+  [[nodiscard]] bool may_refuse() const override { return policy_->may_refuse(); }
   [[nodiscard]] Plan plan(const Batch& batch, std::int64_t step) const override {
-    return in_expert_waves(policy_->plan(batch, step), ranks_, padding_);
+    Plan made = policy_->plan(batch, step);
+    return made.expert_ranks == ranks_ ? made : in_expert_waves(std::move(made), ranks_, padding_);
   }
 
  private:

@@ -67,6 +67,8 @@ std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice,
   source.overrides = overrides_of(choice, source.overrides);
   Study study = source.load(catalog);
   const StudyPoint& point = choose(study, choice);
+  const auto refused = leave_out_refused(study, point, options.jobs, stop);
+  if (!refused) return nullptr;
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out, output_use("replay", replay_file_names()), &inputs);
@@ -79,6 +81,7 @@ std::unique_ptr<Replay> replayed(StudySource source, const ReplayChoice& choice,
                      {.steps = point.spec.steps,
                       .jobs = options.jobs,
                       .folder = options.out,
+                      .refused = *refused,
                       .resume = options.resume,
                       .version = version,
                       .stop = stop,

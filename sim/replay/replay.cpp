@@ -72,7 +72,8 @@ class Replay {
                         names_,
                         std::move(summary),
                         std::move(*worst),
-                        point_.batches->use(run_.steps)};
+                        point_.batches->use(run_.steps),
+                        run_.refused};
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/seal.h"
+#include "sim/replay/refused_plans.h"
 #include "sim/replay/replay_summary.h"
 #include "sim/replay/step_cause.h"
 #include "sim/study/study.h"
@@ -25,6 +26,7 @@ struct ReplayRun {
   std::int64_t steps = 0;
   std::size_t jobs = 1;                               ///< Threads; each has its own simulated cluster.
   std::filesystem::path folder{};                     ///< Folder of Journal and windows.csv; empty: none is written.
+  std::vector<RefusedPlan> refused{};                 ///< What leave_out_refused() has left out, for the result.
   bool resume = false;                                ///< Continue after the steps in the folder.
   TellDamage damaged = [](const Diagnostic&) {};      ///< Called for damaged steps, which are simulated again.
   std::string version{};                              ///< Steps of another version are refused.
@@ -43,6 +45,7 @@ struct ReplayResult {
   ReplaySummary summary;
   std::vector<std::vector<StepCause>> worst;  ///< Slowest steps of each plan, slowest first.
   std::optional<TraceUse> trace{};            ///< Empty if lengths are drawn.
+  std::vector<RefusedPlan> refused{};         ///< Plans of the study that it goes without.
 };
 
 /// Names of the plans for tables, in the order of the study.

@@ -34,15 +34,7 @@ void choose_plans(Study& study, const std::vector<std::string>& names) {
   if (names.empty()) return;
   std::set<std::size_t> chosen;
   for (const std::string& name : names) chosen.insert(chosen_plan(study, name));
-  const std::vector<std::size_t> kept(chosen.begin(), chosen.end());
-  keep_only(study.plans, kept);
-  keep_only(study.resolved.find("plans")->items, kept);
-  for (StudyPoint& point : study.points) keep_only(point.planners, kept);
-  const auto is_baseline = [&](const StudyPlan& plan) { return plan.name == study.compare_to; };
-  if (std::none_of(study.plans.begin(), study.plans.end(), is_baseline)) {
-    study.compare_to.reset();
-    std::erase_if(study.resolved.entries, [](const Value::Entry& entry) { return entry.key == "compare_to"; });
-  }
+  keep_plans(study, {chosen.begin(), chosen.end()});
 }
 
 std::int64_t steps_of(const StudyPoint& point, const ReplayChoice& choice) {
@@ -55,6 +47,17 @@ std::int64_t steps_of(const StudyPoint& point, const ReplayChoice& choice) {
 
 std::vector<std::string> overrides_of(const ReplayChoice& choice, const std::vector<std::string>& overrides) {
   return with_lengths(choice.trace, choice.column, overrides);
+}
+
+void keep_plans(Study& study, const std::vector<std::size_t>& kept) {
+  keep_only(study.plans, kept);
+  keep_only(study.resolved.find("plans")->items, kept);
+  for (StudyPoint& point : study.points) keep_only(point.planners, kept);
+  const auto is_baseline = [&](const StudyPlan& plan) { return plan.name == study.compare_to; };
+  if (std::none_of(study.plans.begin(), study.plans.end(), is_baseline)) {
+    study.compare_to.reset();
+    std::erase_if(study.resolved.entries, [](const Value::Entry& entry) { return entry.key == "compare_to"; });
+  }
 }
 
 const StudyPoint& choose(Study& study, const ReplayChoice& choice) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,5 +25,9 @@ struct ReplayChoice {
 /// Keeps only the chosen plans in the study and returns its chosen point, with the chosen number of steps. InputError
 /// if there is no such plan or point, or if several points are left to choose from.
 const StudyPoint& choose(Study& study, const ReplayChoice& choice);
+
+/// Keeps of the study only the plans of these places, in ascending order. Nothing is compared with a baseline that is
+/// none of them.
+void keep_plans(Study& study, const std::vector<std::size_t>& kept);
 
 }  // namespace hdpsim

@@ -89,21 +89,22 @@ std::string lead_of(const ReplayResult& result) {
 Json page_json(const ReplayResult& result) {
   Json plans = Json::array();
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) plans.push_back(plan_json(result, plan));
-  return {
-      {"plans", result.plans},
-      {"colors", plan_colors(result.plans)},
-      {"activities", activity_names()},
-      {"definitions", definitions(result.plans)},
-      {"setting", result.setting},
-      {"profile", result.profile},
-      {"steps", result.summary.rules.steps},
-      {"baseline", baseline_of(result)},
-      {"answer", {{"lead", lead_of(result)}, {"notes", Json::array({"Costs are those of " + result.profile + "."})}}},
-      {"summaries", plans},
-      {"series", series_json(result.summary)},
-      {"lengths", lengths_sentence(result)},
-      {"leads", leads_json(result)},
-      {"slowest", slowest_json(result)}};
+  Json notes = Json::array({"Costs are those of " + result.profile + "."});
+  for (const RefusedPlan& refused : result.refused) notes.push_back(refusal_text(refused));
+  return {{"plans", result.plans},
+          {"colors", plan_colors(result.plans)},
+          {"activities", activity_names()},
+          {"definitions", definitions(result.plans)},
+          {"setting", result.setting},
+          {"profile", result.profile},
+          {"steps", result.summary.rules.steps},
+          {"baseline", baseline_of(result)},
+          {"answer", {{"lead", lead_of(result)}, {"notes", notes}}},
+          {"summaries", plans},
+          {"series", series_json(result.summary)},
+          {"lengths", lengths_sentence(result)},
+          {"leads", leads_json(result)},
+          {"slowest", slowest_json(result)}};
 }
 
 }  // namespace

@@ -174,9 +174,11 @@ Json plan_json(const ReplayResult& result, std::size_t index) {
 }  // namespace
 
 std::string replay_table(const ReplayResult& result) {
-  return fmt::format("{}: {}\n\n{}\n{}\n\nLengths:\n{}\n{}{}\ncosts: {}\n", result.study, result.setting,
-                     plans_table(result), best_sentence(result), wrapped(lengths_sentence(result)), leads(result),
-                     worst_steps(result), result.profile);
+  std::string refused;
+  for (const RefusedPlan& each : result.refused) refused += refusal_text(each) + '\n';
+  return fmt::format("{}: {}\n\n{}{}\n{}\n\nLengths:\n{}\n{}{}\ncosts: {}\n", result.study, result.setting,
+                     plans_table(result), refused, best_sentence(result), wrapped(lengths_sentence(result)),
+                     leads(result), worst_steps(result), result.profile);
 }
 
 std::string replay_json(const ReplayResult& result, const Value& study, std::string_view version) {
@@ -198,8 +200,15 @@ std::string replay_json(const ReplayResult& result, const Value& study, std::str
                  {"shortest_window", window_json(summary.shortest)},
                  {"longest_window", window_json(summary.longest)}}},
                {"trace", result.trace ? trace_figures().json(*result.trace) : Json()},
-               {"plans", Json::array()}};
+               {"plans", Json::array()},
+               {"refused", Json::array()}};
   for (std::size_t plan = 0; plan < result.plans.size(); ++plan) json["plans"].push_back(plan_json(result, plan));
+  for (const RefusedPlan& refused : result.refused) {
+    json["refused"].push_back({{"plan", refused.plan},
+                               {"step", refused.refusal.step},
+                               {"message", refused.refusal.message},
+                               {"help", refused.refusal.help}});
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -31,6 +31,7 @@ class FlexSp final : public Planner {
  public:
   FlexSp(const PlanningContext& context, std::int64_t least_degree) : context_(context), least_degree_(least_degree) {}
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("flexsp", context_, batch, step);
     if (batch.sequences.empty()) return builder.take();

@@ -19,6 +19,7 @@ class FlexSpHomogeneous final : public Planner {
  public:
   FlexSpHomogeneous(const PlanningContext& context, std::int64_t cp) : context_(context), cp_(cp) {}
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("flexsp-homogeneous", context_, batch, step);
     std::vector<SequenceList> packs = packs_of(batch);

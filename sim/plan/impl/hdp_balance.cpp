@@ -93,6 +93,7 @@ class HdpBalance final : public Planner {
     if (!options.balance) options_.balance = in_waves ? Balance::pp : Balance::dp;
   }
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const SequenceList order = longest_first(batch);
     const KnownSpeeds speeds(context_, step);

@@ -18,6 +18,7 @@ class HdpNaive final : public Planner {
   HdpNaive(const PlanningContext& context, const NaiveOptions& options)
       : context_(context), options_(options), sizing_(context, options.offload) {}
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   // With offload, also tries the numbers of tokens per rank of offloaded_tokens(), and no offload; the work model
   // selects the best.
   Plan plan(const Batch& batch, std::int64_t step) const override {

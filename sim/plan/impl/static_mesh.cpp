@@ -13,6 +13,7 @@ class StaticMesh final : public Planner {
  public:
   StaticMesh(const PlanningContext& context, const StaticOptions& options) : context_(context), options_(options) {}
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("static", context_, batch, step);
     const std::vector<SequenceList> packs = packs_of(batch);

@@ -14,6 +14,7 @@ class WlbLlm final : public Planner {
  public:
   WlbLlm(const PlanningContext& context, std::int64_t cp) : context_(context), cp_(cp) {}
 
+  [[nodiscard]] bool may_refuse() const override { return false; }
   Plan plan(const Batch& batch, std::int64_t step) const override {
     PlanBuilder builder("wlb", context_, batch, step);
     const SequenceList order = longest_first(batch);
