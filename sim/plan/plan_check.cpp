@@ -19,6 +19,16 @@ namespace {
 // Tolerance for the rounding of resident_share(), far below one token.
 constexpr double capacity_tolerance = 1 + 1e-9;
 
+// What a micro-batch leaves on a rank beyond the capacity; empty if it fits. Its group and its ratio must be sound.
+std::string capacity_problem(const Plan& plan, std::size_t id) {
+  const MicroBatch& micro_batch = plan.micro_batches[id];
+  const double share = resident_share(micro_batch, plan.layers);
+  const double held = static_cast<double>(micro_batch.tokens_per_rank()) * share;
+  if (held <= static_cast<double>(plan.capacity) * capacity_tolerance) return "";
+  return fmt::format("micro-batch {} leaves {:.1f} of {} tokens on each rank, the capacity is {}", id, held,
+                     micro_batch.tokens_per_rank(), plan.capacity);
+}
+
 class Checker {
  public:
   explicit Checker(const Plan& plan) : plan_(plan) {}
@@ -77,12 +87,7 @@ class Checker {
       return;
     }
     if (micro_batch.group.empty()) return;
-    const double share = resident_share(micro_batch, plan_.layers);
-    const double held = static_cast<double>(micro_batch.tokens_per_rank()) * share;
-    if (held > static_cast<double>(plan_.capacity) * capacity_tolerance) {
-      problem("micro-batch {} leaves {:.1f} of {} tokens on each rank, the capacity is {}", id, held,
-              micro_batch.tokens_per_rank(), plan_.capacity);
-    }
+    if (std::string text = capacity_problem(plan_, id); !text.empty()) problems_.push_back(std::move(text));
   }
 
   void check_tokens() {
@@ -247,6 +252,14 @@ class Checker {
 
 std::vector<std::string> check_plan(const Plan& plan) {
   return Checker(plan).run();
+}
+
+std::vector<std::string> over_capacity(const Plan& plan) {
+  std::vector<std::string> problems;
+  for (std::size_t id = 0; id < plan.micro_batches.size(); ++id) {
+    if (std::string text = capacity_problem(plan, id); !text.empty()) problems.push_back(std::move(text));
+  }
+  return problems;
 }
 
 }  // namespace hdpsim

@@ -19,4 +19,8 @@ namespace hdpsim {
 /// O(n log n) in the size of the plan (spans, group sizes and schedules together).
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan);
 
+/// The problems of capacity alone, as check_plan() tells them: micro-batches that leave more tokens on a rank than it
+/// holds. A plan with no others is executable where ranks hold more. O(sum of group sizes + spans).
+[[nodiscard]] std::vector<std::string> over_capacity(const Plan& plan);
+
 }  // namespace hdpsim

@@ -30,7 +30,7 @@ std::string without_steps(const std::string& identity) {
 
 std::string identity_of(const Study& study, const StudyPoint& point, const std::string& version) {
   std::string identity = fmt::format("hdpsim: {}\n{}plans:\n", version, without_steps(point.identity));
-  for (const StudyPlan& plan : study.plans) identity += to_yaml(plan.entry);
+  for (const StudyPlan& plan : study.plans) identity += plan.identity();
   return identity;
 }
 

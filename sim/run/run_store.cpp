@@ -205,7 +205,7 @@ std::optional<std::string> object_of(std::string_view text) {
 std::string run_identity(const Study& study, std::size_t run, std::string_view version) {
   const StudyPoint& point = study.points.at(run / study.plans.size());
   return fmt::format("hdpsim: {}\n{}memory_ranks: {}\nplan:\n{}", version, point.identity, study.output.memory_ranks,
-                     to_yaml(study.plans[run % study.plans.size()].entry));
+                     study.plans[run % study.plans.size()].identity());
 }
 
 std::string run_text(std::string_view identity, const RunResult& result) {

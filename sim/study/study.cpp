@@ -11,7 +11,6 @@
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
-#include "sim/document/values.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
@@ -20,6 +19,7 @@
 #include "sim/study/framework.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
+#include "sim/study/plan_files.h"
 #include "sim/study/planning.h"
 #include "sim/study/problems.h"
 #include "sim/study/study_defaults.h"
@@ -30,40 +30,6 @@
 
 namespace hdpsim {
 namespace {
-
-constexpr std::size_t most_plans = 1000;
-
-std::string policy_of(const Value& entry) {
-  return entry.is_map() && entry.entries.size() == 1 ? entry.entries.front().key : entry.text;
-}
-
-std::vector<StudyPlan> read_plans(const Value& plans, Diagnostics& diagnostics) {
-  if (!plans.is_sequence() || plans.items.empty()) {
-    diagnostics.error(plans.position, "the plans must be a list that is not empty",
-                      "write plans: [static, hdp-balance]");
-    return {};
-  }
-  if (plans.items.size() > most_plans) {
-    diagnostics.error(plans.position, fmt::format("{} plans are more than {}", plans.items.size(), most_plans),
-                      "several studies share them");
-    return {};
-  }
-  std::map<std::string, int> uses;
-  for (const Value& entry : plans.items) ++uses[policy_of(entry)];
-  std::vector<StudyPlan> read;
-  std::set<std::string> names;
-  for (const Value& entry : plans.items) {
-    std::string name = policy_of(entry);
-    if (uses[name] > 1 && entry.is_map() && !entry.entries.empty())
-      name = fmt::format("{} {}", name, line_of(entry.entries.front().value));
-    if (!names.insert(name).second) {
-      diagnostics.error(entry.position, fmt::format("the plan '{}' stands here a second time", name),
-                        "remove one of them");
-    }
-    read.push_back({name, entry, read_policy(entry, diagnostics)});
-  }
-  return read;
-}
 
 // `static`, or `{static: tuned}`.
 void read_compare_to(const Value& value, Study& study, Diagnostics& diagnostics) {
@@ -79,12 +45,19 @@ void read_compare_to(const Value& value, Study& study, Diagnostics& diagnostics)
     study.tunes_baseline =
         read_choice(value.entries[0].value, "mesh of a baseline", {"tuned"}, diagnostics).has_value();
   }
+  const bool is_given = std::any_of(study.plans.begin(), study.plans.end(), [&](const StudyPlan& plan) {
+    return plan.name == study.compare_to && names_plan_files(plan.entry);
+  });
+  if (study.tunes_baseline && is_given) {
+    diagnostics.error(value.position, fmt::format("the plans of '{}' are made for the study's mesh", *study.compare_to),
+                      fmt::format("write compare_to: {}", *study.compare_to));
+  }
 }
 
 void read_whole(const Value& root, Study& study, Diagnostics& diagnostics) {
   MapReader reader(root, "the study", diagnostics);  // its other keys belong to the points
   study.name = printable(reader.required<std::string>("name").value_or(""));
-  if (const Value* plans = reader.require("plans")) study.plans = read_plans(*plans, diagnostics);
+  if (const Value* plans = reader.require("plans")) study.plans = read_study_plans(*plans, diagnostics);
   if (const Value* replay = reader.find("replay")) study.replay = read_replay(*replay, diagnostics);
   if (const Value* tune = reader.find("tune")) study.tune = read_tune(*tune, diagnostics);
   if (const Value* compare_to = reader.find("compare_to")) read_compare_to(*compare_to, study, diagnostics);
@@ -104,13 +77,23 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
   problems.add(found, output->position);
 }
 
+// A refusal is the answer of one plan alone, which its run gives.
+std::optional<Plan> plan_unless_refused(const Planner& planner, const Batch& batch, std::int64_t step) {
+  try {
+    return planner.plan(batch, step);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 bool all_plans_fit(const StudyPoint& point) {
   const LoweringOptions job = lowering_of(point.spec);
   const DeviceRoom room = room_of(point.spec);
   for (std::int64_t step = 0; step < point.spec.steps; ++step) {
     const Batch batch = point.batches->step(step);
     for (const auto& planner : point.planners) {
-      if (!fits(planner->plan(batch, step), job, room)) return false;
+      const std::optional<Plan> plan = plan_unless_refused(*planner, batch, step);
+      if (plan && !fits(*plan, job, room)) return false;
     }
   }
   return true;
@@ -140,11 +123,15 @@ bool sweeps_over_clusters(const Value& study) {
          });
 }
 
-// The study independent of other files: the cluster in full (unless a sweep replaces it), absolute paths.
+// The study independent of other files: the cluster in full (unless a sweep replaces it), absolute paths and the names
+// of plans, which may follow from paths.
 Value resolved(Value study, const Catalog& catalog) {
   if (!sweeps_over_clusters(study)) {
     Value* cluster = study.find("cluster");
     *cluster = catalog.expanded_cluster(*cluster);
+  }
+  for (Value& entry : study.find("plans")->items) {
+    if (names_plan_files(entry)) entry.set("name", Value::scalar(name_of_plan_files(entry), entry.position));
   }
   make_paths_absolute(study);
   return study;
@@ -186,6 +173,7 @@ class PointMaker {
     if (!spec) return;
     point.coordinates = std::move(sweep_point.coordinates);
     point.spec = std::move(*spec);
+    const std::string data = to_yaml(*sweep_point.study.find("data"));
     point.identity = identity_of(std::move(sweep_point.study), point);
     World* world = shared_world(point, mesh_position_);
     if (world == nullptr) return;
@@ -195,6 +183,7 @@ class PointMaker {
         holds_all_micro_batches(*make_schedule(point.spec.pipeline, point.spec.mesh.pp))) {
       fit_capacity_to_plans(point, world->job(), problems_of_plans);
     }
+    if (problems_of_plans.empty() && data_.insert(data).second) check_given_plans(point, problems_of_plans);
     problems_.add(problems_of_plans, mesh_position_);
     add_neighbours(point, *world);
     study_.points.push_back(std::move(point));
@@ -210,6 +199,14 @@ class PointMaker {
       if (plan.policy) point.planners.push_back(make_planner(*plan.policy, context, found));
     }
     return found;
+  }
+
+  // Points with the same data have the same batches, all of which are drawn here.
+  void check_given_plans(const StudyPoint& point, Diagnostics& problems) const {
+    for (const StudyPlan& plan : study_.plans) {
+      if (plan.given == nullptr) continue;
+      check_plan_files(*plan.given, plan.entry.position, point.spec.steps, *point.batches, problems);
+    }
   }
 
   // With a schedule that holds all micro-batches, a device holds all that a policy assigns to its rank in a step, which
@@ -270,6 +267,7 @@ class PointMaker {
   Catalog& catalog_;
   Problems& problems_;
   std::map<std::string, std::pair<std::size_t, std::unique_ptr<World>>> worlds_;
+  std::set<std::string> data_;  // of the points so far
   std::string world_key_;
   Position mesh_position_;
 };

@@ -14,6 +14,7 @@
 #include "sim/study/outsize.h"
 #include "sim/study/point.h"
 #include "sim/study/replay_options.h"
+#include "sim/study/study_plans.h"
 #include "sim/study/tune_options.h"
 
 namespace hdpsim {
@@ -45,13 +46,6 @@ struct StudyPoint {
   [[nodiscard]] std::unique_ptr<World> make_world(const ClusterSpec& cluster) const;
   /// The same with the costs of families multiplied by `factors`.
   [[nodiscard]] std::unique_ptr<World> make_world(const FamilyFactors& factors) const;
-};
-
-/// One policy of a study with its options.
-struct StudyPlan {
-  std::string name;  ///< The policy, with its options if a policy occurs twice: `static {cp: 8}`.
-  Value entry;
-  std::optional<Policy> policy;  ///< Empty if the entry is wrong, which is reported.
 };
 
 /// A study, checked and ready to run: runs are all plans of the first point, then of the second, and so on.

@@ -18,6 +18,7 @@
 #include "sim/study/mesh_keys.h"
 #include "sim/study/output_options.h"
 #include "sim/study/overheads.h"
+#include "sim/study/plan_files.h"
 #include "sim/study/point_keys.h"
 #include "sim/study/replay_options.h"
 #include "sim/study/tune_options.h"
@@ -158,9 +159,9 @@ void add_conditions(Sections& all) {
 
 void add_whole_study(Sections& all) {
   all.push_back({{"plans",
-                  list_shape(plan_shape()),
+                  list_shape(either_shape({plan_shape(), plan_files_shape()})),
                   "",
-                  "policies, each a word or `POLICY: {OPTION: VALUE}`",
+                  "policies, each a word or `POLICY: {OPTION: VALUE}`; and plans of files, `{file: PATH, name: NAME}`",
                   {.required = true}},
                  Decides::study});
   all.push_back({{"compare_to",

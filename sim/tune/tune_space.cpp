@@ -13,6 +13,7 @@
 #include "sim/model/layers.h"
 #include "sim/plan/policy.h"
 #include "sim/study/override.h"
+#include "sim/study/plan_files.h"
 
 namespace hdpsim {
 namespace {
@@ -274,6 +275,21 @@ class CandidateMaker {
   Value common_;
 };
 
+// Plans of files are for one mesh, and candidates have others.
+void refuse_plan_files(const Study& study) {
+  Diagnostics found;
+  const auto refuse = [&](const Value& plan) {
+    if (!names_plan_files(plan)) return;
+    found.error(plan.position, "plans of files are made for one mesh, and a tuning looks for another",
+                "leave them out: --set 'plans=[static, hdp-balance]'");
+  };
+  for (const StudyPlan& plan : study.plans) refuse(plan.entry);
+  for (const TuneOptions::Dimension& dimension : study.tune.space) {
+    if (dimension.path == "plans") std::for_each(dimension.values.begin(), dimension.values.end(), refuse);
+  }
+  found.throw_if_any();
+}
+
 void refuse_too_many(const std::vector<Dimension>& dimensions) {
   std::size_t count = 1;
   for (const Dimension& dimension : dimensions) {
@@ -293,6 +309,7 @@ std::vector<Candidate> candidates_of(const Study& study, const Value& root) {
     throw InputError(sweep->position, "a study with a sweep cannot be tuned",
                      "leave the sweep out with --set sweep={}: the space of a tuning is tune.space");
   }
+  refuse_plan_files(study);
   const std::vector<Dimension> dimensions = dimensions_of(study);
   refuse_too_many(dimensions);
   const CandidateMaker maker(dimensions, root);

@@ -197,13 +197,15 @@ function add_lengths(form, control, id) {
 
 // ---- Plans: a row a policy, with its options as they stand in a study
 
-let plan_rows = [];  // {policy, options, on}
+let plan_rows = [];  // {policy, options, on}; for plans of files their name, and `of_files`, their entry
 
 function rows_of(study) {
-  const entries = (study.plans ?? []).map((entry) => typeof entry === "string" ? {policy: entry, options: ""} : {
-    policy: Object.keys(entry)[0],
-    options: options_of(Object.values(entry)[0] ?? {})
-  });
+  const entry_row = (entry) => {
+    if (typeof entry === "string") return {policy: entry, options: ""};
+    if ("file" in entry) return {policy: entry.name, options: "", of_files: yaml_of(entry)};
+    return {policy: Object.keys(entry)[0], options: options_of(Object.values(entry)[0] ?? {})};
+  };
+  const entries = (study.plans ?? []).map(entry_row);
   const rows = entries.map((entry) => ({...entry, on: true}));
   // What was switched off stays in sight.
   const off = plan_rows.filter((row) => !row.on && !rows.some(({policy}) => policy === row.policy));
@@ -212,9 +214,10 @@ function rows_of(study) {
 }
 
 function set_plans() {
-  const entries =
-      plan_rows.filter(({on}) => on).map(({policy,
-                                           options}) => options.trim() ? `{${policy}: {${options.trim()}}}` : policy);
+  const entries = plan_rows.filter(({on}) => on)
+                      .map(
+                          ({policy, options, of_files}) =>
+                              of_files ?? (options.trim() ? `{${policy}: {${options.trim()}}}` : policy));
   const versus = text_at(study_shown, "compare_to");
   const kept = plan_rows.filter(({on}) => on).map(({policy}) => policy);
   if (versus !== "null" && kept.length > 0 && !kept.some((policy) => versus.replace(/^\{/, "").startsWith(policy))) {
@@ -230,7 +233,8 @@ function plan_row(row, id) {
     type: "text",
     value: row.options,
     "aria-label": `options of ${row.policy}`,
-    placeholder: "no options",
+    placeholder: row.of_files ? "plans of files" : "no options",
+    disabled: row.of_files !== undefined,
     autocomplete: "off",
     spellcheck: false,
     title: meaning.map(plain_meaning).join("\n\n")
