@@ -33,6 +33,7 @@ extern const char* const commit;
 // One command per file. Each adds itself to the application.
 void add_new_command(CLI::App& app, Session& session);
 void add_import_command(CLI::App& app, Session& session);
+void add_import_plan_command(CLI::App& app, Session& session);
 void add_study_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);

@@ -89,6 +89,7 @@ int run(int argc, char** argv) {
   add_replay_command(app, session);
   add_tune_command(app, session);
   add_plan_command(app, session);
+  add_import_plan_command(app, session);
   add_explain_command(app, session);
   add_explore_command(app, session);
   add_check_command(app, session);

@@ -5,6 +5,9 @@
 #include "sim/base/diagnostic.h"
 #include "sim/cluster/impl/nccl_node.h"
 #include "sim/import/imported_study.h"
+#include "sim/plan/plan_check.h"
+#include "sim/plan/plan_file.h"
+#include "sim/plan/scheduler_output.h"
 #include "sim/run/check_file.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/scratch.h"
@@ -64,6 +67,25 @@ Outcome import_configuration(std::string_view input) {
   return Outcome::accepted;
 }
 
+// Plans that follow from what a scheduler prints are sound but for the capacity, and their files say the same.
+template <bool is_lines>
+Outcome import_plans(std::string_view input) {
+  Diagnostics diagnostics;
+  const SchedulerContext context{.policy = "input", .ranks = {}, .capacity = {}, .layers = {}};
+  const SchedulerPlans read = read_scheduler_output("input", std::string(input), is_lines, context, diagnostics);
+  diagnostics.throw_if_any();
+  for (const Plan& plan : read.plans) {
+    if (const auto problems = check_plan(plan); problems != over_capacity(plan)) {
+      throw Find("unsound plan", problems.front());
+    }
+    constexpr std::int64_t most_ranks = 10'000;  // a file of more takes longer than an execution may
+    if (plan.ranks > most_ranks) return Outcome::skipped;
+    const auto again = read_plan("again.json", plan_text(plan), diagnostics);
+    if (!again || *again != plan) throw Find("plan", "read back it is another one");
+  }
+  return Outcome::accepted;
+}
+
 template <FileKind kind, const char* extension>
 Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
   return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
@@ -89,6 +111,8 @@ std::vector<Target> reader_targets() {
       {"nccl_topology", ".xml", 8, 1, {}, read_topology},
       {"nccl_tests", txt, 8, 1, {}, read_nccl_tests},
       {"timeline", jsonl, 8, 1, {}, read_one_timeline},
+      {"import_plan", json, 8, 1, {}, import_plans<false>},
+      {"import_plan_lines", jsonl, 6, 1, {}, import_plans<true>},
       {"import_script", sh, 4, 1, {training, "configs/studies"}, import_configuration<sh>},
       {"import_arguments", yaml, 4, 1, {training}, import_configuration<yaml>},
       {"import_torchtitan", toml, 4, 1, {training}, import_configuration<toml>},
