@@ -19,5 +19,7 @@ namespace hdpsim::python {
 void bind_run(pybind11::module_& module);
 void bind_tune(pybind11::module_& module);
 void bind_replay(pybind11::module_& module);
+/// What a policy of Python plans for.
+void bind_steps(pybind11::module_& module);
 
 }  // namespace hdpsim::python

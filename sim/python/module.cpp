@@ -105,6 +105,7 @@ PYBIND11_MODULE(_native, module) {
   bind_run(module);
   bind_tune(module);
   bind_replay(module);
+  bind_steps(module);
 }
 
 }  // namespace hdpsim::python

@@ -248,6 +248,100 @@ class Results(InFolder):
             hdpsim.run(study).columns("step")
 
 
+def packed(lengths, pool):
+    """Sequences in their order, as many as a rank holds; those that are longer than that on as many ranks as they need."""
+    groups, open_group, room = [], None, 0
+    for place, length in enumerate(lengths):
+        if length > pool.capacity:
+            groups.append((-(-length // pool.capacity), [place]))
+        elif length <= room:
+            open_group[1].append(place)
+            room -= length
+        else:
+            open_group, room = (1, [place]), pool.capacity - length
+            groups.append(open_group)
+    return groups
+
+
+class Policies(InFolder):
+    """A policy that is a function of Python."""
+
+    one_point = {**study, "sweep": {}, "compare_to": "static"}
+
+    def with_policy(self, plan, **changes):
+        return {**self.one_point, "plans": ["static", hdpsim.policy("mine", plan)], **changes}
+
+    def test_its_plans_run_beside_those_of_the_study(self):
+        calls = []
+
+        def plan(lengths, pool):
+            calls.append((sum(lengths), pool))
+            return packed(lengths, pool)
+
+        runs = hdpsim.run(self.with_policy(plan)).columns()
+        self.assertEqual(runs["plan"], ["static", "mine"])
+        self.assertGreater(runs["step_time_mean_s"][1], 0)
+        pool = hdpsim.Pool(ranks=16, ranks_per_node=4, capacity=8192, context=65536, layers=32, stages=1)
+        self.assertEqual(calls, [(1 << 20, pool)] * 2)  # a call a step
+
+    def test_a_plan_of_the_study_has_the_same_figures_when_a_function_returns_it(self):
+        with open("policies.yaml", "w") as file:
+            file.write(yaml.replace("sweep:", "# sweep:"))
+
+        def naive(lengths, pool):
+            step = naive.steps.pop(0)
+            only = ("--set", "plans=[hdp-naive]", "--set", "compare_to=null")
+            plan = json.loads(hdpsim_program("plan", "policies.yaml", *only, "--step", step).stdout)
+            self.assertEqual(plan["sequences"], lengths)
+            groups = []
+            for micro_batch in plan["micro_batches"]:
+                first, _, last = micro_batch["group"].partition("-")
+                ranks = list(range(int(first), int(last or first) + 1))
+                groups.append({"ranks": ranks, "sequences": micro_batch["spans"]})
+            return groups
+
+        naive.steps = ["0", "1"]
+        runs = hdpsim.run(self.with_policy(naive, plans=["hdp-naive", hdpsim.policy("mine", naive)], compare_to=None),
+                          out="out").columns()
+        self.assertEqual(runs["plan"], ["hdp-naive", "mine"])
+        for name, (of_policy, of_function) in runs.items():
+            if name != "plan":
+                self.assertEqual(of_policy, of_function, name)
+        self.assertEqual(sorted(path.name for path in Path("out/plans/mine").iterdir()), ["0.json", "1.json"])
+
+    def test_it_may_stand_in_overrides_beside_a_file(self):
+        plans = ["static", hdpsim.policy("mine, too", packed)]
+        runs = hdpsim.run("study.yaml", overrides={"sweep": {}, "plans": plans}, out="out").columns()
+        self.assertEqual(runs["plan"], ["static", "mine, too"])
+        self.assertIsNotNone(runs["speedup_mean"][1])
+
+    def test_its_exceptions_name_the_step(self):
+        def plan(lengths, pool):
+            plan.calls += 1
+            return packed(lengths, pool) if plan.calls == 1 else {}["nothing"]
+
+        plan.calls = 0
+        with self.assertRaises(hdpsim.PolicyError) as raised:
+            hdpsim.run(self.with_policy(plan))
+        self.assertEqual((raised.exception.policy, raised.exception.step), ("mine", 1))
+        self.assertEqual(str(raised.exception), "policy 'mine', step 1: KeyError: 'nothing'")
+        self.assertIsInstance(raised.exception.__cause__, KeyError)
+
+    def test_groups_that_are_no_plan_are_wrong_input(self):
+        with self.assertRaises(hdpsim.InputError) as raised:
+            hdpsim.run(self.with_policy(lambda lengths, pool: packed(lengths[:-2], pool)))
+        problem = raised.exception.problems[0]
+        self.assertEqual(problem.file, "policy mine, step 0")
+        self.assertIn("in no group: sequences", problem.message)
+        self.assertRaises(TypeError, hdpsim.policy, "mine", None)
+        self.assertEqual(hdpsim.check(self.with_policy(packed)), [])
+
+    def test_a_plan_beyond_the_capacity_is_refused_alone(self):
+        runs = hdpsim.run(self.with_policy(lambda lengths, pool: [(1, list(range(len(lengths))))])).columns()
+        self.assertEqual(runs["refusal"][0], None)
+        self.assertIn("the capacity is 8192", runs["refusal"][1])
+
+
 class Tunings(InFolder):
     # tp 8 leaves four ranks, tp 3 does not divide the heads: one that runs and one that cannot.
     tuned = {**study, "sweep": {}, "tune": {"space": {"mesh.tp": [2, 3, 8], "mesh.capacity": ["8Ki", "auto"]},

@@ -30,15 +30,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _lengths, _native
+from . import _lengths, _native, _policies
+from ._policies import Policy, PolicyError, Pool
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 __all__ = [
-    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Problem", "Replay", "Result",
-    "Study", "Tuning", "check", "names", "replay", "run", "tune",
+    "Bug", "Column", "Explanation", "InputError", "Lengths", "MachineError", "Page", "Policy", "PolicyError", "Pool",
+    "Problem", "Replay", "Result", "Study", "Tuning", "check", "names", "policy", "replay", "run", "tune",
 ]
 __version__ = _native.version
 
@@ -358,6 +359,31 @@ def names(kind: str) -> list[str]:
     return _native.names(kind, _data_folder())
 
 
+def policy(name: str, plan: Callable[[list[int], Pool], Any]) -> Policy:
+    """A policy of yours, for ``plans`` of a study that is a dictionary, or of ``overrides``.
+
+    ``plan(lengths, pool)`` makes the plan of a step. ``lengths`` has the tokens of every sequence of its batch, ``pool``
+    says for how many ranks it plans. It returns groups in the order of execution, each with its ranks and the sequences
+    that it holds, by their places in ``lengths``:
+
+        def one_by_one(lengths, pool):
+            return [{"ranks": [i % pool.ranks], "sequences": [i]} for i in range(len(lengths))]
+
+        hdpsim.run({**study, "plans": ["static", hdpsim.policy("mine", one_by_one)]})
+
+    or what else ``hdpsim import-plan`` reads: ``(size, sequences)`` and ``(first, size, sequences)`` for a run of ranks,
+    a list of groups that run side by side, or a dictionary such as ``{"by_rank": [...]}``. It is called once for every
+    step of the study, before anything is simulated. The plans are files, in ``plans`` in ``out`` or else gone with this
+    process. All points of a sweep have the same plans, so that their batches and ranks must be the same; a tuning
+    refuses them.
+
+    An exception of ``plan`` becomes a PolicyError that names the step. Groups that are no plan, with sequences that are
+    missing or there twice, are an InputError; a plan that gives a rank more tokens than it holds is refused for its own
+    run alone, as of any policy.
+    """
+    return Policy(name, plan)
+
+
 def _options(
     kept: str,
     jobs: int | None,
@@ -392,10 +418,16 @@ def _source(
     out: str | os.PathLike | None = None,
 ) -> _native.StudySource:
     overrides = _lengths.in_overrides(overrides or {}, out)
+    if isinstance(study, Mapping):
+        study = _lengths.in_study(study, out)
+    return _policies.in_study(study, overrides, lambda *changed: _native_source(*changed, without), out)
+
+
+def _native_source(study: Study, overrides: Mapping[str, Any], without: Sequence[str]) -> _native.StudySource:
     changes = [f"{path}={_flow(value)}" for path, value in overrides.items()]
     name, text = "study", None
     if isinstance(study, Mapping):
-        text = _native.study_text(_lengths.in_study(study, out))
+        text = _native.study_text(study)
     elif isinstance(study, str) and "\n" in study:
         text = study
     else:

@@ -64,13 +64,13 @@ def _place(text: str, out: str | os.PathLike | None) -> Path:
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
         return folder / "lengths.txt"
-    return _own_folder() / f"lengths-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
+    return own_folder() / f"lengths-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
 
 
 _folders: list[Path] = []
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """A folder of this process, gone after it."""
     if not _folders:
         _folders.append(Path(tempfile.mkdtemp(prefix="hdpsim-")))
