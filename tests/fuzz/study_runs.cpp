@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include "sim/plan/plan_file.h"
 #include "sim/report/validation_format.h"
+#include "sim/run/step.h"
 #include "sim/run/validation.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/sane.h"
@@ -49,6 +51,25 @@ Outcome run_lengths(std::string_view input) {
       fmt::format("{{file: {}}}", file))));
 }
 
+// A study whose second plan is that of a file.
+std::string planned_study(std::string_view plan) {
+  return fmt::format(
+      "name: planned\ncluster: {{preset: a100-rail-3tier, gpus: 16}}\nmodel: {{preset: llama-160m}}\n"
+      "profile: a100-published\nmesh: {{tp: 2, capacity: 4Ki}}\nplans: [static, {}]\n"
+      "data: {{lengths: {{preset: github}}, context: 16Ki, tokens_per_step: 64Ki, steps: 1, seed: 3}}\n",
+      plan);
+}
+
+Outcome run_given_plan(std::string_view input) {
+  return run_sanely(study_of(planned_study(fmt::format("{{file: {}, name: given}}", file_with("plan.json", input)))));
+}
+
+std::string plan_of_policy() {
+  const Study study = study_of(planned_study("hdp-naive: {offload: auto}"));
+  const StudyPoint& point = study.points.front();
+  return plan_text(make_plan(point, 1, 0, point.batches->step(0)));
+}
+
 Outcome run_validation(std::string_view input) {
   Catalog catalog = shipped_catalog();
   const ValidationStudy set = load_validation(file_with("set.yaml", input), catalog);
@@ -78,6 +99,7 @@ std::vector<Target> study_targets() {
        {"configs/models/llama-160m.json", "configs/models/byte-3m.json"},
        run_model},
       {"lengths_run", ".csv", 6, longest_s, {}, run_lengths},
+      {"given_plan_run", ".json", 6, longest_s, {}, run_given_plan, plan_of_policy},
       {"validation_run", ".yaml", 3, longest_s, {}, run_validation},
   };
 }

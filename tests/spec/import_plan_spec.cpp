@@ -154,6 +154,24 @@ TEST_CASE("a plan beyond the capacity is refused alone, in a study and in a repl
   CHECK(replayed.at("refused").at(0).at("plan") == "mine");
 }
 
+TEST_CASE("a plan that needs more memory than a device has is simulated and does not fit", "[import-plan]") {
+  const Outside outside;
+  const Workplace& here = outside.here;
+  std::string all_on_one_rank;
+  for (int step = 0; step < 3; ++step) {
+    Json sequences = Json::array();
+    for (std::size_t i = 0; i < outside.plan(step).at("sequences").size(); ++i) sequences.push_back(i);
+    all_on_one_rank += Json{{"micro_batches", {{1, sequences}}}}.dump() + "\n";
+  }
+  here.write("mine.jsonl", all_on_one_rank);
+  // 256Ki tokens of 7 billion parameters on two devices: activations alone are some hundred GB.
+  const std::string room = " --set mesh.capacity=256Ki";
+  (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml" + room));
+  (void)well(here.hdpsim("study study.yaml --out out" + room));
+  CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
+  CHECK(outside.run_of("hdp-naive").contains("step_time_s"));
+}
+
 TEST_CASE("plans of other batches, missing steps and other pools end the study before it begins", "[import-plan]") {
   const Outside outside;
   const Workplace& here = outside.here;
