@@ -38,11 +38,6 @@ struct ImportPlanCommand {
   std::int64_t step = 0;
 };
 
-bool has_lines(const std::string& file) {
-  const std::string ending = fs::path(file).extension().string();
-  return ending == ".jsonl" || ending == ".ndjson";
-}
-
 // The study with a plan that fits any pool: its own may be the files that are to be written.
 Study study_of(const ImportPlanCommand& command, Catalog& catalog) {
   std::vector<std::string> overrides = command.overrides;
@@ -57,11 +52,8 @@ void take_from(const StudyPoint& point, SchedulerContext& context) {
   context.ranks = pool.ranks;
   context.capacity = pool.capacity;
   context.layers = pool.layers;
-  context.batch = [&point](std::int64_t step) {
-    if (step < point.spec.steps) return point.batches->step(step);
-    throw InputError(fmt::format("there is no step {}: the study has {}, counted from 0", step, point.spec.steps),
-                     "state 'step', or use --step for the first one");
-  };
+  context.batch = [&point](std::int64_t step) { return point.batches->step(step); };
+  context.steps = point.spec.steps;
 }
 
 SchedulerContext context_of(const ImportPlanCommand& command) {
@@ -86,9 +78,9 @@ Imported imported(const std::vector<std::string>& files, SchedulerContext contex
   for (const std::string& file : files) {
     const auto text = read_text_file(file, found);
     if (!text) continue;
-    SchedulerPlans read = read_scheduler_output(file, *text, has_lines(file), context, found);
+    SchedulerPlans read = read_scheduler_output(file, *text, has_step_a_line(file), context, found);
+    context.first_step = read.next_step;
     for (Plan& plan : read.plans) {
-      context.first_step = plan.step + 1;
       const std::int64_t step = plan.step;
       const auto [other, is_new] = all.plans.try_emplace(step, file, std::move(plan));
       if (is_new) continue;

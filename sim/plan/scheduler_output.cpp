@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/document/input_file.h"
 #include "sim/document/json_stream.h"
 #include "sim/document/limits.h"
 #include "sim/document/reader.h"
@@ -61,7 +62,7 @@ class StepReader {
     plan_.ranks = ranks_of(reader, form).value_or(0);
     plan_.capacity = agreed(reader, "capacity", {1, most_tokens}, context_.capacity).value_or(0);
     plan_.layers = layers_of(reader);
-    if (plan_.capacity == 0 && reader.find("capacity") == nullptr) {
+    if (plan_.capacity == 0 && reader.find("capacity") == nullptr && !context_.is_partial) {
       reader.error("the capacity is not known: the tokens that one rank holds per micro-batch",
                    "state \"capacity\": 8192, or use --capacity or --study");
     }
@@ -111,8 +112,16 @@ class StepReader {
   void check_lengths(const Value* stated) {
     if (!context_.batch) {
       if (stated != nullptr) return;
+      knows_batch_ = false;
+      if (context_.is_partial) return;
       diagnostics_.error(where_, "the step has no 'lengths': the tokens of every sequence of its batch",
                          "state them, or name the study with --study");
+      return;
+    }
+    if (plan_.step >= context_.steps.value_or(plan_.step + 1)) {
+      diagnostics_.error(
+          where_, fmt::format("there is no step {}: the study has {}, counted from 0", plan_.step, *context_.steps),
+          "state 'step', or use --step for the first one");
       knows_batch_ = false;
       return;
     }
@@ -150,7 +159,7 @@ class StepReader {
       return std::min(listed, ranks.value_or(listed));
     }
     if (form == "by_rank" && !ranks) return static_cast<std::int64_t>(groups_.items());
-    if (!ranks && !form.empty()) {
+    if (!ranks && !form.empty() && !context_.is_partial) {
       reader.error("the number of HDP ranks is not known", "state \"ranks\": 8, or use --ranks or --study");
     }
     return ranks;
@@ -161,7 +170,7 @@ class StepReader {
     const auto& groups = groups_.groups();
     const auto offloads =
         std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.offload > 0; });
-    if (!layers && offloads != groups.end()) {
+    if (!layers && offloads != groups.end() && !context_.is_partial) {
       diagnostics_.error(offloads->position, "this group offloads, but the layers of a pass of a rank are not known",
                          "state \"layers\": 32, or use --layers or --study");
     }
@@ -202,18 +211,19 @@ class StepReader {
 /// Reads the steps of one text.
 class OutputReader {
  public:
-  OutputReader(const std::string& file, const SchedulerContext& context) : file_(file), context_(context) {}
+  OutputReader(const std::string& file, const SchedulerContext& context) : file_(file), context_(context) {
+    output_.next_step = context.first_step;
+  }
 
   void read_step(const std::string& text, int lines_before) {
     Diagnostics of_step;
-    const std::int64_t step = context_.first_step + std::ssize(output_.plans);
-    StepReader reader(context_, step, of_step);
+    StepReader reader(context_, output_.next_step, of_step);
     const TakeItem take = [&](const Value&, std::string_view key, const Value& item) { return reader.take(key, item); };
     std::optional<Value> document = parse_json(file_, text, take, of_step);
     if (!document) {
       // It is no JSON: what was read of it is forgotten.
       Diagnostics again;
-      StepReader from_start(context_, step, again);
+      StepReader from_start(context_, output_.next_step, again);
       const Value whole = parse_document(file_, text, again);
       Plan plan = again.empty() ? from_start.read(whole) : Plan{};
       return keep(std::move(plan), from_start.unread(), again, lines_before);
@@ -230,6 +240,8 @@ class OutputReader {
   static constexpr std::size_t limits_of_problems = static_cast<std::size_t>(most_problems);
 
   void keep(Plan plan, const std::vector<std::string>& unread, const Diagnostics& problems, int lines_before) {
+    if (!problems.empty()) plan.step = output_.next_step;  // it may be of no step at all
+    output_.next_step = plan.step + 1;
     for (Diagnostic problem : problems.sorted()) {
       if (problem.position.line > 0) problem.position.line += lines_before;
       found_.add(std::move(problem));
@@ -272,6 +284,24 @@ void read_lines(const std::string& text, OutputReader& reader) {
 
 }  // namespace
 
+bool has_step_a_line(const std::string& path) {
+  return path.ends_with(".jsonl") || path.ends_with(".ndjson");
+}
+
+bool holds_scheduler_step(const Value& document) {
+  const auto& forms = group_forms();
+  return std::any_of(forms.begin(), forms.end(), [&](const auto& form) { return document.find(form) != nullptr; });
+}
+
+bool holds_scheduler_steps(const std::string& path) {
+  LineReader lines(path);
+  if (!lines.next_filled('\0')) return false;
+  Diagnostics ignored;
+  const TakeItem take_all = [](const Value&, std::string_view, const Value&) { return true; };
+  const std::optional<Value> step = parse_json(path, std::string(lines.text()), take_all, ignored);
+  return step && holds_scheduler_step(*step);
+}
+
 SchedulerPlans read_scheduler_output(const std::string& file, const std::string& text, bool is_lines,
                                      const SchedulerContext& context, Diagnostics& diagnostics) {
   OutputReader reader(file, context);
@@ -286,7 +316,7 @@ SchedulerPlans read_scheduler_output(const std::string& file, const std::string&
   if (found.empty()) return output;
   if (text.size() <= largest_shown_bytes) found.add_source(file, text);
   diagnostics.append(found);
-  return {{}, std::move(output.unread)};
+  return {{}, std::move(output.unread), output.next_step};
 }
 
 }  // namespace hdpsim

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/diagnostic.h"
+#include "sim/document/document.h"
 #include "sim/plan/plan.h"
 #include "sim/trace/sequence.h"
 
@@ -15,19 +15,29 @@ namespace hdpsim {
 /// What is known of the steps of a scheduler besides what it prints. A text that states the same thing otherwise is
 /// wrong.
 struct SchedulerContext {
-  std::string policy;                    ///< The name of the plans.
-  std::int64_t first_step = 0;           ///< The number of the first step; others without `step` follow it.
-  std::optional<std::int64_t> ranks;     ///< HDP ranks of the pool.
-  std::optional<std::int64_t> capacity;  ///< Tokens that a rank holds per micro-batch.
-  std::optional<std::int64_t> layers;    ///< Layers of a pass; needed where a group offloads.
+  std::string policy;                                  ///< The name of the plans.
+  std::int64_t first_step = 0;                         ///< The number of the first step; the next ones follow it.
+  std::optional<std::int64_t> ranks;                   ///< HDP ranks of the pool.
+  std::optional<std::int64_t> capacity;                ///< Tokens that a rank holds per micro-batch.
+  std::optional<std::int64_t> layers;                  ///< Layers of a pass; needed where a group offloads.
   std::function<Batch(std::int64_t step)> batch = {};  ///< The batches of a study; empty: the text states lengths.
+  std::optional<std::int64_t> steps = {};              ///< How many there are, from 0 on.
+  bool is_partial = false;  ///< Who runs the plans will know more: what is not known is no problem here.
 };
 
 /// The plans of a scheduler, in the order of the text.
 struct SchedulerPlans {
   std::vector<Plan> plans;
   std::vector<std::string> unread;  ///< Keys beside those of a step, which say nothing about a plan.
+  std::int64_t next_step = 0;       ///< The number behind that of the last step, also of one with problems.
 };
+
+/// Whether the name of a file says that it has a step a line: .jsonl, .ndjson.
+[[nodiscard]] bool has_step_a_line(const std::string& path);
+/// Whether a document, or the first line of lines, states a step of a scheduler.
+[[nodiscard]] bool holds_scheduler_step(const Value& document);
+/// The same for a file of lines, by its first line that is not blank. InputError if the file cannot be read by lines.
+[[nodiscard]] bool holds_scheduler_steps(const std::string& path);
 
 /// Turns what a scheduler prints, groups of ranks and the sequences that each group holds, into plans. `text` is one
 /// step as JSON, or with `is_lines` one step a line:
@@ -48,7 +58,8 @@ struct SchedulerPlans {
 ///                     the same sequences are a group.
 /// Groups without sequences are left out. Every problem is reported with line and column, sequences that are missing or
 /// twice among them; the first FirstProblems::most of a kind one by one. The plans are sound (check_plan) apart from
-/// their capacity. They are empty if there is a problem. `file` is the name in positions.
+/// their capacity, unless the context is partial. They are empty if there is a problem. `file` is the name in
+/// positions.
 [[nodiscard]] SchedulerPlans read_scheduler_output(const std::string& file, const std::string& text, bool is_lines,
                                                    const SchedulerContext& context, Diagnostics& diagnostics);
 

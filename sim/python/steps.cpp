@@ -44,7 +44,8 @@ class Steps {
                                    .ranks = pool_.ranks,
                                    .capacity = pool_.capacity,
                                    .layers = pool_.layers,
-                                   .batch = [this](std::int64_t number) { return batch(number); }};
+                                   .batch = [this](std::int64_t number) { return batch(number); },
+                                   .steps = count()};
     Diagnostics diagnostics;
     const SchedulerPlans read = read_scheduler_output(where, groups, false, context, diagnostics);
     diagnostics.throw_if_any();

@@ -17,6 +17,7 @@
 #include "sim/model/work.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
+#include "sim/plan/scheduler_output.h"
 #include "sim/profile/profile_file.h"
 #include "sim/run/validation.h"
 #include "sim/study/study.h"
@@ -50,6 +51,19 @@ std::string check_plan_file(const std::string& path) {
   diagnostics.throw_if_any();
   return fmt::format("a plan of '{}': {} sequences in {} micro-batches on {} ranks", plan->policy,
                      plan->sequence_tokens.size(), plan->micro_batches.size(), plan->ranks);
+}
+
+// What its steps leave to a study or to options is no problem of the file.
+std::string check_scheduler(const std::string& path) {
+  Diagnostics diagnostics;
+  const auto text = read_text_file(path, diagnostics);
+  diagnostics.throw_if_any();
+  SchedulerContext context;
+  context.is_partial = true;
+  const SchedulerPlans read = read_scheduler_output(path, *text, has_step_a_line(path), context, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{} step{} of a scheduler, for hdpsim import-plan", read.plans.size(),
+                     read.plans.size() == 1 ? "" : "s");
 }
 
 CheckedFile check_cluster(const Value& document, const Catalog& catalog, Diagnostics& diagnostics) {
@@ -121,6 +135,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
       return {check_profile(loaded(path, diagnostics), path, diagnostics), {}};
     case FileKind::validation:
       return {check_validation(path, catalog), {}};
+    case FileKind::scheduler:
+      return {check_scheduler(path), {}};
     case FileKind::lengths:
       break;
   }
@@ -130,8 +146,8 @@ CheckedFile check_document(const std::string& path, std::optional<FileKind> told
 }  // namespace
 
 const std::vector<std::string>& file_kind_names() {
-  static const std::vector<std::string> names = {"study",   "plan",    "cluster",   "model",
-                                                 "profile", "lengths", "validation"};
+  static const std::vector<std::string> names = {"study",   "plan",    "cluster",    "model",
+                                                 "profile", "lengths", "validation", "scheduler"};
   return names;
 }
 
@@ -141,6 +157,7 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
     if (schema->text == plan_schema) return FileKind::plan;
     if (schema->text.starts_with("hdpsim.profile/")) return FileKind::profile;
   }
+  if (holds_scheduler_step(document) && document.find("schedule") == nullptr) return FileKind::scheduler;
   if (has_any(document, {"columns", "rows"})) return FileKind::validation;
   if (has_any(document, {"plans", "data", "mesh", "sweep"})) return FileKind::study;
   if (has_any(document, {"model_type", "architectures", "hidden_size", "n_embd", "d_model"})) return FileKind::model;
@@ -150,6 +167,7 @@ std::optional<FileKind> kind_of_file(const std::string& path, const Value& docum
 }
 
 CheckedFile check_file(const std::string& path, std::optional<FileKind> kind, Catalog& catalog) {
+  if (!kind && has_step_a_line(path) && is_there(path) && holds_scheduler_steps(path)) kind = FileKind::scheduler;
   const bool lengths = kind ? *kind == FileKind::lengths : is_length_file(path);
   return lengths ? CheckedFile{check_lengths(path), {}} : check_document(path, kind, catalog);
 }

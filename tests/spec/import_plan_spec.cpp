@@ -190,6 +190,17 @@ TEST_CASE("plans of other batches, missing steps and other pools end the study b
   CHECK(has(steps.err, "study.yaml:11:5: error: 2 plans for the study's 3 steps: none for step 1"));
 }
 
+TEST_CASE("check knows steps of schedulers by what they state", "[import-plan]") {
+  const Workplace here;
+  here.write("step.json", R"({"sample_id_groups": [[[0], [0]]]})");
+  CHECK(has(well(here.hdpsim("check step.json")).out, "1 step of a scheduler"));
+  CHECK(has(well(here.hdpsim("check configs/studies/scheduler.jsonl")).out, "1 step of a scheduler"));
+  here.write("steps.jsonl", "{\"by_rank\": [[0]]}\n{\"lengths\": [10], \"by_rank\": [[0, 1]]}\n");
+  const Outcome wrong = here.hdpsim("check steps.jsonl");
+  CHECK(wrong.code == 2);
+  CHECK(has(wrong.err, "steps.jsonl:2:35: error: there is no sequence 1: the batch has 1"));
+}
+
 TEST_CASE("what is wrong with a scheduler's output is told in one go, and nothing is written", "[import-plan]") {
   const Workplace here;
   here.write("groups.json", R"({"lengths": [8000, 500, 700], "ranks": 4, "micro_batches": [

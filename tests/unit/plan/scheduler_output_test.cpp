@@ -144,6 +144,11 @@ TEST_CASE("steps may stand one a line, and count from the first", "[import-plan]
   REQUIRE(plans.size() == 2);
   CHECK(plans[0].step == 7);
   CHECK(plans[1].step == 8);
+  CHECK(read_all(R"({"step": 3, "lengths": [10], "micro_batches": [[1, [0]]]})"
+                 "\n" +
+                     line,
+                 context, true)[1]
+            .step == 4);
   CHECK(problems_with(line + "\n" + R"({"step": 7, "lengths": [10], "micro_batches": [[1, [0]]]})", context, true) ==
         Strings{"2:1: step 7 is here a second time"});
   CHECK(problems_with("\n \n", context, true) == Strings{"0:0: there is no step in this file"});
@@ -154,6 +159,9 @@ TEST_CASE("the batches of a study take the place of lengths, and are compared wi
   context.batch = [](std::int64_t step) { return batch_of({10 + step, 20}); };
   const Plan plan = read_all(R"({"step": 5, "micro_batches": [[1, [0]], [1, [1]]]})", context).front();
   CHECK(plan.sequence_tokens == std::vector<std::int64_t>{15, 20});
+  context.steps = 6;
+  CHECK(problems_with(R"({"step": 6, "micro_batches": [[1, [0]]]})", context) ==
+        Strings{"1:1: there is no step 6: the study has 6, counted from 0"});
   CHECK(
       problems_with(R"({"lengths": [10, 21], "micro_batches": [[1, [0]], [1, [1]]]})", context) ==
       Strings{"1:13: this is not the batch of step 0 of the study: sequence 1 has 21 tokens in the plan and 20 in the "
@@ -206,6 +214,19 @@ TEST_CASE("what a step does not say and nobody else knows is asked for", "[impor
         Strings{"1:1: the step has no groups: 'micro_batches', 'by_rank', 'sample_id_groups'"});
   CHECK(problems_with(with_lengths("\"by_rank\": [[0, 1, 2, 3, 4]], \"micro_batches\": [[1, [0, 1, 2, 3, 4]]]")) ==
         Strings{"1:1: the groups stand here in 2 forms: 'micro_batches', 'by_rank'"});
+}
+
+TEST_CASE("what nobody knows yet is no problem of a step that others complete", "[import-plan]") {
+  SchedulerContext context;
+  context.is_partial = true;
+  const auto problems = [&](const std::string& text) {
+    Diagnostics diagnostics;
+    (void)read_scheduler_output("step.json", text, false, context, diagnostics);
+    return diagnostics.sorted().size();
+  };
+  CHECK(problems(R"({"micro_batches": [{"size": 1, "sequences": [0], "offload": 0.5}]})") == 0);
+  CHECK(problems(R"({"by_rank": [[[0]], [1]]})") == 0);
+  CHECK(problems(with_lengths(R"("micro_batches": [[1, [0, 1, 2, 3]]])")) == 1);  // sequence 4 is in no group
 }
 
 TEST_CASE("a group that is none is told with its place", "[import-plan]") {
