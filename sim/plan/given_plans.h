@@ -22,7 +22,7 @@ struct GivenPlan {
 /// capacity: what a rank holds is for the study to say.
 struct GivenPlans {
   std::map<std::int64_t, GivenPlan> by_step;
-  std::uint64_t fingerprint = 0;  ///< Of the texts of all files.
+  std::uint64_t fingerprint = 0;  ///< Hash of the texts of all files.
 };
 
 /// The first difference between the batch of a plan and a batch, in words; empty if they are the same. O(sequences).

@@ -15,7 +15,7 @@ namespace hdpsim {
 struct RefusedPlan {
   std::string plan;
   Position place;   ///< Its entry in the study.
-  Refusal refusal;  ///< Of the first step that it refuses.
+  Refusal refusal;  ///< The first step that it refuses, and why.
 };
 
 /// "verl is refused: study.yaml:13:5: verl makes a micro-batch of 9,000 tokens, ... (step 3)", and what the policy

@@ -170,7 +170,7 @@ class PlanFilesReader {
 
   Diagnostics& diagnostics_;
   GivenPlans plans_;
-  std::map<std::int64_t, std::uint64_t> fingerprints_;  // of the texts, by step
+  std::map<std::int64_t, std::uint64_t> fingerprints_;  // hashes of the texts, by step
   std::size_t files_ = 0;
 };
 

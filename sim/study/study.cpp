@@ -267,7 +267,7 @@ class PointMaker {
   Catalog& catalog_;
   Problems& problems_;
   std::map<std::string, std::pair<std::size_t, std::unique_ptr<World>>> worlds_;
-  std::set<std::string> data_;  // of the points so far
+  std::set<std::string> data_;  // `data` of the points so far, as text
   std::string world_key_;
   Position mesh_position_;
 };
