@@ -72,7 +72,8 @@ class Fitter {
                            .nccl = device.nccl,
                            .clocks = device.clocks,
                            .date = device.date,
-                           .commit = device.commit};
+                           .commit = device.commit,
+                           .fit = {}};
   }
 
   void datasheet() {

@@ -10,11 +10,18 @@
 #include "sim/base/units.h"
 #include "sim/profile/measured_samples.h"
 #include "sim/profile/profile_fits.h"
+#include "sim/profile/step_fit.h"
 
 namespace hdpsim {
 
-/// The source of a profile's figures: our own kernels, other people's publications, or data sheets alone.
-enum class ProfileLabel { measured, published, datasheet };
+/// The source of a profile's figures: our own kernels, other people's publications, data sheets alone, or any of these
+/// after some figures were fitted to measured steps.
+enum class ProfileLabel { measured, published, datasheet, fitted };
+inline constexpr std::size_t profile_labels = 4;
+/// Whether a profile may have samples of its own, which need no source each: a fit may start from a measured profile.
+[[nodiscard]] constexpr bool may_have_samples(ProfileLabel label) {
+  return label == ProfileLabel::measured || label == ProfileLabel::fitted;
+}
 
 struct Provenance {
   ProfileLabel label = ProfileLabel::datasheet;
@@ -28,6 +35,7 @@ struct Provenance {
   std::string clocks;
   std::string date;
   std::string commit;
+  std::optional<StepFit> fit;  ///< Of a profile with the label `fitted`.
   friend bool operator==(const Provenance&, const Provenance&) = default;
 };
 

@@ -73,6 +73,8 @@ std::string_view profile_label_name(ProfileLabel label) {
       return "published";
     case ProfileLabel::datasheet:
       return "datasheet";
+    case ProfileLabel::fitted:
+      return "fitted";
   }
   return "";
 }

@@ -53,7 +53,7 @@ void FieldReader::text(std::string_view key, std::string& text) {
 }
 
 void FieldReader::source(std::string& source) {
-  known_.label == ProfileLabel::measured ? optional_text("source", source) : text("source", source);
+  may_have_samples(known_.label) ? optional_text("source", source) : text("source", source);
 }
 
 void FieldReader::numbers(std::string_view key, std::vector<double>& numbers) {

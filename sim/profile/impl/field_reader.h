@@ -116,8 +116,10 @@ class FieldReader {
   template <class T>
   void measured_part(std::string_view key, const char* what, T& part) {
     const Value* value = map_.find(key);
-    if (value != nullptr && known_.label != ProfileLabel::measured) {
-      diagnostics().error(value->position, "only a profile with the label 'measured' has these");
+    if (value != nullptr && !may_have_samples(known_.label)) {
+      diagnostics().error(
+          value->position,
+          "only a profile with the label 'measured' has these, or a fit to steps that started from one");
     } else if (value != nullptr) {
       read_map(*value, what, part);
     }
@@ -152,7 +154,7 @@ class FieldReader {
  private:
   [[nodiscard]] Diagnostics& diagnostics() { return map_.diagnostics(); }
   const Value* unless_measured(std::string_view key) {
-    return known_.label == ProfileLabel::measured ? map_.find(key) : map_.require(key);
+    return may_have_samples(known_.label) ? map_.find(key) : map_.require(key);
   }
   template <class T, class... Context>
   void read_map(const Value& value, const char* what, T& object, const Context&... context) {

@@ -57,7 +57,7 @@ inline Words<LinkKind> link_words() {
   return words_of<LinkKind>(2, link_kind_name);
 }
 inline Words<ProfileLabel> label_words() {
-  return words_of<ProfileLabel>(3, profile_label_name);
+  return words_of<ProfileLabel>(profile_labels, profile_label_name);
 }
 
 }  // namespace hdpsim

@@ -133,7 +133,7 @@ class FieldWriter {
   /// A measured profile leaves out what was not measured.
   template <class T>
   void part_unless_measured(std::string_view key, const char* what, const T& part) {
-    if (label_ != ProfileLabel::measured || part != T{}) this->part(key, what, part);
+    if (!may_have_samples(label_) || part != T{}) this->part(key, what, part);
   }
   template <class T>
   void part_unless_measured(std::string_view key, const char* what, const std::optional<T>& part) {

@@ -33,6 +33,13 @@ bool is_among(const T& item, const std::vector<T>& items, const Same& same) {
 
 }  // namespace
 
+void check_whole(MapReader& map, const KnownProfile& /*known*/, const Provenance& provenance) {
+  const bool is_fitted = provenance.label == ProfileLabel::fitted;
+  if (is_fitted == provenance.fit.has_value() || !map.value().is_map()) return;
+  map.error(is_fitted ? "a profile with the label 'fitted' says with 'fit' to what it was fitted"
+                      : "only a profile with the label 'fitted' has a 'fit'");
+}
+
 void check_whole(MapReader& map, const KnownProfile& /*known*/, const AttentionSample& sample,
                  const AttentionCurve& curve) {
   if (curve.causal && sample.queries != sample.keys) {

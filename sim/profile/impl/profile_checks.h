@@ -18,6 +18,7 @@ struct KnownProfile {
 template <class T, class... Context>
 void check_whole(MapReader& /*map*/, const KnownProfile& /*known*/, const T& /*object*/,
                  const Context&... /*context*/) {}
+void check_whole(MapReader& map, const KnownProfile& known, const Provenance& provenance);
 void check_whole(MapReader& map, const KnownProfile& known, const AttentionSample& sample, const AttentionCurve& curve);
 void check_whole(MapReader& map, const KnownProfile& known, const PackedSample& sample, const AttentionCurve& curve);
 void check_whole(MapReader& map, const KnownProfile& known, const GemmShapeSample& sample, const GemmTable& table);

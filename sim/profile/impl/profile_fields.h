@@ -2,6 +2,7 @@
 
 #include "sim/profile/impl/field_words.h"
 #include "sim/profile/impl/measured_fields.h"
+#include "sim/profile/impl/step_fit_fields.h"
 
 namespace hdpsim {
 
@@ -12,7 +13,8 @@ namespace hdpsim {
 
 template <class Io>
 void fields(Io& io, typename Io::template Of<Provenance>& p) {
-  io.meaning("where the figures come from: measurements of a device, publications, or data sheets");
+  io.meaning(
+      "where the figures come from: measurements of a device, publications, data sheets, or a fit to measured steps");
   io.choice("label", "label", p.label, label_words());
   io.text("source", p.source);
   io.meaning("the word by which clusters name the device");
@@ -26,6 +28,8 @@ void fields(Io& io, typename Io::template Of<Provenance>& p) {
   io.optional_text("clocks", p.clocks);
   io.optional_text("date", p.date);
   io.optional_text("commit", p.commit);
+  io.meaning("of a profile with the label `fitted`: to which steps, from which profile");
+  io.optional_part("fit", "the fit to steps", p.fit);
 }
 
 template <class Io>
