@@ -64,6 +64,13 @@ std::size_t plan_index(const Study& study, const std::string& name) {
   return name.empty() ? 0 : static_cast<std::size_t>(plan - study.plans.begin());
 }
 
+// Whether the profile was fitted to this figure.
+bool was_fitted_to(const DeviceProfile& profile, const ValidationRow& row) {
+  const std::optional<StepFit>& fit = profile.provenance.fit;
+  if (!fit || fit->set != row.set) return false;
+  return std::find(fit->rows.begin(), fit->rows.end(), FittedRow{row.quantity, row.case_name}) != fit->rows.end();
+}
+
 double predicted(const Run& run, Quantity quantity) {
   const RunMetrics& metrics = run.metrics;
   switch (quantity) {
@@ -85,9 +92,14 @@ ValidationStudy load_validation(const std::string& path, Catalog& catalog, const
   Diagnostics diagnostics;
   auto set = load_validation_set(path, diagnostics);
   diagnostics.throw_if_any();
+  return read_validation(std::move(*set), path, catalog, changes);
+}
+
+ValidationStudy read_validation(ValidationSet set, const std::string& path, Catalog& catalog,
+                                const StudyChanges& changes) {
   ValidationStudy validation;
-  validation.set = std::move(*set);
-  Problems problems(diagnostics);
+  validation.set = std::move(set);
+  Problems problems{Diagnostics()};
   for (ValidationCase& one : validation.set.cases) {
     Diagnostics of_options;
     apply_overrides(one.study, changes.set, of_options);
@@ -133,6 +145,7 @@ std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& valida
         const std::size_t run =
             *validation.points[i] * validation.study.plans.size() + plan_index(validation.study, figure.plan);
         row.predicted = predicted(runs->at(run), figure.quantity);
+        row.fitted = row.fitted || was_fitted_to(*validation.study.points[*validation.points[i]].spec.profile, row);
       }
       rows.push_back(std::move(row));
     }

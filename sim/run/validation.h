@@ -31,8 +31,12 @@ struct StudyChanges {
 [[nodiscard]] ValidationStudy load_validation(const std::string& path, Catalog& catalog,
                                               const StudyChanges& changes = {});
 
+/// The same for a set that has been read; `path` is its file.
+[[nodiscard]] ValidationStudy read_validation(ValidationSet set, const std::string& path, Catalog& catalog,
+                                              const StudyChanges& changes = {});
+
 /// Simulates every case that can be run, on as many threads as wanted, and pairs the results with the published
-/// figures. Empty if it was stopped.
+/// figures. A figure to which the case's profile was fitted is marked like those of the set. Empty if it was stopped.
 [[nodiscard]] std::optional<std::vector<ValidationRow>> validate(const ValidationStudy& validation,
                                                                  const RunnerOptions& options);
 

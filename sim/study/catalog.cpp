@@ -113,6 +113,7 @@ std::shared_ptr<const DeviceProfile> Catalog::profile(const Value& value, Diagno
   }
   auto profile = load_profile(name, profiles().string(), value.position, diagnostics);
   if (!profile) return nullptr;
+  if (change_) change_(*profile);
   return profiles_[name] = std::make_shared<DeviceProfile>(std::move(*profile));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,12 @@ namespace hdpsim {
 /// Every problem is reported, at the value that names the thing or in the file that holds it; the result is then empty.
 class Catalog {
  public:
-  explicit Catalog(std::filesystem::path data) : data_(std::move(data)) {}
+  /// What becomes of a profile when it is read, before a study chooses its kernels and overheads.
+  using ProfileChange = std::function<void(DeviceProfile&)>;
+
+  /// `change` is applied to every profile.
+  explicit Catalog(std::filesystem::path data, ProfileChange change = {})
+      : data_(std::move(data)), change_(std::move(change)) {}
 
   [[nodiscard]] std::filesystem::path clusters() const { return data_ / "configs" / "clusters"; }
   [[nodiscard]] std::filesystem::path models() const { return data_ / "configs" / "models"; }
@@ -66,6 +72,7 @@ class Catalog {
   [[nodiscard]] std::optional<Transformer> read_named_model(const Value& value, Diagnostics& diagnostics) const;
 
   std::filesystem::path data_;
+  ProfileChange change_;
   Answers<std::shared_ptr<const DeviceProfile>> profiles_;
   Answers<Lengths> lengths_;
   AnswersOfProfiles<std::shared_ptr<const DeviceProfile>> profiles_with_kernels_;

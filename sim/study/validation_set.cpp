@@ -386,8 +386,14 @@ std::string quantity_unit(Quantity quantity) {
 std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics) {
   Diagnostics found;
   const Value document = load_document(path, found);
-  std::optional<ValidationSet> set;
-  if (found.empty()) set = SetReader(found).read(document);
+  diagnostics.append(found);
+  if (!found.empty()) return std::nullopt;
+  return read_validation_set(document, diagnostics);
+}
+
+std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics) {
+  Diagnostics found;
+  ValidationSet set = SetReader(found).read(document);
   diagnostics.append(found);
   if (!found.empty()) return std::nullopt;
   return set;

@@ -71,4 +71,7 @@ struct ValidationSet {
 /// is not checked.
 [[nodiscard]] std::optional<ValidationSet> load_validation_set(const std::string& path, Diagnostics& diagnostics);
 
+/// The same for a document that has been read.
+[[nodiscard]] std::optional<ValidationSet> read_validation_set(const Value& document, Diagnostics& diagnostics);
+
 }  // namespace hdpsim
