@@ -1,0 +1,110 @@
+#include "sim/fit/fit_figures.h"
+
+#include "sim/fit/parameters.h"
+
+namespace hdpsim {
+namespace {
+
+FigureTable<FitRow> figures_of_a_row() {
+  using Row = FitRow;
+  FigureTable<Row> all;
+  all.add({"case", "case", "", "the row of the set"}, at(&Row::name));
+  all.add({"quantity", "quantity", "", "what was measured of it"}, at(&Row::quantity));
+  all.add({"unit", "unit", "", "the unit of the figure and of its predictions"}, at(&Row::unit));
+  all.add({"group", "group", "", "rows of one group are held out together in cross-validation"}, at(&Row::group));
+  all.add({"measured", "measured", "", "the measured figure"}, at(&Row::measured));
+  all.add({"before", "before", "", "its prediction with the profile from which the fit started"}, at(&Row::before));
+  all.add({"after", "after", "", "its prediction with the fitted profile"}, at(&Row::after));
+  all.add({"cross_validated", "cross_validated", "", "its prediction by a fit to rows of other groups"},
+          at(&Row::cross_validated));
+  all.add({"held_out", "held_out", "", "whether the fit has not seen it"}, at(&Row::held_out));
+  all.add({"unexplained", "unexplained", "", "whether no parameter explains it: beyond 3 robust standard deviations"},
+          at(&Row::unexplained));
+  return all;
+}
+
+FigureTable<ReportedParameter> figures_of_a_parameter() {
+  using Row = ReportedParameter;
+  using Told = FittedParameter;
+  FigureTable<Row> all;
+  all.add({"", "name", "", "the parameter's name"}, at(&Row::fitted, &Told::name));
+  all.add({"", "unit", "", "`x`: of the starting profile's figure; `s`: seconds"}, at(&Row::unit));
+  all.add({"", "start", "", "its value in the profile from which the fit started"}, at(&Row::fitted, &Told::start));
+  all.add({"", "value", "", "its fitted value"}, at(&Row::fitted, &Told::value));
+  all.add({"", "p5", "", "the 5th percentile of its posterior"}, at(&Row::fitted, &Told::p5));
+  all.add({"", "p95", "", "the 95th percentile of its posterior"}, at(&Row::fitted, &Told::p95));
+  all.add({"", "prior_p5", "", "the 5th percentile of its prior"}, at(&Row::fitted, &Told::prior_p5));
+  all.add({"", "prior_p95", "", "the 95th percentile of its prior"}, at(&Row::fitted, &Told::prior_p95));
+  all.add({"", "determined", "", "whether the rows say something about it"}, at(&Row::fitted, &Told::determined));
+  all.add({"", "at_limit", "", "whether its value stands at the end of its range"}, at(&Row::at_limit));
+  return all;
+}
+
+FigureTable<TriedValue> figures_of_a_try() {
+  using Row = TriedValue;
+  FigureTable<Row> all;
+  all.add({"", "value", "", "a value of the key that was tried"}, at(&Row::value));
+  all.add({"", "error_after", "share", "mean absolute error of the rows after a fit with it"}, at(&Row::error_after));
+  all.add({"", "error_cross_validated", "share", "the same of rows held out"}, at(&Row::error_cross_validated));
+  all.add({"", "excess", "", "mean over groups of |ln(predicted / measured)|, held out, beyond that of the best"},
+          at(&Row::excess));
+  all.add({"", "excess_deviation", "", "the standard error of that mean"}, at(&Row::excess_deviation));
+  return all;
+}
+
+FigureTable<FitErrors> figures_of_errors() {
+  using Row = FitErrors;
+  FigureTable<Row> all;
+  all.add({"", "rows", "", "rows that count"}, at(&Row::rows));
+  all.add({"", "mean_abs_error", "share", "mean of the absolute errors"}, at(&Row::mean));
+  all.add({"", "median_abs_error", "share", "median of the absolute errors"}, at(&Row::median));
+  all.add({"", "worst_abs_error", "share", "the largest absolute error"}, at(&Row::worst));
+  all.add({"", "kendall_tau", "", "Kendall's tau between measured and predicted order of the plans of one job"},
+          at(&Row::ranking));
+  all.add({"", "kendall_tau_of_all", "", "Kendall's tau-b over all rows"}, at(&Row::order));
+  return all;
+}
+
+}  // namespace
+
+std::vector<ReportedParameter> reported_parameters(const FitResult& result) {
+  std::vector<ReportedParameter> all;
+  for (const FittedParameter& fitted : result.profile.provenance.fit->parameters) {
+    all.push_back({fitted, std::string(fit_parameter(fitted.name).unit), result.at_limit.at(all.size())});
+  }
+  return all;
+}
+
+const FigureTable<FitRow>& fit_row_figures() {
+  static const auto figures = figures_of_a_row();
+  return figures;
+}
+
+const FigureTable<ReportedParameter>& fit_parameter_figures() {
+  static const auto figures = figures_of_a_parameter();
+  return figures;
+}
+
+const FigureTable<TriedValue>& tried_value_figures() {
+  static const auto figures = figures_of_a_try();
+  return figures;
+}
+
+const FigureTable<FitErrors>& fit_error_figures() {
+  static const auto figures = figures_of_errors();
+  return figures;
+}
+
+FigureSection fit_figures() {
+  return {.title = "A fit to steps",
+          .note =
+              "Printed by `hdpsim calibrate --from-steps` with `--format csv` (rows) and `json`. Places are those "
+              "below `rows[]`, `parameters[]`, `errors.held_out_after` and `tried.values[]`.",
+          .json = "fit.json",
+          .files = {{"rows", fit_row_figures().texts()},
+                    {"parameters", fit_parameter_figures().texts()},
+                    {"errors", fit_error_figures().texts()},
+                    {"tried", tried_value_figures().texts()}}};
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,154 @@
+#include "sim/fit/impl/step_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sim/analysis/uncertainty.h"
+#include "sim/base/check.h"
+
+namespace hdpsim {
+namespace {
+
+bool is_step(Quantity quantity) {
+  return quantity == Quantity::step_time || quantity == Quantity::tokens_per_s_per_gpu;
+}
+
+MeasuredFigure figure_of(const StudyPoint& point, const PublishedFigure& published) {
+  const PointSpec& spec = point.spec;
+  const auto tokens = static_cast<double>(spec.batch.tokens_per_step);
+  MeasuredFigure figure;
+  figure.quantity = quantity_names().at(static_cast<std::size_t>(published.quantity));
+  if (!published.plan.empty()) figure.quantity += " " + published.plan;
+  figure.unit = quantity_unit(published.quantity);
+  figure.measured = published.value;
+  figure.is_rate = published.quantity == Quantity::tokens_per_s_per_gpu;
+  figure.step_s =
+      figure.is_rate ? tokens / (published.value * static_cast<double>(spec.mesh.devices())) : published.value;
+  figure.micro_batches = std::max(1.0, tokens / static_cast<double>(spec.capacity * spec.mesh.hdp));
+  figure.model = fmt::format("{} {} x {}", spec.model.name, spec.model.layers, spec.model.hidden);
+  figure.mesh = fmt::format("tp {} pp {} hdp {}", spec.mesh.tp, spec.mesh.pp, spec.mesh.hdp);
+  figure.size = fmt::format("context {} tokens {}", spec.batch.context, spec.batch.tokens_per_step);
+  figure.identity = point.identity;
+  return figure;
+}
+
+// The same without the cases that are not among `rows`.
+ValidationSet part_of(const ValidationSet& set, const std::set<std::size_t>& rows) {
+  ValidationSet part{set.name, set.about, set.source, {}};
+  for (const std::size_t row : rows) part.cases.push_back(set.cases[row]);
+  return part;
+}
+
+}  // namespace
+
+DeviceProfile with_values(DeviceProfile profile, const std::vector<const PhysicalParameter*>& parameters,
+                          const std::vector<double>& values) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->apply(profile, values.at(i));
+  return profile;
+}
+
+double log_ratio(const MeasuredFigure& figure, double predicted) {
+  const double ratio = std::log(predicted / figure.measured);
+  return figure.is_rate ? -ratio : ratio;
+}
+
+StepModel::StepModel(Source source) : source_(std::move(source)) {
+  std::vector<DeviceProfile> read;
+  Catalog catalog(source_.data_folder, [&](DeviceProfile& profile) { read.push_back(profile); });
+  const ValidationStudy validation = read_validation(source_.set, source_.path, catalog, source_.changes);
+  add_figures(validation);
+  if (!figures_.empty()) find_profile(validation.study, read);
+}
+
+void StepModel::find_profile(const Study& study, const std::vector<DeviceProfile>& read) {
+  const std::string& name = study.points.front().spec.profile->name;
+  for (const StudyPoint& point : study.points) {
+    if (point.spec.profile->name == name) continue;
+    throw InputError(fmt::format("the rows of {} have the profiles {} and {}: a fit starts from one", source_.path,
+                                 name, point.spec.profile->name),
+                     "choose the rows of one with --rows, or set --set profile=NAME");
+  }
+  const auto found = std::find_if(read.begin(), read.end(), [&](const DeviceProfile& one) { return one.name == name; });
+  HDPSIM_CHECK(found != read.end(), "the profile {} was never read", name);
+  profile_ = *found;
+}
+
+void StepModel::add_figures(const ValidationStudy& validation) {
+  std::map<std::string, int> reasons;
+  for (std::size_t row = 0; row < source_.set.cases.size(); ++row) {
+    if (!validation.points[row]) {
+      ++reasons[validation.reasons[row]];
+      continue;
+    }
+    for (const PublishedFigure& published : source_.set.cases[row].published) {
+      if (!is_step(published.quantity)) {
+        ++reasons[quantity_names().at(static_cast<std::size_t>(published.quantity)) + " is no time of a step"];
+        continue;
+      }
+      figures_.push_back(figure_of(validation.study.points[*validation.points[row]], published));
+      figures_.back().row = row;
+    }
+  }
+  for (const auto& [reason, count] : reasons) left_out_.push_back(fmt::format("{} x {}", count, reason));
+}
+
+std::vector<double> StepModel::predicted(const std::vector<const PhysicalParameter*>& parameters,
+                                         const std::vector<double>& values,
+                                         const std::vector<std::size_t>& figures) const {
+  std::set<std::size_t> rows;
+  for (const std::size_t figure : figures) rows.insert(figures_[figure].row);
+  Catalog catalog(source_.data_folder, [&](DeviceProfile& profile) {
+    if (profile.name == profile_.name) profile = with_values(std::move(profile), parameters, values);
+  });
+  const ValidationStudy validation =
+      read_validation(part_of(source_.set, rows), source_.path, catalog, source_.changes);
+  const auto answers = validate(validation, source_.running);
+  if (!answers) throw FitStopped();
+  std::map<std::pair<std::string, std::string>, double> by_figure;
+  for (const ValidationRow& answer : *answers) {
+    if (answer.predicted) by_figure[{answer.case_name, answer.quantity}] = *answer.predicted;
+  }
+  std::vector<double> result;
+  result.reserve(figures.size());
+  for (const std::size_t figure : figures) {
+    const MeasuredFigure& one = figures_[figure];
+    result.push_back(by_figure.at({source_.set.cases[one.row].name, one.quantity}));
+  }
+  return result;
+}
+
+ParameterScale::ParameterScale(const PhysicalParameter& parameter, const DeviceProfile& profile,
+                               const std::vector<const MeasuredFigure*>& figures)
+    : is_factor_(parameter.shape == PriorShape::factor) {
+  const auto start = parameter.start(profile);
+  HDPSIM_CHECK(start.has_value(), "the profile {} has no {}", profile.name, parameter.name);
+  double least = parameter.least;
+  double most = parameter.ceiling == nullptr ? parameter.most : std::min(parameter.most, parameter.ceiling(profile));
+  double begin = *start;
+  if (is_factor_) {
+    least = std::log(least);
+    most = std::max(std::log(most), parameter.width / 100);  // a range is never empty, whatever little room there is
+    begin = 0;
+  }
+  if (parameter.shape == PriorShape::of_the_step) {
+    const bool of_micro_batch = parameter.name == "per_micro_batch";
+    std::vector<double> times;
+    for (const MeasuredFigure* figure : figures)
+      times.push_back(figure->step_s / (of_micro_batch ? figure->micro_batches : 1));
+    unit_ = percentile(times, 0.5);
+    begin /= unit_;
+    most = std::max(2 * begin, *std::min_element(times.begin(), times.end()) / unit_);
+  }
+  coordinate_ = {.start = begin, .width = parameter.width, .least = least, .most = std::max(most, begin)};
+}
+
+double ParameterScale::value(double coordinate) const {
+  return is_factor_ ? std::exp(coordinate) : coordinate * unit_;
+}
+
+}  // namespace hdpsim
