@@ -1,4 +1,5 @@
 #include "sim/app/command.h"
+#include "sim/fit/fit_figures.h"
 #include "sim/replay/window_table.h"
 #include "sim/report/comparison_figures.h"
 #include "sim/report/execution_figures.h"
@@ -17,7 +18,8 @@ struct ColumnsOptions {
 
 int print_columns(const ColumnsOptions& options, const Session& /*session*/) {
   const std::vector<FigureSection> sections = {study_figures(),     replay_figures(),     tuning_figures(),
-                                               execution_figures(), comparison_figures(), validation_figures()};
+                                               execution_figures(), comparison_figures(), validation_figures(),
+                                               fit_figures()};
   if (options.format == "schema") {
     print_bytes(result_schema());
   } else if (options.format == "markdown") {

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "sim/app/command.h"
+#include "sim/app/from_steps.h"
 
 namespace hdpsim::app {
 namespace {
@@ -11,6 +14,21 @@ int refuse(const NoOptions&, const Session&) {
       "        ./scripts/build builds all of it");
 }
 
+struct CalibrateOptions {
+  FromStepsOptions steps;
+  std::string out;
+  const CLI::App* command = nullptr;
+};
+
+int calibrate(const CalibrateOptions& options, const Session& session) {
+  if (options.steps.rows.empty()) return refuse({}, session);
+  for (const std::string& extra : options.command->remaining()) {
+    throw InputError(fmt::format("calibrate --from-steps knows no '{}'", extra),
+                     "hdpsim calibrate --help has its options");
+  }
+  return calibrate_from_steps(options.steps, options.out, session);
+}
+
 void add_missing(CLI::App& app, Session& session, const char* name, const char* help) {
   CLI::App* command = app.add_subcommand(name, help);
   command->allow_extras()->footer("Not in this build, which has no kernels: ./scripts/build builds all of it.");
@@ -19,8 +37,16 @@ void add_missing(CLI::App& app, Session& session, const char* name, const char* 
 
 }  // namespace
 
+// What needs no kernels is here, too.
 void add_calibrate_command(CLI::App& app, Session& session) {
-  add_missing(app, session, "calibrate", calibrate_help);
+  CLI::App* command = app.add_subcommand("calibrate", calibrate_help);
+  command->allow_extras()->footer(
+      "In this build, which has no kernels, it fits profiles to measured steps: ./scripts/build builds all of it.\n"
+      "Example:\n  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml");
+  CalibrateOptions& options = add_command(*command, session, calibrate);
+  options.command = command;
+  add_from_steps(*command, options.steps);
+  command->add_option("--out", options.out, "The fitted profile, FILE.yaml (default: none)")->type_name("PATH");
 }
 
 void add_execute_command(CLI::App& app, Session& session) {

@@ -16,6 +16,7 @@
 #include "calib/measure/session.h"
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
+#include "sim/app/from_steps.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
@@ -41,6 +42,7 @@ struct CalibrateOptions {
   std::string name;
   bool resume = false;
   std::string report;
+  FromStepsOptions steps;
 };
 
 constexpr std::size_t refusals_told = 5;
@@ -192,6 +194,8 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
 
 int run_command(const CalibrateOptions& options, const Session& session) {
   if (!options.report.empty()) return print_report(options.report);
+  if (!options.steps.rows.empty())
+    return calibrate_from_steps(options.steps, options.out == "." ? "" : options.out, session);
   const std::vector<calib::NcclTestsRun> messages = read_messages(options.nccl_tests);
   const calib::Wishes wishes = wishes_of(options, session);
   const std::unique_ptr<calib::Device> device = open_device(options);
@@ -255,7 +259,10 @@ void add_calibrate_command(CLI::App& app, Session& session) {
                    "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  command->add_option("--out", options.out, "The profile, FILE.yaml, or its folder (default: here)")->type_name("PATH");
+  CLI::Option* out = command
+                         ->add_option("--out", options.out,
+                                      "The profile, FILE.yaml, or its folder (default: here; with --from-steps none)")
+                         ->type_name("PATH");
   command->add_option("--name", options.name, "Of the profile (default: DEVICE-measured)")->type_name("NAME");
   command->add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
   CLI::Option* report =
@@ -264,9 +271,16 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   for (CLI::Option* other : command->get_options()) {
     if (other != report && other != command->get_help_ptr()) report->excludes(other);
   }
+  const std::vector<CLI::Option*> of_kernels = command->get_options();
+  add_from_steps(*command, options.steps);
+  for (CLI::Option* other : of_kernels) {
+    if (other != out && other != command->get_help_ptr()) command->get_option("--from-steps")->excludes(other);
+  }
   command->footer(
       "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
-      "Example:\n  hdpsim calibrate --backend cpu --quick --out profiles");
+      "Examples:\n  hdpsim calibrate --backend cpu --quick --out profiles\n"
+      "  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml\n"
+      "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5");
 }
 
 }  // namespace hdpsim::app

@@ -1,0 +1,126 @@
+#include "sim/app/from_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "sim/app/signals.h"
+#include "sim/base/atomic_file.h"
+#include "sim/fit/fit_report.h"
+#include "sim/fit/parameters.h"
+#include "sim/profile/profile_file.h"
+#include "sim/study/catalog.h"
+#include "sim/study/step_log.h"
+#include "sim/study/study_paths.h"
+
+namespace hdpsim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string path_of_set(const std::string& named, const Catalog& catalog) {
+  if (looks_like_path(named) || named.ends_with(".csv")) return named;
+  const std::vector<std::string> shipped = names_in(catalog.validation_sets(), ".yaml");
+  if (std::find(shipped.begin(), shipped.end(), named) == shipped.end()) {
+    throw InputError(fmt::format("there is no validation set '{}'", named), suggestion(named, shipped));
+  }
+  return (catalog.validation_sets() / (named + ".yaml")).string();
+}
+
+// `mesh.recompute=none,full`.
+void read_tried(const std::string& text, FitRequest& request) {
+  if (text.empty()) return;
+  const std::size_t equals = text.find('=');
+  request.tried_key = text.substr(0, equals);
+  for (std::size_t at = equals; at != std::string::npos && at < text.size();) {
+    const std::size_t end = text.find(',', at + 1);
+    request.tried_values.push_back(text.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+    at = end;
+  }
+  const bool says_nothing = std::any_of(request.tried_values.begin(), request.tried_values.end(),
+                                        [](const std::string& value) { return value.empty(); });
+  if (request.tried_key.empty() || request.tried_values.size() < 2 || says_nothing) {
+    throw InputError(fmt::format("--try {}: it takes a key of the study and values to compare", text),
+                     "write --try mesh.recompute=none,full");
+  }
+}
+
+}  // namespace
+
+void add_from_steps(CLI::App& command, FromStepsOptions& options) {
+  CLI::Option* from = command.add_option("--from-steps", options.rows,
+                                         "Measure nothing: fit physical parameters of a profile to measured steps, a "
+                                         "validation set or a CSV file with its columns");
+  from->type_name("SET");
+  std::vector<CLI::Option*> others;
+  others.push_back(command.add_option("--like", options.like,
+                                      "For CSV: a validation set that says what all steps have in common, and the "
+                                      "profile to start from"));
+  others.back()->type_name("SET");
+  others.push_back(command.add_option(
+      "--fit", options.parameters,
+      fmt::format("Which parameters (default: all that the profile has): {}", fmt::join(fit_parameter_names(), ", "))));
+  others.back()->type_name("NAME")->delimiter(',');
+  others.push_back(
+      command.add_option("--rows", options.chosen, "Only rows whose name has this text; may be given several times"));
+  others.back()->type_name("TEXT")->allow_extra_args(false);
+  others.push_back(command.add_option("--holdout", options.holdout,
+                                      "Share of the rows that the fit must not see, such as 0.5; the errors of these "
+                                      "are told apart"));
+  others.back()->type_name("SHARE")->check(CLI::Range(0.0, 0.95));
+  others.push_back(add_count(command, "--seed", options.seed, "Which rows --holdout chooses (default: 1)", 0));
+  others.push_back(command.add_option("--try", options.tried,
+                                      "Compare values of a study's key by cross-validated errors: "
+                                      "mesh.recompute=none,full"));
+  others.back()->type_name("KEY=A,B");
+  add_set(command, options.set, "every row");
+  others.push_back(command.get_option("--set"));
+  others.push_back(add_format(command, options.format));
+  others.push_back(
+      add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it"));
+  for (CLI::Option* other : others) other->needs(from);
+}
+
+int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {
+  const Catalog catalog(session.data_folder);
+  if (!out.empty()) {
+    if (fs::path(out).extension() != ".yaml" && fs::path(out).extension() != ".yml") {
+      throw InputError(fmt::format("--out {}: the fitted profile is a file", out), "write --out fitted.yaml");
+    }
+    session.inputs.require_none_at(out);
+  }
+  FitRequest request{.set = {},
+                     .path = path_of_set(options.rows, catalog),
+                     .data_folder = session.data_folder,
+                     .changes = {options.set, {}},
+                     .parameters = options.parameters,
+                     .rows = options.chosen,
+                     .holdout = options.holdout,
+                     .seed = static_cast<std::uint64_t>(options.seed),
+                     .tried_key = {},
+                     .tried_values = {},
+                     .jobs = options.jobs > 0 ? static_cast<std::size_t>(options.jobs)
+                                              : std::max(1U, std::thread::hardware_concurrency()),
+                     .version = version,
+                     .stop = [] { return stop_signal() != 0; },
+                     .tell = [](const std::string& line) { note(line); }};
+  read_tried(options.tried, request);
+  Diagnostics problems;
+  auto set = load_step_log(request.path, options.like.empty() ? "" : path_of_set(options.like, catalog), problems);
+  problems.throw_if_any();
+  request.set = std::move(*set);
+  catch_stop_signals();
+  const std::optional<FitResult> result = fit_to_steps(request);
+  if (!result) return exit_by_signal + stop_signal();
+  print(formatted(*result, options.format), options.format);
+  if (!out.empty()) {
+    prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));
+    write_file(out, profile_text(result->profile));
+    note(fmt::format("the fitted profile is in {}", out));
+  }
+  return 0;
+}
+
+}  // namespace hdpsim::app

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/app/command.h"
+
+namespace hdpsim::app {
+
+/// `hdpsim calibrate --from-steps`: parameters of a profile fitted to measured steps. Needs no kernels.
+struct FromStepsOptions {
+  std::string rows;  ///< The set or log; empty: another kind of calibration.
+  std::string like;
+  std::vector<std::string> parameters;
+  std::vector<std::string> chosen;
+  double holdout = 0;
+  std::int64_t seed = 1;
+  std::string tried;
+  std::vector<std::string> set;
+  std::int64_t jobs = 0;  ///< 0: one thread a processor.
+  Format format = Format::table;
+};
+
+/// Adds the options, all but `--out`. All except the first need it.
+void add_from_steps(CLI::App& command, FromStepsOptions& options);
+
+/// Fits, prints the result and writes the profile to the file `out`, if that is not empty.
+int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session);
+
+}  // namespace hdpsim::app
