@@ -62,7 +62,7 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
   others.push_back(command.add_option(
       "--fit", options.parameters,
       fmt::format("Which parameters (default: all that the profile has): {}", fmt::join(fit_parameter_names(), ", "))));
-  others.back()->type_name("NAME")->delimiter(',');
+  others.back()->type_name("NAME,...")->delimiter(',');
   others.push_back(
       command.add_option("--rows", options.chosen, "Only rows whose name has this text; may be given several times"));
   others.back()->type_name("TEXT")->allow_extra_args(false);
@@ -85,11 +85,8 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {
   const Catalog catalog(session.data_folder);
-  if (!out.empty()) {
-    if (fs::path(out).extension() != ".yaml" && fs::path(out).extension() != ".yml") {
-      throw InputError(fmt::format("--out {}: the fitted profile is a file", out), "write --out fitted.yaml");
-    }
-    session.inputs.require_none_at(out);
+  if (!out.empty() && fs::path(out).extension() != ".yaml" && fs::path(out).extension() != ".yml") {
+    throw InputError(fmt::format("--out {}: the fitted profile is a file", out), "write --out fitted.yaml");
   }
   FitRequest request{.set = {},
                      .path = path_of_set(options.rows, catalog),
@@ -111,11 +108,13 @@ int calibrate_from_steps(const FromStepsOptions& options, const std::string& out
   auto set = load_step_log(request.path, options.like.empty() ? "" : path_of_set(options.like, catalog), problems);
   problems.throw_if_any();
   request.set = std::move(*set);
+  if (!out.empty()) session.inputs.require_none_at(out);
   catch_stop_signals();
   const std::optional<FitResult> result = fit_to_steps(request);
   if (!result) return exit_by_signal + stop_signal();
   print(formatted(*result, options.format), options.format);
   if (!out.empty()) {
+    session.inputs.require_none_at(out);  // nor the profile, the cluster and whatever else the rows name
     prepare_folder(fs::path(out).has_parent_path() ? fs::path(out).parent_path() : fs::path("."));
     write_file(out, profile_text(result->profile));
     note(fmt::format("the fitted profile is in {}", out));

@@ -46,7 +46,7 @@ FigureTable<TriedValue> figures_of_a_try() {
   all.add({"", "value", "", "a value of the key that was tried"}, at(&Row::value));
   all.add({"", "error_after", "share", "mean absolute error of the rows after a fit with it"}, at(&Row::error_after));
   all.add({"", "error_cross_validated", "share", "the same of rows held out"}, at(&Row::error_cross_validated));
-  all.add({"", "excess", "", "mean over groups of |ln(predicted / measured)|, held out, beyond that of the best"},
+  all.add({"", "excess", "", "mean over groups of the absolute log errors, held out, beyond that of the best"},
           at(&Row::excess));
   all.add({"", "excess_deviation", "", "the standard error of that mean"}, at(&Row::excess_deviation));
   return all;
@@ -63,6 +63,12 @@ FigureTable<FitErrors> figures_of_errors() {
           at(&Row::ranking));
   all.add({"", "kendall_tau_of_all", "", "Kendall's tau-b over all rows"}, at(&Row::order));
   return all;
+}
+
+// The places of the figures in the whole.
+std::vector<FigureText> below(std::string_view path, std::vector<FigureText> texts) {
+  for (FigureText& text : texts) text.path = fmt::format("{}.{}", path, text.path);
+  return texts;
 }
 
 }  // namespace
@@ -97,14 +103,12 @@ const FigureTable<FitErrors>& fit_error_figures() {
 
 FigureSection fit_figures() {
   return {.title = "A fit to steps",
-          .note =
-              "Printed by `hdpsim calibrate --from-steps` with `--format csv` (rows) and `json`. Places are those "
-              "below `rows[]`, `parameters[]`, `errors.held_out_after` and `tried.values[]`.",
-          .json = "fit.json",
-          .files = {{"rows", fit_row_figures().texts()},
-                    {"parameters", fit_parameter_figures().texts()},
-                    {"errors", fit_error_figures().texts()},
-                    {"tried", tried_value_figures().texts()}}};
+          .note = "Printed by `hdpsim calibrate --from-steps`: `--format csv` has the rows, `--format json` all.",
+          .json = "--format json",
+          .files = {{"rows", below("rows[]", fit_row_figures().texts())},
+                    {"parameters", below("parameters[]", fit_parameter_figures().texts())},
+                    {"errors", below("errors.after", fit_error_figures().texts())},
+                    {"tried", below("tried.values[]", tried_value_figures().texts())}}};
 }
 
 }  // namespace hdpsim

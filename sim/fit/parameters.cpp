@@ -58,7 +58,7 @@ std::vector<PhysicalParameter> all_parameters() {
   return {
       {.name = "host_issue",
        .unit = "x",
-       .meaning = "the host's time to issue a kernel (`overheads.host_issue`), below which no kernel's share falls",
+       .meaning = "the host's time to issue a kernel (`overheads.host_issue`), for which shorter kernels wait",
        .prior = "a factor of 2.4 either way: the hosts of an H100 and a GH200 take 13.5 and 33 us for one operation of "
                 "PyTorch (NVIDIA/TransformerEngine#2053)",
        .width = hosts_apart,
@@ -135,7 +135,7 @@ std::vector<PhysicalParameter> all_parameters() {
        .unit = "s",
        .meaning = "time of the framework in every micro-batch (`overheads.per_micro_batch`)",
        .prior = "a tenth of the median time of a micro-batch either way, never below zero, chosen",
-       .shape = PriorShape::of_the_step,
+       .shape = PriorShape::of_the_micro_batch,
        .width = overheads_apart,
        .most = 1,
        .start = [](const DeviceProfile& p) { return Start(p.overheads.per_micro_batch.time.seconds()); },

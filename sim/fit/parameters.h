@@ -11,9 +11,10 @@ namespace hdpsim {
 
 /// How believed values of a parameter spread around the start, and what its coordinate in a fit is.
 enum class PriorShape {
-  factor,       ///< Log-normal: the coordinate is the logarithm of value / start.
-  amount,       ///< Normal, in the parameter's own unit.
-  of_the_step,  ///< Normal and never below zero, in shares of the rows' median time of what the amount is added to.
+  factor,              ///< Log-normal: the coordinate is the logarithm of value / start.
+  amount,              ///< Normal, in the parameter's own unit.
+  of_the_step,         ///< Normal and never below zero, in shares of the rows' median step.
+  of_the_micro_batch,  ///< The same in shares of the rows' median time of a micro-batch.
 };
 
 /// A physical figure of a profile to which measured steps can be fitted. The only table of these is fit_parameters().

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include "sim/analysis/kendall_tau.h"
-#include "sim/analysis/validation.h"
+#include "sim/fit/impl/fit_errors.h"
 #include "sim/fit/impl/row_choice.h"
 #include "sim/fit/impl/step_model.h"
 #include "sim/fit/parameters.h"
@@ -45,36 +43,12 @@ Parameters chosen_parameters(const std::vector<std::string>& names, const Device
   return chosen;
 }
 
-FitErrors errors_of(const std::vector<FitRow>& rows, const std::vector<std::string>& jobs,
-                    const std::function<std::optional<double>(const FitRow&)>& prediction) {
-  std::vector<double> sizes;
-  std::vector<double> measured;
-  std::vector<double> predicted;
-  std::vector<RankedPair> ranked;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::optional<double> value = prediction(rows[i]);
-    if (!value) continue;
-    sizes.push_back(std::abs(*value / rows[i].measured - 1));
-    measured.push_back(rows[i].measured);
-    predicted.push_back(*value);
-    if (!jobs[i].empty()) ranked.push_back({jobs[i] + " " + rows[i].quantity, rows[i].measured, *value});
-  }
-  FitErrors errors;
-  errors.rows = std::ssize(sizes);
-  if (sizes.empty()) return errors;
-  for (const double size : sizes) errors.mean += size / static_cast<double>(sizes.size());
-  errors.median = percentile(sizes, 0.5);
-  errors.worst = *std::max_element(sizes.begin(), sizes.end());
-  errors.ranking = kendall_tau(ranked);
-  errors.order = kendall_tau(measured, predicted);
-  return errors;
-}
-
 /// A fit of one set by one profile.
 class StepFitter {
  public:
   StepFitter(const FitRequest& request, const StudyChanges& changes)
       : request_(request),
+        changes_(changes),
         model_({.set = request.set,
                 .path = request.path,
                 .data_folder = request.data_folder,
@@ -93,8 +67,10 @@ class StepFitter {
     const RobustFit fit = robust_fit(
         [&](const std::vector<double>& at) {
           std::vector<double> residuals = residuals_at(at, fitted_);
-          request_.tell(fmt::format("simulated the rows {} times, mean |ln(predicted / measured)| {:.3f}",
-                                    ++evaluations_, mean_size(residuals)));
+          if (evaluations_++ % (parameters_.size() + 1) == 0) {
+            request_.tell(fmt::format("simulated the rows {} times, mean |ln(predicted / measured)| {:.3f}",
+                                      evaluations_, mean_size(residuals)));
+          }
           return residuals;
         },
         coordinates_);
@@ -228,12 +204,18 @@ class StepFitter {
     result.held_out_after = of(true, after);
   }
 
+  // What the rows are, and what was changed in all of them.
+  [[nodiscard]] std::string source_of_rows() const {
+    if (changes_.set.empty()) return model_.set().source;
+    return fmt::format("{}; fitted with {}", model_.set().source, fmt::join(changes_.set, ", "));
+  }
+
   void add_profile(const RobustFit& fit, FitResult& result) const {
     const DeviceProfile& start = model_.profile();
     result.profile = with_values(start, parameters_, values_at(fit.at));
     StepFit record{.start = fmt::format("{} ({})", start.name, profile_label_name(start.provenance.label)),
                    .set = model_.set().name,
-                   .source = model_.set().source,
+                   .source = source_of_rows(),
                    .error_before = result.before.mean,
                    .error_after = result.after.mean,
                    .error_cross_validated = result.cross_validated.mean,
@@ -273,34 +255,15 @@ class StepFitter {
   static constexpr int normal_freedom = 999;  // as good as a normal distribution
 
   const FitRequest& request_;
+  const StudyChanges& changes_;
   StepModel model_;
   Parameters parameters_;
   std::vector<std::size_t> fitted_;  ///< Figures, in the order of the model.
   std::vector<std::size_t> held_out_;
   std::vector<ParameterScale> scales_;
   std::vector<FitCoordinate> coordinates_;
-  int evaluations_ = 0;
+  std::size_t evaluations_ = 0;
 };
-
-double cross_validated_size(const FitRow& row) {
-  return std::abs(std::log(row.cross_validated.value_or(row.after) / row.measured));
-}
-
-// By how much the errors of one fit are larger than those of the best, in the groups of the best.
-void compare(const FitResult& best, const FitResult& other, TriedValue& tried) {
-  std::map<std::string, std::pair<double, double>> groups;  // sum, rows
-  for (std::size_t i = 0; i < best.rows.size() && i < other.rows.size(); ++i) {
-    if (best.rows[i].held_out) continue;
-    auto& [sum, rows] = groups[best.rows[i].group];
-    sum += cross_validated_size(other.rows[i]) - cross_validated_size(best.rows[i]);
-    ++rows;
-  }
-  const auto count = static_cast<double>(groups.size());
-  double squares = 0;
-  for (const auto& [group, of] : groups) tried.excess += of.first / of.second / count;
-  for (const auto& [group, of] : groups) squares += std::pow(of.first / of.second - tried.excess, 2);
-  if (count > 1) tried.excess_deviation = std::sqrt(squares / (count * (count - 1)));
-}
 
 FitResult fit_with(const FitRequest& request, const StudyChanges& changes) {
   return StepFitter(request, changes).run();
@@ -322,7 +285,7 @@ FitResult best_of(const FitRequest& request) {
   std::stable_sort(tries.begin(), tries.end(), [](const auto& a, const auto& b) {
     return a.first.error_cross_validated < b.first.error_cross_validated;
   });
-  for (std::size_t i = 1; i < tries.size(); ++i) compare(tries.front().second, tries[i].second, tries[i].first);
+  for (std::size_t i = 1; i < tries.size(); ++i) compare_errors(tries.front().second, tries[i].second, tries[i].first);
   FitResult best = std::move(tries.front().second);
   best.tried_key = request.tried_key;
   for (auto& [tried, result] : tries) best.tried.push_back(std::move(tried));

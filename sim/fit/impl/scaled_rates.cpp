@@ -1,6 +1,7 @@
 #include "sim/fit/impl/scaled_rates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -17,8 +18,12 @@ Duration faster(Duration time, Duration fixed, double rate) {
   return std::max(fixed + work.scaled(1 / rate), fixed + 1_ps);
 }
 
+// Rounded to whole GFLOP/s, which a profile states exactly.
 FlopRate faster(FlopRate full, double rate, FlopRate peak) {
-  return FlopRate(std::min(full.per_second() * rate, std::max(full.per_second(), peak.per_second())));
+  constexpr double unit = 1e9;
+  if (rate == 1) return full;
+  return FlopRate(
+      std::min(std::round(full.per_second() * rate / unit) * unit, std::max(full.per_second(), peak.per_second())));
 }
 
 void scale(GemmTable& table, double rate, FlopRate peak) {

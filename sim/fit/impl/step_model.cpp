@@ -135,11 +135,12 @@ ParameterScale::ParameterScale(const PhysicalParameter& parameter, const DeviceP
     most = std::max(std::log(most), parameter.width / 100);  // a range is never empty, whatever little room there is
     begin = 0;
   }
-  if (parameter.shape == PriorShape::of_the_step) {
-    const bool of_micro_batch = parameter.name == "per_micro_batch";
+  const bool of_micro_batch = parameter.shape == PriorShape::of_the_micro_batch;
+  if (parameter.shape == PriorShape::of_the_step || of_micro_batch) {
     std::vector<double> times;
-    for (const MeasuredFigure* figure : figures)
-      times.push_back(figure->step_s / (of_micro_batch ? figure->micro_batches : 1));
+    for (const MeasuredFigure* figure : figures) {
+      times.push_back(of_micro_batch ? figure->step_s / figure->micro_batches : figure->step_s);
+    }
     unit_ = percentile(times, 0.5);
     begin /= unit_;
     most = std::max(2 * begin, *std::min_element(times.begin(), times.end()) / unit_);

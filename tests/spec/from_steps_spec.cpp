@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+#include "tests/spec/command.h"
+#include "tests/support/catch.h"
+
+namespace hdpsim::spec {
+namespace {
+
+// What all steps of the log have in common, as a user would say it.
+constexpr char mine[] = R"(name: mine
+about: small GPTs on a node
+source: our logs
+study:
+  cluster: {preset: dgx-a100-superpod}
+  model: {preset: gpt-1.7b, n_positions: 1024}
+  profile: a100-sxm-published
+  framework: {preset: megatron-lm-2021}
+  plans: [static]
+columns: [gpus_per_node, tp, dp, micro_batch, global_batch, sequence, step_time_s]
+rows:
+  - [2, 1, 2, 1, 4, 1Ki, 1]
+)";
+
+// Two steps of each of six jobs.
+constexpr char steps[] = R"(model.n_layer,gpus_per_node,tp,dp,micro_batch,global_batch,sequence,step_time_s
+2,2,1,2,1,4,1Ki,0.130
+2,2,1,2,1,4,1Ki,0.131
+4,2,1,2,1,4,1Ki,0.231
+2,2,1,2,8,32,1Ki,0.301
+4,2,1,2,8,32,1Ki,0.502
+2,2,2,1,8,16,1Ki,0.190
+2,4,4,1,8,16,1Ki,0.122
+)";
+
+nlohmann::json result_of(const Outcome& outcome) {
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return nlohmann::json::parse(outcome.out);
+}
+
+TEST_CASE("a profile is fitted to the steps of a log, and studies use it", "[calibrate]") {
+  const Workplace here;
+  here.write("mine.yaml", mine);
+  here.write("steps.csv", steps);
+  const std::string fit = "calibrate --from-steps steps.csv --like ./mine.yaml --fit gemm,host_issue,per_step ";
+  const Outcome outcome = here.hdpsim(fit + "--format json --out profiles/fitted.yaml --jobs 1");
+  const nlohmann::json result = result_of(outcome);
+  CHECK(result.at("schema") == "hdpsim.fit/1");
+  REQUIRE(result.at("parameters").size() == 3);
+  for (const auto& parameter : result.at("parameters")) {
+    CHECK(parameter.at("p5") <= parameter.at("value"));
+    CHECK(parameter.at("value") <= parameter.at("p95"));
+  }
+  CHECK(result.at("rows").size() == 6);  // the first two lines are steps of one job
+  CHECK(result.at("errors").at("after").at("mean_abs_error") < result.at("errors").at("before").at("mean_abs_error"));
+
+  SECTION("the same whatever the number of jobs, and as a table and CSV") {
+    CHECK(here.hdpsim(fit + "--format json --jobs 3").out == outcome.out);
+    CHECK_THAT(here.hdpsim(fit).out, Catch::Contains("90 % interval") && Catch::Contains("held out by"));
+    CHECK_THAT(here.hdpsim(fit + "--format csv").out, Catch::StartsWith("case,quantity,unit,group,measured,before,"));
+  }
+  SECTION("its profile says what it was fitted to") {
+    const std::string profile = here.read("profiles/fitted.yaml");
+    CHECK_THAT(profile,
+               Catch::Contains("label: fitted") && Catch::Contains("start: \"a100-sxm-published (published)\""));
+    CHECK(here.hdpsim("check profiles/fitted.yaml").code == 0);
+    const Outcome study = here.hdpsim("validate ./mine.yaml --set profile=profiles/fitted.yaml --format csv");
+    CHECK(study.code == 0);
+  }
+  SECTION("it replaces nothing that it has read") {
+    const Outcome over = here.hdpsim("calibrate --from-steps ./mine.yaml --fit gemm --out ./mine.yaml");
+    CHECK(over.code == 2);
+    CHECK(here.read("mine.yaml") == mine);
+  }
+}
+
+TEST_CASE("fits to steps that cannot be are refused with a fix, and nothing is written", "[calibrate]") {
+  const Workplace here;
+  here.write("mine.yaml", mine);
+  here.write("steps.csv", steps);
+  struct Case {
+    const char* arguments;
+    const char* word;
+  };
+  for (const auto& [arguments, word] : std::initializer_list<Case>{
+           {"steps.csv", "--like"},
+           {"steps.csv --like ./mine.yaml --fit gem", "did you mean 'gemm'?"},
+           {"./mine.yaml --fit gemm,host_issue", "1 rows cannot determine 2 parameters"},
+           {"sc22", "did you mean 'sc21'?"},
+           {"steps.csv --like ./mine.yaml --rows nonsense", "no row of mine has 'nonsense'"},
+           {"steps.csv --like ./mine.yaml --try mesh.recompute", "write --try mesh.recompute=none,full"},
+           {"steps.csv --like ./mine.yaml --holdout 2", "--holdout"},
+           {"steps.csv --like ./mine.yaml --quick", "--quick"},
+       }) {
+    CAPTURE(arguments);
+    const Outcome outcome = here.hdpsim(fmt::format("calibrate --from-steps {} --out refused.yaml", arguments));
+    CHECK(outcome.code == 2);
+    CHECK(outcome.err.find(word) != std::string::npos);
+    CHECK_FALSE(fs::exists(here.folder() / "refused.yaml"));
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim::spec

@@ -1,0 +1,231 @@
+#include "sim/fit/step_fitting.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/base/random.h"
+#include "sim/fit/impl/row_choice.h"
+#include "sim/fit/impl/step_model.h"
+#include "sim/profile/profile_file.h"
+#include "sim/study/step_log.h"
+#include "tests/support/study_file.h"
+
+namespace hdpsim {
+namespace {
+
+using test::StudyFile;
+
+// Small GPTs on a node of 8 GPUs, which a moment simulates: products, host and messages all matter somewhere.
+constexpr char small_rows[] = R"(name: steps
+about: a test
+source: a log
+study:
+  cluster: {preset: dgx-a100-superpod}
+  model: {preset: gpt-1.7b, n_head: 16, n_positions: 1024}
+  profile: a100-sxm-published
+  framework: {preset: megatron-lm-2021}
+  plans: [static]
+columns: [model.n_layer, model.n_embd, model.n_inner, gpus_per_node, tp, dp, micro_batch, global_batch, sequence, step_time_s]
+rows:
+  - [2, 1024, 4096, 2, 1, 2, 1, 4, 1Ki, 1]
+  - [4, 1024, 4096, 2, 1, 2, 1, 4, 1Ki, 1]
+  - [2, 1024, 4096, 2, 2, 1, 2, 4, 1Ki, 1]
+  - [2, 4096, 16384, 2, 1, 2, 4, 8, 1Ki, 1]
+  - [2, 4096, 16384, 2, 1, 2, 8, 32, 1Ki, 1]
+  - [4, 4096, 16384, 2, 1, 2, 8, 16, 1Ki, 1]
+  - [2, 4096, 16384, 2, 2, 1, 8, 16, 1Ki, 1]
+  - [2, 4096, 16384, 4, 4, 1, 8, 16, 1Ki, 1]
+)";
+
+ValidationSet set_of(const std::string& text) {
+  const StudyFile file(text);
+  Diagnostics problems;
+  auto set = load_validation_set(file.path(), problems);
+  problems.throw_if_any();
+  return std::move(*set);
+}
+
+FitRequest request_of(ValidationSet set, std::vector<std::string> parameters) {
+  return {.set = std::move(set),
+          .path = "steps.yaml",
+          .data_folder = HDPSIM_SOURCE_DIR,
+          .changes = {},
+          .parameters = std::move(parameters),
+          .rows = {},
+          .tried_key = {},
+          .tried_values = {},
+          .version = {}};
+}
+
+/// A parameter and its hidden value.
+struct Hidden {
+  std::string name;
+  double value;
+};
+
+// The set with the steps that a machine with these values takes, and noise.
+ValidationSet measured(ValidationSet set, const std::vector<Hidden>& hidden, double noise, std::uint64_t seed) {
+  const StepModel model(
+      {.set = set, .path = "steps.yaml", .data_folder = HDPSIM_SOURCE_DIR, .changes = {}, .running = {}});
+  std::vector<const PhysicalParameter*> parameters;
+  std::vector<double> values;
+  for (const auto& [name, value] : hidden) {
+    parameters.push_back(&fit_parameter(name));
+    values.push_back(value);
+  }
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < model.figures().size(); ++i) all.push_back(i);
+  const std::vector<double> steps = model.predicted(parameters, values, all);
+  RandomStream random(seed, "test.steps");
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    set.cases[model.figures()[i].row].published.front().value = steps[i] * std::exp(noise * random.normal());
+  }
+  return set;
+}
+
+const FittedParameter& parameter_of(const FitResult& result, const std::string& name) {
+  const auto& all = result.profile.provenance.fit->parameters;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+TEST_CASE("intervals contain the parameters that made the steps, nine times of ten", "[fit]") {
+  constexpr int cases = 30;
+  const ValidationSet set = set_of(small_rows);
+  RandomStream random(11, "test.hidden");
+  int hits = 0;
+  int intervals = 0;
+  for (int i = 0; i < cases; ++i) {
+    const std::vector<Hidden> hidden = {{"host_issue", std::exp(0.895 * 0.7 * random.normal())},
+                                        {"gemm", std::exp(-0.18 * std::abs(random.normal()))}};
+    const FitRequest request =
+        request_of(measured(set, hidden, 0.02, static_cast<std::uint64_t>(i)), {"host_issue", "gemm"});
+    const auto result = fit_to_steps(request);
+    REQUIRE(result);
+    for (const auto& [name, value] : hidden) {
+      const FittedParameter& fitted = parameter_of(*result, name);
+      CAPTURE(i, name, value, fitted.value, fitted.p5, fitted.p95);
+      ++intervals;
+      const bool hit = fitted.p5 <= value && value <= fitted.p95;
+      hits += hit ? 1 : 0;
+      CHECK((hit || std::abs(std::log(fitted.value / value)) < 0.2));  // a miss is a near one
+    }
+  }
+  // Of 60 intervals of 90 %, 54 +- 2.3 hit.
+  CAPTURE(hits);
+  CHECK(hits >= 48);
+  CHECK(intervals == 60);
+}
+
+TEST_CASE("a fit explains steps that differ by its parameters alone, in rows that it has not seen, too", "[fit]") {
+  const std::vector<Hidden> hidden = {{"host_issue", 2}, {"gemm", 0.8}, {"per_micro_batch", 0.004}};
+  FitRequest request =
+      request_of(measured(set_of(small_rows), hidden, 0, 1), {"host_issue", "gemm", "per_micro_batch"});
+  request.holdout = 0.25;
+  const auto result = fit_to_steps(request);
+  REQUIRE(result);
+  CHECK(result->before.mean > 0.1);
+  CHECK(result->after.mean < 0.01);
+  CHECK(result->held_out_after.rows == 2);
+  CHECK(result->held_out_after.mean < 0.05);
+  CHECK(result->profile.provenance.label == ProfileLabel::fitted);
+  CHECK(result->profile.provenance.fit->rows.size() == 6);
+  CHECK(fit_to_steps(request)->profile == result->profile);
+}
+
+TEST_CASE("a parameter of which the rows say nothing comes back as it was, and is told", "[fit]") {
+  const FitRequest request =
+      request_of(measured(set_of(small_rows), {{"gemm", 0.9}}, 0.02, 5), {"gemm", "link_between_nodes"});
+  const auto result = fit_to_steps(request);
+  REQUIRE(result);
+  const FittedParameter& unseen = parameter_of(*result, "link_between_nodes");
+  CHECK(unseen.value == 1);
+  CHECK_FALSE(unseen.determined);
+  CHECK(unseen.p5 == Approx(unseen.prior_p5));
+  CHECK(parameter_of(*result, "gemm").determined);
+}
+
+TEST_CASE("rows to which a profile was fitted do not count when it is validated", "[fit]") {
+  FitRequest request = request_of(measured(set_of(small_rows), {{"gemm", 0.9}}, 0.02, 5), {"gemm"});
+  request.holdout = 0.5;
+  const auto result = fit_to_steps(request);
+  REQUIRE(result);
+  const StudyFile file(profile_text(result->profile));
+  Catalog catalog(HDPSIM_SOURCE_DIR);
+  const auto rows = validate(
+      read_validation(request.set, request.path, catalog, {.set = {"profile=" + file.path()}, .without = {}}), {});
+  REQUIRE(rows);
+  const ValidationSummary summary = summarize(*rows).front();
+  CHECK(summary.fitted == 4);
+  CHECK(summary.predicted == 4);
+  CHECK(summary.mean_abs_error == Approx(result->held_out_after.mean));
+}
+
+TEST_CASE("values of a key are compared by errors of rows held out", "[fit]") {
+  // The steps are those of layers that are computed again.
+  FitRequest request = request_of(set_of(small_rows), {"gemm"});
+  for (ValidationCase& one : request.set.cases) {
+    Diagnostics none;
+    Value study = one.study;
+    Catalog catalog(HDPSIM_SOURCE_DIR);
+    ValidationSet alone{"one", "", "", {one}};
+    const auto row = validate(read_validation(alone, "", catalog, {.set = {"mesh.recompute=full"}, .without = {}}), {});
+    one.published.front().value = *row->front().predicted;
+  }
+  request.tried_key = "mesh.recompute";
+  request.tried_values = {"none", "full"};
+  const auto result = fit_to_steps(request);
+  REQUIRE(result);
+  REQUIRE(result->tried.size() == 2);
+  CHECK(result->tried[0].value == "full");
+  CHECK(result->tried[0].error_cross_validated < 0.01);
+  CHECK(result->tried[1].excess > 2 * result->tried[1].excess_deviation);
+  CHECK(parameter_of(*result, "gemm").value == Approx(1).epsilon(0.02));
+}
+
+TEST_CASE("a row that no parameter explains is told, and hardly moves the others", "[fit]") {
+  FitRequest request = request_of(measured(set_of(small_rows), {{"gemm", 0.9}}, 0.01, 3), {"gemm"});
+  request.set.cases[3].published.front().value *= 3;
+  const auto result = fit_to_steps(request);
+  REQUIRE(result);
+  for (std::size_t i = 0; i < result->rows.size(); ++i) CHECK(result->rows[i].unexplained == (i == 3));
+  CHECK(parameter_of(*result, "gemm").value == Approx(0.9).epsilon(0.05));
+}
+
+std::string refusal_of(const FitRequest& request) {
+  try {
+    (void)fit_to_steps(request);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("what cannot be fitted is refused with a fix", "[fit]") {
+  const ValidationSet set = set_of(small_rows);
+  CHECK_THAT(refusal_of(request_of(set, {"gem", "magic"})),
+             Catch::Contains("did you mean 'gemm'?") && Catch::Contains("there is no parameter 'magic'"));
+  FitRequest few = request_of(set, {"gemm", "host_issue", "attention"});
+  few.set.cases.resize(2);
+  CHECK_THAT(refusal_of(few), Catch::Contains("2 rows cannot determine 3 parameters") && Catch::Contains("--fit"));
+  FitRequest none = request_of(set, {"gemm"});
+  none.rows = {"tp 64"};
+  CHECK_THAT(refusal_of(none), Catch::Contains("no row of steps has 'tp 64' in its name"));
+  FitRequest twice = request_of(set, {"gemm"});
+  twice.set.cases.push_back(twice.set.cases[0]);
+  twice.set.cases.back().name = "again";
+  twice.set.cases.back().published.front().value *= 2;
+  CHECK_THAT(refusal_of(twice), Catch::Contains("rows contradict each other") && Catch::Contains("again"));
+}
+
+TEST_CASE("the rows that are held out hang on the seed alone", "[fit]") {
+  const std::vector<bool> one = held_out_rows(100, 0.3, 1);
+  CHECK(std::count(one.begin(), one.end(), true) == 30);
+  CHECK(one == held_out_rows(100, 0.3, 1));
+  CHECK(one != held_out_rows(100, 0.3, 2));
+}
+
+}  // namespace
+}  // namespace hdpsim
