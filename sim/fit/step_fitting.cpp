@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "sim/fit/impl/fit_errors.h"
@@ -41,6 +42,11 @@ Parameters chosen_parameters(const std::vector<std::string>& names, const Device
     if (parameter.start(profile)) chosen.push_back(&parameter);
   }
   return chosen;
+}
+
+// To six digits, as people read it.
+double rounded(double value) {
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
 /// A fit of one set by one profile.
@@ -216,16 +222,16 @@ class StepFitter {
     StepFit record{.start = fmt::format("{} ({})", start.name, profile_label_name(start.provenance.label)),
                    .set = model_.set().name,
                    .source = source_of_rows(),
-                   .error_before = result.before.mean,
-                   .error_after = result.after.mean,
-                   .error_cross_validated = result.cross_validated.mean,
+                   .error_before = rounded(result.before.mean),
+                   .error_after = rounded(result.after.mean),
+                   .error_cross_validated = rounded(result.cross_validated.mean),
                    .parameters = {},
                    .rows = {}};
     const double students = student_quantile(1 - interval_tail, fit.freedom);
     const double normals = student_quantile(1 - interval_tail, normal_freedom);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const FitCoordinate& c = coordinates_[i];
-      const auto value = [&](double at) { return scales_[i].value(std::clamp(at, c.least, c.most)); };
+      const auto value = [&](double at) { return rounded(scales_[i].value(std::clamp(at, c.least, c.most))); };
       const bool determined = fit.deviations[i] < undetermined_share * c.width;
       const double reach = (determined ? students : normals) * fit.deviations[i];
       record.parameters.push_back({.name = std::string(parameters_[i]->name),
@@ -243,8 +249,11 @@ class StepFitter {
             {std::string(parameters_[j]->name), std::string(parameters_[i]->name), fit.correlations[i][j]});
       }
     }
+    if (const auto& earlier = start.provenance.fit; earlier && earlier->set == record.set) record.rows = earlier->rows;
     for (const FitRow& row : result.rows) {
-      if (!row.held_out) record.rows.push_back({row.quantity, row.name});
+      const FittedRow fitted{row.quantity, row.name};
+      const bool is_known = std::find(record.rows.begin(), record.rows.end(), fitted) != record.rows.end();
+      if (!row.held_out && !is_known) record.rows.push_back(fitted);
     }
     Provenance& provenance = result.profile.provenance;
     provenance.label = ProfileLabel::fitted;

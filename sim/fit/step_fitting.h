@@ -73,7 +73,9 @@ struct TriedValue {
 };
 
 struct FitResult {
-  DeviceProfile profile;       ///< With the fitted values; its provenance has parameters, intervals, errors and rows.
+  /// With the fitted values; its provenance has parameters, intervals, errors and rows, also those of an earlier fit to
+  /// the same set from which this one started.
+  DeviceProfile profile;
   std::string grouped_by;      ///< What tells the groups of cross-validation apart: "model", "mesh", "size" or "row".
   std::vector<bool> at_limit;  ///< Of the parameters of the provenance: it stands at the end of its range.
   std::vector<ConfoundedPair> confounded;

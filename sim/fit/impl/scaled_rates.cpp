@@ -10,7 +10,7 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::string_view told = "fitted to steps (see provenance)";
+constexpr std::string_view told = "itted to steps (see provenance)";
 
 // A kernel of which `fixed` does not depend on its rate.
 Duration faster(Duration time, Duration fixed, double rate) {
@@ -75,7 +75,8 @@ double at_least_one(double room) {
 
 void tell_fitted(std::string& source) {
   if (source.ends_with(told)) return;
-  if (!source.empty()) source += "; ";
+  if (!source.empty()) source += source.ends_with('.') ? " " : "; ";
+  source += source.ends_with(". ") ? 'F' : 'f';
   source += told;
 }
 

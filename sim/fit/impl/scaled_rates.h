@@ -22,7 +22,7 @@ void scale_links(DeviceProfile& profile, LinkKind kind, double rate);
 [[nodiscard]] double room_of_memory(const DeviceProfile& profile);
 [[nodiscard]] double room_of_links(const std::optional<LinkProfile>& link);
 
-/// The words that the source of a figure gets: "measured by X; fitted to steps".
+/// Adds to the source of a figure, once, that it was fitted: "measured by X; fitted to steps (see provenance)".
 void tell_fitted(std::string& source);
 
 }  // namespace hdpsim

@@ -48,7 +48,9 @@ ValidationSet part_of(const ValidationSet& set, const std::set<std::size_t>& row
 
 DeviceProfile with_values(DeviceProfile profile, const std::vector<const PhysicalParameter*>& parameters,
                           const std::vector<double>& values) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->apply(profile, values.at(i));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (values.at(i) != parameters[i]->start(profile)) parameters[i]->apply(profile, values[i]);
+  }
   return profile;
 }
 

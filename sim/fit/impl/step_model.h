@@ -65,7 +65,7 @@ class StepModel {
   std::vector<std::string> left_out_;
 };
 
-/// A copy of the profile in which the parameters have these values.
+/// A copy of the profile in which the parameters have these values. Figures that stay keep their sources.
 [[nodiscard]] DeviceProfile with_values(DeviceProfile profile, const std::vector<const PhysicalParameter*>& parameters,
                                         const std::vector<double>& values);
 

@@ -115,7 +115,11 @@ TEST_CASE("a figure that was changed says so once", "[fit]") {
   const std::string before = profile.gemm->source;
   fit_parameter("gemm").apply(profile, 0.9);
   fit_parameter("gemm").apply(profile, 0.9);
-  CHECK(profile.gemm->source == before + "; fitted to steps (see provenance)");
+  REQUIRE(before.ends_with("."));
+  CHECK(profile.gemm->source == before + " Fitted to steps (see provenance)");
+  std::string of_words = "assumed";
+  tell_fitted(of_words);
+  CHECK(of_words == "assumed; fitted to steps (see provenance)");
 }
 
 TEST_CASE("messages get no faster than their link", "[fit]") {
