@@ -114,6 +114,7 @@ class StepFitter {
 
   [[nodiscard]] std::vector<const MeasuredFigure*> figures_of(const std::vector<std::size_t>& indices) const {
     std::vector<const MeasuredFigure*> figures;
+    figures.reserve(indices.size());
     for (const std::size_t index : indices) figures.push_back(&model_.figures()[index]);
     return figures;
   }
@@ -174,6 +175,7 @@ class StepFitter {
       const RobustFit of_fold = robust_fit(
           [&](const std::vector<double>& at) { return linear_residuals(fit, at, others); }, coordinates_, most_linear);
       std::vector<std::size_t> figures;
+      figures.reserve(out.size());
       for (const std::size_t i : out) figures.push_back(fitted_[i]);
       const std::vector<double> predicted = model_.predicted(parameters_, values_at(of_fold.at), figures);
       for (std::size_t k = 0; k < out.size(); ++k) result.rows[out[k]].cross_validated = predicted[k];

@@ -9,6 +9,8 @@
 #include "sim/plan/plan_file.h"
 #include "sim/plan/scheduler_output.h"
 #include "sim/run/check_file.h"
+#include "sim/run/validation.h"
+#include "sim/study/step_log.h"
 #include "tests/fuzz/groups.h"
 #include "tests/fuzz/scratch.h"
 
@@ -86,6 +88,17 @@ Outcome import_plans(std::string_view input) {
   return Outcome::accepted;
 }
 
+// Steps of a log, of which a shipped set says what they have in common.
+Outcome read_steps(std::string_view input) {
+  const std::string log = file_with("steps.csv", input);
+  Diagnostics diagnostics;
+  auto set = load_step_log(log, HDPSIM_SOURCE_DIR "/configs/validation/korthikanti.yaml", diagnostics);
+  diagnostics.throw_if_any();
+  Catalog catalog = shipped_catalog();
+  (void)read_validation(std::move(*set), log, catalog);
+  return Outcome::accepted;
+}
+
 template <FileKind kind, const char* extension>
 Target checked(std::string_view name, unsigned share, std::vector<std::string_view> seeds = {}) {
   return {name, extension, share, 1, std::move(seeds), check<kind, extension>};
@@ -103,6 +116,7 @@ std::vector<Target> reader_targets() {
       checked<FileKind::model, json>("model", 8, {"configs/models"}),
       checked<FileKind::profile, yaml>("profile", 8),
       checked<FileKind::validation, yaml>("validation", 8),
+      {"step_log", csv, 6, 1, {}, read_steps},
       checked<FileKind::lengths, txt>("lengths_text", 6),
       checked<FileKind::lengths, csv>("lengths_csv", 8, {"traces"}),
       checked<FileKind::lengths, jsonl>("lengths_jsonl", 8),

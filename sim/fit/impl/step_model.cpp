@@ -140,6 +140,7 @@ ParameterScale::ParameterScale(const PhysicalParameter& parameter, const DeviceP
   const bool of_micro_batch = parameter.shape == PriorShape::of_the_micro_batch;
   if (parameter.shape == PriorShape::of_the_step || of_micro_batch) {
     std::vector<double> times;
+    times.reserve(figures.size());
     for (const MeasuredFigure* figure : figures) {
       times.push_back(of_micro_batch ? figure->step_s / figure->micro_batches : figure->step_s);
     }

@@ -19,6 +19,7 @@ struct Law {
 std::vector<double> measured_of(const Law& law, int rows, double noise, std::uint64_t seed) {
   RandomStream random(seed, "test.robust_fit");
   std::vector<double> measured;
+  measured.reserve(static_cast<std::size_t>(rows));
   for (int row = 0; row < rows; ++row) measured.push_back(law(row + 1) * std::exp(noise * random.normal()));
   return measured;
 }
