@@ -96,7 +96,7 @@ std::vector<LinkLoad> link_loads(const Program& program, const Timeline& timelin
     if (micro_batch.group.size() < 2 || end <= begin) continue;
     const Bytes bytes = sent_by_shard(program.pass(pass));
     const double rate = static_cast<double>(bytes.count()) / (end - begin).seconds();
-    for (const Hop& hop : ring_hops(micro_batch, pipeline.pass(pass).stage, machine)) {
+    for (const Hop& hop : ring_hops(program, pass, machine)) {
       for (const Route& route : hop.routes) {
         for (const LinkId link : route.binding_links()) {
           if (place[link.index()] < links.size()) profiles[place[link.index()]].add(begin, end, rate);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/engine/impl/group_collectives.h"
 #include "sim/engine/work_probes.h"
 #include "sim/network/collective_model.h"
 
@@ -71,6 +72,10 @@ void add_collectives(Machine& machine, const Site& site, const Mesh& mesh) {
   machine.pool = collective_of(pool);
   machine.pool_flows = [pool](CollectiveKind kind, Bytes bytes) {
     return pool->flows(kind, pool->estimate(kind, bytes));
+  };
+  const auto groups = std::make_shared<GroupCollectives>(site, mesh, placement);
+  machine.sharing = [groups](const SharingRanks& ranks, CollectiveKind kind, Bytes bytes) {
+    return groups->estimate(ranks, kind, bytes);
   };
   if (mesh.ep == 1) return;
   machine.experts = collective_of(model_among(expert_groups(mesh, placement), site));

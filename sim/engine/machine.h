@@ -28,6 +28,15 @@ struct SetUpCosts {
 /// and its evidence. CollectiveModel answers, or a test with its own figures.
 using Collective = std::function<Estimate(CollectiveKind, Bytes)>;
 
+/// The ranks that run a collective of a micro-batch: those of its group on one stage, all together or in parties of
+/// `party` consecutive ones at the same time.
+struct SharingRanks {
+  const std::vector<HdpRank>& group;
+  std::int64_t stage = 0;
+  std::int64_t party = 1;
+};
+using SharingCosts = std::function<Estimate(const SharingRanks&, CollectiveKind, Bytes)>;
+
 /// The simulated cluster as one job sees it. The machines of concurrent jobs share one network. A network serves one
 /// simulation at a time, because it holds the flows.
 struct Machine {
@@ -48,6 +57,7 @@ struct Machine {
   Duration issue;                                        ///< Host time to issue one kernel.
   Collective tensor_parallel;                            ///< Collectives among the tp devices of a rank's stage.
   Collective pool;            ///< Collectives over the devices of all ranks that hold the same shard.
+  SharingCosts sharing{};     ///< Collectives in the group of a micro-batch; may be empty where keys go around rings.
   Collective experts{};       ///< Collectives in each expert group; this and the next are empty where ep is 1.
   Collective expert_pools{};  ///< Collectives over the devices that hold the same experts.
   /// The load of a collective over the data-parallel group on the network, needed only where jobs share the network. If

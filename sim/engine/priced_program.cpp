@@ -14,7 +14,8 @@ namespace {
 
 class Pricer {
  public:
-  Pricer(PricedProgram& priced, const Machine& machine) : priced_(priced), machine_(machine) {}
+  Pricer(PricedProgram& priced, const std::vector<HdpRank>& group, std::int64_t stage, const Machine& machine)
+      : priced_(priced), group_(group), stage_(stage), machine_(machine) {}
 
   void run() {
     for (const Block& block : priced_.program.blocks) {
@@ -72,12 +73,20 @@ class Pricer {
         return machine_.pool(CollectiveKind::all_gather, program.bytes[instruction.work]);
       case Opcode::reduce:
         return reduction_of(program.bytes[instruction.work], program.all_reduce, machine_);
+      case Opcode::share:
+        return share(program.shares[instruction.work]);
     }
     return {};
   }
 
   [[nodiscard]] Estimate collective(const TensorParallelCollective& op) const {
     return (op.among == CollectiveGroup::experts ? machine_.experts : machine_.tensor_parallel)(op.kind, op.bytes);
+  }
+
+  [[nodiscard]] Estimate share(const SharingCollective& op) const {
+    const GroupSharing& sharing = priced_.program.sharing;
+    const bool in_parties = op.kind == CollectiveKind::all_to_all;
+    return machine_.sharing({group_, stage_, in_parties ? sharing.inner : sharing.ranks()}, op.kind, op.bytes);
   }
 
   // With odd shapes an even share may be the slower one.
@@ -154,6 +163,8 @@ class Pricer {
   }
 
   PricedProgram& priced_;
+  const std::vector<HdpRank>& group_;
+  std::int64_t stage_;
   const Machine& machine_;
   const KernelSlowdown slowdown_ = machine_.beside_communication.value_or(KernelSlowdown{});
   std::int64_t iterations_ = 1;
@@ -203,23 +214,27 @@ PricedProgram price(const Program& program, PassId id, const Machine& machine) {
   PricedProgram priced;
   priced.program = program.pass(id);
   priced.times.reserve(priced.program.blocks.size());
-  Pricer(priced, machine).run();
   const Pipeline& pipeline = program.pipeline();
   const StagePass pass = pipeline.pass(id);
+  Pricer(priced, pipeline.micro_batch(id).group, pass.stage, machine).run();
   if (machine.beside_communication && pass.kind != PassKind::weight_gradient) {
-    const std::vector<Hop> hops = ring_hops(pipeline.micro_batch(id), pass.stage, machine);
-    slow_beside_exchanges(priced, hops, *machine.beside_communication);
+    slow_beside_exchanges(priced, ring_hops(program, id, machine), *machine.beside_communication);
   }
   return priced;
 }
 
-std::vector<Hop> ring_hops(const MicroBatch& micro_batch, std::int64_t stage, const Machine& machine) {
+std::vector<Hop> ring_hops(const Program& program, PassId id, const Machine& machine) {
+  const std::vector<HdpRank>& group = program.pipeline().micro_batch(id).group;
+  return ring_hops(program.sharing(group), group, program.pipeline().pass(id).stage, machine);
+}
+
+std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRank>& group, std::int64_t stage,
+                           const Machine& machine) {
   std::vector<Hop> hops;
-  const std::size_t ranks = micro_batch.group.size();
-  if (ranks == 1) return hops;
-  hops.reserve(ranks);
-  for (std::size_t i = 0; i < ranks; ++i) {
-    hops.push_back(hop_between({micro_batch.group[i], stage}, {micro_batch.group[(i + 1) % ranks], stage}, machine));
+  if (!sharing.has_ring()) return hops;
+  hops.reserve(group.size());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    hops.push_back(hop_between({group[i], stage}, {group[sharing.next(i)], stage}, machine));
   }
   return hops;
 }

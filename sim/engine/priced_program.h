@@ -49,9 +49,11 @@ struct Hop {
   [[nodiscard]] Duration transfer(Bytes bytes) const { return latency + bytes / alone; }
 };
 
-/// The hops of a micro-batch's ring on one stage: hop i leads from group[i] to group[(i + 1) % N]. A group of one rank
-/// has none.
-[[nodiscard]] std::vector<Hop> ring_hops(const MicroBatch& micro_batch, std::int64_t stage, const Machine& machine);
+/// The hops of a pass's rings: hop i leads from group[i] to group[GroupSharing::next(i)]. Empty without a ring.
+[[nodiscard]] std::vector<Hop> ring_hops(const Program& program, PassId id, const Machine& machine);
+/// The same for all passes of a micro-batch on a stage.
+[[nodiscard]] std::vector<Hop> ring_hops(const GroupSharing& sharing, const std::vector<HdpRank>& group,
+                                         std::int64_t stage, const Machine& machine);
 /// The hop from a rank's devices of one stage to its devices of another stage.
 [[nodiscard]] Hop stage_hop(HdpRank rank, std::int64_t from, std::int64_t to, const Machine& machine);
 

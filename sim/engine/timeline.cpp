@@ -19,6 +19,7 @@ Activity activity_of(Opcode opcode) {
     case Opcode::merge:
       return Activity::attention;
     case Opcode::exchange:
+    case Opcode::share:
       return Activity::cp_comm;
     case Opcode::collective:
       return Activity::tp_comm;

@@ -19,7 +19,7 @@ namespace hdpsim {
 enum class Activity : std::uint8_t {
   attention,      ///< Attention launches and their merges.
   linear,         ///< Matrix products and the memory-bound kernels between them.
-  cp_comm,        ///< Waiting for keys and values that are under way.
+  cp_comm,        ///< Waiting for keys and values that are under way, and collectives within a group.
   tp_comm,        ///< Exposed tensor-parallel collectives and all-to-alls of expert groups.
   offload_stall,  ///< Waiting for a copy to or from host memory.
   bubble,         ///< Waiting for another pipeline stage: for its message, or at the end of the step.

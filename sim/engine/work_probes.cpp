@@ -24,6 +24,7 @@ struct Leg {
   double between = 0;
   double beside_last = 0;
   double behind = 0;
+  double shares = 0;  // collectives of the group, beside which nothing runs
 };
 
 // The times of a probe in seconds, over all its passes and iterations.
@@ -42,8 +43,8 @@ struct Probe {
 class PassReader {
  public:
   PassReader(const Program& program, PassId id, const Machine& machine)
-      : priced_(price(program, id, machine)), ring_(program.pipeline().micro_batch(id).group.size()) {
-    for (const Hop& hop : ring_hops(program.pipeline().micro_batch(id), program.pipeline().pass(id).stage, machine)) {
+      : priced_(price(program, id, machine)), ring_(static_cast<std::size_t>(priced_.program.sharing.parties)) {
+    for (const Hop& hop : ring_hops(program, id, machine)) {
       pace_.add(hop, false);
     }
   }
@@ -75,6 +76,8 @@ class PassReader {
         probe.copies += time.seconds() * iterations;
       } else if (instruction.opcode == Opcode::prefetch) {
         probe.fetches += time.seconds() * iterations;
+      } else if (instruction.opcode == Opcode::share) {
+        leg.shares += time.seconds() * active;
       } else if (instruction.stream == Stream::compute) {
         add_kernel(instruction, time.seconds() * active, forward, leg, probe);
         probe.all_layers += time.seconds() * iterations;
@@ -122,12 +125,12 @@ class Probes {
     add(1, 1);
   }
 
-  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. `degree`: 1, 2 for a ring of the first
-  // and the last rank, or 3 for one with the second rank between them.
+  // Adds a probe of `tokens` tokens per rank and returns its index in the plan. Its group is the first `degree` - 1
+  // ranks and, if `degree` is above 1, the last one.
   std::size_t add(std::int64_t tokens, std::int64_t degree, double offload = 0, bool token_wise = false) {
     MicroBatch probe;
     probe.group = {HdpRank(0)};
-    if (degree == 3) probe.group.emplace_back(1);
+    for (std::int64_t rank = 1; rank + 1 < degree; ++rank) probe.group.emplace_back(static_cast<std::size_t>(rank));
     if (degree > 1) probe.group.emplace_back(static_cast<std::size_t>(plan_.ranks - 1));
     probe.offload = offload;
     probe.token_wise = token_wise;
@@ -241,10 +244,10 @@ class Reading {
     std::array<std::size_t, sizes> ring{};
     for (std::size_t i = 0; i < sizes; ++i) alone[i] = probes.add(tokens_[i], 1);
     std::array<std::size_t, sizes> wide_ring{};
-    const bool has_rings = lowering.mesh.hdp > 1;
-    const bool has_wide_rings = lowering.mesh.hdp > 2;
-    for (std::size_t i = 0; i < sizes && has_rings; ++i) ring[i] = probes.add(tokens_[i], 2);
-    for (std::size_t i = 0; i < sizes && has_wide_rings; ++i) wide_ring[i] = probes.add(tokens_[i], 3);
+    const bool has_groups = lowering.mesh.hdp > 1;
+    const std::int64_t widest = widest_probe(lowering);
+    for (std::size_t i = 0; i < sizes && has_groups; ++i) ring[i] = probes.add(tokens_[i], 2);
+    for (std::size_t i = 0; i < sizes && widest > 2; ++i) wide_ring[i] = probes.add(tokens_[i], widest);
     const std::size_t copied = probes.add(middle, 1, 1);
     const bool splits = !lowering.model.moe;
     const std::size_t split = splits ? probes.add(middle, 1, 0, true) : 0;
@@ -253,8 +256,13 @@ class Reading {
     const auto three = [&](const std::array<std::size_t, sizes>& of) {
       return Three{found[of[0]], found[of[1]], found[of[2]]};
     };
-    if (has_rings) read_ring(three(ring));
-    if (has_rings) read_passes(three(ring), three(has_wide_rings ? wide_ring : ring), has_wide_rings ? 3 : 2);
+    const std::array<std::size_t, sizes>& wide = widest > 2 ? wide_ring : ring;
+    if (has_groups && sharing_of(lowering, widest).has_ring()) {
+      read_ring(three(ring));
+      read_passes(three(ring), three(wide), widest);
+    } else if (has_groups) {
+      read_shares(three(ring), three(wide), widest);
+    }
     read_copies(found[alone[1]], found[copied], splits ? &found[split] : nullptr);
   }
 
@@ -264,6 +272,20 @@ class Reading {
   using Three = std::array<Probe, sizes>;
 
   [[nodiscard]] double tokens(std::size_t i) const { return static_cast<double>(tokens_[i]); }
+
+  static GroupSharing sharing_of(const LoweringOptions& lowering, std::int64_t ranks) {
+    return group_sharing(lowering.model, lowering.recipe, lowering.mesh.tp, ranks);
+  }
+
+  // The ranks of the widest group among the probes: all that can trade heads, or three.
+  static std::int64_t widest_probe(const LoweringOptions& lowering) {
+    const std::int64_t ring = std::min<std::int64_t>(3, lowering.mesh.hdp);
+    if (lowering.recipe.key_exchange != KeyExchange::all_to_all) return ring;
+    for (std::int64_t ranks = std::min(lowering.mesh.hdp, lowering.model.kv_heads); ranks > 1; --ranks) {
+      if (sharing_of(lowering, ranks).inner == ranks) return ranks;
+    }
+    return ring;
+  }
 
   void read_alone(const Probe& one, const Three& probes) {
     const auto others = [&](std::size_t i) {
@@ -335,6 +357,46 @@ class Reading {
               .beside_last = share(two, &Leg::beside_last),
               .behind = share(two, &Leg::behind)};
     }
+    read_others(passes, wide, widest);
+  }
+
+  // Without a ring all of a rank's area, `ranks` times a block, is one launch. What a rank gathers grows with the other
+  // ranks, and of what it trades it keeps its own share. A ring that joins ranks that trade is left out.
+  void read_shares(const Three& two, const Three& wide, std::int64_t widest) {
+    RingPasses passes;
+    const auto ranks = static_cast<double>(widest);
+    for (const std::size_t direction : {0, 1}) {
+      Samples attention;
+      for (std::size_t i = 0; i < sizes; ++i) {
+        attention[i] = {tokens(i), ranks * block_area(i, widest), wide[i].legs[direction].own / stages_};
+      }
+      const Curve all = curve_through(attention);
+      const auto shares = [&](const Three& probes) {
+        const auto sample = [&](std::size_t i) {
+          return Sample{tokens(i), 0, probes[i].legs[direction].shares / stages_};
+        };
+        return line_through(sample(1), sample(2));
+      };
+      const Curve most = shares(wide);
+      const Curve least = shares(two);
+      RingPass& pass = direction == 0 ? passes.forward : passes.backward;
+      pass.own = {all.per_area, all.per_token, all.fixed};
+      pass.step = pass.last_step = {all.per_area, 0, 0};
+      if (lowering_.recipe.key_exchange == KeyExchange::all_to_all) {
+        const double whole = ranks / (ranks - 1);
+        pass.traded = {0, most.per_token * whole, most.fixed * whole};
+      } else {
+        const double further = std::max(1.0, ranks - 2);
+        pass.last_step = {all.per_area, least.per_token, least.fixed};
+        pass.step = {all.per_area, std::max(0.0, most.per_token - least.per_token) / further,
+                     std::max(0.0, most.fixed - least.fixed) / further};
+      }
+    }
+    read_others(passes, wide, widest);
+  }
+
+  // Everything but attention and what ranks exchange for it.
+  void read_others(RingPasses& passes, const Three& wide, std::int64_t widest) {
     const auto others = [&](std::size_t i) {
       const RingHops hop{work_.per_ring_token, work_.per_ring_step};
       const double ring = passes.forward.seconds(block_area(i, widest), tokens(i), widest, hop) +
@@ -384,9 +446,8 @@ WorkModel read_work(const LoweringOptions& lowering, std::int64_t capacity, cons
 // Scales the coefficients of the widest hop by the ratios of its bandwidth and latency to those of a hop within a node.
 RingHops hops_within_node(const WorkModel& work, std::int64_t ranks, const Machine& machine) {
   const auto hop_to = [&](std::int64_t rank) {
-    MicroBatch pair;
-    pair.group = {HdpRank(0), HdpRank(static_cast<std::size_t>(rank))};
-    return ring_hops(pair, 0, machine).front();
+    const std::vector<HdpRank> pair = {HdpRank(0), HdpRank(static_cast<std::size_t>(rank))};
+    return ring_hops({.parties = 2}, pair, 0, machine).front();
   };
   const Hop wide = hop_to(ranks - 1);
   const Hop near = hop_to(1);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/model/group_sharing.h"
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
 #include "sim/model/shares.h"
@@ -240,19 +241,36 @@ MemoryParts DeviceMemory::mlp_moment(const MemoryLoad& load) const {
   return parts;
 }
 
-// The moment of attention's backward, when the tensors of the MLP are freed: its gradients, and in a ring two buffers
-// each of keys and values and of their gradients.
+// The moment of attention's backward, when the tensors of the MLP are freed: its gradients, and the buffers in which a
+// group shares keys and values.
 MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
   MemoryParts parts = layer_moment(load, again_at_attention_);
   if (shape_.layers.empty()) return parts;
   Bytes& activations = parts[MemoryPart::activations];
   activations = activations - of_layer(kept_by_mlp_, load);
   parts[MemoryPart::workspace] += Bytes(divided(load.tokens * attention_gradients(), shape_.tp));
-  if (load.ring == 1) return parts;
+  parts[MemoryPart::communication] += sharing_buffers(load);
+  return parts;
+}
+
+// In a ring two buffers each of keys and values and of their gradients; gathered keys and values and their gradients,
+// both of all tokens; or the gradients of what is traded, as they come and in the order in which they go.
+Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
+  const GroupSharing sharing = group_sharing(model_, recipe_, shape_.tp, load.ranks);
+  Bytes buffers;
+  if (sharing.gathers) {
+    const Bytes all = kv_bytes(model_, load.tokens * load.ranks, shape_.tp);
+    buffers += all + all * recipe_.dkv_bytes_per_element / model_.element_bytes;
+  }
+  if (sharing.trades_heads())
+    buffers += Bytes(
+        divided(load.tokens * (output_width(model_) + query_width(model_) + key_width(model_) + value_width(model_)) *
+                    model_.element_bytes,
+                shape_.tp));
+  if (!sharing.has_ring()) return buffers;
   const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
   const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;
-  parts[MemoryPart::communication] += kv_bytes(model_, received, shape_.tp) * (2 + 2);
-  return parts;
+  return buffers + kv_bytes(model_, received, shape_.tp) * (2 + 2);
 }
 
 // Bytes per token: gradients of the output and of q, k and v in elements, and an fp32 sum of q's; or of the inputs of

@@ -25,7 +25,7 @@ enum class MemoryPart : std::uint8_t {
   activations,
   head,           ///< Logits, the input of the head, and its weight gradient.
   workspace,      ///< Temporary gradients in a layer, recomputed activations, weight gradients before they are summed.
-  communication,  ///< Gathered hidden states, both buffers of a ring.
+  communication,  ///< Gathered hidden states, both buffers of a ring, gathered keys and values, traded heads.
   fragmentation,  ///< Gaps of the allocator.
   reserve,        ///< Memory outside the allocator: the CUDA context, communicators, channels.
 };
@@ -71,7 +71,7 @@ struct DeviceShape {
 /// A micro-batch in its backward, as one device sees it.
 struct MemoryLoad {
   std::int64_t tokens = 0;  ///< Tokens of the HDP rank.
-  std::int64_t ring = 1;    ///< Ranks of the ring.
+  std::int64_t ranks = 1;   ///< Ranks of its group.
   double resident = 1;      ///< Share of its activations that stays on the device and is not in host memory.
   std::int64_t pairs = 0;   ///< (query, key) pairs computed on the rank; only read without flash attention.
   /// Tokens of its expert group per device of the group; if empty, the tokens of the rank per device of the rank.
@@ -111,6 +111,7 @@ class DeviceMemory {
   [[nodiscard]] Bytes inner(const MemoryLoad& load) const;
   [[nodiscard]] Bytes copies(const MemoryLoad& load) const;
   [[nodiscard]] std::int64_t attention_gradients() const;
+  [[nodiscard]] Bytes sharing_buffers(const MemoryLoad& load) const;
 
   /// The tensors that one of the device's layers keeps.
   struct Kept {

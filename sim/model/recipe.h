@@ -10,6 +10,15 @@
 
 namespace hdpsim {
 
+/// How the queries of a group's ranks meet the keys and values of all of them (Transformer Engine's cp_comm_type).
+enum class KeyExchange : std::uint8_t {
+  ring,        ///< Keys and values pass from rank to rank beside attention to those of the step before.
+  all_gather,  ///< Every rank gathers all keys and values first (Llama 3, 2024, section 3.3.2).
+  /// Ranks trade tokens for heads before attention and back behind it (DeepSpeed-Ulysses, Jacobs et al. 2023). Where a
+  /// group has more ranks than may trade, a ring joins those that do (USP, Fang and Zhao 2024).
+  all_to_all,
+};
+
 /// How a framework trains: what decides the kernels of a step, its collectives and its memory, besides the model, the
 /// mesh and the schedule. Prices, memory, the lowering and the executor all read it. The defaults are those of
 /// Megatron-LM with Transformer Engine.
@@ -73,7 +82,9 @@ struct Recipe {
   bool separate_merge = true;
   /// Bytes per element of the key and value gradients that the backward ring sends: bf16 2, fp32 4.
   std::int64_t dkv_bytes_per_element = 2;
-  bool host_issues = false;  ///< The host issues kernels one by one, and the device may have to wait for it.
+  KeyExchange key_exchange = KeyExchange::ring;
+  std::int64_t a2a_ranks = 0;  ///< The most ranks that trade heads with all_to_all; 0: as many as can.
+  bool host_issues = false;    ///< The host issues kernels one by one, and the device may have to wait for it.
 
   // ---- Memory
 

@@ -17,7 +17,8 @@ double RingPass::seconds(double block_area, double tokens, std::int64_t ranks, c
   const double first_step = std::max(own.at(block_area, tokens), exchange(first, hop, tokens));
   const double each = std::max(step.at(block_area, tokens), exchange(between, hop, tokens));
   const double last = std::max(last_step.at(block_area, tokens), exchange(beside_last, hop, tokens));
-  return first_step + alike * each + last + exchange(behind, hop, tokens);
+  const double leaves = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+  return first_step + alike * each + last + exchange(behind, hop, tokens) + leaves * traded.at(0, tokens);
 }
 
 double WorkModel::seconds(double area, std::int64_t tokens, std::int64_t degree, bool near) const {

@@ -38,6 +38,8 @@ struct RingPass {
   RingHops between{};      ///< each exchange beside `step`,
   RingHops beside_last{};  ///< the exchange beside `last_step`, which brings gradients back,
   RingHops behind{};       ///< and what is exchanged after the last step.
+  /// Where ranks trade tokens for heads: the seconds for all of a rank's tokens, (N - 1) / N of which leave it.
+  StepCost traded{};
   /// Seconds of a rank with `tokens` tokens in a ring of `ranks`, at least 2, whose hops cost `hop`. O(1).
   [[nodiscard]] double seconds(double block_area, double tokens, std::int64_t ranks, const RingHops& hop) const;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/model/group_sharing.h"
 #include "sim/model/operation.h"
 #include "sim/model/work.h"
 #include "sim/network/collective_kind.h"
@@ -21,8 +22,10 @@ inline constexpr std::size_t stream_count = 5;
 
 enum class Opcode : std::uint8_t {
   dense,  ///< Matrix products and the memory-bound kernels between them: work = index into MicroBatchProgram::dense.
-  attention,    ///< One attention launch of a ring step: work = index into attention.
-  merge,        ///< Joins a ring step's output with the running one by its log-sum-exp: work = index into memory_bound.
+  attention,  ///< One attention launch of a ring step: work = index into attention.
+  /// Joins a ring step's output with the running one by its log-sum-exp, or puts gathered keys and values in order:
+  /// work = index into memory_bound.
+  merge,
   exchange,     ///< Ring: grouped send/recv to the next and from the previous rank: work = index into bytes.
   collective,   ///< Collective in a tensor-parallel or an expert group: work = index into collectives.
   offload,      ///< Copy of activations to host memory: work = index into bytes.
@@ -32,8 +35,9 @@ enum class Opcode : std::uint8_t {
   issue,        ///< Wait until the host, which issues kernels one by one, has issued those of the iteration.
   gather,       ///< Data-parallel all-gather of parameters: work = index into bytes (whole size).
   reduce,       ///< Data-parallel reduction of gradients: work = index into bytes (whole size).
+  share,        ///< Collective among the ranks of the micro-batch's group: work = index into shares.
 };
-inline constexpr std::size_t opcode_count = 12;
+inline constexpr std::size_t opcode_count = 13;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
 /// An instruction that must have ended, in this iteration of the loop or `iterations_back` iterations before.
@@ -49,9 +53,9 @@ struct Instruction {
   Opcode opcode = Opcode::dense;
   Stream stream = Stream::compute;
   std::uint32_t work = 0;
-  /// The step in a ring of N ranks. Attention and merge: their step, 0 to N - 1. Exchange: the step whose keys and
-  /// values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the gradients of the keys and values
-  /// of the previous step.
+  /// The step in a ring of N parties (GroupSharing). Attention and merge: their step, 0 to N - 1. Exchange: the step
+  /// whose keys and values it brings, if below N. In a backward ring, exchanges 2 to N + 1 bring the gradients of the
+  /// keys and values of the previous step.
   std::uint32_t ring_step = 0;
   std::uint32_t first_iteration = 0;  ///< The instruction is skipped in iterations before this one ...
   std::uint32_t last_skipped = 0;     ///< ... and in this many iterations at the end.
@@ -123,6 +127,13 @@ struct TensorParallelCollective {
   CollectiveGroup among = CollectiveGroup::tensor_parallel;
 };
 
+/// A collective among the ranks of a micro-batch's group, each device with those that hold the same shard: an
+/// all-gather or a reduce-scatter among all of them, or an all-to-all within each party (GroupSharing::inner).
+struct SharingCollective {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
+};
+
 /// The experts' work on the device of a group that has most rows, and on a device if the rows were spread evenly. The
 /// devices of the group wait for the difference of the two times on average.
 struct ExpertWait {
@@ -138,9 +149,11 @@ struct MicroBatchProgram {
   std::vector<MemoryBound> memory_bound;
   std::vector<Bytes> bytes;
   std::vector<TensorParallelCollective> collectives;
+  std::vector<SharingCollective> shares;
   std::vector<ExpertWait> expert_waits;
   std::vector<Block> blocks;  ///< Forward then backward.
   bool all_reduce = false;    ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
+  GroupSharing sharing = {};  ///< Of the micro-batch's group.
 };
 
 }  // namespace hdpsim

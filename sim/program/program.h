@@ -69,6 +69,10 @@ class Program {
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const LoweringOptions& options() const { return options_; }
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
+  /// How a group shares the attention of its micro-batches. O(kinds of layers).
+  [[nodiscard]] GroupSharing sharing(const std::vector<HdpRank>& group) const {
+    return group_sharing(options_.model, options_.recipe, options_.mesh.tp, std::ssize(group));
+  }
   /// The instructions that the workers of a pass execute. O(spans + ranks of the group).
   [[nodiscard]] MicroBatchProgram pass(PassId id) const;
   /// The same for a pipeline of one stage (checked), where every micro-batch is one pass.

@@ -30,8 +30,7 @@ void for_each_span(const MicroBatch& micro_batch, const Visit& visit) {
   if (micro_batch.padding > 0) visit(micro_batch.padding);
 }
 
-std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch) {
-  const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
+std::vector<LocalSpan> merged_by_length(const MicroBatch& micro_batch, std::int64_t ranks) {
   std::vector<LocalSpan> spans;
   spans.reserve(micro_batch.spans.size());
   for_each_span(micro_batch, [&](std::int64_t tokens) { spans.push_back(local_span(tokens, ranks)); });
@@ -97,24 +96,42 @@ bool is_cut_short(const Layer& layer, const std::map<std::int64_t, std::int64_t>
   return !spans.empty() && spans.rbegin()->first > attention_reach(layer);
 }
 
-}  // namespace
-
-RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
-                             Direction direction) {
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / tp);
-  const std::int64_t width = (model.head_dim + value_dim(model)) / 2;
-  const Attention empty{{}, model.heads / tp, kv_heads, width, direction};
+RingAttention steps_of(const MicroBatch& micro_batch, const Transformer& model, std::int64_t ranks,
+                       const Attention& empty) {
   RingAttention ring{empty, empty};
-  const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
   if (const auto spans = spans_by_length(micro_batch, attention_reach(model)); is_cut_short(model, spans)) {
     if (ranks > 1) ring.halo = 0;
     for (const auto& [tokens, count] : spans) add_local(model, tokens, count, ranks, ring);
     return ring;
   }
-  for (const LocalSpan& span : merged_by_length(micro_batch)) {
+  for (const LocalSpan& span : merged_by_length(micro_batch, ranks)) {
     add_block(ring.own, {span.tokens, span.tokens, Mask::causal, 1}, span.own_weight);
     if (ranks > 1) add_block(ring.step, {span.tokens, (span.tokens + 1) / 2, Mask::full, 1}, span.step_weight);
   }
+  return ring;
+}
+
+// All steps of a ring of `ranks` in the launch of the first.
+void join_steps(RingAttention& ring, std::int64_t ranks) {
+  const std::int64_t steps = ring.halo ? 1 : ranks - 1;
+  for (AttentionBlock block : ring.step.blocks) {
+    block.keys *= steps;
+    ring.own.blocks.push_back(block);
+  }
+  ring.step.blocks.clear();
+  ring.halo.reset();
+}
+
+}  // namespace
+
+RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
+                             const GroupSharing& sharing, Direction direction) {
+  const std::int64_t parts = tp * sharing.inner;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / parts);
+  const std::int64_t width = (model.head_dim + value_dim(model)) / 2;
+  const Attention empty{{}, model.heads / parts, kv_heads, width, direction};
+  RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
+  if (sharing.gathers) join_steps(ring, sharing.parties);
   return ring;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "sim/model/group_sharing.h"
 #include "sim/model/operation.h"
 #include "sim/model/transformer.h"
 #include "sim/plan/plan.h"
@@ -17,18 +18,21 @@ namespace hdpsim {
 /// If a span is shorter than N tokens, some ranks have no token of it: its blocks then count with the share of ranks
 /// (own) or of pairs of ranks (step) that have one. Blocks of equal length are merged.
 ///
+/// Where ranks trade tokens for heads, a party of GroupSharing stands for a rank: it has the tokens of its ranks, each
+/// of which has a part of the heads. With an all-gather, `own` is all of it: N - 1 steps in one launch.
+///
 /// Where tokens see fewer than their whole span (Layer::window, attention_chunk), a rank needs the keys and values of
 /// the tokens before each of its two parts, its halo, in place of all others: `own` is then its parts against
 /// themselves, and `step` the rest of the mean rank's area, which the halo brings at once. If parts are shorter than
 /// the window, the halo comes from further ranks than the neighbours, which is not told apart.
 struct RingAttention {
   Attention own;
-  Attention step;                         ///< No blocks if N is 1.
+  Attention step;                         ///< No blocks if N is 1, or with an all-gather.
   std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
 };
 
-/// Per device of a tensor-parallel group of `tp`. O(spans log spans).
+/// Per device of a tensor-parallel group of `tp`. `sharing` is that of the micro-batch's group. O(spans log spans).
 [[nodiscard]] RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
-                                           Direction direction);
+                                           const GroupSharing& sharing, Direction direction);
 
 }  // namespace hdpsim

@@ -201,6 +201,8 @@ class StepWriter {
         return fmt::format(R"(,"ring_step":{})", instruction.ring_step);
       case Opcode::collective:
         return fmt::format(R"(,"bytes":{})", program.collectives.at(instruction.work).bytes.count());
+      case Opcode::share:
+        return fmt::format(R"(,"bytes":{})", program.shares.at(instruction.work).bytes.count());
       case Opcode::exchange:
       case Opcode::offload:
       case Opcode::prefetch:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/model/shares.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/program/chunk_map.h"
 
@@ -25,10 +26,11 @@ Bytes channels(std::int64_t ranks, std::optional<Bytes> per_connection) {
 /// The memory of the devices of one rank, which are the stages of its pipeline, with full micro-batches in flight.
 class RankRoom {
  public:
-  RankRoom(const LoweringOptions& job, const DeviceRoom& room, std::int64_t tokens_per_step)
-      : ring_(std::min(job.mesh.hdp, ring_neighbours)),
+  RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch)
+      : pool_(job.mesh.hdp),
+        context_(job.recipe.key_exchange == KeyExchange::all_gather ? batch.context : 0),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
-        even_share_((tokens_per_step - 1) / job.mesh.hdp + 1) {
+        even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
     const auto schedule = make_schedule(job.pipeline, job.mesh.pp);
     holds_all_ = holds_all_micro_batches(*schedule);
     const ChunkMap chunks(*schedule);
@@ -52,7 +54,7 @@ class RankRoom {
   [[nodiscard]] bool holds(std::int64_t tokens, double offload, std::int64_t capacity) const {
     for (const auto& [shape, device, layers, in_flight, held] : stages_) {
       const MemoryParts alone =
-          device.peak({.tokens = tokens, .ring = ring_, .resident = resident_share(offload, layers)});
+          device.peak({.tokens = tokens, .ranks = group_of(tokens), .resident = resident_share(offload, layers)});
       const Bytes beside = holds_all_ ? device.kept(std::max<std::int64_t>(0, even_share_ - capacity))
                                       : device.kept(capacity) * (in_flight - held) / held;
       if (device.beside(alone, beside).total() > available_) return false;
@@ -77,7 +79,13 @@ class RankRoom {
     });
   }
 
-  std::int64_t ring_;  ///< Ranks of the smallest group with a ring, or one.
+  // The smallest group of several ranks, or the one that gathers the keys of the longest sequence.
+  [[nodiscard]] std::int64_t group_of(std::int64_t tokens) const {
+    return std::min(pool_, std::max(ring_neighbours, divided(context_, std::max<std::int64_t>(1, tokens))));
+  }
+
+  std::int64_t pool_;     ///< Ranks of the pool.
+  std::int64_t context_;  ///< Tokens whose keys and values are gathered; 0: none are.
   Bytes available_;
   bool holds_all_ = false;   ///< All tokens of a rank in a step are in flight.
   std::int64_t even_share_;  ///< Even share of a rank in the tokens of a step.
@@ -98,9 +106,9 @@ std::optional<std::int64_t> largest_fitting(std::int64_t most, const std::functi
 }
 
 std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
-                                             std::int64_t tokens_per_step) {
-  const RankRoom rank(job, room, tokens_per_step);
-  return largest_fitting(tokens_per_step, [&](std::int64_t tokens) { return rank.holds(tokens, 0, tokens); });
+                                             const BatchOptions& batch) {
+  const RankRoom rank(job, room, batch);
+  return largest_fitting(batch.tokens_per_step, [&](std::int64_t tokens) { return rank.holds(tokens, 0, tokens); });
 }
 
 void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics) {
@@ -120,7 +128,7 @@ void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position
 
 OffloadRoom offload_room(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch,
                          std::int64_t capacity) {
-  const RankRoom rank(job, room, batch.tokens_per_step);
+  const RankRoom rank(job, room, batch);
   // A device's memory is the maximum of a few sums that are linear in the tokens and in the tokens that stay, so any
   // load between two that fit fits as well. The two are: C tokens that all stay; and the maximum number of tokens, with
   // all activations offloaded that can leave.

@@ -22,10 +22,11 @@ inline constexpr std::int64_t capacity_grain = 256;
 /// micro-batch without offload: on the fullest stage, in a ring if there is a data-parallel group, with the channels of
 /// its two neighbours and with the other micro-batches that the pipeline's schedule has in flight. A schedule that
 /// holds all micro-batches of a step (GPipe) is assumed to hold an even share of the step's tokens, at least C; whether
-/// the plans of a policy give a rank more is checked when they are made (study.cpp). Empty if not even 256 fit. Rings
-/// of many sizes have more channels: such plans may exceed the device, and their runs report it.
+/// the plans of a policy give a rank more is checked when they are made (study.cpp). Ranks that gather keys and values
+/// gather those of the longest sequence. Empty if not even 256 fit. Rings of many sizes have more channels: such plans
+/// may exceed the device, and their runs report it.
 [[nodiscard]] std::optional<std::int64_t> largest_capacity(const LoweringOptions& job, const DeviceRoom& room,
-                                                           std::int64_t tokens_per_step);
+                                                           const BatchOptions& batch);
 
 /// Reports that largest_capacity() found no capacity for devices of this memory, or that no plans fit.
 void report_no_capacity(const LoweringOptions& job, Bytes memory, const Position& where, Diagnostics& diagnostics);

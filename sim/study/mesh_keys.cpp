@@ -207,6 +207,19 @@ void add_overlaps(Keys& mesh) {
   add_flag(mesh, "gradient_accumulation_fusion", &Recipe::accumulation_fusion,
            "products add weights' gradients to the sums over micro-batches; `false`: a kernel of its own reads each "
            "gradient and adds it up, as in Megatron-LM of 2021");
+  mesh.word(
+      "cp_comm_type", "way in which the ranks of a group share keys and values",
+      {{"p2p", KeyExchange::ring}, {"all_gather", KeyExchange::all_gather}, {"a2a", KeyExchange::all_to_all}},
+      of_recipe(&Recipe::key_exchange),
+      "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring beside attention; "
+      "`all_gather`, each rank gathers them all before it; `a2a`, ranks trade tokens for heads (Ulysses): as many "
+      "consecutive ranks as divide the group and the key-value heads of a device, and where a group has more, a "
+      "ring joins these",
+      {.see = "sharing"});
+  mesh.count("a2a_ranks", {0, 65536}, of_recipe(&Recipe::a2a_ranks),
+             "with `cp_comm_type: a2a`, the most ranks that trade heads, so that a ring joins nodes (Transformer "
+             "Engine's `a2a+p2p`); 0: no limit",
+             {.unit = "ranks"});
   add_flag(mesh, "separate_merge", &Recipe::separate_merge,
            "a kernel of its own joins the output of each step of a ring with those before it, as in Transformer "
            "Engine; `false`: attention adds it up itself, as the kernels of `hdpsim execute` do");

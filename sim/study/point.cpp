@@ -152,7 +152,7 @@ std::string text_of(const Transformer& model) {
 void choose_capacity(const Value& study, PointSpec& point, Diagnostics& diagnostics) {
   const LoweringOptions job = lowering_of(point);
   const DeviceRoom room = room_of(point);
-  if (const auto tokens = largest_capacity(job, room, point.batch.tokens_per_step)) {
+  if (const auto tokens = largest_capacity(job, room, point.batch)) {
     point.capacity = *tokens;
   } else {
     report_no_capacity(job, room.memory, study.find("mesh")->find("capacity")->position, diagnostics);

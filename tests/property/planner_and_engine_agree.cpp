@@ -52,6 +52,7 @@ const std::vector<Mechanism>& mechanisms() {
       {"kernels.launch", {"eager", "graphs"}},
       {"overheads.per_micro_batch", {"0 s", "2 ms"}},
       {"mesh.dropout", {"true", "false"}},
+      {"mesh.cp_comm_type", {"p2p", "all_gather", "a2a"}},
   };
   return all;
 }

@@ -75,6 +75,11 @@ inline Collective each_moves_at(Bandwidth rate) {
   return [rate](CollectiveKind, Bytes bytes) { return Estimate{bytes / rate, Evidence::formula}; };
 }
 
+/// The same for collectives in the group of a micro-batch.
+inline SharingCosts each_shares_at(Bandwidth rate) {
+  return [rate](const SharingRanks&, CollectiveKind, Bytes bytes) { return Estimate{bytes / rate, Evidence::formula}; };
+}
+
 /// A machine over a cluster, with no cost but those of `costs` and the messages.
 struct HandMachine {
   ClusterSpec cluster;

@@ -209,6 +209,7 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::issue:
     case Opcode::gather:
     case Opcode::reduce:
+    case Opcode::share:
       break;
   }
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);

@@ -2,6 +2,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "sim/engine/impl/connection_set_up.h"
 #include "sim/engine/impl/exchange_board.h"
@@ -129,7 +130,7 @@ class ExactStep final : public StepRun {
     group = std::make_unique<GroupProgram>(price(program_, id, machine_), pipeline_.group(id));
     group->starts_together = set_up_.is_due(micro_batch.group, stage);
     add_evidence(group->priced, pipeline_.group(id), machine_, timeline_.evidence);
-    std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
+    std::vector<Hop> hops = ring_hops(program_, id, machine_);
     add_ring_traffic(group->priced.program, hops, 1, link_bytes_);
     make_private(hops);
     intervals_[id.index()].begin = queue_.now();
@@ -141,7 +142,7 @@ class ExactStep final : public StepRun {
       group->hops = std::move(hops);
       group->begins.resize(ranks);
     } else {
-      board_.open(id, std::move(hops));
+      board_.open(id, std::move(hops), group->priced.program.sharing);
     }
   }
 
@@ -220,6 +221,10 @@ class ExactStep final : public StepRun {
       return false;
     }
     const Duration time = group.priced.time(state.block, index, machine_.speed[worker]);
+    if (instruction.opcode == Opcode::share) {
+      meet_group(WorkerId(worker), group.priced.program.shares[instruction.work], time);
+      return false;
+    }
     if (meets_others(instruction, group.priced.program)) {
       meet(WorkerId(worker), time);
       return false;
@@ -246,6 +251,25 @@ class ExactStep final : public StepRun {
       booked[Activity::group_wait] += queue_.now() - experts_.came(member);
       booked[activity_of(Opcode::collective)] += begun->time;
       queue_.schedule_after(begun->time, static_cast<std::uint32_t>(member.index()), compute);
+    }
+  }
+
+  // A collective of a group begins when the last of its ranks has come; all of them wait at the same one.
+  void meet_group(WorkerId worker, const SharingCollective& collective, Duration time) {
+    const WorkerState& state = workers_[worker.index()];
+    GroupProgram& group = *groups_[state.pass.index()];
+    const GroupSharing& sharing = group.priced.program.sharing;
+    const bool in_parties = collective.kind == CollectiveKind::all_to_all;
+    const auto party = static_cast<std::size_t>(in_parties ? sharing.inner : sharing.ranks());
+    group.meetings.resize(group.places.size());
+    auto& here = group.meetings[state.index / party];
+    here.emplace_back(worker, queue_.now());
+    if (here.size() < party) return;
+    for (const auto& [member, came] : std::exchange(here, {})) {
+      Breakdown& booked = timeline_.ranks[member.index()];
+      booked[Activity::group_wait] += queue_.now() - came;
+      booked[activity_of(Opcode::share)] += time;
+      queue_.schedule_after(time, static_cast<std::uint32_t>(member.index()), compute);
     }
   }
 

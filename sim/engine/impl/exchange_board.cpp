@@ -48,6 +48,7 @@ ExchangeBoard::ExchangeBoard(const Pipeline& pipeline, JobFlows& flows, JobQueue
     for (std::size_t i = 0; i < ranks; ++i) places_.push_back({PassId(p), static_cast<std::uint32_t>(i)});
   }
   lanes_.resize(places_.size());
+  sharing_.resize(pipeline.passes());
 }
 
 ExchangeBoard::~ExchangeBoard() = default;
@@ -60,7 +61,8 @@ const ExchangeBoard::Lane& ExchangeBoard::lane(PassId id, std::size_t index) con
   return lanes_[first_slot_[id.index()] + index];
 }
 
-void ExchangeBoard::open(PassId id, std::vector<Hop> hops) {
+void ExchangeBoard::open(PassId id, std::vector<Hop> hops, const GroupSharing& sharing) {
+  sharing_[id.index()] = sharing;
   for (std::size_t i = 0; i < hops.size(); ++i) lane(id, i).hop = std::move(hops[i]);
 }
 
@@ -69,8 +71,7 @@ void ExchangeBoard::close(PassId id) {
 }
 
 void ExchangeBoard::post(PassId id, std::size_t index, Bytes bytes) {
-  const std::size_t ranks = ranks_of(id);
-  const std::size_t before = (index + ranks - 1) % ranks;
+  const std::size_t before = sharing_[id.index()].before(index);
   Lane& to_next = lane(id, index);
   ++to_next.sent;
   to_next.posted = bytes;
@@ -80,13 +81,11 @@ void ExchangeBoard::post(PassId id, std::size_t index, Bytes bytes) {
 }
 
 std::uint32_t ExchangeBoard::ended(PassId id, std::size_t index) const {
-  const std::size_t ranks = ranks_of(id);
-  return std::min(lane(id, index).finished, lane(id, (index + ranks - 1) % ranks).finished);
+  return std::min(lane(id, index).finished, lane(id, sharing_[id.index()].before(index)).finished);
 }
 
 Instant ExchangeBoard::last_received_began(PassId id, std::size_t index) const {
-  const std::size_t ranks = ranks_of(id);
-  return lane(id, (index + ranks - 1) % ranks).began;
+  return lane(id, sharing_[id.index()].before(index)).began;
 }
 
 void ExchangeBoard::try_start(PassId id, std::size_t index) {
@@ -139,8 +138,7 @@ std::vector<ExchangeBoard::Member> ExchangeBoard::handle(const Event& event) {
   }
   arrive(hop);
   const Place& place = places_[slot];
-  const std::size_t ranks = ranks_of(place.pass);
-  return {{place.pass, place.index}, {place.pass, (place.index + 1) % ranks}};
+  return {{place.pass, place.index}, {place.pass, sharing_[place.pass.index()].next(place.index)}};
 }
 
 void ExchangeBoard::arrive(Lane& hop) {

@@ -20,7 +20,8 @@ class ExchangeBoard {
   ExchangeBoard(const ExchangeBoard&) = delete;
   ExchangeBoard& operator=(const ExchangeBoard&) = delete;
 
-  void open(PassId id, std::vector<Hop> hops);
+  /// The hops of a pass's rings, by sender (ring_hops).
+  void open(PassId id, std::vector<Hop> hops, const GroupSharing& sharing);
   void close(PassId id);
 
   /// The `index`-th rank of the group posts its next exchange, of `bytes`.
@@ -64,6 +65,7 @@ class ExchangeBoard {
   std::vector<std::uint32_t> first_slot_;  // by pass: the first of its lanes, which are consecutive
   std::vector<Place> places_;              // by slot
   std::vector<Lane> lanes_;                // by slot
+  std::vector<GroupSharing> sharing_;      // by pass
 };
 
 }  // namespace hdpsim

@@ -106,10 +106,13 @@ class FluidStep final : public StepRun {
       timeline_.ranks[worker.index()][Activity::group_wait] += queue_.now() - free_since;
       free_since = queue_.now();
     }
-    std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
+    std::vector<Hop> hops = ring_hops(program_, id, machine_);
     add_ring_traffic(priced.program, hops, 1, link_bytes_);
     const bool in_wave = pipeline_.wave_size(id) > 1;
-    GroupPace pace = group_pace(group, hops, machine_, {.contention = contention_, .begins_together = in_wave});
+    GroupPace pace = group_pace(group, hops, machine_,
+                                {.contention = contention_,
+                                 .begins_together = in_wave || priced.program.sharing.trades_heads(),
+                                 .sharing = priced.program.sharing});
     if (in_wave) {
       const auto slowest_hop = [&](Bytes bytes) { return pace.all.transfer(bytes); };
       margins_[id.index()] = margins(priced, pace.classes.front().speed, slowest_hop);
@@ -133,7 +136,7 @@ class FluidStep final : public StepRun {
   }
 
   [[nodiscard]] bool shares_links(PassId id) const {
-    const std::vector<Hop> hops = ring_hops(pipeline_.micro_batch(id), pipeline_.pass(id).stage, machine_);
+    const std::vector<Hop> hops = ring_hops(program_, id, machine_);
     return std::any_of(hops.begin(), hops.end(), [](const Hop& hop) { return !hop.is_private; });
   }
 

@@ -32,22 +32,23 @@ bool is_slower(const Hop& a, const Hop& b) {
   return a.alone != b.alone ? a.alone < b.alone : a.latency > b.latency;
 }
 
-// For every rank of a ring the number of hops between it and the nearest end of one of the slowest hops.
-std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops) {
+// For every rank of a group the number of hops of its ring between it and the nearest end of one of the slowest hops of
+// all rings.
+std::vector<std::size_t> distances_to_slowest(const std::vector<Hop>& hops, const GroupSharing& sharing) {
   const std::size_t ranks = hops.size();
   std::vector<std::size_t> distances(ranks, ranks);
   if (hops.empty()) return distances;
   const Hop& slowest = *std::min_element(hops.begin(), hops.end(), is_slower);
   for (std::size_t i = 0; i < ranks; ++i) {
-    if (!is_slower(slowest, hops[i])) distances[i] = distances[(i + 1) % ranks] = 0;
+    if (!is_slower(slowest, hops[i])) distances[i] = distances[sharing.next(i)] = 0;
   }
   // Twice round the ring in each direction reaches every rank from every hop.
   for (std::size_t i = 0; i < 2 * ranks; ++i) {
-    std::size_t& next = distances[(i + 1) % ranks];
+    std::size_t& next = distances[sharing.next(i % ranks)];
     next = std::min(next, distances[i % ranks] + 1);
   }
   for (std::size_t i = 2 * ranks; i > 0; --i) {
-    std::size_t& before = distances[(i - 1) % ranks];
+    std::size_t& before = distances[sharing.before(i % ranks)];
     before = std::min(before, distances[i % ranks] + 1);
   }
   return distances;
@@ -85,16 +86,16 @@ GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>&
     }
     return pace.classes.emplace_back(SpeedClass{speed, {}, 0});
   };
-  const std::vector<std::size_t> distances = distances_to_slowest(hops);
+  const std::vector<std::size_t> distances = distances_to_slowest(hops, rules.sharing);
   const std::size_t ranks = group.size();
   for (std::size_t i = 0; i < ranks; ++i) {
     SpeedClass& own = class_of(machine.speed[group[i].index()]);
     if (hops.empty()) continue;
     own.own.add(hops[i], rules.contention);
-    own.own.add(hops[(i + ranks - 1) % ranks], rules.contention);
+    own.own.add(hops[rules.sharing.before(i)], rules.contention);
     pace.all.add(hops[i], rules.contention);
-    const double away =
-        (rules.begins_together ? 1 : 2) * static_cast<double>(distances[i]) / static_cast<double>(ranks - 1);
+    const double away = (rules.begins_together ? 1 : 2) * static_cast<double>(distances[i]) /
+                        static_cast<double>(rules.sharing.parties - 1);
     own.reach = std::max(own.reach, 1 - away);
   }
   std::sort(pace.classes.begin(), pace.classes.end(),

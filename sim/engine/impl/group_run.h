@@ -50,7 +50,8 @@ struct GroupPace {
 
 struct RingRules {
   bool contention = true;        ///< Hops share links with others.
-  bool begins_together = false;  ///< All ranks begin a layer together.
+  bool begins_together = false;  ///< All ranks begin a layer, or its rings, together.
+  GroupSharing sharing = {};
 };
 [[nodiscard]] GroupPace group_pace(const std::vector<WorkerId>& group, const std::vector<Hop>& hops,
                                    const Machine& machine, const RingRules& rules);

@@ -39,6 +39,7 @@ void add_times(const std::vector<Instant>& starts, Time time, std::vector<Instan
 PrivateRing::PrivateRing(const PricedProgram& priced, const std::vector<Hop>& hops, const std::vector<double>& speeds)
     : priced_(priced),
       hops_(hops),
+      sharing_(priced.program.sharing),
       ranks_(speeds.size()),
       speeds_(speeds),
       starts_(ranks_),
@@ -119,12 +120,12 @@ void PrivateRing::exchange(const Instruction& instruction, Row& ended) {
   const std::vector<Duration>& transfer = transfers(instruction.work);
   std::swap(now.posted, starts_);
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    const std::size_t next = rank + 1 < ranks_ ? rank + 1 : 0;
+    const std::size_t next = sharing_.next(rank);
     now.began[next] = std::max(now.posted[rank], now.posted[next]);
     arrivals_[rank] = now.began[next] + transfer[rank];
   }
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
-    const std::size_t before = rank > 0 ? rank - 1 : ranks_ - 1;
+    const std::size_t before = sharing_.before(rank);
     ended[rank] = std::max(arrivals_[rank], arrivals_[before]);
   }
   now.ended = ended;
@@ -138,9 +139,23 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
   for (std::size_t rank = 0; rank < ranks_; ++rank) {
     if (starts_[rank] > free[rank]) book_wait(rank, starts_[rank], only ? *only : waited_for(rank, instruction));
   }
+  if (instruction.opcode == Opcode::share) meet(priced_.program.shares[instruction.work]);
   run_on_device(index, ended);
   for (std::size_t s = 0; s < speeds_.size(); ++s) {
     kernels_[s][activity_of(instruction.opcode)] += priced_.time(block_, index, speeds_[s]);
+  }
+}
+
+void PrivateRing::meet(const SharingCollective& collective) {
+  const bool in_parties = collective.kind == CollectiveKind::all_to_all;
+  const auto party = static_cast<std::size_t>(in_parties ? sharing_.inner : sharing_.ranks());
+  for (std::size_t first = 0; first < ranks_; first += party) {
+    const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
+    const Instant last = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(party));
+    for (std::size_t rank = first; rank < first + party; ++rank) {
+      outcome_.booked[rank][Activity::group_wait] += last - starts_[rank];
+      starts_[rank] = last;
+    }
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace hdpsim {
 
-/// A pass in the exact fidelity whose ring shares no link. Nothing outside its group can slow it down, so that the
+/// A pass in the exact fidelity whose rings share no link. Nothing outside its group can slow it down, so that the
 /// begins of its ranks determine all other times. Every instruction of every rank and every message gets the same time
 /// as with events, to the picosecond, but each instruction is computed for all ranks at once and without a queue. One
 /// object runs once.
@@ -44,6 +44,8 @@ class PrivateRing {
   void exchange(const Instruction& instruction, Row& ended);
   void run_kernel(std::size_t index, Row& ended);
   void run_on_device(std::size_t index, Row& ended);
+  /// The ranks of a collective begin it when the last of them comes.
+  void meet(const SharingCollective& collective);
   void end_block();
   /// Computes when each rank can start an instruction: when its stream is free and its dependencies have ended.
   void find_starts(const Instruction& instruction);
@@ -55,6 +57,7 @@ class PrivateRing {
 
   const PricedProgram& priced_;
   const std::vector<Hop>& hops_;
+  GroupSharing sharing_;
   std::size_t ranks_;
   std::vector<double> speeds_;           // distinct
   std::vector<std::uint32_t> speed_of_;  // by rank: index into speeds_

@@ -25,11 +25,12 @@ SerialLinks::SerialLinks(const Program& program, const Machine& machine)
 void SerialLinks::add_rings(const Program& program) {
   const Pipeline& pipeline = program.pipeline();
   for (const MicroBatch& micro_batch : program.plan().micro_batches) {
+    const GroupSharing sharing = program.sharing(micro_batch.group);
     for (std::int64_t stage = 0; stage < pipeline.stages(); ++stage) {
-      const std::vector<Hop> hops = ring_hops(micro_batch, stage, machine_);
+      const std::vector<Hop> hops = ring_hops(sharing, micro_batch.group, stage, machine_);
       for (std::size_t i = 0; i < hops.size(); ++i) {
         const WorkerId from = pipeline.worker(micro_batch.group[i], stage);
-        const WorkerId to = pipeline.worker(micro_batch.group[(i + 1) % hops.size()], stage);
+        const WorkerId to = pipeline.worker(micro_batch.group[sharing.next(i)], stage);
         add(hops[i], static_cast<std::uint32_t>(from.index()), static_cast<std::uint32_t>(to.index()));
       }
     }

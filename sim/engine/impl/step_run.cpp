@@ -134,7 +134,7 @@ void StepRun::take_back_unsent() {
     const double left = 1 - share_sent(id);
     if (!(left > 0)) continue;
     const MicroBatchProgram program = program_.pass(id);
-    const std::vector<Hop> hops = ring_hops(pipeline_.micro_batch(id), pipeline_.pass(id).stage, machine_);
+    const std::vector<Hop> hops = ring_hops(program_, id, machine_);
     add_ring_traffic(program, hops, -left, link_bytes_);
   }
   messages_.take_back_unsent();

@@ -2,8 +2,8 @@
 
 #include "sim/model/layers.h"
 #include "sim/model/parameters.h"
+#include "sim/program/impl/group_core.h"
 #include "sim/program/impl/recomputation.h"
-#include "sim/program/impl/ring.h"
 
 namespace hdpsim {
 namespace {
@@ -15,12 +15,12 @@ void mlp_backward(PassWriter& writer) {
   writer.reduce_scatter(DensePart::mlp);
 }
 
-// The gradients of a ring's keys and values, or of its states.
-std::optional<Index> core_backward(PassWriter& writer) {
-  if (!writer.layer().linear) return backward_ring(writer, writer.last());
+// The gradients of keys and values, or of states.
+std::optional<Index> tokens_backward(PassWriter& writer) {
+  if (!writer.layer().linear) return core_backward(writer, writer.last());
   writer.run(DensePart::mixing);
   writer.end_stretch();
-  return writer.ring() > 1 ? std::optional(state_exchange(writer, writer.last())) : std::nullopt;
+  return writer.sharing().ranks() > 1 ? state_exchange(writer, writer.last()) : std::nullopt;
 }
 
 // From the gradient of the attention branch's output to the gradient of its input.
@@ -28,7 +28,7 @@ void attention_backward(PassWriter& writer) {
   writer.all_gather(DensePart::attention_output);
   writer.run(DensePart::attention_output);
   writer.end_stretch();
-  const std::optional<Index> last_exchange = core_backward(writer);
+  const std::optional<Index> last_exchange = tokens_backward(writer);
   const auto behind_ring = static_cast<std::size_t>(writer.last()) + 1;
   writer.run(DensePart::qkv);
   writer.gather_input_again(DensePart::qkv);
@@ -38,11 +38,12 @@ void attention_backward(PassWriter& writer) {
   if (last_exchange) writer.body()[behind_ring].after(*last_exchange);
 }
 
-// What follows waits for the states of the ring's other ranks.
+// What follows waits for the states of the group's other ranks.
 void mixing_forward(PassWriter& writer) {
   writer.run(DensePart::mixing);
   writer.end_stretch();
-  if (writer.ring() > 1) writer.await(state_exchange(writer, writer.last()));
+  if (writer.sharing().ranks() == 1) return;
+  if (const auto received = state_exchange(writer, writer.last())) writer.await(*received);
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ void qkv_forward(PassWriter& writer) {
 void attention_forward(PassWriter& writer) {
   writer.end_stretch();
   if (writer.layer().linear) return mixing_forward(writer);
-  forward_ring(writer, writer.first_kernel() ? std::optional(writer.last()) : std::nullopt);
+  core_forward(writer, writer.first_kernel() ? std::optional(writer.last()) : std::nullopt);
 }
 
 void projection_forward(PassWriter& writer) {

@@ -74,6 +74,10 @@ Index PassWriter::memory_bound(const MemoryBound& work) {
   return added(program_.memory_bound, work);
 }
 
+void PassWriter::share(CollectiveKind kind, Bytes amount) {
+  add(Opcode::share, Stream::compute, added(program_.shares, SharingCollective{kind, amount}));
+}
+
 void PassWriter::end_stretch() {
   if (stretch_.empty()) return;
   add_dense(dense_work(layer(), tokens_, tp(), stretch_, direction_, recipe()));

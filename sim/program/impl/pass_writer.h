@@ -26,6 +26,8 @@ class PassWriter {
         expert_tokens_(expert_tokens),
         tokens_(micro_batch.tokens_per_rank()) {
     program_.all_reduce = options.recipe.zero == 0;
+    const auto ranks = static_cast<std::int64_t>(micro_batch.group.size());
+    program_.sharing = group_sharing(options.model, options.recipe, options.mesh.tp, ranks);
   }
 
   // ---- Properties of the pass
@@ -42,7 +44,7 @@ class PassWriter {
   [[nodiscard]] const Transformer& kind(const LayerRun& layers) const { return kinds_[layers.kind]; }
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
-  [[nodiscard]] std::size_t ring() const { return micro_batch_.group.size(); }
+  [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
   /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens().
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
@@ -79,6 +81,8 @@ class PassWriter {
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
   [[nodiscard]] Index memory_bound(const MemoryBound& work);
+  /// Adds a collective among the ranks of the group, for which everything after it waits.
+  void share(CollectiveKind kind, Bytes amount);
 
   // ---- Dense work and its collectives
 

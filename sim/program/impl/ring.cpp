@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::int64_t fp32_bytes = 4;
 
+// The tokens of a party, and the devices over which its heads are cut: ranks of a ring are those of GroupSharing.
+std::int64_t party_tokens(const PassWriter& writer) {
+  return writer.tokens() * writer.sharing().inner;
+}
+
+std::int64_t cuts_of_heads(const PassWriter& writer) {
+  return writer.tp() * writer.sharing().inner;
+}
+
+std::size_t parties(const PassWriter& writer) {
+  return static_cast<std::size_t>(writer.sharing().parties);
+}
+
 struct RingWork {
   Index own;
   Index step;
@@ -20,7 +33,7 @@ struct RingWork {
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
-  RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), direction);
+  RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
   const Index own = writer.attention(std::move(ring.own));
@@ -30,12 +43,12 @@ RingWork ring_work(PassWriter& writer, Direction direction) {
 // A merge reads and writes the fp32 output of some queries and reads the step's output.
 Index merge_work(PassWriter& writer, std::int64_t queries, std::int64_t of, std::int64_t in) {
   const Transformer& layer = writer.layer();
-  const std::int64_t elements = queries * (layer.heads / writer.tp()) * value_dim(layer);
+  const std::int64_t elements = queries * (layer.heads / cuts_of_heads(writer)) * value_dim(layer);
   return writer.memory_bound({Bytes(elements * of / in * (2 * fp32_bytes + layer.element_bytes)), 1});
 }
 
 Bytes kv_of(const PassWriter& writer, std::int64_t tokens) {
-  return kv_bytes(writer.layer(), tokens, writer.tp());
+  return kv_bytes(writer.layer(), tokens, cuts_of_heads(writer));
 }
 
 Bytes gradients_of(const PassWriter& writer, Bytes kv) {
@@ -46,7 +59,7 @@ Bytes gradients_of(const PassWriter& writer, Bytes kv) {
 // ring step: planners read that off the steps' numbers.
 void forward_halo(PassWriter& writer, const RingWork& work, std::optional<Index> projected) {
   if (*work.halo == 0) return void(writer.add_ring(Opcode::attention, Stream::compute, work.own, 0));
-  const std::size_t once = writer.ring() + 1;
+  const std::size_t once = parties(writer) + 1;
   const Index message = writer.bytes(kv_of(writer, *work.halo));
   const Index received = writer.add_ring(Opcode::exchange, Stream::comm, message, once);
   if (projected) writer.body().back().after(*projected);
@@ -64,7 +77,7 @@ std::optional<Index> backward_halo(PassWriter& writer, const RingWork& work, Ind
     writer.add_ring(Opcode::attention, Stream::compute, work.own, 0);
     return std::nullopt;
   }
-  const std::size_t once = writer.ring() + 1;
+  const std::size_t once = parties(writer) + 1;
   const Bytes kv = kv_of(writer, *work.halo);
   const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(kv), once);
   writer.body().back().after(differentiated);
@@ -81,13 +94,13 @@ std::optional<Index> backward_halo(PassWriter& writer, const RingWork& work, Ind
 }  // namespace
 
 void forward_ring(PassWriter& writer, std::optional<Index> projected) {
-  const std::size_t ranks = writer.ring();
+  const std::size_t ranks = parties(writer);
   const RingWork work = ring_work(writer, Direction::forward);
   if (work.halo) return forward_halo(writer, work, projected);
-  const Index message = writer.bytes(kv_of(writer, writer.tokens()));
+  const Index message = writer.bytes(kv_of(writer, party_tokens(writer)));
   const bool merges = writer.recipe().separate_merge && ranks > 1;
   // An average step touches 3/4 of the queries.
-  const Index merging = merges ? merge_work(writer, writer.tokens(), 3, 4) : 0;
+  const Index merging = merges ? merge_work(writer, party_tokens(writer), 3, 4) : 0;
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {
@@ -109,10 +122,10 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
 }
 
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
-  const std::size_t ranks = writer.ring();
+  const std::size_t ranks = parties(writer);
   const RingWork work = ring_work(writer, Direction::backward);
   if (work.halo) return backward_halo(writer, work, differentiated);
-  const Bytes kv = kv_of(writer, writer.tokens());
+  const Bytes kv = kv_of(writer, party_tokens(writer));
   const Bytes dkv = gradients_of(writer, kv);
   const Index first = writer.bytes(kv);
   const Index both = writer.bytes(kv + dkv);
@@ -135,19 +148,6 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   writer.body().back().after(computed[ranks - 1]);
   writer.end_ring(received[1]);
   return last;
-}
-
-Index state_exchange(PassWriter& writer, Index mixed) {
-  const auto ranks = static_cast<std::int64_t>(writer.ring());
-  std::int64_t states = 0;
-  const auto add = [&](std::int64_t tokens) { states += std::max<std::int64_t>(0, std::min(tokens, 2 * ranks) - 2); };
-  for (const Span& span : writer.micro_batch().spans) add(span.tokens);
-  add(writer.micro_batch().padding);
-  const Bytes message = state_bytes(*writer.layer().linear, writer.tp()) * states;
-  const Index received = writer.add_ring(Opcode::exchange, Stream::comm, writer.bytes(message), writer.ring() + 1);
-  writer.body().back().after(mixed);
-  writer.end_ring(received);
-  return received;
 }
 
 }  // namespace hdpsim

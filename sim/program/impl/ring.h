@@ -6,9 +6,10 @@
 
 namespace hdpsim {
 
-/// Ring attention of one layer. Step k needs the keys and values that exchange k brought. Exchange k writes the buffer
-/// that step k - 2 has read (two buffers alternate) and forwards what exchange k - 1 brought; it is posted before the
-/// attention of step k - 1. `projected` computes queries, keys and values; if empty, they exist already.
+/// Ring attention of one layer among the parties of the group (GroupSharing). Step k needs the keys and values that
+/// exchange k brought. Exchange k writes the buffer that step k - 2 has read (two buffers alternate) and forwards what
+/// exchange k - 1 brought; it is posted before the attention of step k - 1. `projected` computes queries, keys and
+/// values; if empty, they exist already.
 void forward_ring(PassWriter& writer, std::optional<Index> projected);
 
 /// Like forward, but from exchange 2 on the message also carries the gradients of the keys and values, one step behind.
@@ -16,10 +17,5 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected);
 /// last step. Returns the last exchange, or no value for a ring of one rank. `differentiated` computes the gradient of
 /// attention's output.
 std::optional<Index> backward_ring(PassWriter& writer, Index differentiated);
-
-/// Linear mixing: the states at the ends of all parts of the ring's sequences, two a rank, reach every rank (LASP-2,
-/// Sun et al. 2025), or in backward their gradients. `mixed` computes the rank's own. Returns the exchange, for which
-/// nothing waits yet. For a ring of two ranks or more.
-Index state_exchange(PassWriter& writer, Index mixed);
 
 }  // namespace hdpsim

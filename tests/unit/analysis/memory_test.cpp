@@ -74,7 +74,7 @@ TEST_CASE("activations are those of the largest share of a rank", "[memory]") {
   // 2,000 tokens on four ranks are 500 each, more than 300 on one.
   const Plan plan = plan_with(4, {micro_batch(300, 0, 1), micro_batch(2000, 0, 4)});
   const MemoryUse use = Memory(plan, setting(4)).use();
-  CHECK(use.parts == device(4).peak({.tokens = 500, .ring = 4}));
+  CHECK(use.parts == device(4).peak({.tokens = 500, .ranks = 4}));
   CHECK(use.device == use.parts.total());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("channels count on the device whose activations stand beside them", "[
   const MemoryUse use = memory.use();
   CHECK(use.connections == 3_MiB);
   CHECK(use.rank == HdpRank(1));
-  CHECK(use.device == device(4).peak({.tokens = 500, .ring = 2}).total() + 3_MiB);
+  CHECK(use.device == device(4).peak({.tokens = 500, .ranks = 2}).total() + 3_MiB);
   CHECK(use.device == use.parts.total());
   CHECK(use.host == Bytes());
   CHECK(memory.all.fullest(2) == std::vector{HdpRank(0), HdpRank(1)});
@@ -152,7 +152,7 @@ TEST_CASE("memory grows to the turn of each micro-batch and falls back at its en
   Memory memory(plan, setting(2));
   const WorkModel linear{.per_token = 1};  // a third of the time is forward
   const Bytes states = device(2).states().total();
-  const Bytes first = device(2).peak({.tokens = 500, .ring = 2, .resident = 0.5}).total();
+  const Bytes first = device(2).peak({.tokens = 500, .ranks = 2, .resident = 0.5}).total();
   const Bytes second = device(2).peak({.tokens = 300}).total();
   const Bytes host = device(2).kept(500).scaled(0.5);
   const Timeline timeline = two_micro_batches();

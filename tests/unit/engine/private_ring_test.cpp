@@ -35,6 +35,21 @@ Plan random_plan(RandomStream& random, std::int64_t ranks, std::int64_t layers) 
   return plan;
 }
 
+Transformer model_of(std::int64_t heads, std::int64_t layers) {
+  Transformer model = test::one_head_model(layers);
+  model.heads = model.kv_heads = heads;
+  model.hidden = heads * model.head_dim;
+  return model;
+}
+
+// Groups share keys and values in any way.
+Recipe random_recipe(RandomStream& random) {
+  Recipe recipe{.dkv_bytes_per_element = 4};
+  recipe.key_exchange = static_cast<KeyExchange>(random.below(3));
+  recipe.a2a_ranks = static_cast<std::int64_t>(random.below(3));
+  return recipe;
+}
+
 ClusterSpec random_nodes(RandomStream& random, std::int64_t nodes) {
   ClusterSpec cluster = test::one_device_nodes(nodes, 1_GBps * static_cast<std::int64_t>(1 + random.below(400)));
   cluster.pcie = 1_GBps * static_cast<std::int64_t>(1 + random.below(400));
@@ -77,7 +92,8 @@ TEST_CASE("a ring without shared links takes the same time to the picosecond wit
         std::make_unique<HandCosts>(Duration::picoseconds(static_cast<std::int64_t>(random.below(3) * 500))));
     const Plan plan = random_plan(random, ranks, layers);
     REQUIRE(check_plan(plan).empty());
-    const LoweringOptions lowering{test::one_head_model(layers), Mesh{.hdp = ranks}, {.dkv_bytes_per_element = 4}};
+    const LoweringOptions lowering{model_of(4, layers), Mesh{.hdp = ranks}, random_recipe(random)};
+    world.machine.sharing = test::each_shares_at(1_GBps);
     const Program program(plan, lowering);
     const auto exact = [&](bool queue_all) {
       return Simulation(program, world.machine, Grain::exact, {}, queue_all).run();
@@ -136,10 +152,8 @@ TEST_CASE(
     ShardedMachine shards(random_shared_nics(random), tp, pp);
     const Plan plan = random_plan(random, shards.mesh.hdp, layers);
     REQUIRE(check_plan(plan).empty());
-    Transformer model = test::one_head_model(layers);
-    model.heads = model.kv_heads = 2;
-    model.hidden = 2 * model.head_dim;
-    const LoweringOptions lowering{model, shards.mesh, {.dkv_bytes_per_element = 4}};
+    const LoweringOptions lowering{model_of(4, layers), shards.mesh, random_recipe(random)};
+    shards.world.machine.sharing = test::each_shares_at(1_GBps);
     const Program program(plan, lowering);
     const auto exact = [&](bool queue_all) {
       return Simulation(program, shards.world.machine, Grain::exact, {}, queue_all).run();

@@ -33,7 +33,8 @@ Hop hop_of(std::int64_t nodes, std::int64_t tp, const Groups& groups, std::size_
   model.heads = model.kv_heads = 2;
   const LoweringOptions lowering{model, mesh, {.dkv_bytes_per_element = 4}};
   const Program program(plan, lowering);
-  Hop hop = ring_hops(plan.micro_batches[0], 0, world.machine)[index];
+  Hop hop = ring_hops({.parties = std::ssize(plan.micro_batches[0].group)}, plan.micro_batches[0].group, 0,
+                      world.machine)[index];
   CHECK_FALSE(hop.is_private);
   SerialLinks(program, world.machine).make_private(hop);
   return hop;

@@ -304,7 +304,7 @@ TEST_CASE("more tokens, more micro-batches in flight or less offload never take 
   for (std::int64_t tokens = 1; tokens < 200'000; tokens += 7'919) {
     const Bytes now = device.peak({.tokens = tokens}).total();
     CHECK(now >= before);
-    CHECK(device.peak({.tokens = tokens, .ring = 8}).total() >= now);
+    CHECK(device.peak({.tokens = tokens, .ranks = 8}).total() >= now);
     CHECK(device.beside(device.peak({.tokens = tokens}), 1_GiB).total() > now + 1_GiB);  // with their gaps
     CHECK(device.peak({.tokens = tokens, .resident = 0.5}).total() <= now);
     before = now;

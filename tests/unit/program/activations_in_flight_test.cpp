@@ -201,7 +201,7 @@ MemoryParts stage_memory(const Transformer& model, const TrainingSetting& settin
   const DeviceShape shape{.tp = setting.tp, .pp = setting.pp, .pool = setting.dp * setting.cp};
   const DeviceMemory device(model, shape_of(model, shape, stage), {});
   const std::int64_t others = most_on(setting.pp, stage, one_f_one_b, setting.micro_batches) - 1;
-  return device.beside(device.peak({.tokens = tokens, .ring = setting.cp}), device.kept(tokens) * others);
+  return device.beside(device.peak({.tokens = tokens, .ranks = setting.cp}), device.kept(tokens) * others);
 }
 
 MemoryParts peak_memory(const Transformer& model, const TrainingSetting& setting) {

@@ -85,7 +85,8 @@ TEST_CASE("ranks of a ring share the whole area of a window", "[kinds]") {
         CAPTURE(window, ranks, tokens);
         const Transformer model = windowed(window);
         const Plan plan = plan_of(static_cast<std::int64_t>(ranks), 4, {{group_of(ranks), tokens}});
-        const RingAttention ring = ring_attention(plan.micro_batches[0], model, 1, Direction::forward);
+        const RingAttention ring = ring_attention(
+            plan.micro_batches[0], model, 1, {.parties = std::ssize(plan.micro_batches[0].group)}, Direction::forward);
         const double shared = static_cast<double>(ranks) * (area_of(ring.own) + area_of(ring.step));
         CHECK(shared == Approx(attention_area(model, tokens)).epsilon(0.02));
       }
@@ -118,7 +119,8 @@ TEST_CASE("chunks that parts do not cut need nothing of other ranks", "[kinds]")
   const Plan plan = plan_of(4, 4, {{group_of(4), 8192}});  // eight parts of 1,024
   for (const Block& block : lowered(plan, model).blocks) CHECK(count(block, Opcode::exchange) == 0);
   model.attention_chunk = 1500;
-  const RingAttention ring = ring_attention(plan.micro_batches[0], model, 1, Direction::forward);
+  const RingAttention ring = ring_attention(plan.micro_batches[0], model, 1,
+                                            {.parties = std::ssize(plan.micro_batches[0].group)}, Direction::forward);
   CHECK(ring.halo == 1500);
   CHECK(4 * (area_of(ring.own) + area_of(ring.step)) == Approx(attention_area(model, 8192)).epsilon(0.01));
 }

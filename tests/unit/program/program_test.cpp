@@ -97,12 +97,16 @@ double area(const Attention& launch) {
   return pairs;
 }
 
-TEST_CASE("zigzag: all steps of all ranks together cover the causal mask", "[program]") {
+TEST_CASE("zigzag: all steps of all ranks together cover the causal mask, gathered or not", "[program]") {
+  const bool gathers = GENERATE(false, true);
   for (const std::int64_t n : {1, 2, 4, 16}) {
+    CAPTURE(n, gathers);
     MicroBatch micro_batch;
     for (std::int64_t r = 0; r < n; ++r) micro_batch.group.emplace_back(static_cast<std::size_t>(r));
     micro_batch.spans = {{SequenceId(0), 0, 4096}, {SequenceId(1), 0, 1024}};
-    const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, Direction::forward);
+    const GroupSharing sharing{.parties = n, .gathers = gathers};
+    const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, sharing, Direction::forward);
+    CHECK((!gathers || ring.step.blocks.empty()));
     const double covered = static_cast<double>(n) * (area(ring.own) + static_cast<double>(n - 1) * area(ring.step));
     const double mask = static_cast<double>(causal_area(4096) + causal_area(1024));
     // Lengths divide by 2 n, so only the diagonal differs: each rank's own causal block counts its tokens' own pairs
@@ -115,7 +119,7 @@ TEST_CASE("spans shorter than the ring occupy ranks in proportion", "[program]")
   MicroBatch micro_batch;
   for (std::size_t r = 0; r < 100; ++r) micro_batch.group.emplace_back(r);
   for (std::size_t s = 0; s < 1000; ++s) micro_batch.spans.push_back({SequenceId(s), 0, 20});
-  const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, Direction::forward);
+  const RingAttention ring = ring_attention(micro_batch, one_head_model(1), 1, {.parties = 100}, Direction::forward);
   // 20 of 100 ranks hold a token of each span; 0.2 x 0.2 of the pairs of ranks hold one each.
   REQUIRE(ring.own.blocks.size() == 1);
   CHECK(ring.own.blocks[0].count == 200);

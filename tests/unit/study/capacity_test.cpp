@@ -23,7 +23,7 @@ PointSpec point_of(const std::vector<std::string>& overrides) {
 Bytes peak(const PointSpec& point, std::int64_t tokens) {
   const DeviceShape shape{.tp = point.mesh.tp, .pool = point.mesh.hdp};
   const DeviceMemory device(point.model, whole_shape(point.model, shape), point.recipe);
-  return device.peak({.tokens = tokens, .ring = 2}).total();
+  return device.peak({.tokens = tokens, .ranks = 2}).total();
 }
 
 TEST_CASE("capacity: auto is the largest multiple of 256 tokens that fits a device", "[capacity]") {

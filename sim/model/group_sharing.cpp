@@ -1,0 +1,43 @@
+#include "sim/model/group_sharing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/model/layers.h"
+#include "sim/model/shares.h"
+
+namespace hdpsim {
+namespace {
+
+// The largest divisor of `ranks` that divides `heads` and is at most `most`, unless that is 0.
+std::int64_t party_of(std::int64_t ranks, std::int64_t heads, std::int64_t most) {
+  std::int64_t party = std::gcd(ranks, heads);
+  if (most == 0) return party;
+  while (party > most || ranks % party != 0 || heads % party != 0) --party;
+  return party;
+}
+
+}  // namespace
+
+GroupSharing group_sharing(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ranks) {
+  if (ranks == 1) return {};
+  if (recipe.key_exchange == KeyExchange::ring) return {.parties = ranks};
+  if (recipe.key_exchange == KeyExchange::all_gather) return {.parties = ranks, .gathers = true};
+  std::int64_t heads = 0;  // of a device, common to all layers; gcd(0, n) is n
+  for (std::size_t kind = 0; kind < layer_kinds(model); ++kind) {
+    const Transformer layer = of_kind(model, kind);
+    if (layer.heads > 0) heads = std::gcd(heads, std::max<std::int64_t>(1, layer.kv_heads / tp));
+  }
+  const std::int64_t inner = party_of(ranks, std::max<std::int64_t>(1, heads), recipe.a2a_ranks);
+  return {.inner = inner, .parties = ranks / inner};
+}
+
+Bytes query_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
+  return Bytes(tokens * divided(query_width(model), tp) * model.element_bytes);
+}
+
+Bytes attention_output_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp) {
+  return Bytes(tokens * divided(output_width(model), tp) * model.element_bytes);
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "sim/program/impl/pass_writer.h"
+
+namespace hdpsim {
+
+/// Attention of one layer to gathered keys and values, as in Transformer Engine's cp_comm_type all_gather: keys and
+/// values are all-gathered one after the other, a kernel puts the parts of the zigzag in order, and one launch does the
+/// rest. Nothing of it overlaps.
+void forward_gathered(PassWriter& writer);
+
+/// Gathers keys and values again; their gradients are reduce-scattered in the type in which a ring sends them.
+void backward_gathered(PassWriter& writer);
+
+}  // namespace hdpsim

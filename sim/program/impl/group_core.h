@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/program/impl/pass_writer.h"
+
+namespace hdpsim {
+
+/// The attention core of a layer over the ranks of its group, as they share it (GroupSharing). `projected` computes
+/// queries, keys and values; if empty, they exist already.
+void core_forward(PassWriter& writer, std::optional<Index> projected);
+
+/// From the gradient of attention's output, which `differentiated` computes, to those of queries, keys and values.
+/// Returns the exchange that brings the last of them, if one does.
+std::optional<Index> core_backward(PassWriter& writer, Index differentiated);
+
+/// Linear mixing: the states at the ends of all parts of the group's sequences, two a rank, reach every rank (LASP-2,
+/// Sun et al. 2025), or in backward their gradients. `mixed` computes the rank's own. Returns the exchange in a ring,
+/// for which nothing waits yet; without a ring it is an all-gather. For a group of two ranks or more.
+std::optional<Index> state_exchange(PassWriter& writer, Index mixed);
+
+}  // namespace hdpsim

@@ -1,0 +1,207 @@
+// How a group shares the attention of its micro-batches: who sends how much to whom, and what that costs.
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/world.h"
+#include "sim/model/group_sharing.h"
+#include "sim/profile/profile_file.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_world.h"
+
+namespace hdpsim {
+namespace {
+
+constexpr std::int64_t ranks = 8;
+constexpr std::int64_t tokens = 131'072;  // of the group
+
+// The heads of Llama-3 8B in one layer.
+Transformer eight_billion() {
+  Transformer model;
+  model.name = "8b";
+  model.layers = 1;
+  model.hidden = 4096;
+  model.heads = 32;
+  model.kv_heads = 8;
+  model.head_dim = 128;
+  model.ffn_hidden = 14336;
+  model.vocabulary = 1000;
+  return model;
+}
+
+std::vector<std::size_t> first_ranks(std::int64_t count) {
+  std::vector<std::size_t> group(static_cast<std::size_t>(count));
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  return group;
+}
+
+LoweringOptions lowering_of(const Recipe& recipe) {
+  return {eight_billion(), Mesh{.hdp = ranks}, recipe};
+}
+
+// What a rank receives in the forward, and in the backward, of one layer.
+std::map<Direction, std::int64_t> received(const Recipe& recipe) {
+  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const MicroBatchProgram program = Program(plan, lowering_of(recipe)).micro_batch(MicroBatchId(0));
+  std::map<Direction, std::int64_t> bytes;
+  for (const Block& block : program.blocks) {
+    for (const Instruction& i : block.body) {
+      if (i.opcode == Opcode::exchange) bytes[block.direction] += program.bytes[i.work].count();
+      if (i.opcode != Opcode::share) continue;
+      const SharingCollective& op = program.shares[i.work];
+      const std::int64_t parts = op.kind == CollectiveKind::all_to_all ? program.sharing.inner : ranks;
+      bytes[block.direction] += op.bytes.count() / parts * (parts - 1);
+    }
+  }
+  return bytes;
+}
+
+constexpr std::int64_t kv_of_rank = 2 * 8 * 128 * 2 * (tokens / ranks);   // 67.1 MB
+constexpr std::int64_t traded_of_rank = 80 * 128 * 2 * (tokens / ranks);  // q, k, v and o: 335.5 MB
+
+TEST_CASE("heads are traded among as many ranks as divide the group and the heads of a device", "[sharing]") {
+  const Transformer model = eight_billion();
+  const Recipe trades{.key_exchange = KeyExchange::all_to_all};
+  const auto inner = [&](std::int64_t tp, std::int64_t count, std::int64_t most = 0) {
+    Recipe recipe = trades;
+    recipe.a2a_ranks = most;
+    const GroupSharing sharing = group_sharing(model, recipe, tp, count);
+    CHECK(sharing.ranks() == count);
+    return sharing.inner;
+  };
+  CHECK(inner(1, 8) == 8);
+  CHECK(inner(1, 64) == 8);
+  CHECK(inner(1, 12) == 4);
+  CHECK(inner(1, 7) == 1);
+  CHECK(inner(2, 8) == 4);
+  CHECK(inner(8, 8) == 1);
+  CHECK(inner(1, 8, 4) == 4);
+  CHECK(inner(1, 8, 3) == 2);
+  Transformer hybrid = model;  // every second layer has other heads
+  Layer other = model;
+  other.kv_heads = 4;
+  hybrid.others = {other};
+  CHECK(group_sharing(hybrid, trades, 1, 8).inner == 4);
+}
+
+TEST_CASE("the ranks of a party hold neighbouring places, and rings join equal places", "[sharing]") {
+  const GroupSharing sharing{.inner = 4, .parties = 3};
+  for (std::size_t rank = 0; rank < 12; ++rank) {
+    CHECK(sharing.next(rank) % 4 == rank % 4);
+    CHECK(sharing.next(rank) / 4 == (rank / 4 + 1) % 3);
+    CHECK(sharing.before(sharing.next(rank)) == rank);
+  }
+}
+
+TEST_CASE("a rank receives the keys and values of all others, or its heads of all tokens", "[sharing]") {
+  CHECK(received({.key_exchange = KeyExchange::ring})[Direction::forward] == (ranks - 1) * kv_of_rank);
+  CHECK(received({.key_exchange = KeyExchange::all_gather})[Direction::forward] == (ranks - 1) * kv_of_rank);
+  CHECK(received({.key_exchange = KeyExchange::all_to_all})[Direction::forward] == traded_of_rank / 8 * 7);
+  CHECK(received({.key_exchange = KeyExchange::all_to_all, .a2a_ranks = 4})[Direction::forward] ==
+        traded_of_rank / 4 * 3 + kv_of_rank);
+}
+
+TEST_CASE("in backward keys and values come again and their gradients return; traded gradients come once",
+          "[sharing]") {
+  CHECK(received({.key_exchange = KeyExchange::all_gather})[Direction::backward] == 2 * (ranks - 1) * kv_of_rank);
+  CHECK(received({.key_exchange = KeyExchange::all_to_all})[Direction::backward] == traded_of_rank / 8 * 7);
+}
+
+TEST_CASE("gathered and traded keys are waited for, as communication of the group", "[sharing]") {
+  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  for (const KeyExchange way : {KeyExchange::all_gather, KeyExchange::all_to_all}) {
+    const LoweringOptions lowering = lowering_of({.key_exchange = way});
+    const Program program(plan, lowering);
+    Bytes shared;
+    for (const SharingCollective& op : program.micro_batch(MicroBatchId(0)).shares) shared += op.bytes;
+    test::HandMachine world(test::one_device_nodes(ranks, 10_GBps), std::make_unique<test::HandCosts>(1_us));
+    world.machine.sharing = test::each_shares_at(1_GBps);
+    for (const Grain grain : test::all_grains) {
+      const Timeline timeline = simulate(program, world.machine, grain);
+      for (const Breakdown& rank : timeline.ranks) {
+        CHECK(rank[Activity::cp_comm] == shared / 1_GBps);
+        CHECK(rank.total() == timeline.step_time);
+      }
+    }
+  }
+}
+
+TEST_CASE("a slow rank holds up all that gather with it, and only its party where heads are traded", "[sharing]") {
+  const Plan plan = test::plan_of(ranks, 1, {{first_ranks(ranks), tokens}});
+  const auto waits = [&](const Recipe& recipe, std::size_t rank) {
+    ClusterSpec cluster = test::one_device_nodes(ranks, 10_GBps);
+    cluster.speed[0] = 0.5;
+    test::HandMachine world(cluster, std::make_unique<test::HandCosts>(1_s));
+    world.machine.sharing = test::each_shares_at(1000_GBps);
+    Transformer model = eight_billion();
+    const Program program(plan, {model, Mesh{.hdp = ranks}, recipe});
+    return simulate(program, world.machine, Grain::exact).ranks[rank][Activity::group_wait];
+  };
+  const Duration gathered = waits({.key_exchange = KeyExchange::all_gather}, 7);
+  CHECK(gathered > Duration{});
+  CHECK(waits({.key_exchange = KeyExchange::all_to_all}, 7) > Duration{});
+  CHECK(waits({.key_exchange = KeyExchange::all_gather}, 0) == Duration{});
+}
+
+// Two nodes of eight devices with a NIC each.
+std::unique_ptr<World> two_nodes(const Mesh& mesh) {
+  ClusterSpec cluster;
+  cluster.name = "two nodes";
+  cluster.devices = 16;
+  cluster.devices_per_node = 8;
+  cluster.nics_per_node = 8;
+  cluster.nvlink = 300_GBps;
+  cluster.nic = 200_Gbps;
+  cluster.pcie = 32_GBps;
+  cluster.device_memory = 80_GiB;
+  cluster.tiers = {{.name = "leaf", .fan_in = 2, .oversubscription = 1, .latency = 1_us}};
+  Diagnostics problems;
+  const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
+  problems.throw_if_any();
+  auto world = World::make(cluster, *profile, {.mesh = mesh}, problems);
+  problems.throw_if_any();
+  return world;
+}
+
+TEST_CASE("a collective of a group has the price of the same collective of any group like it", "[sharing]") {
+  const auto world = two_nodes({.hdp = 16});
+  const auto cost = [&](std::size_t first, std::int64_t count, std::int64_t party) {
+    std::vector<HdpRank> group;
+    for (std::int64_t i = 0; i < count; ++i) group.emplace_back(first + static_cast<std::size_t>(i));
+    return world->machine().sharing({group, 0, party}, CollectiveKind::all_to_all, Bytes(64'000'000)).time;
+  };
+  CHECK(cost(0, 4, 4) == cost(12, 4, 4));
+  CHECK(cost(0, 8, 8) == cost(8, 8, 8));
+  CHECK(cost(0, 8, 4) == cost(0, 4, 4));
+  CHECK(cost(6, 4, 4) > 2 * cost(0, 4, 4));  // over two nodes
+  CHECK(cost(0, 16, 16) > 2 * cost(0, 8, 8));
+}
+
+TEST_CASE("the grains agree on every way to share, also beside a slow rank", "[sharing]") {
+  const auto world = two_nodes({.hdp = 16});
+  std::vector<double> speeds(16, 1.0);
+  for (const bool slow : {false, true}) {
+    if (slow) world->machine().speed[3] = 0.8;
+    for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::all_to_all}) {
+      for (const std::int64_t most : {0, 4}) {
+        Transformer model = eight_billion();
+        model.layers = 8;
+        const Recipe recipe{.key_exchange = way, .a2a_ranks = most};
+        const Plan plan = test::plan_of(16, 8, {{first_ranks(16), tokens}, {first_ranks(8), tokens / 2}});
+        const Program program(plan, {model, Mesh{.hdp = 16}, recipe});
+        const double exact = simulate(program, world->machine(), Grain::exact).step_time.seconds();
+        const double fluid = simulate(program, world->machine(), Grain::fluid).step_time.seconds();
+        CAPTURE(slow, static_cast<int>(way), most);
+        CHECK(fluid == Approx(exact).epsilon(0.01));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hdpsim
