@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/quantity_text.h"
 #include "sim/import/impl/megatron_arguments.h"
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/megatron_ranges.h"
@@ -46,6 +47,7 @@ class MegatronReader {
     has_experts_ = has_experts(arguments_);
     layers_ = layers_stated();
     read_pipeline();
+    read_sharing();
     read_experts();
     read_sharding();
     read_tensor_parallelism();
@@ -152,6 +154,32 @@ class MegatronReader {
       return std::max<std::int64_t>(of_stage / *each, 1);
     }
     return arguments_.number("virtual_pipeline_model_parallel_size", degree, 1);
+  }
+
+  // ---- Context parallelism
+
+  // One word for all layers, or one each.
+  void read_sharing() {
+    const std::vector<std::string> words = arguments_.words("cp_comm_type");
+    if (words.empty() || run_.cp == 1) return;
+    const std::string& word = words.front();
+    if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return other != word; })) {
+      return arguments_.tell_unsaid("cp_comm_type", "the groups of all layers share keys as that of the first does");
+    }
+    const std::vector<std::string> sizes = arguments_.words("hierarchical_context_parallel_sizes");
+    const auto party = sizes.size() == 2 ? parse_count(sizes.front()).value : std::nullopt;
+    if (word == "all_gather" || word == "a2a") {
+      put(run_.mesh, "cp_comm_type", word);
+    } else if (word == "a2a+p2p" && party) {
+      put(run_.mesh, "cp_comm_type", std::string("a2a"));
+      put(run_.mesh, "a2a_ranks", static_cast<std::int64_t>(*party));
+    } else if (word == "a2a+p2p") {
+      diagnostics_.error(arguments_.position("cp_comm_type"), "a2a+p2p needs the ranks of both levels",
+                         "write --hierarchical-context-parallel-sizes, as in 4 2");
+    } else if (word != "p2p") {
+      diagnostics_.error(arguments_.position("cp_comm_type"), fmt::format("'{}' is no way to share keys", word),
+                         "p2p, all_gather, a2a or a2a+p2p");
+    }
   }
 
   // ---- Experts

@@ -72,6 +72,8 @@ constexpr std::array said = std::to_array<ArgumentRule>({
     {.option = "tensor-model-parallel-size"},
     {.option = "pipeline-model-parallel-size"},
     {.option = "context-parallel-size"},
+    {.option = "cp-comm-type"},
+    {.option = "hierarchical-context-parallel-sizes"},
     {.option = "expert-model-parallel-size"},
     {.option = "expert-tensor-parallel-size"},
     {.option = "num-layers-per-virtual-pipeline-stage"},
@@ -140,8 +142,6 @@ constexpr std::string_view in_own_precision = "layers all have the same products
 constexpr std::string_view one_document = "each sequence is one document, whose tokens all see those before them";
 
 constexpr std::array cannot_be_said = std::to_array<ArgumentRule>({
-    unsaid("cp-comm-type", "keys and values go around a ring (p2p)", "p2p"),
-    unsaid("hierarchical-context-parallel-sizes", "keys and values go around a ring (p2p)"),
     unsaid("rampup-batch-size", "a step with the whole batch is simulated"),
     unsaid("softmax-type", "the softmax is the usual one", "vanilla"),
     unsaid("spec", "layers are those that the other arguments describe"),

@@ -68,12 +68,12 @@ TEST_CASE("a switch that nothing states is as Megatron leaves it", "[import]") {
 
 TEST_CASE("what has its usual value needs no telling", "[import]") {
   const Document usual(
-      "cp_comm_type: [p2p]\noptimizer: adam\nbias_gelu_fusion: true\nuse_sharp: false\nis_hybrid_model: false\n"
+      "optimizer: adam\nbias_gelu_fusion: true\nuse_sharp: false\nis_hybrid_model: false\n"
       "hybrid_mlp_ratio: 0.0\nunknown_switch: false\n");
   CHECK(usual.problems.empty());
   CHECK(usual.notes.empty());
-  const Document unusual("cp_comm_type: [a2a]\noptimizer: muon\nbias_gelu_fusion: false\nuse_sharp: true\n");
-  CHECK(unusual.told(Kind::unsaid).size() == 4);
+  const Document unusual("optimizer: muon\nbias_gelu_fusion: false\nuse_sharp: true\n");
+  CHECK(unusual.told(Kind::unsaid).size() == 3);
 }
 
 TEST_CASE("a document that is no map is refused", "[import]") {

@@ -240,6 +240,19 @@ TEST_CASE("the batch, the degrees and the devices become tokens and a mesh", "[i
   CHECK(good(script, {.gpus = 16}).run.global_batch == 8);
 }
 
+TEST_CASE("how ranks share keys and values is said where context parallelism has several", "[import]") {
+  const std::string base = std::string(small) + "--context-parallel-size 4 ";
+  CHECK(good(base).mesh("cp_comm_type").empty());
+  CHECK(good(base + "--cp-comm-type p2p").mesh("cp_comm_type").empty());
+  CHECK(good(base + "--cp-comm-type all_gather").mesh("cp_comm_type") == "all_gather");
+  CHECK(good(std::string(small) + "--cp-comm-type a2a").mesh("cp_comm_type").empty());
+  const Read both = good(base + "--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2");
+  CHECK(both.mesh("cp_comm_type") == "a2a");
+  CHECK(both.mesh("a2a_ranks") == "2");
+  CHECK(problems(base + "--cp-comm-type a2a+p2p").size() == 1);
+  CHECK(problems(base + "--cp-comm-type broadcast").size() == 1);
+}
+
 TEST_CASE("how many devices there are comes from the launcher, from WORLD_SIZE, or from the user", "[import]") {
   const std::string arguments = std::string(small).substr(std::string(small).find("pretrain_gpt.py"));
   CHECK(good("python " + arguments, {.gpus = 32}).run.gpus == 32);
