@@ -167,12 +167,12 @@ class MegatronReader {
       return arguments_.tell_unsaid("cp_comm_type", "the groups of all layers share keys as that of the first does");
     }
     const std::vector<std::string> sizes = arguments_.words("hierarchical_context_parallel_sizes");
-    const auto party = sizes.size() == 2 ? parse_count(sizes.front()).value : std::nullopt;
+    const std::int64_t party = sizes.size() == 2 ? parse_count(sizes.front()).value.value_or(0) : 0;
     if (word == "all_gather" || word == "a2a") {
       put(run_.mesh, "cp_comm_type", word);
-    } else if (word == "a2a+p2p" && party) {
+    } else if (word == "a2a+p2p" && party > 0) {
       put(run_.mesh, "cp_comm_type", std::string("a2a"));
-      put(run_.mesh, "a2a_ranks", static_cast<std::int64_t>(*party));
+      put(run_.mesh, "a2a_ranks", party);
     } else if (word == "a2a+p2p") {
       diagnostics_.error(arguments_.position("cp_comm_type"), "a2a+p2p needs the ranks of both levels",
                          "write --hierarchical-context-parallel-sizes, as in 4 2");

@@ -52,7 +52,6 @@ const std::vector<Mechanism>& mechanisms() {
       {"kernels.launch", {"eager", "graphs"}},
       {"overheads.per_micro_batch", {"0 s", "2 ms"}},
       {"mesh.dropout", {"true", "false"}},
-      {"mesh.cp_comm_type", {"p2p", "all_gather", "a2a"}},
   };
   return all;
 }
@@ -171,6 +170,35 @@ TEST_CASE("planners take a micro-batch to cost what the engine charges for it, w
     }
   }
   CHECK((tests::one_seed() || compared > seeds.size() / 2));
+}
+
+// What ranks gather or trade takes another share of the links in a node and between nodes for every shape of a group,
+// of which planners know one: the last rank of a group is on the other node here, the others mostly are not.
+TEST_CASE("planners know what a group gathers or trades within a third, and within a tenth on average", "[probes]") {
+  constexpr double most = 0.35;
+  constexpr double mean = 0.1;
+  Catalog catalog{HDPSIM_SOURCE_DIR};
+  RandomStream random(1, "no experts");
+  std::string text = study_of(random);
+  while (text.find("mixtral") != std::string::npos) text = study_of(random);
+  std::vector<double> distances;
+  for (const std::string_view way : {"all_gather", "a2a"}) {
+    for (const std::string_view tp : {"1", "2", "4"}) {
+      const auto overrides = {fmt::format("mesh.cp_comm_type={}", way), fmt::format("mesh.tp={}", tp)};
+      const Study study = parse_study("recipe.yaml", text, overrides, catalog);
+      const WorkModel& work = study.points[0].work;
+      Engine engine(study.points[0]);
+      for (const std::size_t degree : {2U, 4U, 8U}) {
+        if (engine.ranks() < degree) continue;
+        const std::int64_t all = static_cast<std::int64_t>(degree) * capacity;
+        const double predicted = work.seconds(causal_pairs(all), all, static_cast<std::int64_t>(degree));
+        distances.push_back(distance(predicted, engine.on_ring(degree, all)));
+        CAPTURE(way, tp, degree);
+        CHECK(distances.back() < most);
+      }
+    }
+  }
+  CHECK(std::accumulate(distances.begin(), distances.end(), 0.0) / static_cast<double>(distances.size()) < mean);
 }
 
 }  // namespace hdpsim

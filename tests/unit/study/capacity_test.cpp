@@ -52,17 +52,6 @@ TEST_CASE("what takes memory besides activations lowers the chosen capacity", "[
   CHECK(chosen("mesh.tp=4") > usual);
 }
 
-TEST_CASE("ranks that gather the keys of a long sequence hold fewer tokens", "[capacity]") {
-  const auto chosen = [](const std::string& sharing, const std::string& context) {
-    return point_of({"mesh.capacity=auto", "data.tokens_per_step=64Mi", "mesh.cp_comm_type=" + sharing,
-                     "data.context=" + context})
-        .capacity;
-  };
-  CHECK(chosen("all_gather", "256Ki") < chosen("p2p", "256Ki"));
-  CHECK(chosen("all_gather", "512Ki") < chosen("all_gather", "256Ki"));
-  CHECK(chosen("p2p", "512Ki") == chosen("p2p", "256Ki"));
-}
-
 TEST_CASE("under every schedule plans for the chosen capacity fit, with offload too, and for 256 tokens more need not",
           "[capacity][pp]") {
   const std::vector<std::string> base = {"mesh.capacity=auto", "cluster.gpus=32", "data.tokens_per_step=4Mi",
