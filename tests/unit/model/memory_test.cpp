@@ -264,6 +264,26 @@ TEST_CASE("the peak is the head's backward where the vocabulary is large, the ML
         middle.states().total() + middle.kept(n) + Bytes(2 * 64 * n) + Bytes(2 * 256 * n) * (3 - 1));
 }
 
+TEST_CASE("in attention's backward a group has two buffers of a ring, all keys it gathers, or what it trades",
+          "[memory]") {
+  Transformer model = wide_vocabulary();
+  model.ffn_hidden = 16;
+  const std::int64_t n = 1000;
+  const std::int64_t kv = 2 * (4 * 16) * 2 * n;  // of a rank, and of its gradients
+  const auto buffers = [&](KeyExchange way, std::int64_t ranks) {
+    const Recipe recipe{.key_exchange = way, .fragmentation = 0, .reserve = Bytes{}};
+    const DeviceMemory middle(model, {.pp = 3, .layers = {LayerRun{2}}, .embedding = false, .head = false}, recipe);
+    return middle.peak({.tokens = n, .ranks = ranks})[MemoryPart::communication];
+  };
+  for (const KeyExchange way : {KeyExchange::ring, KeyExchange::all_gather, KeyExchange::all_to_all}) {
+    CHECK(buffers(way, 1) == Bytes{});
+  }
+  CHECK(buffers(KeyExchange::ring, 8) == Bytes(2 * (kv + kv)));
+  CHECK(buffers(KeyExchange::all_gather, 8) == Bytes(8 * (kv + kv)));
+  CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv));  // queries and outputs are as wide as keys and values
+  CHECK(buffers(KeyExchange::all_to_all, 8) == Bytes(kv + kv + 2 * (kv + kv)));
+}
+
 TEST_CASE("under autocast a backward has the cast of the head's weight, and the stream's gradient in fp32",
           "[memory]") {
   Transformer model = wide_vocabulary();
