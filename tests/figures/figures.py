@@ -254,6 +254,17 @@ def nic_bandwidth():
         [percent(runs.step(0, "hdp-balance") / runs.step(2, "hdp-balance") - 1)]
 
 
+def sharing():
+    runs = Runs("configs/studies/sharing.yaml")
+    for plan in ("static", "hdp-naive", "hdp-balance"):
+        yield answer("sharing"), f"| `{plan}` | {{}} s | {{}} s | {{}} s |", \
+            [digits(runs.step(point, plan)) for point in range(3)]
+    lead = [f"{runs.step(point, 'static') / runs.step(point, 'hdp-balance'):.1f}" for point in range(3)]
+    yield answer("sharing"), "`hdp-balance` is {} times as fast as a static mesh of rings,", [lead[0]]
+    yield answer("sharing"), "{} times as fast as one that gathers keys, and {} times as fast as one that trades heads.", \
+        lead[1:]
+
+
 def offload_or_recompute():
     runs = Runs("configs/studies/offload-or-recompute.yaml")
     # Points: a capacity kept, the same recomputed, the next capacity.
@@ -396,7 +407,7 @@ def check(place, text, figures, write):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
-                                            nic_bandwidth, offload_or_recompute, scaling, context_length, moe, ablation)
+                                            nic_bandwidth, sharing, offload_or_recompute, scaling, context_length, moe, ablation)
                   for statement in command()]
     wrong = [statement for statement in statements if not check(*statement, write)]
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")
