@@ -278,6 +278,9 @@ int report(const CommOptions& options, const ClusterSpec& cluster, const std::op
 
 int run_command(const CommOptions& options, const Session& session) {
   check_simgrid(options);
+  // Wrong sizes are told even where what is asked for does not read them.
+  (void)sizes_of(options);
+  (void)size_of(options.size, "--size");
   Catalog catalog(session.data_folder);
   std::vector<Traffic> background;
   for (const std::string& text : options.background) background.push_back(background_of(text));
