@@ -84,9 +84,7 @@ class Pricer {
   }
 
   [[nodiscard]] Estimate share(const SharingCollective& op) const {
-    const GroupSharing& sharing = priced_.program.sharing;
-    const bool in_parties = op.kind == CollectiveKind::all_to_all;
-    return machine_.sharing({group_, stage_, in_parties ? sharing.inner : sharing.ranks()}, op.kind, op.bytes);
+    return machine_.sharing({group_, stage_, op.party(priced_.program.sharing)}, op.kind, op.bytes);
   }
 
   // With odd shapes an even share may be the slower one.

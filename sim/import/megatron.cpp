@@ -164,7 +164,7 @@ class MegatronReader {
     if (words.empty() || run_.cp == 1) return;
     const std::string& word = words.front();
     if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return other != word; })) {
-      return arguments_.tell_unsaid("cp_comm_type", "the groups of all layers share keys as that of the first does");
+      return arguments_.tell_unsaid("cp_comm_type", "in all layers keys and values go around a ring (p2p)");
     }
     const std::vector<std::string> sizes = arguments_.words("hierarchical_context_parallel_sizes");
     const std::int64_t party = sizes.size() == 2 ? parse_count(sizes.front()).value.value_or(0) : 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/model/layers.h"
 #include "sim/model/shares.h"
 
 namespace hdpsim {
@@ -19,16 +18,21 @@ std::int64_t party_of(std::int64_t ranks, std::int64_t heads, std::int64_t most)
 
 }  // namespace
 
-GroupSharing group_sharing(const Transformer& model, const Recipe& recipe, std::int64_t tp, std::int64_t ranks) {
+std::int64_t common_kv_heads(const Transformer& model, std::int64_t tp) {
+  std::int64_t common = 0;  // gcd(0, n) is n
+  const auto add = [&](const Layer& layer) {
+    if (layer.heads > 0) common = std::gcd(common, std::max<std::int64_t>(1, layer.kv_heads / tp));
+  };
+  add(model);
+  for (const Layer& layer : model.others) add(layer);
+  return std::max<std::int64_t>(1, common);
+}
+
+GroupSharing group_sharing(std::int64_t kv_heads, const Recipe& recipe, std::int64_t ranks) {
   if (ranks == 1) return {};
   if (recipe.key_exchange == KeyExchange::ring) return {.parties = ranks};
   if (recipe.key_exchange == KeyExchange::all_gather) return {.parties = ranks, .gathers = true};
-  std::int64_t heads = 0;  // of a device, common to all layers; gcd(0, n) is n
-  for (std::size_t kind = 0; kind < layer_kinds(model); ++kind) {
-    const Transformer layer = of_kind(model, kind);
-    if (layer.heads > 0) heads = std::gcd(heads, std::max<std::int64_t>(1, layer.kv_heads / tp));
-  }
-  const std::int64_t inner = party_of(ranks, std::max<std::int64_t>(1, heads), recipe.a2a_ranks);
+  const std::int64_t inner = party_of(ranks, kv_heads, recipe.a2a_ranks);
   return {.inner = inner, .parties = ranks / inner};
 }
 

@@ -31,11 +31,18 @@ struct GroupSharing {
   friend bool operator==(const GroupSharing&, const GroupSharing&) = default;
 };
 
-/// The sharing of a group of `ranks` ranks of `tp` devices each. Heads are traded among as many ranks as divide the
-/// group and the key-value heads of a device, in every layer alike, but no more than Recipe::a2a_ranks. Layers of
-/// linear mixing count as their heads. O(kinds of layers).
-[[nodiscard]] GroupSharing group_sharing(const Transformer& model, const Recipe& recipe, std::int64_t tp,
-                                         std::int64_t ranks);
+/// The key-value heads of one of `tp` devices that all kinds of layers with attention have in common: their greatest
+/// common divisor, at least 1. O(kinds of layers).
+[[nodiscard]] std::int64_t common_kv_heads(const Transformer& model, std::int64_t tp);
+
+/// The sharing of a group of `ranks` ranks, in every layer alike. Heads are traded among as many ranks as divide the
+/// group and `kv_heads`, which are common_kv_heads(), but among no more than Recipe::a2a_ranks.
+[[nodiscard]] GroupSharing group_sharing(std::int64_t kv_heads, const Recipe& recipe, std::int64_t ranks);
+/// The same for ranks of `tp` devices each.
+[[nodiscard]] inline GroupSharing group_sharing(const Transformer& model, const Recipe& recipe, std::int64_t tp,
+                                                std::int64_t ranks) {
+  return group_sharing(common_kv_heads(model, tp), recipe, ranks);
+}
 
 /// Bytes of the queries, or of attention's outputs, of `tokens` tokens on one of `tp` devices.
 [[nodiscard]] Bytes query_bytes(const Transformer& model, std::int64_t tokens, std::int64_t tp);

@@ -119,6 +119,7 @@ Transformer last_kind(const Transformer& model, const DeviceShape& shape) {
 DeviceMemory::DeviceMemory(const Transformer& model, const DeviceShape& shape, const Recipe& recipe,
                            const ExpertUse& experts)
     : model_(last_kind(model, shape)),
+      kv_heads_(common_kv_heads(model, shape.tp)),
       shape_(shape),
       recipe_(recipe),
       experts_(experts),
@@ -256,17 +257,16 @@ MemoryParts DeviceMemory::attention_moment(const MemoryLoad& load) const {
 // In a ring two buffers each of keys and values and of their gradients; gathered keys and values and their gradients,
 // both of all tokens; or the gradients of what is traded, as they come and in the order in which they go.
 Bytes DeviceMemory::sharing_buffers(const MemoryLoad& load) const {
-  const GroupSharing sharing = group_sharing(model_, recipe_, shape_.tp, load.ranks);
+  const GroupSharing sharing = group_sharing(kv_heads_, recipe_, load.ranks);
   Bytes buffers;
   if (sharing.gathers) {
     const Bytes all = kv_bytes(model_, load.tokens * load.ranks, shape_.tp);
     buffers += all + all * recipe_.dkv_bytes_per_element / model_.element_bytes;
   }
-  if (sharing.trades_heads())
-    buffers += Bytes(
-        divided(load.tokens * (output_width(model_) + query_width(model_) + key_width(model_) + value_width(model_)) *
-                    model_.element_bytes,
-                shape_.tp));
+  if (sharing.trades_heads() && model_.heads > 0) {
+    buffers += query_bytes(model_, load.tokens, shape_.tp) + kv_bytes(model_, load.tokens, shape_.tp) +
+               attention_output_bytes(model_, load.tokens, shape_.tp);
+  }
   if (!sharing.has_ring()) return buffers;
   const std::int64_t reach = attention_reach(model_);  // on both sides of a rank's two parts
   const std::int64_t received = reach > 0 ? std::min(load.tokens, 2 * reach) : load.tokens;

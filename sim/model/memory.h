@@ -120,6 +120,7 @@ class DeviceMemory {
   };
 
   const Transformer model_;  ///< The model, as the last layer of the device is.
+  std::int64_t kv_heads_;    ///< common_kv_heads() of the model as a whole.
   DeviceShape shape_;
   Recipe recipe_;
   ExpertUse experts_;

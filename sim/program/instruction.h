@@ -132,6 +132,10 @@ struct TensorParallelCollective {
 struct SharingCollective {
   CollectiveKind kind = CollectiveKind::all_gather;
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
+  /// The number of consecutive ranks of the group that run it together.
+  [[nodiscard]] std::int64_t party(const GroupSharing& sharing) const {
+    return kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();
+  }
 };
 
 /// The experts' work on the device of a group that has most rows, and on a device if the rows were spread evenly. The

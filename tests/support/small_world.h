@@ -65,6 +65,22 @@ inline ClusterSpec one_device_nodes(std::int64_t nodes, Bandwidth nic) {
   return cluster;
 }
 
+/// Two nodes of eight devices with a NIC each.
+inline ClusterSpec two_nodes() {
+  ClusterSpec cluster;
+  cluster.name = "two nodes";
+  cluster.devices = 16;
+  cluster.devices_per_node = 8;
+  cluster.nics_per_node = 8;
+  cluster.nvlink = 300_GBps;
+  cluster.nic = 200_Gbps;
+  cluster.pcie = 32_GBps;
+  cluster.host_memory = 1000_GiB;
+  cluster.device_memory = 80_GiB;
+  cluster.tiers = {{.name = "leaf", .fan_in = 2, .oversubscription = 1, .latency = 1_us}};
+  return cluster;
+}
+
 /// Every collective takes as long, whatever its kind and size.
 inline Collective each_takes(Duration time) {
   return [time](CollectiveKind, Bytes) { return Estimate{time, Evidence::formula}; };

@@ -258,9 +258,7 @@ class ExactStep final : public StepRun {
   void meet_group(WorkerId worker, const SharingCollective& collective, Duration time) {
     const WorkerState& state = workers_[worker.index()];
     GroupProgram& group = *groups_[state.pass.index()];
-    const GroupSharing& sharing = group.priced.program.sharing;
-    const bool in_parties = collective.kind == CollectiveKind::all_to_all;
-    const auto party = static_cast<std::size_t>(in_parties ? sharing.inner : sharing.ranks());
+    const auto party = static_cast<std::size_t>(collective.party(group.priced.program.sharing));
     group.meetings.resize(group.places.size());
     auto& here = group.meetings[state.index / party];
     here.emplace_back(worker, queue_.now());

@@ -5,7 +5,8 @@
 namespace hdpsim {
 namespace {
 
-constexpr std::size_t most_kept = 4096;  // groups that no other group is like; a step of a large pool has fewer
+constexpr std::size_t most_kept =
+    4096;  // groups that no other group is like: bounds memory, a forgotten one is made anew
 
 bool is_aligned(const std::vector<HdpRank>& group) {
   if (group.front().index() % group.size() != 0) return false;

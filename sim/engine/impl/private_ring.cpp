@@ -147,8 +147,7 @@ void PrivateRing::run_kernel(std::size_t index, Row& ended) {
 }
 
 void PrivateRing::meet(const SharingCollective& collective) {
-  const bool in_parties = collective.kind == CollectiveKind::all_to_all;
-  const auto party = static_cast<std::size_t>(in_parties ? sharing_.inner : sharing_.ranks());
+  const auto party = static_cast<std::size_t>(collective.party(sharing_));
   for (std::size_t first = 0; first < ranks_; first += party) {
     const auto begin = starts_.begin() + static_cast<std::ptrdiff_t>(first);
     const Instant last = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(party));

@@ -14,21 +14,6 @@ namespace {
 
 constexpr std::int64_t capacity = 2048;
 
-ClusterSpec two_nodes() {
-  ClusterSpec cluster;
-  cluster.name = "two nodes";
-  cluster.devices = 16;
-  cluster.devices_per_node = 8;
-  cluster.nics_per_node = 8;
-  cluster.nvlink = 300_GBps;
-  cluster.nic = 200_Gbps;
-  cluster.pcie = 32_GBps;
-  cluster.host_memory = 1000_GiB;
-  cluster.device_memory = 80_GiB;
-  cluster.tiers = {{.name = "leaf", .fan_in = 2, .oversubscription = 1, .latency = 1_us}};
-  return cluster;
-}
-
 Transformer seven_billion() {
   Transformer model;
   model.name = "7b";
@@ -51,7 +36,7 @@ class Measured {
     Diagnostics problems;
     const auto profile = load_profile("a100-published", HDPSIM_SOURCE_DIR "/calib/profiles", {}, problems);
     problems.throw_if_any();
-    world_ = World::make(two_nodes(), *profile, {.mesh = lowering_.mesh}, problems);
+    world_ = World::make(test::two_nodes(), *profile, {.mesh = lowering_.mesh}, problems);
     problems.throw_if_any();
   }
 

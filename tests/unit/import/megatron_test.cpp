@@ -249,6 +249,9 @@ TEST_CASE("how ranks share keys and values is said where context parallelism has
   const Read both = good(base + "--cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2");
   CHECK(both.mesh("cp_comm_type") == "a2a");
   CHECK(both.mesh("a2a_ranks") == "2");
+  const Read mixed = good(base + "--cp-comm-type a2a p2p");
+  CHECK(mixed.mesh("cp_comm_type") == "absent");
+  CHECK(mixed.notes(Kind::unsaid).size() == 1);
   CHECK(problems(base + "--cp-comm-type a2a+p2p").size() == 1);
   CHECK(problems(base + "--cp-comm-type broadcast").size() == 1);
 }

@@ -282,6 +282,11 @@ TEST_CASE("in attention's backward a group has two buffers of a ring, all keys i
   CHECK(buffers(KeyExchange::all_gather, 8) == Bytes(8 * (kv + kv)));
   CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv));  // queries and outputs are as wide as keys and values
   CHECK(buffers(KeyExchange::all_to_all, 8) == Bytes(kv + kv + 2 * (kv + kv)));
+  // Layers of another stage have two heads of keys: all layers share as these can.
+  Layer other = model;
+  other.kv_heads = 2;
+  model.others = {other};
+  CHECK(buffers(KeyExchange::all_to_all, 4) == Bytes(kv + kv + 2 * (kv + kv)));
 }
 
 TEST_CASE("under autocast a backward has the cast of the head's weight, and the stream's gradient in fp32",
