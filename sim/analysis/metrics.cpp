@@ -96,10 +96,13 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
   const double total_s = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   double tokens = 0;
   double flops = 0;
+  double bounds_s = 0;
   for (const StepResult& step : result.steps) {
     tokens += static_cast<double>(step.tokens);
     flops += step.model_flops;
+    bounds_s += seconds_of(step.bound);
   }
+  metrics.bound_s = bounds_s / static_cast<double>(metrics.steps);
   const auto gpus = static_cast<double>(info.gpus);
   metrics.tokens_per_s = tokens / total_s;
   metrics.tokens_per_s_per_gpu = metrics.tokens_per_s / gpus;

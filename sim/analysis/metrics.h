@@ -67,6 +67,7 @@ struct RunMetrics {
   Percentiles step_time_s;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
+  double bound_s = 0;  ///< Mean over the steps of StepResult::bound.
   /// Model FLOPs utilization: model_flops over what the devices could do at their peak in the same time.
   double mfu = 0;
   std::optional<Speedup> speedup;

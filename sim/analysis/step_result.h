@@ -46,6 +46,7 @@ struct StepResult {
   std::int64_t micro_batches = 0;
   double model_flops = 0;  ///< Useful FLOPs of the batch: see model_flops().
   Duration time;
+  Duration bound;  ///< No plan of the batch on this mesh takes less by the planners' work model: see bound_beside().
   Breakdown mean;  ///< Mean over ranks; sums to `time`.
   BusyTimes busy;
   EvidenceSums evidence{};  ///< Evidence of the kernels, summed over ranks.

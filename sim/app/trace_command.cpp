@@ -141,7 +141,7 @@ int run_generate(const GenerateOptions& options, const Session& session) {
 void add_generate(CLI::App& trace, Session& session) {
   CLI::App* command = trace.add_subcommand("generate", "Draw lengths, or the batches of a run, from a distribution");
   GenerateOptions& options = add_command(*command, session, run_generate);
-  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, wikipedia, web")
+  command->add_option("--preset", options.preset, "A distribution of traces/: github, byted, reasoning, wikipedia, web")
       ->type_name("NAME");
   command->add_option("--lognormal", options.lognormal, "Mean and deviation of ln(tokens)")
       ->expected(2)

@@ -39,6 +39,12 @@ FigureTable<Percentiles> percentiles(bool mean_has_column = true) {
   return all;
 }
 
+// A batch of no work has no bound.
+std::optional<double> over_bound(const Run& run) {
+  const RunMetrics& metrics = run.metrics;
+  return metrics.bound_s > 0 ? std::optional(metrics.step_time_s.mean / metrics.bound_s) : std::nullopt;
+}
+
 // A count of every step, as a mean over the steps.
 auto mean_of_steps(std::int64_t StepResult::*count) {
   return [=](const Run& run) {
@@ -106,6 +112,11 @@ void add_rates(Runs& runs) {
             "model FLOPs utilization: the operations that the model needs, of the peak of all GPUs over the same time; "
             "repeated work does not count"},
            of_metrics(&RunMetrics::mfu));
+  runs.add({"bound_s", "bound_s", "s",
+            "time that no plan of the same sequences on the same mesh beats by the planners' costs, mean over the "
+            "steps: of the work spread evenly, the longest sequence, and, in steps without offload, the capacity"},
+           of_metrics(&RunMetrics::bound_s));
+  runs.add({"over_bound", "over_bound", "ratio", "mean step time over `bound_s`"}, over_bound);
 }
 
 void add_breakdown(Runs& runs) {

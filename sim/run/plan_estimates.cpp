@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/plan/plan_time.h"
+#include "sim/run/batch_bounds.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {
@@ -23,8 +24,7 @@ PlanEstimate estimate(const Plan& plan, const StudyPoint& point) {
 
 StepEstimates estimate_plans(const Study& study, const StudyPoint& point, std::int64_t step) {
   const Batch batch = point.batches->step(step);
-  const BoundedPool pool{point.spec.mesh.hdp, point.spec.capacity, point.spec.mesh.pp};
-  StepEstimates all{{}, step_bounds(batch, pool, point.work)};
+  StepEstimates all{{}, batch_bounds(point, batch)};
   for (std::size_t i = 0; i < study.plans.size(); ++i) {
     PlanEstimate& made = all.plans.emplace_back();
     try {

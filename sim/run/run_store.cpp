@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
-constexpr std::string_view schema = "hdpsim.run/7";
+constexpr std::string_view schema = "hdpsim.run/8";
 
 template <std::size_t count>
 Json durations_json(const std::array<Duration, count>& times) {
@@ -127,6 +127,7 @@ Json step_json(const StepResult& step) {
           {"micro_batches", step.micro_batches},
           {"model_flops", step.model_flops},
           {"time_ps", step.time.picoseconds()},
+          {"bound_ps", step.bound.picoseconds()},
           {"mean_ps", breakdown_json(step.mean)},
           {"busy_ps", durations_json(std::array{busy.min, busy.mean, busy.max, busy.deviation})},
           {"evidence", evidence_json(step.evidence)},
@@ -147,6 +148,7 @@ StepResult step_of(const Json& json) {
   step.micro_batches = json.at("micro_batches");
   step.model_flops = json.at("model_flops");
   step.time = Duration::picoseconds(json.at("time_ps").get<std::int64_t>());
+  step.bound = Duration::picoseconds(json.at("bound_ps").get<std::int64_t>());
   step.mean = breakdown_of(json.at("mean_ps"));
   const auto busy = durations_of<4>(json.at("busy_ps"));
   step.busy = {busy[0], busy[1], busy[2], busy[3]};

@@ -15,6 +15,7 @@
 
 #include "sim/base/random.h"
 #include "sim/program/program.h"
+#include "sim/run/batch_bounds.h"
 #include "sim/run/step.h"
 #include "sim/study/study.h"
 #include "tests/support/catch.h"
@@ -157,11 +158,15 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
     const Plan plan = make_plan(point, i, 0, batch);
     const Program program(plan, lowering);
     const auto world = point.make_world();
+    const double bound = bound_beside(plan, point, batch).seconds();
     for (const auto& [grain, name] : {std::pair(Grain::closed_form, "closed form"), std::pair(Grain::fluid, "fluid"),
                                       std::pair(Grain::exact, "exact")}) {
       if (grain == Grain::exact && !setting.is_tiny) continue;
       point.spec.grain = grain;
-      times[plans[i] + ", " + name] = simulate_plan(program, *world, conditions_of(point)).step_time.seconds();
+      const double seconds = simulate_plan(program, *world, conditions_of(point)).step_time.seconds();
+      INFO(plans[i] << ", " << name << ", over its bound: " << seconds / bound - 1);
+      CHECK(bound <= seconds * (1 + tolerance));
+      times[plans[i] + ", " + name] = seconds;
     }
   }
   return times;

@@ -162,6 +162,9 @@ void check_possible(const SimulatedStep& step, const PointSpec& spec) {
   const double mfu = result.model_flops / (peak * result.time.seconds());
   CHECK(mfu > 0);
   CHECK(mfu <= 1);
+  constexpr double between_planner_and_engine = 1.02;
+  CHECK(result.bound > Duration{});
+  CHECK(result.bound.seconds() <= result.time.seconds() * between_planner_and_engine);
   CHECK(result.busy.min <= result.busy.mean);
   CHECK(result.busy.mean <= result.busy.max);
   CHECK(result.busy.max <= result.time);

@@ -28,6 +28,7 @@ class FlexSpHomogeneous final : public Planner {
     occupy_all(packs, groups);
     if (cp_ >= evened_degree && packs.size() > filled) even_out(batch, packs, packs.size() - groups);
     for (std::size_t i = 0; i < packs.size(); ++i) {
+      if (packs[i].empty()) continue;  // it has passed its only sequence on
       builder.add_consecutive(i % groups * static_cast<std::size_t>(cp_), {cp_}, packs[i]);
     }
     return builder.take();

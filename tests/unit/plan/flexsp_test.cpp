@@ -124,4 +124,17 @@ TEST_CASE("flexsp-homogeneous: groups without a pack get a sequence of the last 
   CHECK(sequences_of(plan.micro_batches[3]) == Indices{1});
 }
 
+TEST_CASE("flexsp-homogeneous: a group that passes its only sequence on has no micro-batch", "[plan][flexsp]") {
+  PlanningContext context = small_pool(48);
+  context.capacity = 10;
+  context.context = 144;
+  // 3 groups of 16 ranks, packs up to 144 tokens: 144, then 2, then 3. The mean is 49.7, so that the first pack passes
+  // its sequence on to the second, and that to the third.
+  const Plan plan = plan_of("flexsp-homogeneous: {cp: 16}", context, {144, 3, 2});
+  CHECK(check_plan(plan).empty());
+  REQUIRE(plan.micro_batches.size() == 2);
+  CHECK(sequences_of(plan.micro_batches[0]) == Indices{2});
+  CHECK(sequences_of(plan.micro_batches[1]) == Indices{0, 1});
+}
+
 }  // namespace hdpsim

@@ -59,7 +59,7 @@ double share_above(const Description& description, std::int64_t above, double De
 }  // namespace
 
 TEST_CASE("the shipped presets are listed, and a misspelt one is told", "[trace]") {
-  CHECK(preset_names(traces) == std::vector<std::string>{"byted", "github", "web", "wikipedia"});
+  CHECK(preset_names(traces) == std::vector<std::string>{"byted", "github", "reasoning", "web", "wikipedia"});
   const TraceFolder folder;
   CHECK(folder.complaint([&] { return load_preset("gihub", traces); }) ==
         "error: there is no length preset 'gihub'\n        did you mean 'github'?\n");
@@ -155,6 +155,15 @@ TEST_CASE("web: the shipped table has the shares of documents of its source", "[
     CHECK(100 * (1 - share_above(d, edge, &Description::Share::sequences)) == Approx(percent).margin(0.1));
   }
   CHECK(d.max <= 196'608);
+}
+
+TEST_CASE("reasoning: the shipped table has the mean and the long outputs of its source", "[trace]") {
+  const Description d = described("reasoning");
+  CHECK(d.mean == Approx(1527).epsilon(0.06));
+  CHECK(100 * share_above(d, 8192, &Description::Share::sequences) == Approx(2.6).margin(0.05));
+  CHECK(100 * share_above(d, 8192, &Description::Share::tokens) == Approx(21.3).margin(1));
+  CHECK(100 * share_above(d, 16'384, &Description::Share::tokens) == Approx(5.4).margin(0.2));
+  CHECK(d.max <= 32'768);
 }
 
 }  // namespace hdpsim

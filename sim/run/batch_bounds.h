@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/plan/plan.h"
+#include "sim/plan/step_bounds.h"
+#include "sim/study/study.h"
+
+namespace hdpsim {
+
+/// What no plan of the batch beats on the mesh of the point, by the costs that its planners know. O(n + ranks).
+[[nodiscard]] StepBounds batch_bounds(const StudyPoint& point, const Batch& batch);
+
+/// What no plan that uses host memory as `plan` does takes less than, whatever the schedule of a pipeline. A plan that
+/// offloads may hold any sequence on any rank, so that the capacity does not bound it.
+[[nodiscard]] Duration bound_beside(const Plan& plan, const StudyPoint& point, const Batch& batch);
+
+}  // namespace hdpsim
