@@ -64,6 +64,7 @@ void add_totals(const RunResult& result, RunMetrics& metrics) {
   for (const StepResult& step : result.steps) {
     metrics.connections.peers = std::max(metrics.connections.peers, step.connections.peers);
     metrics.connections.groups = std::max(metrics.connections.groups, step.connections.groups);
+    metrics.tokens_held = std::max(metrics.tokens_held, step.tokens_held);
     metrics.events += step.events;
     metrics.phases += step.phases;
   }
@@ -111,7 +112,8 @@ RunMetrics metrics_of(const RunInfo& info, const RunResult& result) {
                   mean_over_steps(result, &BusyTimes::max), mean_over_steps(result, &BusyTimes::deviation)};
   metrics.evidence = evidence_shares(result, total_s * static_cast<double>(result.ranks.size()));
   add_totals(result, metrics);
-  metrics.fits = metrics.memory.device <= info.device_memory && metrics.memory.host <= info.host_memory;
+  metrics.fits = metrics.memory.device <= info.device_memory && metrics.memory.host <= info.host_memory &&
+                 metrics.tokens_held <= info.capacity;
   if (info.failures) metrics.goodput = goodput(*info.failures, info.nodes, metrics.breakdown.total());
   return metrics;
 }

@@ -76,7 +76,8 @@ struct RunMetrics {
   ConnectionUse connections;  ///< The maximum over the steps.
   /// Memory in the step with the fullest device; for host and channels the maximum over the steps.
   MemoryUse memory;
-  bool fits = true;
+  std::int64_t tokens_held = 0;  ///< The maximum over the steps.
+  bool fits = true;              ///< The memory of devices and hosts, and the capacity.
   std::array<double, evidence_kinds>
       evidence{};  ///< Shares of the rank seconds. Time that no kernel estimate covers counts as formula.
   std::uint64_t events = 0;

@@ -44,7 +44,8 @@ struct StepResult {
   std::int64_t sequences = 0;
   std::int64_t tokens = 0;
   std::int64_t micro_batches = 0;
-  double model_flops = 0;  ///< Useful FLOPs of the batch: see model_flops().
+  std::int64_t tokens_held = 0;  ///< The most tokens that a micro-batch leaves on a device of its ranks.
+  double model_flops = 0;        ///< Useful FLOPs of the batch: see model_flops().
   Duration time;
   Duration bound;  ///< No plan of the batch on this mesh takes less by the planners' work model: see bound_beside().
   Breakdown mean;  ///< Mean over ranks; sums to `time`.

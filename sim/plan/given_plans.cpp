@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sim/plan/impl/policy_kind.h"
-#include "sim/plan/plan_check.h"
 
 namespace hdpsim {
 namespace {
@@ -37,7 +36,7 @@ class GivenPlanner final : public Planner {
     plan.policy = name_;
     plan.capacity = capacity_;
     plan.layers = layers_;
-    require_room(given, plan);
+    raise_capacity(plan);
     return plan;
   }
 
@@ -47,14 +46,6 @@ class GivenPlanner final : public Planner {
     if (found != plans_->by_step.end()) return found->second;
     throw InputError(position_, fmt::format("'{}' has no plan for step {}", name_, step),
                      "give a file for every step of the study");
-  }
-
-  void require_room(const GivenPlan& given, const Plan& plan) const {
-    const std::vector<std::string> problems = over_capacity(plan);
-    if (problems.empty()) return;
-    const std::string more = problems.size() == 1 ? "" : fmt::format(", and so for {} more", problems.size() - 1);
-    throw InputError(position_, fmt::format("{}: {}{}", name_of_file(given), problems.front(), more),
-                     "use a larger mesh.capacity, or groups of more ranks");
   }
 
   std::string name_;

@@ -1,6 +1,7 @@
 #include "sim/plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/plan/work_model.h"
@@ -108,6 +109,20 @@ double resident_share(double offload, std::int64_t layers) {
 
 double resident_share(const MicroBatch& micro_batch, std::int64_t layers) {
   return resident_share(micro_batch.token_wise ? 1 : micro_batch.offload, layers);
+}
+
+std::int64_t tokens_held(const Plan& plan) {
+  constexpr double rounding = 1 - 1e-9;  // of resident_share(), far below one token
+  double most = 0;
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    const double held = static_cast<double>(micro_batch.tokens_per_rank()) * resident_share(micro_batch, plan.layers);
+    most = std::max(most, held);
+  }
+  return static_cast<std::int64_t>(std::ceil(most * rounding));
+}
+
+void raise_capacity(Plan& plan) {
+  plan.capacity = std::max(plan.capacity, tokens_held(plan));
 }
 
 double recomputed_share(const MicroBatch& micro_batch, std::int64_t layers) {

@@ -49,7 +49,7 @@ struct Plan {
   std::string policy;  ///< The planner that made it, for people.
   std::int64_t step = 0;
   std::int64_t ranks = 0;     ///< HDP ranks of the pool.
-  std::int64_t capacity = 0;  ///< Tokens that one rank can hold per micro-batch without offload.
+  std::int64_t capacity = 0;  ///< Tokens that one rank can hold per micro-batch without offload: see raise_capacity().
   std::int64_t layers = 0;    ///< Layers of one pass of a rank; offload ratios count in layers.
   /// HDP ranks of an expert group: ranks kn ... kn + n - 1 run every layer with experts together, each with the k-th
   /// micro-batch of its list. These micro-batches are a wave; see sim/plan/expert_waves.h.
@@ -97,6 +97,14 @@ class SpanCuts {
 /// layers always stay (ByteScale, eq. 3).
 [[nodiscard]] double resident_share(double offload, std::int64_t layers);
 [[nodiscard]] double resident_share(const MicroBatch& micro_batch, std::int64_t layers);
+
+/// The most tokens that a micro-batch leaves on a device of its ranks, rounded up. Groups and ratios must be sound.
+/// O(micro-batches + spans).
+[[nodiscard]] std::int64_t tokens_held(const Plan& plan);
+
+/// Raises the capacity of the plan to tokens_held(), for plans of those who do not look at it; a run of the plan says
+/// that it does not fit.
+void raise_capacity(Plan& plan);
 
 /// Share of the layers' activations, without their inputs and attention's outputs, that backward recomputes under
 /// token-wise offload: (1 - r)(l - 2) / l; otherwise 0.

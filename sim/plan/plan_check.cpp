@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/check.h"
+#include "sim/base/quantity_text.h"
 #include "sim/plan/expert_waves.h"
 #include "sim/plan/impl/order_of_execution.h"
 
@@ -260,6 +261,10 @@ std::vector<std::string> over_capacity(const Plan& plan) {
     if (std::string text = capacity_problem(plan, id); !text.empty()) problems.push_back(std::move(text));
   }
   return problems;
+}
+
+std::string capacity_excess(std::int64_t held, std::int64_t capacity) {
+  return held <= capacity ? "" : fmt::format("{} of {} tokens on a rank", count_text(held), count_text(capacity));
 }
 
 }  // namespace hdpsim

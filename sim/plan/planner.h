@@ -50,7 +50,8 @@ class Planner {
  public:
   virtual ~Planner() = default;
   [[nodiscard]] virtual Plan plan(const Batch& batch, std::int64_t step) const = 0;
-  /// Whether plan() may refuse a batch. Who runs a long series of steps asks for all plans beforehand if so.
+  /// Whether plan() may refuse a batch or leave more on a rank than it holds. Who runs a long series of steps asks for
+  /// all plans beforehand if so.
   [[nodiscard]] virtual bool may_refuse() const { return true; }
 };
 

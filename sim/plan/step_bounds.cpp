@@ -39,8 +39,8 @@ double alone(std::int64_t tokens, const BoundedPool& pool, const WorkModel& work
 
 }  // namespace
 
-double StepBounds::busy() const {
-  return std::max({area, memory, capacity, longest});
+double StepBounds::step() const {
+  return std::max({area, memory, capacity, longest}) + fill;
 }
 
 const char* StepBounds::reason() const {

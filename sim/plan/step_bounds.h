@@ -22,11 +22,9 @@ struct StepBounds {
   double capacity = 0;  ///< `memory`, and the fixed costs of as many micro-batches as hold the batch's tokens.
   double longest = 0;   ///< The longest sequence on the ranks on which it ends first.
   double fill = 0;      ///< More for the other stages of a pipeline, which wait for the longest micro-batch.
-  /// What keeps some rank busy, whatever the schedule of its pipeline.
-  [[nodiscard]] double busy() const;
-  /// The whole step where stages wait as in a 1F1B schedule: busy() and `fill`.
-  [[nodiscard]] double step() const { return busy() + fill; }
-  /// The name of the one that busy() rests on: `area`, `memory`, `capacity` or `longest`.
+  /// The whole step, where stages wait as in a 1F1B schedule.
+  [[nodiscard]] double step() const;
+  /// The name of the one that step() rests on: `area`, `memory`, `capacity` or `longest`.
   [[nodiscard]] const char* reason() const;
 };
 

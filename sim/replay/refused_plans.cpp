@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "sim/plan/plan_check.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/run/ordered_work.h"
 #include "sim/run/step.h"
@@ -12,10 +13,13 @@
 namespace hdpsim {
 namespace {
 
-// What a plan says to a step; empty if it has a plan for it.
-std::optional<Refusal> refusal_of(const StudyPoint& point, std::size_t plan, std::int64_t step) {
+// What a plan says to a step; empty if it has one that its ranks can hold.
+std::optional<Refusal> refusal_of(const Study& study, const StudyPoint& point, std::size_t plan, std::int64_t step) {
   try {
-    (void)point.planners[plan]->plan(point.batches->step(step), step);
+    const Plan made = point.planners[plan]->plan(point.batches->step(step), step);
+    const std::string excess = capacity_excess(tokens_held(made), point.spec.capacity);
+    if (!excess.empty())
+      return Refusal{step, fmt::format("{} leaves {}", study.plans[plan].name, excess), capacity_advice};
   } catch (const InputError& said) {
     return PlanRefused(said, step).refusal();
   } catch (const QuantityOverflow&) {
@@ -42,7 +46,7 @@ std::optional<std::vector<RefusedPlan>> leave_out_refused(Study& study, const St
   for (std::size_t plan = 0; plan < study.plans.size(); ++plan) {
     std::optional<Refusal> first;
     if (point.planners[plan]->may_refuse()) {
-      const auto make_worker = [&] { return [&](std::int64_t step) { return refusal_of(point, plan, step); }; };
+      const auto make_worker = [&] { return [&](std::int64_t step) { return refusal_of(study, point, plan, step); }; };
       const auto take = [&](std::int64_t, std::optional<Refusal>&& refusal) {
         if (!first) first = std::move(refusal);
       };

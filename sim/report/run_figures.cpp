@@ -146,7 +146,10 @@ void add_memory(Runs& runs) {
            at(&Run::result, &RunResult::memory, &StepMemory::step));
   runs.add({"", "memory_gb.at_s", "", "the moment at which it is, from the start of the step"},
            of_metrics(&RunMetrics::memory, &MemoryUse::at));
-  runs.add({"fits", "memory_gb.fits", "", "whether devices and hosts have that much memory"},
+  runs.add({"", "memory_gb.tokens_held", "tokens", "the most tokens that a micro-batch leaves on a rank"},
+           of_metrics(&RunMetrics::tokens_held));
+  runs.add({"fits", "memory_gb.fits", "",
+            "whether devices and hosts have that much memory, and ranks hold no more tokens than the capacity"},
            of_metrics(&RunMetrics::fits));
 }
 

@@ -7,10 +7,12 @@
 #include <array>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/quantity_text.h"
 #include "sim/document/values.h"
+#include "sim/plan/plan_check.h"
 #include "sim/report/baseline_note.h"
 #include "sim/report/trace_notes.h"
 
@@ -138,7 +140,16 @@ std::string largest_parts(const MemoryParts& parts) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+std::string excess_of_capacity(const Run& run) {
+  return capacity_excess(run.metrics.tokens_held, run.info.capacity);
+}
+
+bool exceeds_capacity(const Run& run) {
+  return !excess_of_capacity(run).empty();
+}
+
 std::string memory_advice(const Run& run) {
+  if (exceeds_capacity(run)) return capacity_advice;
   const MemoryUse& memory = run.metrics.memory;
   if (memory.device <= run.info.device_memory) return "offload less, or use a smaller mesh.capacity";
   const MemoryParts& parts = memory.parts;
@@ -172,7 +183,7 @@ std::vector<Misfits> misfits_of(const std::vector<Run>& runs) {
     if (same == found.end()) same = found.insert(found.end(), {run.info.plan, advice, 0, &run});
     ++same->count;
     const auto fullness = [](const Run& each) {
-      return std::pair(each.metrics.memory.device, each.metrics.memory.host);
+      return std::tuple(each.metrics.tokens_held, each.metrics.memory.device, each.metrics.memory.host);
     };
     if (fullness(run) > fullness(*same->fullest)) same->fullest = &run;
   }
@@ -189,7 +200,7 @@ std::string memory_lines(const std::vector<Run>& runs) {
   std::string text;
   for (const Misfits& misfits : misfits_of(runs)) {
     const Run& fullest = *misfits.fullest;
-    const std::string parts = largest_parts(fullest.metrics.memory.parts);
+    const std::string parts = exceeds_capacity(fullest) ? "" : largest_parts(fullest.metrics.memory.parts);
     const std::string of_which = parts.empty() ? "" : fmt::format(", of it {}", parts);
     const std::size_t all = runs_of(runs, misfits.plan);
     if (all == 1) {
@@ -341,6 +352,7 @@ std::vector<std::string> result_notes(const std::vector<Run>& runs) {
 
 std::string memory_excess(const Run& run) {
   if (run.metrics.fits) return {};
+  if (exceeds_capacity(run)) return excess_of_capacity(run);
   const MemoryUse& memory = run.metrics.memory;
   if (memory.device > run.info.device_memory) {
     return fmt::format("{} of {} on a device", bytes_text(memory.device), bytes_text(run.info.device_memory));

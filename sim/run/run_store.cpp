@@ -125,6 +125,7 @@ Json step_json(const StepResult& step) {
           {"sequences", step.sequences},
           {"tokens", step.tokens},
           {"micro_batches", step.micro_batches},
+          {"tokens_held", step.tokens_held},
           {"model_flops", step.model_flops},
           {"time_ps", step.time.picoseconds()},
           {"bound_ps", step.bound.picoseconds()},
@@ -146,6 +147,7 @@ StepResult step_of(const Json& json) {
   step.sequences = json.at("sequences");
   step.tokens = json.at("tokens");
   step.micro_batches = json.at("micro_batches");
+  step.tokens_held = json.at("tokens_held");
   step.model_flops = json.at("model_flops");
   step.time = Duration::picoseconds(json.at("time_ps").get<std::int64_t>());
   step.bound = Duration::picoseconds(json.at("bound_ps").get<std::int64_t>());

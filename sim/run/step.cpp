@@ -59,14 +59,16 @@ void require_sound(const Plan& plan) {
   HDPSIM_CHECK(problems.empty(), "the plan of '{}' for step {}: {}", plan.policy, plan.step, fmt::join(problems, "; "));
 }
 
-StepResult summary(const Plan& plan, const Batch& batch, const StudyPoint& point, const Timeline& timeline) {
+StepResult summary(const Plan& plan, const Batch& batch, const StudyPoint& point, World& world,
+                   const Timeline& timeline) {
   return {.step = plan.step,
           .sequences = static_cast<std::int64_t>(batch.sequences.size()),
           .tokens = batch.tokens(),
           .micro_batches = static_cast<std::int64_t>(plan.micro_batches.size()),
+          .tokens_held = tokens_held(plan),
           .model_flops = model_flops(point.spec.model, batch).count(),
           .time = timeline.step_time,
-          .bound = bound_beside(plan, point, batch),
+          .bound = bound_beside(plan, point, batch, world.machine().speed),
           .mean = timeline.mean(),
           .busy = busy_times(timeline),
           .evidence = timeline.evidence,
@@ -246,7 +248,7 @@ SimulatedStep simulated(const StudyPoint& point, std::size_t plan, std::int64_t 
   Timeline timeline = simulate_plan(program, world, conditions);
   phases.simulation_s = watch.lap();
 
-  SimulatedStep result{summary(made, batch, point, timeline), {}, {}, {}};
+  SimulatedStep result{summary(made, batch, point, world, timeline), {}, {}, {}};
   if (spec.uncertainty && takes_elasticities(*spec.uncertainty, step, spec.steps)) {
     const FamilyErrors errors = errors_of(*spec.uncertainty, *spec.profile, of_attention(spec.model).head_dim);
     result.result.slopes = slopes_of(errors, [&](const FamilyFactors& factors) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/quantity_text.h"
+#include "sim/plan/plan_check.h"
 #include "sim/run/step.h"
 
 namespace hdpsim {
@@ -85,6 +86,8 @@ Evaluation Evaluator::evaluate(Evaluation evaluation) {
       const StepResult result = simulate_step(point, 0, step, *world).result;
       evaluation.results.push_back({result.time, result.memory.device, result.model_flops});
       evaluation.problem = memory_problem(result.memory, memory, spec.cluster.least_host_share());
+      const std::string excess = capacity_excess(result.tokens_held, spec.capacity);
+      if (!excess.empty()) evaluation.problem = fmt::format("does not fit: {}", excess);
       if (!evaluation.problem.empty()) break;
     }
   } catch (const InputError& error) {

@@ -265,6 +265,34 @@ def sharing():
         lead[1:]
 
 
+ARENA = ("static", "megatron-dp-balanced", "megatron-hybrid-cp", "megatron-dynamic-cp", "flexsp", "flexsp-homogeneous",
+         "wlb", "verl", "openrlhf", "hdp-naive", "hdp-balance")
+
+
+def arena():
+    """The speed-ups of every policy, in brackets where the plan does not fit, and how far hdp-balance is from the bound."""
+    most = []
+    for study in ("arena", "arena-fabric"):
+        runs = Runs(f"configs/studies/{study}.yaml")
+        points = range(9)
+        for plan in ARENA:
+            cells = []
+            for point in points:
+                text = f"{runs.step(point, 'static') / runs.step(point, plan):.2f}"
+                cells.append(text if runs.rows[point, plan]["fits"] == "true" else f"({text})")
+            yield answer(study), f"| `{plan}` | " + " | ".join(["{}"] * 9) + " |", cells
+        yield answer(study), "| step of `hdp-balance` over the bound | " + " | ".join(["{}"] * 9) + " |", \
+            [f"{runs('over_bound', point, 'hdp-balance'):.2f}" for point in points]
+        most.append(f"{max(runs.speedup(point, 'hdp-balance') for point in points):.2f}")
+        if study == "arena":
+            over = [runs("over_bound", point, "hdp-balance") - 1 for point in points]
+            first = sum(all(runs.step(point, "hdp-balance") <= runs.step(point, plan) for plan in ARENA)
+                        for point in points)
+            yield answer("arena"), "the fastest at {} of 9 points, {} to {} % above", \
+                [str(first), percent(min(over)), percent(max(over))]
+    yield answer("arena-fabric"), "is now up to {} times as fast as `static`,\nin place of {} times.", most[::-1]
+
+
 def offload_or_recompute():
     runs = Runs("configs/studies/offload-or-recompute.yaml")
     # Points: a capacity kept, the same recomputed, the next capacity.
@@ -407,7 +435,7 @@ def check(place, text, figures, write):
 def main():
     write = sys.argv[3:] == ["--write"]
     statements = [statement for command in (main_study, accepted_errors, tiny, two_jobs, straggler, replay, tune,
-                                            nic_bandwidth, sharing, offload_or_recompute, scaling, context_length, moe, ablation)
+                                            nic_bandwidth, sharing, arena, offload_or_recompute, scaling, context_length, moe, ablation)
                   for statement in command()]
     wrong = [statement for statement in statements if not check(*statement, write)]
     print(f"{len(statements)} statements, {len(wrong)} of them wrong")

@@ -158,7 +158,7 @@ std::map<std::string, double> step_times(const Setting& setting, FasterProfiles&
     const Plan plan = make_plan(point, i, 0, batch);
     const Program program(plan, lowering);
     const auto world = point.make_world();
-    const double bound = bound_beside(plan, point, batch).seconds();
+    const double bound = bound_beside(plan, point, batch, world->machine().speed).seconds();
     for (const auto& [grain, name] : {std::pair(Grain::closed_form, "closed form"), std::pair(Grain::fluid, "fluid"),
                                       std::pair(Grain::exact, "exact")}) {
       if (grain == Grain::exact && !setting.is_tiny) continue;

@@ -104,14 +104,14 @@ class Results(InFolder):
                 self.assert_columns_are(Path(f"out/{table}.csv").read_text(), result.columns(table))
 
     def test_a_refused_run_has_no_figures_and_says_why(self):
-        # verl balances the work of its micro-batches, one of which then has more tokens than fit.
-        refused = {**study, "plans": ["static", "verl"], "sweep": {}, "data": {**study["data"], "steps": 4}}
+        demanding = {"megatron-dp-balanced": {"micro_batches_divided_by": 65536}}
+        refused = {**study, "plans": ["static", demanding], "sweep": {}}
         runs = hdpsim.run(refused).columns()
         self.assertEqual(runs["refusal"][0], None)
-        self.assertIn("verl makes a micro-batch of", runs["refusal"][1])
+        self.assertIn("megatron-dp-balanced makes", runs["refusal"][1])
         self.assertEqual(runs["step_time_mean_s"][1], None)
         with self.assertRaises(hdpsim.InputError):
-            hdpsim.run({**refused, "plans": ["verl"], "compare_to": None})
+            hdpsim.run({**refused, "plans": [demanding], "compare_to": None})
 
     def test_columns_have_types(self):
         columns = hdpsim.run(study).columns()
@@ -531,7 +531,7 @@ class Readme(InFolder):
 
 class Threads(InFolder):
     # So many steps that nobody waits for the last one.
-    forever = json.dumps({**study, "sweep": {}, "data": {**study["data"], "steps": 100000}})
+    forever = json.dumps({**study, "sweep": {}, "data": {**study["data"], "steps": 65536}})
 
     def test_other_threads_run_while_a_study_is_simulated(self):
         longer = {**study, "sweep": {}, "data": {**study["data"], "steps": 200}}

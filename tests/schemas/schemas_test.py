@@ -130,8 +130,8 @@ def check_written_files():
         (pathlib.Path(folder) / "lengths.csv").write_text("length\n300\n20000\n9000\n200000\n")
         run("study", study, "--set", "data.steps=1", "--set", f"data.lengths={{file: {folder}/lengths.csv}}", "--out",
             "trace", folder=folder)
-        run("study", study, "--set", "plans=[static, verl]", "--set", "sweep={}", "--set", "data.context=64Ki", "--out",
-            "refused", folder=folder)
+        run("study", study, "--set", "plans=[static, megatron-dp-balanced: {micro_batches_divided_by: 65536}]", "--set",
+            "sweep={}", "--out", "refused", folder=folder)
         run("plan", study, "--plan", "hdp-balance", "--out", "plan.json", folder=folder)
         if failures:
             return

@@ -26,7 +26,9 @@ TEST_CASE("figures are explained by their column or their place, wherever they s
   CHECK(here.hdpsim("columns not_predicted").out ==
         "not_predicted: validation.csv, not_predicted in validation.json\n    why there is no prediction\n");
   CHECK(here.hdpsim("columns memory_gb.fits").out ==
-        "fits: runs.csv, memory_gb.fits in result.json\n    whether devices and hosts have that much memory\n");
+        "fits: runs.csv, memory_gb.fits in result.json\n    whether devices and hosts have that much memory, and ranks "
+        "hold no more tokens than "
+        "the capacity\n");
   const std::string object = here.hdpsim("columns connections").out;
   CHECK(object.starts_with("peers: devices, runs.csv, steps.csv, connections.peers in result.json\n"));
   CHECK(object.find("\ngroups: ") != std::string::npos);

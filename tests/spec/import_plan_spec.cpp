@@ -137,18 +137,18 @@ TEST_CASE("a study goes on with the runs of its plan files until one of them is 
   CHECK(files_in(here.folder() / "out/runs").size() == runs + 1);
 }
 
-TEST_CASE("a plan beyond the capacity is refused alone, in a study and in a replay", "[import-plan]") {
+TEST_CASE("a plan beyond the capacity does not fit in a study, and a replay goes on without it", "[import-plan]") {
   const Outside outside;
   const Workplace& here = outside.here;
   here.write("mine.jsonl", outside.lines());
   (void)well(here.hdpsim("import-plan mine.jsonl --out 'plans/{step}.json' --study study.yaml"));
   const Outcome run = well(here.hdpsim("study study.yaml --out out --set mesh.capacity=6Ki"));
-  CHECK(has(run.out, "refused: 0.json: micro-batch "));
-  CHECK(has(run.out, "the capacity is 6144"));
-  CHECK(outside.run_of("mine").contains("refusal"));
+  CHECK(has(run.out, "of 6Ki tokens on a rank; use a larger mesh.capacity"));
+  CHECK(outside.run_of("mine").at("memory_gb").at("fits") == false);
+  CHECK(outside.run_of("mine").at("memory_gb").at("tokens_held") > 6 * 1024);
   CHECK(outside.run_of("hdp-naive").at("step_time_s").at("mean").get<double>() > 0);
   const Outcome replay = well(here.hdpsim("replay study.yaml --out replayed --set mesh.capacity=6Ki"));
-  CHECK(has(replay.out, "mine is refused: study.yaml:11:5: 0.json: micro-batch "));
+  CHECK(has(replay.out, "mine is refused: study.yaml:11:5: it leaves "));
   const Json replayed = Json::parse(here.read("replayed/replay.json"));
   CHECK(replayed.at("plans").size() == 2);
   CHECK(replayed.at("refused").at(0).at("plan") == "mine");

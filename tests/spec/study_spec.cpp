@@ -324,20 +324,22 @@ TEST_CASE("every shipped study runs", "[study]") {
   }
 }
 
-// verl balances the work of its micro-batches, one of which then has more tokens than fit.
+// A plan that asks for more micro-batches than a step has sequences.
+constexpr char demanding[] = "megatron-dp-balanced: {micro_batches_divided_by: 65536}";
+
 TEST_CASE("a plan that is refused costs its run, and the study ends well", "[study][refusal]") {
   const Workplace here;
   const std::string study =
-      "study configs/studies/tiny.yaml --set 'plans=[static, verl]' --set 'sweep={}' --set "
-      "data.context=64Ki";
+      fmt::format("study configs/studies/tiny.yaml --set 'plans=[static, {}]' --set 'sweep={{}}'", demanding);
   const Outcome whole = here.hdpsim(study + " --out whole");
   REQUIRE(whole.code == 0);
-  CHECK_THAT(whole.out, Catch::Contains("refused: verl makes a micro-batch of "));
+  CHECK_THAT(whole.out, Catch::Contains("refused: megatron-dp-balanced makes "));
   const auto result = nlohmann::json::parse(here.read("whole/result.json"));
   CHECK_FALSE(result.at("runs").at(0).contains("refusal"));
   CHECK_THAT(result.at("runs").at(1).at("refusal").get<std::string>(),
-             Catch::StartsWith("--set:1:16: verl makes a micro-batch of "));
-  CHECK_THAT(here.read("whole/report.html"), Catch::Contains("\"refused\":[{\"point\":0,\"plan\":\"verl\""));
+             Catch::StartsWith("--set:1:16: megatron-dp-balanced makes "));
+  CHECK_THAT(here.read("whole/report.html"),
+             Catch::Contains("\"refused\":[{\"point\":0,\"plan\":\"megatron-dp-balanced\""));
 
   const Outcome resumed = here.hdpsim(study + " --out whole --resume");
   CHECK(resumed.code == 0);
@@ -346,17 +348,17 @@ TEST_CASE("a plan that is refused costs its run, and the study ends well", "[stu
 
   const Outcome why = here.hdpsim("explain whole");
   CHECK(why.code == 0);
-  CHECK_THAT(why.out, Catch::Contains("verl is refused: whole/study.yaml:"));
+  CHECK_THAT(why.out, Catch::Contains("megatron-dp-balanced is refused: whole/study.yaml:"));
 }
 
 TEST_CASE("a study of which every plan is refused is wrong input", "[study][refusal]") {
   const Workplace here;
-  const Outcome outcome = here.hdpsim(
-      "study configs/studies/tiny.yaml --set 'plans=[verl]' --set 'sweep={}' --set data.context=64Ki --set "
-      "compare_to=null --out none");
+  const Outcome outcome = here.hdpsim(fmt::format(
+      "study configs/studies/tiny.yaml --set 'plans=[{}]' --set 'sweep={{}}' --set compare_to=null --out none",
+      demanding));
   CHECK(outcome.code == 2);
   CHECK(outcome.out.empty());
-  CHECK_THAT(outcome.err, Catch::Contains("error: verl makes a micro-batch of "));
+  CHECK_THAT(outcome.err, Catch::Contains("error: megatron-dp-balanced makes "));
   CHECK_FALSE(fs::exists(here.folder() / "none/result.json"));
 }
 

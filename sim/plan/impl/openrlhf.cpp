@@ -4,6 +4,7 @@
 
 #include "sim/plan/impl/differencing.h"
 #include "sim/plan/impl/micro_batch_limit.h"
+#include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
@@ -14,8 +15,8 @@ namespace {
 /// differencing on their lengths.
 class OpenRlhf final : public Planner {
  public:
-  OpenRlhf(const PlanningContext& context, std::int64_t cp, MicroBatchLimit limit)
-      : context_(context), cp_(cp), limit_(std::move(limit)) {}
+  OpenRlhf(const PlanningContext& context, std::int64_t cp, std::int64_t limit)
+      : context_(context), cp_(cp), limit_(limit) {}
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const std::vector<SequenceList> replicas = replicas_of(batch);
@@ -24,11 +25,12 @@ class OpenRlhf final : public Planner {
     PlanBuilder builder("openrlhf", context_, batch, step);
     for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
       for (const SequenceList& sequences : divided(batch, replicas[replica], count)) {
-        limit_.require_fit(batch, sequences);
         builder.add_consecutive(replica * static_cast<std::size_t>(cp_), {cp_}, sequences);
       }
     }
-    return builder.take();
+    Plan made = builder.take();
+    raise_capacity(made);
+    return made;
   }
 
  private:
@@ -59,7 +61,7 @@ class OpenRlhf final : public Planner {
     for (const std::size_t sequence : replica) {
       const std::int64_t tokens = batch.sequences[sequence].tokens;
       const auto pack =
-          std::find_if(packs.begin(), packs.end(), [&](std::int64_t used) { return used + tokens <= limit_.tokens(); });
+          std::find_if(packs.begin(), packs.end(), [&](std::int64_t used) { return used + tokens <= limit_; });
       if (pack == packs.end()) {
         packs.push_back(tokens);
       } else {
@@ -85,7 +87,7 @@ class OpenRlhf final : public Planner {
 
   PlanningContext context_;
   std::int64_t cp_;
-  MicroBatchLimit limit_;
+  std::int64_t limit_;  // tokens that a micro-batch should have
 };
 
 /// `openrlhf: {cp: auto | N, max_tokens: N}`.
@@ -95,7 +97,7 @@ struct OpenRlhfPolicy final : PolicyOptions {
 
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const std::int64_t degree = pool.degree_of(cp);
-    return std::make_unique<OpenRlhf>(pool.context(), degree, MicroBatchLimit("openrlhf", pool, degree, max_tokens));
+    return std::make_unique<OpenRlhf>(pool.context(), degree, micro_batch_limit(pool, degree, max_tokens));
   }
 };
 

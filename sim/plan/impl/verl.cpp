@@ -5,6 +5,7 @@
 
 #include "sim/plan/impl/differencing.h"
 #include "sim/plan/impl/micro_batch_limit.h"
+#include "sim/plan/impl/plan_builder.h"
 #include "sim/plan/impl/policies.h"
 
 namespace hdpsim {
@@ -19,7 +20,7 @@ ExactWork work_of(std::int64_t tokens) {
 struct VerlOptions {
   std::int64_t cp = 1;        ///< Ranks of a replica, which share each of its sequences.
   std::int64_t multiple = 1;  ///< The number of micro-batches is a multiple of this.
-  MicroBatchLimit limit;
+  std::int64_t limit = 1;     ///< Tokens that a micro-batch should have.
 };
 
 /// verl's step with dynamic batch sizes and one mini-batch (RayPPOTrainer._balance_batch, rearrange_micro_batches):
@@ -27,7 +28,7 @@ struct VerlOptions {
 /// many micro-batches as its tokens ask for, the most of any replica. The order within a replica is verl's, too.
 class Verl final : public Planner {
  public:
-  Verl(const PlanningContext& context, VerlOptions options) : context_(context), options_(std::move(options)) {}
+  Verl(const PlanningContext& context, VerlOptions options) : context_(context), options_(options) {}
 
   Plan plan(const Batch& batch, std::int64_t step) const override {
     const std::vector<SequenceList> replicas = replicas_of(batch);
@@ -35,11 +36,12 @@ class Verl final : public Planner {
     PlanBuilder builder("verl", context_, batch, step);
     for (std::size_t replica = 0; replica < replicas.size(); ++replica) {
       for (const SequenceList& sequences : divided(batch, replicas[replica], count)) {
-        options_.limit.require_fit(batch, sequences);
         builder.add_consecutive(replica * static_cast<std::size_t>(options_.cp), {options_.cp}, sequences);
       }
     }
-    return builder.take();
+    Plan made = builder.take();
+    raise_capacity(made);
+    return made;
   }
 
  private:
@@ -70,7 +72,7 @@ class Verl final : public Planner {
     for (const SequenceList& replica : replicas) {
       std::int64_t tokens = 0;
       for (const std::size_t sequence : replica) tokens += batch.sequences[sequence].tokens;
-      const std::int64_t asked = (tokens + options_.limit.tokens() - 1) / options_.limit.tokens();
+      const std::int64_t asked = (tokens - 1) / options_.limit + 1;
       most = std::max(most, std::min<std::int64_t>(asked, std::ssize(replica)));
     }
     return static_cast<std::size_t>((most + options_.multiple - 1) / options_.multiple * options_.multiple);
@@ -118,7 +120,7 @@ struct VerlPolicy final : PolicyOptions {
   [[nodiscard]] std::unique_ptr<Planner> planner(PoolFit& pool) const override {
     const std::int64_t degree = pool.degree_of(cp);
     return std::make_unique<Verl>(pool.context(),
-                                  VerlOptions{degree, multiple, MicroBatchLimit("verl", pool, degree, max_tokens)});
+                                  VerlOptions{degree, multiple, micro_batch_limit(pool, degree, max_tokens)});
   }
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/plan.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/replay_choice.h"
 #include "sim/replay/replay_report.h"
@@ -24,32 +25,29 @@ test::StudyFile study_of(const std::string& plans) {
       test::changed(test::good_study, "plans: [static, hdp-naive]", "compare_to: static\nplans: " + plans));
 }
 
-std::int64_t first_refused(const StudyPoint& point, std::size_t plan) {
+std::int64_t first_beyond_capacity(const StudyPoint& point, std::size_t plan) {
   for (std::int64_t step = 0; step < point.spec.steps; ++step) {
-    try {
-      (void)point.planners.at(plan)->plan(point.batches->step(step), step);
-    } catch (const InputError&) {
-      return step;
-    }
+    if (tokens_held(point.planners.at(plan)->plan(point.batches->step(step), step)) > point.spec.capacity) return step;
   }
   return -1;
 }
 
 }  // namespace
 
-TEST_CASE("a replay goes without a plan that is refused in one of its steps", "[replay][refusal]") {
+TEST_CASE("a replay goes without a plan that leaves more on a rank than it holds in one of its steps",
+          "[replay][refusal]") {
   const test::StudyFile file = study_of("[static, verl, hdp-naive]");
   Study study = file.load({"data.steps=12"});
   const StudyPoint& point = choose(study, {});
-  const std::int64_t first = first_refused(point, 1);
+  const std::int64_t first = first_beyond_capacity(point, 1);
   REQUIRE(first > 0);
   const auto refused = leave_out_refused(study, point, 2, goes_on);
   REQUIRE(refused);
   REQUIRE(refused->size() == 1);
   CHECK(refused->at(0).plan == "verl");
   CHECK(refused->at(0).refusal.step == first);
-  CHECK_THAT(refusal_text(refused->at(0)), Catch::StartsWith("verl is refused: ") &&
-                                               Catch::Contains("study.yaml:12:17: verl makes a micro-batch of "));
+  CHECK_THAT(refusal_text(refused->at(0)),
+             Catch::StartsWith("verl is refused: ") && Catch::Contains("study.yaml:12:17: verl leaves "));
   CHECK(plan_names(study) == Strings{"static", "hdp-naive"});
 
   const auto result = replay(study, point, {.steps = point.spec.steps, .refused = *refused});
@@ -60,10 +58,18 @@ TEST_CASE("a replay goes without a plan that is refused in one of its steps", "[
              Catch::Contains("\"refused\": [") && Catch::Contains("\"verl\""));
 }
 
+TEST_CASE("a replay goes without a plan that refuses a batch", "[replay][refusal]") {
+  Study study = study_of("[static, megatron-dp-balanced: {micro_batches_divided_by: 65536}]").load({"data.steps=1"});
+  const StudyPoint& point = choose(study, {});
+  const auto refused = leave_out_refused(study, point, 1, goes_on);
+  REQUIRE(refused->size() == 1);
+  CHECK_THAT(refusal_text(refused->at(0)), Catch::Contains("megatron-dp-balanced makes "));
+}
+
 TEST_CASE("plans that are not refused all stay", "[replay][refusal]") {
   Study study = study_of("[static, verl, hdp-naive]").load({"data.steps=1"});
   const StudyPoint& point = choose(study, {});
-  REQUIRE(first_refused(point, 1) == -1);
+  REQUIRE(first_beyond_capacity(point, 1) == -1);
   CHECK(leave_out_refused(study, point, 1, goes_on)->empty());
   CHECK(study.plans.size() == 3);
 }
@@ -83,7 +89,7 @@ TEST_CASE("a replay of which every plan is refused is wrong input", "[replay][re
   const StudyPoint& point = choose(study, verl);
   const Strings problems = test::problems_of([&] { (void)leave_out_refused(study, point, 1, goes_on); });
   REQUIRE(problems.size() == 1);
-  CHECK_THAT(problems[0], Catch::StartsWith("12:9: ") && Catch::Contains("verl makes a micro-batch"));
+  CHECK_THAT(problems[0], Catch::StartsWith("12:9: ") && Catch::Contains("verl leaves "));
 }
 
 TEST_CASE("who stops a replay need not wait for its plans", "[replay][refusal]") {

@@ -32,6 +32,7 @@ Run a_run(const std::string& plan, Duration time, std::size_t point = 0, const s
   step.micro_batches = 4;
   step.model_flops = 5e11;
   step.time = time;
+  step.bound = 500_ms;
   step.mean[Activity::attention] = time - 250_ms;
   step.mean[Activity::group_wait] = 250_ms;
   step.busy = {time - 500_ms, time - 250_ms, time, 125_ms};
@@ -121,14 +122,15 @@ TEST_CASE("runs.csv has a row a run with the values of its point", "[csv]") {
   const std::string text = table_csv(ResultTable::runs, two_runs());
   CHECK(line_number(text, 0) ==
         "point,data.context,plan,gpus,steps,sequences_per_step,tokens_per_step,step_time_mean_s,step_time_p5_s,"
-        "step_time_p50_s,step_time_p95_s,tokens_per_s,tokens_per_s_per_gpu,mfu,versus,"
+        "step_time_p50_s,step_time_p95_s,tokens_per_s,tokens_per_s_per_gpu,mfu,bound_s,over_bound,versus,"
         "speedup_mean,speedup_p5,speedup_p95,attention_s,linear_s,cp_comm_s,tp_comm_s,offload_stall_s,bubble_s,group_"
         "wait_s,grad_sync_s,optimizer_s,data_wait_s,overhead_s,busy_min_s,busy_mean_s,"
         "busy_max_s,busy_std_s,device_peak_gb,host_peak_gb,fits,measured_share,interpolated_share,extrapolated_share,"
         "formula_share,events,peers,groups,connections_gb");
   CHECK(line_number(text, 2) ==
         "0,1Mi,\"hdp, "
-        "wide\",2,1,3,1000,1,1,1,1,1000,500,0.25,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,true,"
+        "wide\",2,1,3,1000,1,1,1,1,1000,500,0.25,0.5,2,static,4,4,4,0.75,0,0,0,0,0,0.25,0,0,0,0,0.5,0.75,1,0.125,1.5,0,"
+        "true,"
         "0,0,0,1,7,6,5,");
 }
 
@@ -203,6 +205,17 @@ TEST_CASE("a run that does not fit says what fills the device and what would hel
                       "them\n"));
   CHECK_THAT(line_with(MemoryPart::parameters), Catch::Contains("; use a larger mesh.tp, or mesh.zero: 3\n"));
   CHECK_THAT(line_with(MemoryPart::workspace), Catch::Contains("; use a larger mesh.tp or a smaller mesh.capacity\n"));
+}
+
+TEST_CASE("a run whose plan gives a rank more tokens than the capacity does not fit", "[table]") {
+  std::vector<Run> runs = {a_run("static", 4_s), a_run("verl", 1_s)};
+  runs[1].info.capacity = 100;
+  runs[1].result.steps[0].tokens_held = 120;
+  evaluate(runs, "static");
+  CHECK_FALSE(runs[1].metrics.fits);
+  CHECK_THAT(result_table("mine", runs),
+             Catch::Contains("\nverl at data.context 1Mi does not fit: 120 of 100 tokens on a rank; use a larger "
+                             "mesh.capacity, or groups of more ranks\n"));
 }
 
 TEST_CASE("the busiest links come first, those of equal use by their place, unused ones not at all", "[report]") {

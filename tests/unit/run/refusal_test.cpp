@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,11 +16,13 @@ namespace {
 
 using Overrides = std::vector<std::string>;
 
-/// verl fills micro-batches of 8 ranks of 8Ki tokens by work, so that one of short sequences may have more tokens than
-/// fit. Its entry is at 13:5.
+/// With 230 micro-batches for each of two replicas, a step of fewer than 460 sequences has no plan. The entry is at
+/// 13:5.
+constexpr char demanding[] = "megatron-dp-balanced: {micro_batches_divided_by: 230}";
+
 test::StudyFile study_file() {
-  return test::StudyFile(
-      test::changed(test::good_study, "plans: [static, hdp-naive]", "plans:\n  - static\n  - verl\n  - hdp-naive"));
+  return test::StudyFile(test::changed(test::good_study, "plans: [static, hdp-naive]",
+                                       fmt::format("plans:\n  - static\n  - {}\n  - hdp-naive", demanding)));
 }
 
 Study study_with(const Overrides& more = {}) {
@@ -55,8 +59,8 @@ TEST_CASE("a policy that refuses a batch costs its own run alone, which says whe
   CHECK(run.result.refusal->step == refused.front());
   CHECK(run.result.steps.empty());
   CHECK_FALSE(run.metrics.speedup);
-  CHECK_THAT(refusal_text(run), Catch::Contains("study.yaml:13:5: verl makes a micro-batch of ") &&
-                                    Catch::Contains("but 8 x 8Ki tokens fit"));
+  CHECK_THAT(refusal_text(run), Catch::Contains("study.yaml:13:5: megatron-dp-balanced makes ") &&
+                                    Catch::Contains("which it cannot split into a multiple of 460"));
   CHECK(refusal_text(runs->at(0)).empty());
 }
 
@@ -75,21 +79,22 @@ TEST_CASE("the first refused step is told, whatever the number of threads", "[re
 
 TEST_CASE("runs at other points of a sweep are not refused, and nothing is compared with a refused baseline",
           "[refusal]") {
-  const Study study = study_with({"sweep={mesh.capacity: [8Ki, 16Ki]}", "compare_to=verl"});
+  const Study study = study_with({"sweep={data.tokens_per_step: [1Mi, 4Mi]}", "compare_to=megatron-dp-balanced"});
   const auto runs = run_study(study, {.jobs = 2});
   REQUIRE(runs->size() == 6);
   for (const Run& run : *runs) {
-    CHECK(run.is_refused() == (run.info.point == 0 && run.info.plan == "verl"));
+    CHECK(run.is_refused() == (run.info.point == 0 && run.info.plan == "megatron-dp-balanced"));
     CHECK(run.metrics.speedup.has_value() == (run.info.point == 1));
   }
 }
 
 TEST_CASE("a study of which every run is refused is wrong input at the entry of its plan", "[refusal]") {
-  const test::StudyFile file(test::changed(test::good_study, "plans: [static, hdp-naive]", "plans: [verl]"));
+  const test::StudyFile file(
+      test::changed(test::good_study, "plans: [static, hdp-naive]", fmt::format("plans: [{}]", demanding)));
   const Study study = file.load({"data.steps=4"});
   const std::vector<std::string> problems = test::problems_of([&] { (void)run_study(study, {}); });
   REQUIRE(problems.size() == 1);
-  CHECK(problems[0].starts_with("11:9: verl makes a micro-batch of "));
+  CHECK(problems[0].starts_with("11:9: megatron-dp-balanced makes "));
 }
 
 TEST_CASE("a refused run is kept, and not planned again when the study is continued", "[refusal][resume]") {
@@ -123,10 +128,10 @@ TEST_CASE("what cannot be planned is explained by its refusal, beside the plans 
   const std::vector<Explanation> told = explain(study, *runs, {});
   REQUIRE(told.size() == 3);
   CHECK(told[0].refusal.empty());
-  CHECK(told[1].plan == "verl");
+  CHECK(told[1].plan == "megatron-dp-balanced");
   CHECK(told[1].refusal == refusal_text(runs->at(1)));
   CHECK(told[2].step == typical_step(runs->at(0)));
-  CHECK_THROWS_AS(explain(study, *runs, {.plan = "verl"}), InputError);
+  CHECK_THROWS_AS(explain(study, *runs, {.plan = "megatron-dp-balanced"}), InputError);
 }
 
 }  // namespace
