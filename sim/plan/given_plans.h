@@ -30,8 +30,8 @@ struct GivenPlans {
 
 /// The policy that hands out given plans under a name; `stated` is the entry of `plans`. make_planner() reports, at the
 /// file of the plan, all plans for another number of ranks, and those that offload for another number of layers or to a
-/// host that the cluster lacks. The planner refuses a batch for which there is no plan, another batch than that of
-/// the plan, and a plan with a micro-batch beyond the capacity of the pool.
+/// host that the cluster lacks. The planner refuses a batch for which there is no plan, and another batch than that of
+/// the plan.
 [[nodiscard]] Policy given_policy(std::string name, std::shared_ptr<const GivenPlans> plans, Value stated);
 
 }  // namespace hdpsim
