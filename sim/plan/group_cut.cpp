@@ -1,0 +1,61 @@
+#include "sim/plan/group_cut.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "sim/base/check.h"
+#include "sim/plan/impl/group_cuts.h"
+
+namespace hdpsim {
+namespace {
+
+bool precedes(const CutPiece& a, const CutPiece& b) {
+  return std::tie(a.document, a.begin) < std::tie(b.document, b.begin);
+}
+
+RankWork work_of(const std::vector<CutPiece>& pieces) {
+  RankWork work;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    work.pairs += pieces[i].pairs();
+    work.tokens += pieces[i].tokens;
+    const bool is_last = i + 1 == pieces.size() || pieces[i + 1].document != pieces[i].document;
+    if (is_last) work.remote_keys += pieces[i].end();
+  }
+  work.remote_keys -= work.tokens;
+  return work;
+}
+
+}  // namespace
+
+std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths, std::int64_t ranks) {
+  HDPSIM_CHECK(ranks >= 1, "documents cut over {} ranks", ranks);
+  for (const std::int64_t length : lengths) HDPSIM_CHECK(length >= 0, "a document of {} tokens", length);
+  if (cut == TokenCut::dispatch) return dispatch_cut(lengths, ranks, std::numeric_limits<std::int64_t>::max());
+  HDPSIM_CHECK(cut != TokenCut::adaptive, "adaptive is a choice among cuts");
+  return cut == TokenCut::per_pack ? per_pack_cut(lengths, ranks) : per_document_cut(lengths, ranks);
+}
+
+std::vector<CutPiece> pieces_of(const GroupCut& cut, std::int64_t rank) {
+  std::vector<std::int64_t> chunks = cut.chunks_of(rank);
+  std::sort(chunks.begin(), chunks.end());
+  std::vector<CutPiece> all;
+  for (const std::int64_t chunk : chunks) {
+    const std::vector<CutPiece> pieces = cut.pieces(chunk);
+    const auto known = std::ssize(all);
+    all.insert(all.end(), pieces.begin(), pieces.end());
+    const auto added = all.begin() + known;
+    const bool follows = known == 0 || pieces.empty() || precedes(*(added - 1), *added);
+    if (!follows) std::inplace_merge(all.begin(), added, all.end(), precedes);
+  }
+  return all;
+}
+
+std::vector<RankWork> work_of_ranks(const GroupCut& cut) {
+  std::vector<RankWork> all;
+  all.reserve(static_cast<std::size_t>(cut.ranks()));
+  for (std::int64_t rank = 0; rank < cut.ranks(); ++rank) all.push_back(work_of(pieces_of(cut, rank)));
+  return all;
+}
+
+}  // namespace hdpsim

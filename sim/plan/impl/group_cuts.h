@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/plan/group_cut.h"
+
+namespace hdpsim {
+
+/// The ways of cutting of make_group_cut(), one file each; dispatch_cut() is the third.
+[[nodiscard]] std::unique_ptr<GroupCut> per_document_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks);
+[[nodiscard]] std::unique_ptr<GroupCut> per_pack_cut(const std::vector<std::int64_t>& lengths, std::int64_t ranks);
+
+/// Tokens dealt to 2N parts: an equal number each, and the remainder one token each round the parts.
+class PartDealing {
+ public:
+  /// `first` is the part that gets the first token of the remainder.
+  PartDealing(std::int64_t tokens, std::int64_t ranks, std::int64_t first)
+      : parts_(2 * ranks), each_(tokens / parts_), remainder_(tokens % parts_), first_(first) {}
+
+  /// The tokens of the parts before `part`, from 0 to 2N; of all if it is 2N. O(1).
+  [[nodiscard]] std::int64_t begin(std::int64_t part) const;
+  /// The part that gets the first token of the next remainder.
+  [[nodiscard]] std::int64_t next() const { return (first_ + remainder_) % parts_; }
+
+ private:
+  std::int64_t parts_;
+  std::int64_t each_;
+  std::int64_t remainder_;
+  std::int64_t first_;
+};
+
+/// Documents packed one after another.
+class Pack {
+ public:
+  explicit Pack(const std::vector<std::int64_t>& lengths);
+  [[nodiscard]] std::int64_t tokens() const { return begins_.back(); }
+  /// The tokens from `begin` up to `end`, by document. O(pieces + log documents).
+  [[nodiscard]] std::vector<CutPiece> pieces(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  std::vector<std::int64_t> begins_;  ///< Of each document, and the end of the last.
+};
+
+}  // namespace hdpsim
