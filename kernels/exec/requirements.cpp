@@ -40,6 +40,12 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
   if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), splits)) {
     refuse("the plan offloads token-wise, which cannot be executed: choose offload: auto or a ratio");
   }
+  const auto is_cut_otherwise = [](const MicroBatch& micro_batch) {
+    return micro_batch.group.size() > 1 && micro_batch.cut != TokenCut::per_document;
+  };
+  if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_cut_otherwise)) {
+    refuse("the plan does not cut every document over its group, which alone is executed: choose cp_cut: per_document");
+  }
   if (plan.layers != model.layers / chunks) {
     const std::string where = chunks == 1 ? "" : fmt::format(" in each of {} parts", chunks);
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,

@@ -15,8 +15,8 @@ namespace hdpsim::kernels::exec {
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
 
 /// UnsupportedInput if `ranks` ranks that train `model` in `chunks` chunks (one without a pipeline) cannot run the plan
-/// on these data: another number of ranks, another model, a larger vocabulary than the model's. Call it before ranks
-/// are started.
+/// on these data: another number of ranks, another model, a cut other than per document, a larger vocabulary than the
+/// model's. Call it before ranks are started.
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
                         std::int64_t chunks = 1);
 

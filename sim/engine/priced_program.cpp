@@ -23,6 +23,7 @@ class Pricer {
       std::vector<Duration>& times = priced_.times.emplace_back();
       times.reserve(block.body.size());
       for (const Instruction& instruction : block.body) times.push_back(time(instruction));
+      divide_attention(block, times);
       overlap_collectives(block, times);
       slow_beside_pool(block, times);
       wait_for_host(block, times);
@@ -67,6 +68,8 @@ class Pricer {
         return {machine_.micro_batch_overhead, Evidence::formula};
       case Opcode::expert_wait:
         return {expert_wait(program.expert_waits[instruction.work]), Evidence::formula};
+      case Opcode::rank_wait:
+        return {};  // divide_attention() sets it from the launch before
       case Opcode::issue:
         return {};  // wait_for_host() sets it from the other instructions
       case Opcode::gather:
@@ -90,6 +93,15 @@ class Pricer {
   // With odd shapes an even share may be the slower one.
   [[nodiscard]] Duration expert_wait(const ExpertWait& wait) const {
     return std::max(Duration{}, machine_.cost->linear(wait.slowest).time - machine_.cost->linear(wait.even).time);
+  }
+
+  // The launch of the busiest rank: what the mean rank computes of it, and its wait for the rest.
+  void divide_attention(const Block& block, std::vector<Duration>& times) const {
+    for (std::size_t i = 1; i < block.body.size(); ++i) {
+      if (block.body[i].opcode != Opcode::rank_wait) continue;
+      times[i] = times[i - 1].scaled(priced_.program.idle_shares[block.body[i].work]);
+      times[i - 1] -= times[i];
+    }
   }
 
   // A collective C and its product G take max(C, G) + min(C, G) / tp if both are cut into tp chunks and each chunk of
@@ -155,7 +167,7 @@ class Pricer {
   [[nodiscard]] std::int64_t kernels_of(const Instruction& instruction) const {
     const MicroBatchProgram& program = priced_.program;
     if (instruction.opcode == Opcode::attention) return machine_.cost->kernels(program.attention[instruction.work]);
-    if (instruction.opcode == Opcode::expert_wait) return 0;
+    if (instruction.opcode == Opcode::expert_wait || instruction.opcode == Opcode::rank_wait) return 0;
     if (instruction.opcode != Opcode::dense) return 1;
     return program.dense[instruction.work].launches();
   }
@@ -198,7 +210,8 @@ Hop hop_between(const Place& from, const Place& to, const Machine& machine) {
 }  // namespace
 
 bool depends_on_device_speed(Opcode opcode) {
-  return opcode == Opcode::dense || opcode == Opcode::attention || opcode == Opcode::merge;
+  return opcode == Opcode::dense || opcode == Opcode::attention || opcode == Opcode::merge ||
+         opcode == Opcode::rank_wait;
 }
 
 void PricedProgram::delay_start(Duration delay) {

@@ -32,6 +32,7 @@ Activity activity_of(Opcode opcode) {
     case Opcode::overhead:
     case Opcode::issue:
       return Activity::overhead;
+    case Opcode::rank_wait:
     case Opcode::expert_wait:
       return Activity::group_wait;
   }

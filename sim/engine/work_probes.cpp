@@ -92,7 +92,8 @@ class PassReader {
   }
 
   void add_kernel(const Instruction& instruction, double seconds, bool forward, Leg& leg, Probe& probe) const {
-    const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge;
+    const bool attends = instruction.opcode == Opcode::attention || instruction.opcode == Opcode::merge ||
+                         instruction.opcode == Opcode::rank_wait;
     if (!attends) {
       probe.kernels += seconds;
       probe.forward_kernels += forward ? seconds : 0;

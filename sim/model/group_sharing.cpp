@@ -32,6 +32,7 @@ GroupSharing group_sharing(std::int64_t kv_heads, const Recipe& recipe, std::int
   if (ranks == 1) return {};
   if (recipe.key_exchange == KeyExchange::ring) return {.parties = ranks};
   if (recipe.key_exchange == KeyExchange::all_gather) return {.parties = ranks, .gathers = true};
+  if (recipe.key_exchange == KeyExchange::group_cast) return {.parties = ranks, .gathers = true, .needed = true};
   const std::int64_t inner = party_of(ranks, kv_heads, recipe.a2a_ranks);
   return {.inner = inner, .parties = ranks / inner};
 }

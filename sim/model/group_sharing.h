@@ -15,7 +15,8 @@ namespace hdpsim {
 struct GroupSharing {
   std::int64_t inner = 1;
   std::int64_t parties = 1;
-  bool gathers = false;  ///< All-gather; every rank is then a party.
+  bool gathers = false;  ///< All-gather or group-cast; every rank is then a party.
+  bool needed = false;   ///< Group-cast: a rank gets the keys and values that its queries see alone.
 
   [[nodiscard]] std::int64_t ranks() const { return inner * parties; }
   [[nodiscard]] bool trades_heads() const { return inner > 1; }

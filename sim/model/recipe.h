@@ -20,14 +20,6 @@ enum class KeyExchange : std::uint8_t {
   group_cast,  ///< Every rank first gets the keys and values that its queries see, and no others (MagiAttention, 2025).
 };
 
-/// Which tokens of a micro-batch each rank of its group holds; sim/plan/group_cut.h has the rules.
-enum class TokenCut : std::uint8_t {
-  per_document,  ///< Every document over all ranks, with equal attention for each.
-  per_pack,      ///< The whole pack as if it were one document.
-  dispatch,      ///< Chunks of the pack, dealt by their attention (MagiAttention, 2025).
-  adaptive,      ///< per_document or per_pack, whichever is faster for the micro-batch (WLB-LLM, 2025).
-};
-
 /// How a framework trains: what decides the kernels of a step, its collectives and its memory, besides the model, the
 /// mesh and the schedule. Prices, memory, the lowering and the executor all read it. The defaults are those of
 /// Megatron-LM with Transformer Engine.
@@ -92,7 +84,6 @@ struct Recipe {
   /// Bytes per element of the key and value gradients that the backward ring sends: bf16 2, fp32 4.
   std::int64_t dkv_bytes_per_element = 2;
   KeyExchange key_exchange = KeyExchange::ring;
-  TokenCut token_cut = TokenCut::per_document;
   std::int64_t a2a_ranks = 0;  ///< The most ranks that trade heads with all_to_all; 0: as many as can.
   bool host_issues = false;    ///< The host issues kernels one by one, and the device may have to wait for it.
 

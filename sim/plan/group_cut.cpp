@@ -32,8 +32,28 @@ std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::in
   HDPSIM_CHECK(ranks >= 1, "documents cut over {} ranks", ranks);
   for (const std::int64_t length : lengths) HDPSIM_CHECK(length >= 0, "a document of {} tokens", length);
   if (cut == TokenCut::dispatch) return dispatch_cut(lengths, ranks, std::numeric_limits<std::int64_t>::max());
-  HDPSIM_CHECK(cut != TokenCut::adaptive, "adaptive is a choice among cuts");
   return cut == TokenCut::per_pack ? per_pack_cut(lengths, ranks) : per_document_cut(lengths, ranks);
+}
+
+std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(micro_batch.spans.size() + 1);
+  for (const Span& span : micro_batch.spans) lengths.push_back(span.tokens);
+  if (micro_batch.padding > 0) lengths.push_back(micro_batch.padding);
+  return make_group_cut(micro_batch.cut, lengths, std::ssize(micro_batch.group));
+}
+
+bool is_uneven(const MicroBatch& micro_batch) {
+  if (micro_batch.group.size() == 1 || micro_batch.cut == TokenCut::per_document) return false;
+  const std::size_t documents = micro_batch.spans.size() + (micro_batch.padding > 0 ? 1 : 0);
+  return micro_batch.cut == TokenCut::dispatch || documents > 1;
+}
+
+double area_of_busiest(const MicroBatch& micro_batch) {
+  if (!is_uneven(micro_batch)) return micro_batch.area();
+  Int128 most = 0;
+  for (const RankWork& rank : group_cut_of(micro_batch)->work()) most = std::max(most, rank.pairs);
+  return static_cast<double>(most) * static_cast<double>(micro_batch.group.size());
 }
 
 std::vector<CutPiece> pieces_of(const GroupCut& cut, std::int64_t rank) {
@@ -51,10 +71,10 @@ std::vector<CutPiece> pieces_of(const GroupCut& cut, std::int64_t rank) {
   return all;
 }
 
-std::vector<RankWork> work_of_ranks(const GroupCut& cut) {
+std::vector<RankWork> GroupCut::work() const {
   std::vector<RankWork> all;
-  all.reserve(static_cast<std::size_t>(cut.ranks()));
-  for (std::int64_t rank = 0; rank < cut.ranks(); ++rank) all.push_back(work_of(pieces_of(cut, rank)));
+  all.reserve(static_cast<std::size_t>(ranks()));
+  for (std::int64_t rank = 0; rank < ranks(); ++rank) all.push_back(work_of(pieces_of(*this, rank)));
   return all;
 }
 

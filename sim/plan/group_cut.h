@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/model/recipe.h"
+#include "sim/plan/plan.h"
 
 namespace hdpsim {
 
@@ -19,6 +19,16 @@ struct CutPiece {
   /// (query, key) pairs under the causal mask.
   [[nodiscard]] Int128 pairs() const { return Int128{tokens} * begin + Int128{tokens} * (tokens + 1) / 2; }
   friend bool operator==(const CutPiece&, const CutPiece&) = default;
+};
+
+/// What a rank has to do, and needs from others.
+struct RankWork {
+  Int128 pairs = 0;  ///< (query, key) pairs of its queries.
+  std::int64_t tokens = 0;
+  /// Keys that its queries see and that are not its own, each counted once: of each document those before the end of
+  /// the rank's last piece.
+  std::int64_t remote_keys = 0;
+  friend bool operator==(const RankWork&, const RankWork&) = default;
 };
 
 /// The tokens of documents that are packed one after another, cut over the ranks of a group: chunks of tokens, each of
@@ -42,13 +52,23 @@ class GroupCut {
   [[nodiscard]] virtual std::vector<std::int64_t> chunks_of(std::int64_t rank) const = 0;
   /// The tokens of a chunk, by document; chunks of padding have none. O(pieces + log documents).
   [[nodiscard]] virtual std::vector<CutPiece> pieces(std::int64_t chunk) const = 0;
+  /// By rank. O(pieces).
+  [[nodiscard]] virtual std::vector<RankWork> work() const;
 };
 
-/// Cuts documents of these lengths, none of them negative, over `ranks` ranks, at least 1 (both checked). Not for
-/// adaptive, which is none of the three (checked). O(documents), for dispatch O(n log n) in its chunks; see
-/// dispatch_cut().
+/// Cuts documents of these lengths, none of them negative, over `ranks` ranks, at least 1 (both checked).
+/// O(documents), for dispatch O(n log n) in its chunks; see dispatch_cut().
 [[nodiscard]] std::unique_ptr<GroupCut> make_group_cut(TokenCut cut, const std::vector<std::int64_t>& lengths,
                                                        std::int64_t ranks);
+
+/// The tokens of a micro-batch, its padding as one more document, as its cut says.
+[[nodiscard]] std::unique_ptr<GroupCut> group_cut_of(const MicroBatch& micro_batch);
+
+/// Whether the ranks of a micro-batch's group have unequal attention: not where every span is cut over all of them.
+[[nodiscard]] bool is_uneven(const MicroBatch& micro_batch);
+
+/// The (query, key) pairs of a micro-batch as if all ranks of its group had as many as the busiest one.
+[[nodiscard]] double area_of_busiest(const MicroBatch& micro_batch);
 
 /// dispatch with chunks of at most `most_tokens`: c = min(most_tokens, ceil(tokens / 8N)), at least 1. The pack is
 /// padded to a multiple of c N tokens; padding has no pairs.
@@ -57,18 +77,5 @@ class GroupCut {
 
 /// The pieces of a rank by document and place in it, those that follow each other not joined.
 [[nodiscard]] std::vector<CutPiece> pieces_of(const GroupCut& cut, std::int64_t rank);
-
-/// What a rank has to do, and needs from others.
-struct RankWork {
-  Int128 pairs = 0;  ///< (query, key) pairs of its queries.
-  std::int64_t tokens = 0;
-  /// Keys that its queries see and that are not its own, each counted once: of each document those before the end of
-  /// the rank's last piece.
-  std::int64_t remote_keys = 0;
-  friend bool operator==(const RankWork&, const RankWork&) = default;
-};
-
-/// By rank. O(pieces).
-[[nodiscard]] std::vector<RankWork> work_of_ranks(const GroupCut& cut);
 
 }  // namespace hdpsim

@@ -49,6 +49,11 @@ class Dealing {
 
 }  // namespace
 
+const std::vector<std::string>& token_cut_words() {
+  static const std::vector<std::string> words{"per_document", "per_pack", "dispatch"};
+  return words;
+}
+
 std::int64_t MicroBatch::tokens() const {
   std::int64_t sum = 0;
   for (const Span& span : spans) sum += span.tokens;

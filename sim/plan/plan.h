@@ -17,17 +17,22 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// How the ranks of a group share each span.
-enum class Sharding {
-  zigzag_ring,  ///< 2N parts; rank i holds parts i and 2N-1-i; keys and values pass around a ring.
+/// Which tokens of a micro-batch each rank of its group holds; group_cut.h has the rules.
+enum class TokenCut : std::uint8_t {
+  per_document,  ///< Every span over all ranks, with equal attention for each.
+  per_pack,      ///< All spans together as if they were one.
+  dispatch,      ///< Chunks of all spans together, dealt by their attention.
 };
 
+/// Their words in plan files and studies, in this order.
+[[nodiscard]] const std::vector<std::string>& token_cut_words();
+
 /// The work of the ranks of one group in one forward and one backward pass. With one rank in the group it is an
-/// ordinary micro-batch; with N ranks, every span is cut over all N.
+/// ordinary micro-batch; with N ranks, its tokens are cut over all N.
 struct MicroBatch {
   std::vector<HdpRank> group;  ///< In ring order: group[i] sends to group[(i + 1) % N].
   std::vector<Span> spans;
-  Sharding sharding = Sharding::zigzag_ring;
+  TokenCut cut = TokenCut::per_document;  ///< No matter in a group of one rank.
   double offload = 0;  ///< Share of the activations of all but two layers that goes to host memory; 0 to 1.
   /// MEMO (Zhao et al. 2024, arXiv 2407.12117): all activations of all but two layers leave the device. The layers'
   /// inputs and attention's outputs go to host memory entirely; the other activations go there for the share `offload`
@@ -70,9 +75,9 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// How the spans of a micro-batch are cut over its group of N. Each span is cut into 2N parts of floor(tokens / 2N);
-/// the remainder is dealt one token each to the ranks in turn, continuing from span to span, so that the ranks' totals
-/// differ by at most one token.
+/// How the executor cuts the spans of a micro-batch over its group of N, per document. Each span is cut into 2N parts
+/// of floor(tokens / 2N); the remainder is dealt one token each to the ranks in turn, continuing from span to span, so
+/// that the ranks' totals differ by at most one token.
 class SpanCuts {
  public:
   /// O(spans).

@@ -14,6 +14,7 @@
 namespace hdpsim {
 namespace {
 
+// The only word there is: how keys travel is no matter of a plan.
 const std::vector<std::string>& sharding_words() {
   static const std::vector<std::string> words{"zigzag_ring"};
   return words;
@@ -145,6 +146,10 @@ class PlanReader {
     for (const Value& span : list(reader.require("spans"), "'spans'")) read_span(span, micro_batch.spans);
     if (const Value* sharding = reader.find("sharding")) {
       (void)read_choice(*sharding, "sharding", sharding_words(), diagnostics_);
+    }
+    if (const Value* cut = reader.find("cut")) {
+      const auto word = read_choice(*cut, "cut", token_cut_words(), diagnostics_);
+      if (word) micro_batch.cut = static_cast<TokenCut>(*word);
     }
     micro_batch.offload = reader.optional_in<double>("offload", {0, 1}).value_or(0);
     micro_batch.token_wise = reader.optional<bool>("token_wise", false);

@@ -19,8 +19,8 @@ inline constexpr char plan_schema[] = "hdpsim.plan/1";
 ///      {"group": "3", "spans": [1, [2, 0, 3000]]}],
 ///    "schedule": [[0], [0], [0], [1], [], [], [], []]}
 /// `group`: ranks in ring order, runs of consecutive ones as first-last. `spans`: the index of a whole sequence, or
-/// [sequence, begin, tokens]. `offload` 0, `token_wise` false, `padding` 0, `expert_ranks` 1 and `sharding` zigzag_ring
-/// are left out.
+/// [sequence, begin, tokens]. `cut` per_document, `offload` 0, `token_wise` false, `padding` 0, `expert_ranks` 1 and
+/// `sharding` zigzag_ring are left out.
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
 /// Reads a plan; the text of plan_text() gives an equal one. Every error is reported with line and column: syntax,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/plan/group_cut.h"
 #include "sim/plan/impl/order_of_execution.h"
 
 namespace hdpsim {
@@ -31,10 +32,11 @@ PlanTime plan_time(const Plan& plan, const WorkModel& work) {
     const double tokens = static_cast<double>(micro_batch.tokens()) / static_cast<double>(degree);
     const double again = work.again_per_token.value_or(0) * recomputed_share(micro_batch, plan.layers) * tokens;
     const bool near = work.near(micro_batch.group);
-    const double wait = work.copy_wait(micro_batch.area() / static_cast<double>(degree), tokens,
-                                       copied_share(micro_batch, work.copied_whole)) *
-                        (1 - resident_share(1, plan.layers));
-    const double seconds = work.seconds(micro_batch.area(), micro_batch.tokens(), degree, near) + again + wait;
+    const double area = area_of_busiest(micro_batch);
+    const double wait =
+        work.copy_wait(area / static_cast<double>(degree), tokens, copied_share(micro_batch, work.copied_whole)) *
+        (1 - resident_share(1, plan.layers));
+    const double seconds = work.seconds(area, micro_batch.tokens(), degree, near) + again + wait;
     time.longest = std::max(time.longest, seconds);
     double start = 0;
     for (const HdpRank rank : micro_batch.group) start = std::max(start, time.finish[rank.index()]);

@@ -10,7 +10,7 @@ std::string_view stream_name(Stream stream) {
 std::string_view opcode_name(Opcode opcode) {
   constexpr std::array<std::string_view, opcode_count> names = {
       "dense",    "attention",   "merge", "exchange", "collective", "offload", "prefetch",
-      "overhead", "expert_wait", "issue", "gather",   "reduce",     "share"};
+      "overhead", "expert_wait", "issue", "gather",   "reduce",     "share",   "rank_wait"};
   return names.at(static_cast<std::size_t>(opcode));
 }
 

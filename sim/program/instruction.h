@@ -36,8 +36,11 @@ enum class Opcode : std::uint8_t {
   gather,       ///< Data-parallel all-gather of parameters: work = index into bytes (whole size).
   reduce,       ///< Data-parallel reduction of gradients: work = index into bytes (whole size).
   share,        ///< Collective among the ranks of the micro-batch's group: work = index into shares.
+  /// Wait of the mean rank of a group for the busiest one, whose attention is the launch before: work = index into
+  /// idle_shares.
+  rank_wait,
 };
-inline constexpr std::size_t opcode_count = 13;
+inline constexpr std::size_t opcode_count = 14;
 [[nodiscard]] std::string_view opcode_name(Opcode opcode);
 
 /// An instruction that must have ended, in this iteration of the loop or `iterations_back` iterations before.
@@ -128,13 +131,14 @@ struct TensorParallelCollective {
 };
 
 /// A collective among the ranks of a micro-batch's group, each device with those that hold the same shard: an
-/// all-gather or a reduce-scatter among all of them, or an all-to-all within each party (GroupSharing::inner).
+/// all-gather or a reduce-scatter among all of them, or an all-to-all: within each party (GroupSharing::inner) or, of
+/// needed keys, among all.
 struct SharingCollective {
   CollectiveKind kind = CollectiveKind::all_gather;
   Bytes bytes;  ///< As nccl-tests count: what a device holds after an all-gather, or sends in an all-to-all.
   /// The number of consecutive ranks of the group that run it together.
   [[nodiscard]] std::int64_t party(const GroupSharing& sharing) const {
-    return kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();
+    return sharing.trades_heads() && kind == CollectiveKind::all_to_all ? sharing.inner : sharing.ranks();
   }
 };
 
@@ -146,7 +150,9 @@ struct ExpertWait {
 };
 
 /// The program that every rank of a group executes in one pass of a micro-batch. All ranks run the same instructions;
-/// only the parts of the spans that they hold differ. Work is stored once and shared by all layers.
+/// only the tokens that they hold differ. Where their attention is unequal (is_uneven()), its launches are those of the
+/// busiest rank, and a wait behind each is the time in which the mean rank has nothing to do. Work is stored once and
+/// shared by all layers.
 struct MicroBatchProgram {
   std::vector<LinearPart> dense;
   std::vector<Attention> attention;
@@ -155,9 +161,10 @@ struct MicroBatchProgram {
   std::vector<TensorParallelCollective> collectives;
   std::vector<SharingCollective> shares;
   std::vector<ExpertWait> expert_waits;
-  std::vector<Block> blocks;  ///< Forward then backward.
-  bool all_reduce = false;    ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
-  GroupSharing sharing = {};  ///< Of the micro-batch's group.
+  std::vector<double> idle_shares;  ///< Share of the busiest rank's launch in which the mean rank has nothing to do.
+  std::vector<Block> blocks;        ///< Forward then backward.
+  bool all_reduce = false;          ///< `reduce` is an all-reduce; otherwise a reduce-scatter.
+  GroupSharing sharing = {};        ///< Of the micro-batch's group.
 };
 
 }  // namespace hdpsim

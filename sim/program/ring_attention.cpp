@@ -124,12 +124,16 @@ void join_steps(RingAttention& ring, std::int64_t ranks) {
 
 }  // namespace
 
-RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
-                             const GroupSharing& sharing, Direction direction) {
+Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSharing& sharing, Direction direction) {
   const std::int64_t parts = tp * sharing.inner;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / parts);
   const std::int64_t width = (model.head_dim + value_dim(model)) / 2;
-  const Attention empty{{}, model.heads / parts, kv_heads, width, direction};
+  return {{}, model.heads / parts, kv_heads, width, direction};
+}
+
+RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,
+                             const GroupSharing& sharing, Direction direction) {
+  const Attention empty = empty_launch(model, tp, sharing, direction);
   RingAttention ring = steps_of(micro_batch, model, sharing.parties, empty);
   if (sharing.gathers) join_steps(ring, sharing.parties);
   return ring;

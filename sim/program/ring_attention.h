@@ -10,8 +10,9 @@
 
 namespace hdpsim {
 
-/// The attention launches of one rank in a zigzag ring of N ranks, over all spans (of length L) of a micro-batch.
-/// Zigzag gives every rank the same area, so that one pair of launches represents all ranks and steps:
+/// The attention launches of one rank in a zigzag ring of N ranks, over all spans (of length L) of a micro-batch that
+/// is cut per document; uneven_attention.h has those of other cuts. Zigzag gives every rank the same area, so that one
+/// pair of launches represents all ranks and steps:
 ///   own   the rank's own 2 parts of every span against themselves: causal over L / N tokens;
 ///   step  the keys and values of another rank: all queries against half of the keys, or half of the queries against
 ///         all keys. Both are half of a full square, (L / N) x (L / 2N), without a mask.
@@ -30,6 +31,10 @@ struct RingAttention {
   Attention step;                         ///< No blocks if N is 1, or with an all-gather.
   std::optional<std::int64_t> halo = {};  ///< Tokens; empty: the keys and values of all ranks pass by.
 };
+
+/// A launch without blocks, with the heads of a device: of a rank, or of its part of a party's.
+[[nodiscard]] Attention empty_launch(const Transformer& model, std::int64_t tp, const GroupSharing& sharing,
+                                     Direction direction);
 
 /// Per device of a tensor-parallel group of `tp`. `sharing` is that of the micro-batch's group. O(spans log spans).
 [[nodiscard]] RingAttention ring_attention(const MicroBatch& micro_batch, const Transformer& model, std::int64_t tp,

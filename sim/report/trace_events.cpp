@@ -213,6 +213,7 @@ class StepWriter {
       case Opcode::overhead:
       case Opcode::expert_wait:
       case Opcode::issue:
+      case Opcode::rank_wait:
         return {};
     }
     return {};

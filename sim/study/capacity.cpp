@@ -23,12 +23,17 @@ Bytes channels(std::int64_t ranks, std::optional<Bytes> per_connection) {
   return *per_connection * std::min(ranks - 1, ring_neighbours);
 }
 
+// Every rank has keys and values of the whole group; a group-cast brings at most these.
+bool gathers(const Recipe& recipe) {
+  return recipe.key_exchange == KeyExchange::all_gather || recipe.key_exchange == KeyExchange::group_cast;
+}
+
 /// The memory of the devices of one rank, which are the stages of its pipeline, with full micro-batches in flight.
 class RankRoom {
  public:
   RankRoom(const LoweringOptions& job, const DeviceRoom& room, const BatchOptions& batch)
       : pool_(job.mesh.hdp),
-        context_(job.recipe.key_exchange == KeyExchange::all_gather ? batch.context : 0),
+        context_(gathers(job.recipe) ? batch.context : 0),
         available_(room.memory - channels(job.mesh.hdp, room.per_connection)),
         even_share_((batch.tokens_per_step - 1) / job.mesh.hdp + 1) {
     const auto schedule = make_schedule(job.pipeline, job.mesh.pp);

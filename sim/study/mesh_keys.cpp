@@ -209,13 +209,25 @@ void add_overlaps(Keys& mesh) {
            "gradient and adds it up, as in Megatron-LM of 2021");
   mesh.word(
       "cp_comm_type", "way in which the ranks of a group share keys and values",
-      {{"p2p", KeyExchange::ring}, {"all_gather", KeyExchange::all_gather}, {"a2a", KeyExchange::all_to_all}},
+      {{"p2p", KeyExchange::ring},
+       {"all_gather", KeyExchange::all_gather},
+       {"a2a", KeyExchange::all_to_all},
+       {"group_cast", KeyExchange::group_cast}},
       of_recipe(&Recipe::key_exchange),
       "how the ranks of a group share a sequence: `p2p`, keys and values pass around a ring beside attention; "
       "`all_gather`, each rank gathers them all before it; `a2a`, ranks trade tokens for heads (Ulysses): as many "
       "consecutive ranks as divide the group and the key-value heads of a device, and where a group has more, a "
-      "ring joins these",
+      "ring joins these; `group_cast`, each rank gets the keys that its tokens see, and no others (MagiAttention)",
       {.see = "sharing"});
+  std::vector<std::pair<std::string, std::optional<TokenCut>>> cuts;
+  for (const std::string& word : token_cut_words()) cuts.emplace_back(word, static_cast<TokenCut>(cuts.size()));
+  cuts.emplace_back("adaptive", std::nullopt);
+  mesh.word("cp_cut", "way in which the ranks of a group divide their tokens", std::move(cuts), at(&PointSpec::cut),
+            "which tokens each rank of a group holds: `per_document`, two of 2N parts of every document, so that all "
+            "have equal attention; `per_pack`, two of 2N parts of the whole pack; `dispatch`, chunks of the pack that "
+            "are dealt by their attention (MagiAttention); `adaptive`, per document or per pack, whichever is faster "
+            "for the micro-batch (WLB-LLM)",
+            {.see = "sharing"});
   mesh.count("a2a_ranks", {0, 65536}, of_recipe(&Recipe::a2a_ranks),
              "with `cp_comm_type: a2a`, the most ranks that trade heads, so that a ring joins nodes (Transformer "
              "Engine's `a2a+p2p`); 0: no limit",

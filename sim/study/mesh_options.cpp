@@ -7,6 +7,7 @@
 
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
+#include "sim/model/mixing.h"
 #include "sim/study/mesh_keys.h"
 
 namespace hdpsim {
@@ -21,6 +22,7 @@ class MeshChecks {
   // Returns true if the number and kind of the mesh's devices are known.
   bool run() {
     check_parameters();
+    check_cut();
     if (point_.model.moe) check_rules_of_experts();
     if (!reading_.is_right("nodes") || !reading_.is_right("tp") || !reading_.is_right("pp")) return false;
     check_pipeline();
@@ -36,6 +38,35 @@ class MeshChecks {
     diagnostics_.error(mesh_.find("parameters")->position,
                        "parameters in fp32 are what FSDP gathers, and with this 'zero' nobody does",
                        "write zero: 3, or leave 'parameters' out");
+  }
+
+  // Which cuts go with which ways in which keys travel.
+  void check_cut() {
+    if (point_.cut == TokenCut::per_document || !reading_.is_right("cp_comm_type")) return;
+    const KeyExchange exchange = point_.recipe.key_exchange;
+    if (exchange == KeyExchange::all_to_all) {
+      tell_cut("with cp_comm_type: a2a ranks compute their heads of all tokens, whoever holds these",
+               "write cp_cut: per_document, or another cp_comm_type");
+    } else if (point_.cut == TokenCut::dispatch && exchange == KeyExchange::ring) {
+      tell_cut("keys of dispatched chunks do not pass around a ring", "write cp_comm_type: group_cast, or all_gather");
+    } else if (!point_.cut && exchange != KeyExchange::all_gather) {
+      tell_cut("the adaptive cut is known with all keys gathered alone", "write cp_comm_type: all_gather");
+    } else if (has_layers_of_few_keys()) {
+      tell_cut(fmt::format("{} has layers that do not see all tokens before, which are cut per document alone",
+                           point_.model.name),
+               "write cp_cut: per_document");
+    }
+  }
+
+  void tell_cut(const std::string& problem, const std::string& help) {
+    const Value* stated = mesh_.find("cp_cut");
+    diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem, help);
+  }
+
+  [[nodiscard]] bool has_layers_of_few_keys() const {
+    const auto sees_few = [](const Layer& layer) { return layer.linear || attention_reach(layer) > 0; };
+    const std::vector<Layer>& others = point_.model.others;
+    return sees_few(point_.model) || std::any_of(others.begin(), others.end(), sees_few);
   }
 
   void check_rules_of_experts() {

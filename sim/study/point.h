@@ -70,7 +70,9 @@ struct PointSpec {
   ExpertOptions experts;            ///< For a model with experts.
   std::int64_t capacity = 8192;     ///< Tokens that one rank holds per micro-batch.
   bool capacity_is_chosen = false;  ///< Chosen by the device's memory (`auto`).
-  Recipe recipe;                    ///< What the study states, and what its profile decides.
+  /// How groups share their tokens; empty: adaptive (sim/engine/cut_planner.h).
+  std::optional<TokenCut> cut = TokenCut::per_document;
+  Recipe recipe;  ///< What the study states, and what its profile decides.
   Lengths lengths;
   BatchOptions batch;
   std::int64_t steps = 0;

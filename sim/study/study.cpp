@@ -11,6 +11,7 @@
 #include "sim/base/printable.h"
 #include "sim/base/quantity_text.h"
 #include "sim/document/reader.h"
+#include "sim/engine/cut_planner.h"
 #include "sim/model/kept_tensors.h"
 #include "sim/model/work.h"
 #include "sim/profile/profile_file.h"
@@ -78,6 +79,12 @@ void read_output_of(const Value& root, Study& study, Problems& problems) {
 }
 
 // A refusal is the answer of one plan alone, which its run gives.
+std::unique_ptr<Planner> planner_of(const PointSpec& spec, const Policy& policy, const PlanningContext& context,
+                                    Diagnostics& diagnostics) {
+  return with_cut(make_planner(policy, context, diagnostics), spec.cut, lowering_of(spec),
+                  make_cost_model(*spec.profile));
+}
+
 std::optional<Plan> plan_unless_refused(const Planner& planner, const Batch& batch, std::int64_t step) {
   try {
     return planner.plan(batch, step);
@@ -196,7 +203,7 @@ class PointMaker {
     point.planners.clear();
     Diagnostics found;
     for (const StudyPlan& plan : study_.plans) {
-      if (plan.policy) point.planners.push_back(make_planner(*plan.policy, context, found));
+      if (plan.policy) point.planners.push_back(planner_of(point.spec, *plan.policy, context, found));
     }
     return found;
   }
@@ -233,7 +240,7 @@ class PointMaker {
       const PlanningContext context = planning_context(*other.job, world.neighbour(point.neighbours.size()));
       point.neighbours.push_back({other.name, lowering_of(*other.job),
                                   make_batches(other.job->lengths, other.job->batch),
-                                  make_planner(*other.policy, context, found)});
+                                  planner_of(*other.job, *other.policy, context, found)});
       problems_.add(found, other.plan.position);
     }
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sim/base/random.h"
+#include "sim/plan/group_cut.h"
 #include "sim/plan/plan_check.h"
 #include "sim/plan/plan_file.h"
 #include "sim/plan/plan_time.h"
@@ -100,6 +101,18 @@ BENCHMARK_CAPTURE(published, flexsp_homogeneous, "flexsp-homogeneous")->Unit(ben
 BENCHMARK_CAPTURE(published, wlb, "wlb")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, openrlhf, "openrlhf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(published, verl, "verl: {cp: 256}")->Unit(benchmark::kMillisecond);
+
+// How 4,096 documents are cut over 512 ranks, and what each of these then has to do: milliseconds.
+void cut_over_ranks(benchmark::State& state, TokenCut cut) {
+  Batch batch = batch_for(1024);
+  batch.sequences.resize(4096);
+  std::vector<std::int64_t> lengths;
+  for (const Sequence& sequence : batch.sequences) lengths.push_back(sequence.tokens);
+  for (auto _ : state) benchmark::DoNotOptimize(make_group_cut(cut, lengths, 512)->work());
+}
+BENCHMARK_CAPTURE(cut_over_ranks, per_document, TokenCut::per_document)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cut_over_ranks, per_pack, TokenCut::per_pack)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cut_over_ranks, dispatch, TokenCut::dispatch)->Unit(benchmark::kMillisecond);
 
 Plan balanced_plan(std::int64_t ranks) {
   return planner("hdp-balance", pool(ranks))->plan(batch_for(ranks), 0);

@@ -210,6 +210,7 @@ void Interpreter::compute(const Instruction& instruction) {
     case Opcode::gather:
     case Opcode::reduce:
     case Opcode::share:
+    case Opcode::rank_wait:
       break;
   }
   HDPSIM_CHECK(false, "instruction {} of block {} cannot be executed", at_.instruction, at_.block);

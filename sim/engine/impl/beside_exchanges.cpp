@@ -46,7 +46,7 @@ class ExchangesUnderWay {
 }  // namespace
 
 double factor_of(Opcode opcode, const KernelSlowdown& slowdown) {
-  if (opcode == Opcode::attention) return slowdown.attention;
+  if (opcode == Opcode::attention || opcode == Opcode::rank_wait) return slowdown.attention;
   if (opcode == Opcode::dense) return slowdown.product;
   return opcode == Opcode::merge ? slowdown.memory_bound : 1;
 }

@@ -88,7 +88,7 @@ struct Pass {
 /// The bandwidth that a ring needs: its largest message has to arrive while one ring step computes.
 struct RingDemand {
   Bytes message;
-  Duration step;  ///< Time of the attention kernel of one ring step.
+  Duration step;  ///< Time of the attention kernel of one ring step; of the shortest one where they are unequal.
   /// The highest rate that a flow with messages of this latency asks for; a higher one would not help.
   [[nodiscard]] Bandwidth rate(Duration latency) const;
 };

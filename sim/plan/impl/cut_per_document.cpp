@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "sim/plan/impl/group_cuts.h"
@@ -28,8 +29,33 @@ class PerDocument final : public GroupCut {
     }
     return pieces;
   }
+  // Part by part, which needs neither pieces nor their order by document.
+  [[nodiscard]] std::vector<RankWork> work() const override {
+    std::vector<RankWork> all(static_cast<std::size_t>(ranks_));
+    std::vector<LastPart> last(all.size());
+    for (const PartDealing& document : documents_) add(document, all, last);
+    for (RankWork& rank : all) rank.remote_keys -= rank.tokens;
+    return all;
+  }
 
  private:
+  struct LastPart {
+    const PartDealing* document = nullptr;
+    std::int64_t end = 0;
+  };
+
+  // Of each document the end of a rank's last part counts, which replaces that of its first one.
+  void add(const PartDealing& document, std::vector<RankWork>& all, std::vector<LastPart>& last) const {
+    document.for_each([&](std::int64_t part, std::int64_t begin, std::int64_t tokens) {
+      const auto rank = static_cast<std::size_t>(std::min(part, 2 * ranks_ - 1 - part));
+      const CutPiece piece{0, begin, tokens};
+      all[rank].pairs += piece.pairs();
+      all[rank].tokens += tokens;
+      all[rank].remote_keys += piece.end() - (last[rank].document == &document ? last[rank].end : 0);
+      last[rank] = {&document, piece.end()};
+    });
+  }
+
   std::int64_t ranks_;
   std::vector<PartDealing> documents_;
 };

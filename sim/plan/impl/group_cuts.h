@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,6 +22,21 @@ class PartDealing {
 
   /// The tokens of the parts before `part`, from 0 to 2N; of all if it is 2N. O(1).
   [[nodiscard]] std::int64_t begin(std::int64_t part) const;
+  /// Calls visit(part, begin, tokens) for all parts that have tokens, in their order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    std::int64_t begin = 0;
+    const auto visit_all = [&](std::int64_t from, std::int64_t to, std::int64_t tokens) {
+      if (tokens == 0) return;
+      for (std::int64_t part = from; part < to; ++part, begin += tokens) visit(part, begin, tokens);
+    };
+    const std::int64_t wrapped = std::max<std::int64_t>(0, first_ + remainder_ - parts_);
+    const std::int64_t last = std::min(parts_, first_ + remainder_);
+    visit_all(0, wrapped, each_ + 1);
+    visit_all(wrapped, first_, each_);
+    visit_all(first_, last, each_ + 1);
+    visit_all(last, parts_, each_);
+  }
   /// The part that gets the first token of the next remainder.
   [[nodiscard]] std::int64_t next() const { return (first_ + remainder_) % parts_; }
 

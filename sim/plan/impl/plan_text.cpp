@@ -47,6 +47,9 @@ void write_micro_batch(const MicroBatch& micro_batch, const Plan& plan, Output o
     comma = ", ";
   }
   fmt::format_to(out, "]");
+  if (micro_batch.cut != TokenCut::per_document) {
+    fmt::format_to(out, ", \"cut\": \"{}\"", token_cut_words().at(static_cast<std::size_t>(micro_batch.cut)));
+  }
   if (micro_batch.offload != 0) fmt::format_to(out, ", \"offload\": {}", micro_batch.offload);
   if (micro_batch.token_wise) fmt::format_to(out, ", \"token_wise\": true");
   if (micro_batch.padding != 0) fmt::format_to(out, ", \"padding\": {}", micro_batch.padding);

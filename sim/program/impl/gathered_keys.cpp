@@ -2,24 +2,49 @@
 
 #include <utility>
 
+#include "sim/model/shares.h"
 #include "sim/program/ring_attention.h"
 
 namespace hdpsim {
 namespace {
 
-// Keys and values of all ranks.
-Bytes gathered(const PassWriter& writer) {
-  return kv_bytes(writer.layer(), writer.tokens() * writer.sharing().ranks(), writer.tp());
+// Of layers that see few tokens the halo, otherwise the keys that a rank's queries see of other ranks.
+std::int64_t needed_keys(PassWriter& writer) {
+  GroupSharing ring = writer.sharing();
+  ring.gathers = false;
+  const RingAttention steps =
+      ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), ring, Direction::forward);
+  return steps.halo ? *steps.halo : writer.group_work().most_remote_keys();
 }
 
-void gather(PassWriter& writer) {
-  const Bytes both = gathered(writer);
-  writer.share(CollectiveKind::all_gather, both / 2);
-  writer.share(CollectiveKind::all_gather, both - both / 2);
-  writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({both * 2, 1}), 0);
+// The tokens whose keys and values are moved, as nccl-tests count: what an all-gather leaves on a rank, or of what
+// (N - 1) / N reach it in an all-to-all.
+std::int64_t moved_tokens(PassWriter& writer) {
+  const std::int64_t ranks = writer.sharing().ranks();
+  return writer.sharing().needed ? divided(needed_keys(writer) * ranks, ranks - 1) : writer.tokens() * ranks;
+}
+
+struct Moved {
+  Bytes all;
+  CollectiveKind there;
+  CollectiveKind back;
+};
+
+Moved moved(PassWriter& writer) {
+  const Bytes all = kv_bytes(writer.layer(), moved_tokens(writer), writer.tp());
+  if (writer.sharing().needed) return {all, CollectiveKind::all_to_all, CollectiveKind::all_to_all};
+  return {all, CollectiveKind::all_gather, CollectiveKind::reduce_scatter};
+}
+
+void gather(PassWriter& writer, const Moved& both) {
+  if (both.all == Bytes{}) return;  // no query sees a key of another rank
+  writer.share(both.there, both.all / 2);
+  writer.share(both.there, both.all - both.all / 2);
+  writer.add_ring(Opcode::merge, Stream::compute, writer.memory_bound({both.all * 2, 1}), 0);
 }
 
 void attend(PassWriter& writer, Direction direction) {
+  if (is_uneven(writer.micro_batch())) return void(writer.attend(writer.group_work().with_all_keys(), 0));
   RingAttention all = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   writer.add_ring(Opcode::attention, Stream::compute, writer.attention(std::move(all.own)), 0);
 }
@@ -27,16 +52,18 @@ void attend(PassWriter& writer, Direction direction) {
 }  // namespace
 
 void forward_gathered(PassWriter& writer) {
-  gather(writer);
+  gather(writer, moved(writer));
   attend(writer, Direction::forward);
 }
 
 void backward_gathered(PassWriter& writer) {
-  gather(writer);
+  const Moved both = moved(writer);
+  gather(writer, both);
   attend(writer, Direction::backward);
-  const Bytes gradients = gathered(writer) * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;
-  writer.share(CollectiveKind::reduce_scatter, gradients / 2);
-  writer.share(CollectiveKind::reduce_scatter, gradients - gradients / 2);
+  if (both.all == Bytes{}) return;
+  const Bytes gradients = both.all * writer.recipe().dkv_bytes_per_element / writer.layer().element_bytes;
+  writer.share(both.back, gradients / 2);
+  writer.share(both.back, gradients - gradients / 2);
 }
 
 }  // namespace hdpsim

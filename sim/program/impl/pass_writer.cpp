@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/program/ring_attention.h"
+
 namespace hdpsim {
 namespace {
 
@@ -72,6 +74,19 @@ Index PassWriter::attention(Attention work) {
 
 Index PassWriter::memory_bound(const MemoryBound& work) {
   return added(program_.memory_bound, work);
+}
+
+const GroupWork& PassWriter::group_work() {
+  if (!group_work_) group_work_.emplace(micro_batch_);
+  return *group_work_;
+}
+
+Index PassWriter::attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed) {
+  Attention launch = empty_launch(layer(), tp(), sharing(), direction_);
+  launch.blocks = busiest.blocks;
+  add_ring(Opcode::attention, Stream::compute, attention(std::move(launch)), ring_step);
+  if (needed) body().back().after(*needed);
+  return add_ring(Opcode::rank_wait, Stream::compute, added(program_.idle_shares, busiest.idle), ring_step);
 }
 
 void PassWriter::share(CollectiveKind kind, Bytes amount) {

@@ -7,6 +7,7 @@
 
 #include "sim/model/parameters.h"
 #include "sim/program/impl/lowering.h"
+#include "sim/program/uneven_attention.h"
 
 namespace hdpsim {
 
@@ -45,6 +46,8 @@ class PassWriter {
   [[nodiscard]] const ExpertTokens& expert_tokens() const { return expert_tokens_; }
   [[nodiscard]] std::int64_t tp() const { return options_.mesh.tp; }
   [[nodiscard]] const GroupSharing& sharing() const { return program_.sharing; }
+  /// Of a micro-batch with a group of several ranks. Computed once.
+  [[nodiscard]] const GroupWork& group_work();
   /// Tokens of the HDP rank, or the `count` of the last continue_with_tokens().
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   void continue_with_tokens(std::int64_t count) { tokens_ = count; }
@@ -81,6 +84,9 @@ class PassWriter {
   [[nodiscard]] Index bytes(Bytes amount);
   [[nodiscard]] Index attention(Attention work);
   [[nodiscard]] Index memory_bound(const MemoryBound& work);
+  /// Adds the attention of the busiest rank of the group, which waits for `needed`, and behind it the wait of the mean
+  /// rank. Returns the latter.
+  Index attend(const BusiestLaunch& busiest, std::size_t ring_step, std::optional<Index> needed = {});
   /// Adds a collective among the ranks of the group, for which everything after it waits.
   void share(CollectiveKind kind, Bytes amount);
 
@@ -151,6 +157,7 @@ class PassWriter {
   std::optional<Index> awaited_;  ///< The instruction that the next dense work waits for.
   /// The collective that the next instruction follows, if it gathers in chunks what that instruction's product reads.
   std::optional<Index> gathering_;
+  std::optional<GroupWork> group_work_;
   MicroBatchProgram program_;
 };
 

@@ -26,18 +26,28 @@ std::size_t parties(const PassWriter& writer) {
 }
 
 struct RingWork {
-  Index own;
-  Index step;
-  std::optional<std::int64_t> halo;  ///< RingAttention::halo.
-  std::int64_t halo_rows;            ///< Queries that the halo touches.
+  Index own = 0;
+  Index step = 0;
+  std::optional<std::int64_t> halo;     ///< RingAttention::halo.
+  std::int64_t halo_rows = 0;           ///< Queries that the halo touches.
+  std::vector<BusiestLaunch> uneven{};  ///< By step, in place of `own` and `step` where ranks are unequal.
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
+  if (is_uneven(writer.micro_batch())) return {.halo = std::nullopt, .uneven = writer.group_work().in_ring()};
   RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
   const Index own = writer.attention(std::move(ring.own));
   return {own, writer.attention(std::move(ring.step)), ring.halo, rows};
+}
+
+// The attention of a step, to keys that `received` brings.
+Index attend(PassWriter& writer, const RingWork& work, std::size_t step, std::optional<Index> received) {
+  if (!work.uneven.empty()) return writer.attend(work.uneven[step], step, received);
+  const Index index = writer.add_ring(Opcode::attention, Stream::compute, step == 0 ? work.own : work.step, step);
+  if (received) writer.body().back().after(*received);
+  return index;
 }
 
 // A merge reads and writes the fp32 output of some queries and reads the step's output.
@@ -100,7 +110,11 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   const Index message = writer.bytes(kv_of(writer, party_tokens(writer)));
   const bool merges = writer.recipe().separate_merge && ranks > 1;
   // An average step touches 3/4 of the queries.
-  const Index merging = merges ? merge_work(writer, party_tokens(writer), 3, 4) : 0;
+  const bool alike = merges && work.uneven.empty();
+  const Index merging = alike ? merge_work(writer, party_tokens(writer), 3, 4) : 0;
+  const auto merge_of = [&](std::size_t k) {
+    return alike ? merging : merge_work(writer, work.uneven[k].foreign_queries, 1, 1);
+  };
   std::vector<Index> computed(ranks);
   std::vector<Index> received(ranks);
   const auto post = [&](std::size_t k) {
@@ -114,10 +128,8 @@ void forward_ring(PassWriter& writer, std::optional<Index> projected) {
   for (std::size_t k = 0; k < ranks; ++k) {
     if (k + 1 < ranks) post(k + 1);
     if (k > 0 && k + 1 == ranks) writer.end_ring(received[1]);
-    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? work.own : work.step, k);
-    if (k == 0) continue;
-    writer.body().back().after(received[k]);
-    if (merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merging, k);
+    computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
+    if (k > 0 && merges) computed[k] = writer.add_ring(Opcode::merge, Stream::compute, merge_of(k), k);
   }
 }
 
@@ -140,8 +152,7 @@ std::optional<Index> backward_ring(PassWriter& writer, Index differentiated) {
   };
   for (std::size_t k = 0; k < ranks; ++k) {
     if (ranks > 1) post(k + 1);
-    computed[k] = writer.add_ring(Opcode::attention, Stream::compute, k == 0 ? work.own : work.step, k);
-    if (k > 0) writer.body().back().after(received[k]);
+    computed[k] = attend(writer, work, k, k > 0 ? std::optional(received[k]) : std::nullopt);
   }
   if (ranks == 1) return {};
   const Index last = writer.add_ring(Opcode::exchange, Stream::comm, gradient, ranks + 1);

@@ -25,7 +25,7 @@ std::set<Token> tokens_of(const GroupCut& cut, std::int64_t rank) {
   return tokens;
 }
 
-// The same as work_of_ranks(), pair by pair.
+// The same as GroupCut::work(), pair by pair.
 RankWork counted(const std::set<Token>& tokens) {
   RankWork work;
   std::set<Token> seen;
@@ -61,7 +61,7 @@ TEST_CASE("every token has one rank, and its work is what counting each query an
     for (const TokenCut kind : all_cuts) {
       CAPTURE(lengths, ranks, static_cast<int>(kind));
       const auto cut = make_group_cut(kind, lengths, ranks);
-      const std::vector<RankWork> work = work_of_ranks(*cut);
+      const std::vector<RankWork> work = cut->work();
       REQUIRE(std::ssize(work) == ranks);
       std::int64_t tokens = 0;
       std::set<Token> all;
@@ -83,7 +83,7 @@ TEST_CASE("ranks of both static cuts hold equal numbers of tokens, within one", 
     const Lengths lengths = random_lengths(random);
     const auto ranks = static_cast<std::int64_t>(1 + random.below(9));
     for (const TokenCut kind : {TokenCut::per_document, TokenCut::per_pack}) {
-      const std::vector<RankWork> work = work_of_ranks(*make_group_cut(kind, lengths, ranks));
+      const std::vector<RankWork> work = make_group_cut(kind, lengths, ranks)->work();
       const auto [least, most] = std::minmax_element(
           work.begin(), work.end(), [](const RankWork& a, const RankWork& b) { return a.tokens < b.tokens; });
       CHECK(most->tokens - least->tokens <= 1);
@@ -111,10 +111,10 @@ TEST_CASE("the remainder of a document goes on where that of the one before ende
 TEST_CASE("a pack of two equal documents on two ranks: one rank has both ends, the other both middles", "[plan][cut]") {
   // Four chunks of 4 tokens, two a document: 1 + 2 + 3 + 4 = 10 pairs in the first of a document, 5 + ... + 8 = 26 in
   // the second. Rank 0 has a first and a second, rank 1 as well. With documents of 4 and 12 they differ.
-  const auto even = work_of_ranks(*make_group_cut(TokenCut::per_pack, {8, 8}, 2));
+  const auto even = make_group_cut(TokenCut::per_pack, {8, 8}, 2)->work();
   CHECK(even[0].pairs == 36);
   CHECK(even[1].pairs == 36);
-  const auto uneven = work_of_ranks(*make_group_cut(TokenCut::per_pack, {4, 12}, 2));
+  const auto uneven = make_group_cut(TokenCut::per_pack, {4, 12}, 2)->work();
   CHECK(uneven[0].pairs == 10 + 42);  // all of the first document, and 9 + 10 + 11 + 12
   CHECK(uneven[1].pairs == 10 + 26);
 }
@@ -130,7 +130,7 @@ TEST_CASE("pairs of documents of 2^40 tokens are exact", "[plan][cut]") {
   const std::int64_t tokens = std::int64_t{1} << 40;
   for (const TokenCut kind : all_cuts) {
     Int128 pairs = 0;
-    for (const RankWork& work : work_of_ranks(*make_group_cut(kind, {tokens, tokens}, 3))) pairs += work.pairs;
+    for (const RankWork& work : make_group_cut(kind, {tokens, tokens}, 3)->work()) pairs += work.pairs;
     CHECK((pairs == Int128{tokens} * (tokens + 1)));
   }
 }
@@ -138,8 +138,7 @@ TEST_CASE("pairs of documents of 2^40 tokens are exact", "[plan][cut]") {
 TEST_CASE("what cannot be cut is refused", "[plan][cut]") {
   CHECK_THROWS_AS(make_group_cut(TokenCut::per_pack, {4}, 0), CheckFailure);
   CHECK_THROWS_AS(make_group_cut(TokenCut::per_pack, {-4}, 1), CheckFailure);
-  CHECK_THROWS_AS(make_group_cut(TokenCut::adaptive, {4}, 1), CheckFailure);
-  CHECK(work_of_ranks(*make_group_cut(TokenCut::dispatch, {}, 2)) == std::vector<RankWork>(2));
+  CHECK(make_group_cut(TokenCut::dispatch, {}, 2)->work() == std::vector<RankWork>(2));
 }
 
 }  // namespace hdpsim

@@ -44,7 +44,7 @@ void check_chunk(const std::vector<CutPiece>& pieces, const std::vector<std::int
 void check_zigzag(TokenCut kind, const Value& one, const Value& of_ranks, const Value& most) {
   const std::vector<std::int64_t> lengths = numbers(*one.find("lengths"));
   const auto cut = make_group_cut(kind, lengths, number(*one.find("ranks")));
-  const std::vector<RankWork> work = work_of_ranks(*cut);
+  const std::vector<RankWork> work = cut->work();
   REQUIRE(work.size() == of_ranks.items.size());
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     const std::vector<Value>& published = of_ranks.items[rank].items;
@@ -69,7 +69,7 @@ void check_dispatch(const Value& one) {
     pairs.push_back(static_cast<std::int64_t>(of_chunk));
   }
   CHECK(pairs == numbers(*one.find("chunk_pairs")));
-  const std::vector<RankWork> work = work_of_ranks(*cut);
+  const std::vector<RankWork> work = cut->work();
   std::int64_t tokens = 0;
   std::vector<std::int64_t> of_ranks;
   std::vector<std::int64_t> remote;
