@@ -182,7 +182,7 @@ TEST_CASE("planners know what a group gathers or trades within a third, and with
   std::string text = study_of(random);
   while (text.find("mixtral") != std::string::npos) text = study_of(random);
   std::vector<double> distances;
-  for (const std::string_view way : {"all_gather", "a2a"}) {
+  for (const std::string_view way : {"all_gather", "a2a", "group_cast"}) {
     for (const std::string_view tp : {"1", "2", "4"}) {
       const auto overrides = {fmt::format("mesh.cp_comm_type={}", way), fmt::format("mesh.tp={}", tp)};
       const Study study = parse_study("recipe.yaml", text, overrides, catalog);

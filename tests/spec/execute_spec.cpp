@@ -232,6 +232,7 @@ TEST_CASE("what cannot be executed is refused with a reason", "[execute]") {
           "export OMPI_COMM_WORLD_SIZE=3;");
   refused("--plan static --set model.preset=gpt-1.7b", "it has biases, its positions are learned, its MLP has no gate");
   refused("--plan static --set mesh.cp_comm_type=a2a", "only rings of keys and values are executed");
+  refused("--plan static --set mesh.cp_cut=per_pack", "choose cp_cut: per_document");
   refused("--plan static --ranks 4", "--ranks is 4, but 3 processes have been started",
           "export OMPI_COMM_WORLD_SIZE=3;");
 }

@@ -88,6 +88,20 @@ TEST_CASE("an empty plan is read back equal", "[plan][file]") {
   CHECK(*plan == empty);
 }
 
+TEST_CASE("how a group cuts its tokens is written where it is not per document, and read back", "[plan][file][cut]") {
+  Plan plan = some_plan();
+  plan.micro_batches[0].cut = TokenCut::dispatch;
+  plan.micro_batches[1].cut = TokenCut::per_pack;
+  const std::string text = plan_text(plan);
+  CHECK(text.find(R"("spans": [0], "cut": "dispatch", "offload")") != std::string::npos);
+  Diagnostics diagnostics;
+  const auto read = read_plan("plan.json", text, diagnostics);
+  REQUIRE(read);
+  CHECK(*read == plan);
+  CHECK(problems(R"("spans": [0])", R"("spans": [0], "cut": "per_pach")").find("did you mean 'per_pack'?") !=
+        std::string::npos);
+}
+
 TEST_CASE("a group may be written as a list or as one number", "[plan][file]") {
   Diagnostics diagnostics;
   const std::string with_list = replaced(some_text, R"("4-5,3")", "[4, 5, 3]");

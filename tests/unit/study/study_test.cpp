@@ -188,6 +188,25 @@ TEST_CASE("a pipeline has a schedule that goes with its chunks, and a layer for 
         Problems{"10:19: 'pp' is 16 with 4 virtual stages, but llama-7b has 32 layers"});
 }
 
+TEST_CASE("a cut of tokens goes with the ways in which keys travel that it needs, and with layers that see all tokens",
+          "[study][cut]") {
+  const auto with = [](const std::string& exchange, const std::string& cut) {
+    return problems_with("{tp: 2}", "{cp_comm_type: " + exchange + ", cp_cut: " + cut + ", tp: 2}");
+  };
+  for (const std::string exchange : {"p2p", "all_gather", "group_cast"}) CHECK(with(exchange, "per_pack").empty());
+  for (const std::string exchange : {"all_gather", "group_cast"}) CHECK(with(exchange, "dispatch").empty());
+  CHECK(with("all_gather", "adaptive").empty());
+  CHECK(with("a2a", "per_document").empty());
+  CHECK(with("a2a", "per_pack") ==
+        Problems{"10:35: with cp_comm_type: a2a ranks compute their heads of all tokens, whoever holds these"});
+  CHECK(with("p2p", "dispatch") == Problems{"10:35: keys of dispatched chunks do not pass around a ring"});
+  CHECK(with("p2p", "adaptive") == Problems{"10:35: the adaptive cut is known with all keys gathered alone"});
+  CHECK(with("group_cast", "adaptive") == Problems{"10:42: the adaptive cut is known with all keys gathered alone"});
+  CHECK(StudyFile(changed(changed(good_study, "llama-7b", "gpt-oss-20b"), "{tp: 2}", "{cp_cut: per_pack, tp: 2}"))
+            .problems() == Problems{"10:16: gpt-oss-20b has layers that do not see all tokens before, which are cut "
+                                    "per document alone"});
+}
+
 TEST_CASE("a capacity holds at least a token and a step at least a sequence", "[study]") {
   CHECK(problems_with("{tp: 2}", "{tp: 2, capacity: 0}") ==
         Problems{"10:25: 'capacity' is 0, it must be from 1 to 1Gi"});
