@@ -7,7 +7,7 @@
 
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
-#include "sim/model/mixing.h"
+#include "sim/study/cut_rules.h"
 #include "sim/study/mesh_keys.h"
 
 namespace hdpsim {
@@ -40,33 +40,12 @@ class MeshChecks {
                        "write zero: 3, or leave 'parameters' out");
   }
 
-  // Which cuts go with which ways in which keys travel.
   void check_cut() {
-    if (point_.cut == TokenCut::per_document || !reading_.is_right("cp_comm_type")) return;
-    const KeyExchange exchange = point_.recipe.key_exchange;
-    if (exchange == KeyExchange::all_to_all) {
-      tell_cut("with cp_comm_type: a2a ranks compute their heads of all tokens, whoever holds these",
-               "write cp_cut: per_document, or another cp_comm_type");
-    } else if (point_.cut == TokenCut::dispatch && exchange == KeyExchange::ring) {
-      tell_cut("keys of dispatched chunks do not pass around a ring", "write cp_comm_type: group_cast, or all_gather");
-    } else if (!point_.cut && exchange != KeyExchange::all_gather) {
-      tell_cut("the adaptive cut is known with all keys gathered alone", "write cp_comm_type: all_gather");
-    } else if (has_layers_of_few_keys()) {
-      tell_cut(fmt::format("{} has layers that do not see all tokens before, which are cut per document alone",
-                           point_.model.name),
-               "write cp_cut: per_document");
-    }
-  }
-
-  void tell_cut(const std::string& problem, const std::string& help) {
+    if (!reading_.is_right("cp_comm_type")) return;
+    const auto problem = cut_problem(point_.cut, point_);
+    if (!problem) return;
     const Value* stated = mesh_.find("cp_cut");
-    diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem, help);
-  }
-
-  [[nodiscard]] bool has_layers_of_few_keys() const {
-    const auto sees_few = [](const Layer& layer) { return layer.linear || attention_reach(layer) > 0; };
-    const std::vector<Layer>& others = point_.model.others;
-    return sees_few(point_.model) || std::any_of(others.begin(), others.end(), sees_few);
+    diagnostics_.unsupported(stated == nullptr ? mesh_.position : stated->position, problem->message, problem->help);
   }
 
   void check_rules_of_experts() {

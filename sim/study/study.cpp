@@ -17,6 +17,7 @@
 #include "sim/profile/profile_file.h"
 #include "sim/program/activations_in_flight.h"
 #include "sim/study/capacity.h"
+#include "sim/study/cut_rules.h"
 #include "sim/study/framework.h"
 #include "sim/study/not_modelled.h"
 #include "sim/study/override.h"
@@ -203,6 +204,7 @@ class PointMaker {
     point.planners.clear();
     Diagnostics found;
     for (const StudyPlan& plan : study_.plans) {
+      if (plan.given != nullptr) check_cuts(*plan.given, point.spec, found);
       if (plan.policy) point.planners.push_back(planner_of(point.spec, *plan.policy, context, found));
     }
     return found;

@@ -1,5 +1,6 @@
 #include "sim/study/plan_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -138,6 +139,29 @@ TEST_CASE("a plan for another pool is refused at its file", "[plan-files]") {
   const StudyWithFiles here;
   CHECK(here.problems({"mesh.tp=4"}) == Problems{"0.json:0: the plan is for 16 HDP ranks, the study has 8",
                                                  "1.json:0: the plan is for 16 HDP ranks, the study has 8"});
+}
+
+TEST_CASE("the cut that a plan states stays, and must go with the way in which keys travel", "[plan-files][cut]") {
+  StudyWithFiles here;
+  const auto shares = [](const MicroBatch& micro_batch) { return micro_batch.group.size() > 1; };
+  std::vector<MicroBatch>& all = here.plan(1).micro_batches;
+  const auto shared = std::find_if(all.begin(), all.end(), shares);
+  REQUIRE(shared != all.end());
+  shared->cut = TokenCut::dispatch;
+  here.write(1);
+  CHECK(here.problems() ==
+        Problems{"1.json:0: its groups are cut 'dispatch': keys of dispatched chunks do not pass around a ring"});
+  CHECK(here.problems({"mesh.cp_comm_type=a2a"}) ==
+        Problems{"1.json:0: its groups are cut 'dispatch': with cp_comm_type: a2a ranks compute their heads of all "
+                 "tokens, whoever holds these"});
+  const Study study = here.file().load({"mesh.cp_comm_type=group_cast", "mesh.cp_cut=per_pack"});
+  const StudyPoint& point = study.points.at(0);
+  const Plan plan = point.planners.at(1)->plan(point.batches->step(1), 1);
+  for (const MicroBatch& micro_batch : plan.micro_batches) {
+    const bool is_stated = micro_batch.spans == shared->spans;
+    const TokenCut cut = is_stated ? TokenCut::dispatch : TokenCut::per_pack;
+    CHECK(micro_batch.cut == (shares(micro_batch) ? cut : TokenCut::per_document));
+  }
 }
 
 TEST_CASE("a plan beyond the capacity states what it needs", "[plan-files]") {
