@@ -34,7 +34,7 @@ struct Stretch {
 class Ring {
  public:
   explicit Ring(const GroupCut& cut) : ranks_(cut.ranks()), steps_(static_cast<std::size_t>(ranks_)) {
-    HDPSIM_CHECK(cut.chunks() == 2 * ranks_, "a ring over {} chunks of {} ranks", cut.chunks(), ranks_);
+    require_zigzag(cut);
     read(cut);
     find_own(cut);
   }
@@ -47,6 +47,14 @@ class Ring {
   }
 
  private:
+  static void require_zigzag(const GroupCut& cut) {
+    for (std::int64_t rank = 0; rank < cut.ranks(); ++rank) {
+      const std::vector<std::int64_t> both{rank, 2 * cut.ranks() - 1 - rank};
+      HDPSIM_CHECK(cut.chunks_of(rank) == both, "a ring over chunks that rank {} holds otherwise than in a zigzag",
+                   rank);
+    }
+  }
+
   void read(const GroupCut& cut) {
     Spill open;  // of the document that the last chunk ended with
     for (std::int64_t chunk = 0; chunk < cut.chunks(); ++chunk) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/model/mixing.h"
 #include "sim/model/shares.h"
 #include "sim/program/ring_attention.h"
@@ -34,7 +35,10 @@ struct RingWork {
 };
 
 RingWork ring_work(PassWriter& writer, Direction direction) {
-  if (is_uneven(writer.micro_batch())) return {.halo = std::nullopt, .uneven = writer.group_work().in_ring()};
+  if (is_uneven(writer.micro_batch())) {
+    HDPSIM_CHECK(!writer.sharing().trades_heads(), "ranks that trade heads have unequal attention");
+    return {.halo = std::nullopt, .uneven = writer.group_work().in_ring()};
+  }
   RingAttention ring = ring_attention(writer.micro_batch(), writer.layer(), writer.tp(), writer.sharing(), direction);
   std::int64_t rows = 0;
   for (const AttentionBlock& block : ring.step.blocks) rows += block.queries * block.count;
