@@ -26,6 +26,22 @@ TEST_CASE("plan time: a ring waits for its last rank, and what follows waits for
   CHECK(time.step() == 80);
 }
 
+TEST_CASE("plan time: a group whose ranks have unequal attention takes as long as the busiest", "[plan][time][cut]") {
+  // Chunks of 4 tokens; rank 0 has the document of 4 and the last third of that of 12, 10 + 42 of 88 pairs.
+  Plan plan;
+  plan.ranks = 2;
+  plan.capacity = 100;
+  plan.layers = 10;
+  plan.sequence_tokens = {4, 12};
+  plan.micro_batches = {{.group = {HdpRank(0), HdpRank(1)}, .spans = {{SequenceId(0), 0, 4}, {SequenceId(1), 0, 12}}}};
+  plan.schedule = {{MicroBatchId(0)}, {MicroBatchId(0)}};
+  WorkModel work;
+  work.per_area = 1;
+  CHECK(plan_time(plan, work).step() == Approx(44));
+  plan.micro_batches[0].cut = TokenCut::per_pack;
+  CHECK(plan_time(plan, work).step() == Approx(52));
+}
+
 TEST_CASE("each message of a ring hides behind one step of its own direction", "[plan][time]") {
   // Blocks of 4 pairs take a second a pair, where they need another rank's keys two; messages take shares of 20 s.
   const RingPass forward{
