@@ -27,9 +27,9 @@ struct RingStep {
 ///
 /// The sum of the steps' pairs is what a ring takes whose ranks begin each step together. That is no less than what one
 /// takes whose ranks wait for their messages alone, and this no less than the pairs of its busiest rank; all are equal
-/// if one rank is the busiest in every step. How tight it is, with 20 packs of 8,192 tokens a rank, lengths of density
-/// 1 / s^2 up to 2Mi tokens, and messages without time: a ring of 4 to 64 ranks takes 0.87 to 0.89 of the sum on
-/// average and 0.57 at least. Its ranks do not run far ahead, because each posts the exchange of a step behind its
+/// if one rank is the busiest in every step. How tight it is: over packs of 8,192 tokens a rank with lengths of density
+/// 1 / s^2 up to 2Mi tokens, and messages without time, a ring of 4 to 64 ranks takes 0.87 of the sum on average and
+/// 0.56 at least (a unit test). Its ranks do not run far ahead, because each posts the exchange of a step behind its
 /// kernel two steps before.
 [[nodiscard]] std::vector<RingStep> ring_steps(const GroupCut& per_pack);
 
