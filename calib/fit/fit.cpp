@@ -73,7 +73,8 @@ class Fitter {
                            .clocks = device.clocks,
                            .date = device.date,
                            .commit = device.commit,
-                           .fit = {}};
+                           .fit = {},
+                           .traces = {}};
   }
 
   void datasheet() {

@@ -2,6 +2,7 @@
 
 #include "sim/analysis/step_comparison.h"
 #include "sim/app/command.h"
+#include "sim/app/compare_trace.h"
 #include "sim/app/timeline_sets.h"
 #include "sim/base/output_folder.h"
 #include "sim/report/comparison_output.h"
@@ -14,6 +15,7 @@ struct CompareOptions {
   std::vector<std::string> paths;
   Format format = Format::table;
   std::string out;
+  CompareTraceOptions trace;
 };
 
 Comparison comparison_of(const TimelineSet& set) {
@@ -49,6 +51,14 @@ void write_comparison(OutputFolder& folder, const std::string& title, const std:
 }
 
 int run_command(const CompareOptions& options, const Session& session) {
+  if (are_traces_and_a_study(options.paths)) {
+    if (!options.out.empty()) throw InputError("--out is for timelines: of a trace and a study only the text is known");
+    return compare_trace(options.paths, options.trace, options.format, session);
+  }
+  if (!options.trace.plan.empty() || options.trace.trace_steps > 0 || !options.trace.set.empty()) {
+    throw InputError("--plan, --trace-steps and --set are for a trace of PyTorch's profiler beside a study",
+                     "name the traces, then the study: hdpsim compare trace.json.gz study.yaml");
+  }
   std::vector<Comparison> plans;
   for (const TimelineSet& set : find_timelines(options.paths)) plans.push_back(comparison_of(set));
   const std::string title = fmt::format("Predicted and measured: {}", options.paths[0]);
@@ -66,15 +76,18 @@ int run_command(const CompareOptions& options, const Session& session) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("compare", "Hold predicted timelines against measured ones, instruction by instruction");
+  CLI::App* command = app.add_subcommand(
+      "compare", "Hold predictions against measurements: timelines by instruction, or a trace beside a study");
   CompareOptions& options = add_command(*command, session, run_command);
   command
-      ->add_option("PATH", options.paths,
-                   "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan")
+      ->add_option(
+          "PATH", options.paths,
+          "The folder of hdpsim execute; or a predicted and a measured timeline; or more timelines of a plan; or "
+          "traces of PyTorch's profiler and, last, a study of the same training")
       ->required()
       ->check(CLI::ExistingPath);
   add_format(*command, options.format);
+  add_compare_trace(*command, options.trace);
   command->add_option("--out", options.out, "Write comparison.json, families.csv, ranks.csv and comparison.html there")
       ->type_name("FOLDER");
   command->footer(
@@ -83,7 +96,8 @@ void add_compare_command(CLI::App& app, Session& session) {
       "of its odd runs, subtracted; it is known for steps that were executed with --repeat.\n"
       "Example:\n"
       "  hdpsim execute configs/studies/real.yaml --plan hdp-balance --repeat 5 --out real\n"
-      "  hdpsim compare real --out difference");
+      "  hdpsim compare real --out difference\n"
+      "  hdpsim compare rank0.json.gz rank1.json.gz my-study.yaml --plan static");
 }
 
 }  // namespace hdpsim::app

@@ -55,10 +55,12 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
                                          "validation set or a CSV file with its columns");
   from->type_name("SET");
   std::vector<CLI::Option*> others;
-  others.push_back(command.add_option("--like", options.like,
-                                      "For CSV: a validation set that says what all steps have in common, and the "
-                                      "profile to start from"));
-  others.back()->type_name("SET");
+  command
+      .add_option(
+          "--like", options.like,
+          "What to start from. For steps in CSV: a validation set that says what all of them have in common; for "
+          "traces: a cluster or a profile")
+      ->type_name("NAME");
   others.push_back(command.add_option(
       "--fit", options.parameters,
       fmt::format("Which parameters (default: all that the profile has): {}", fmt::join(fit_parameter_names(), ", "))));
@@ -81,6 +83,11 @@ void add_from_steps(CLI::App& command, FromStepsOptions& options) {
   others.push_back(
       add_count(command, "--jobs", options.jobs, "Threads (default: one a processor); results do not depend on it"));
   for (CLI::Option* other : others) other->needs(from);
+}
+
+void require_no_like(const FromStepsOptions& options) {
+  if (options.like.empty()) return;
+  throw InputError("--like says what a fit starts from, and kernels are timed", "add --from-steps or --from-trace");
 }
 
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session) {

@@ -11,7 +11,7 @@ namespace hdpsim::app {
 /// `hdpsim calibrate --from-steps`: parameters of a profile fitted to measured steps. Needs no kernels.
 struct FromStepsOptions {
   std::string rows;  ///< The set or log; empty: another kind of calibration.
-  std::string like;
+  std::string like;  ///< Also of traces (from_trace.h).
   std::vector<std::string> parameters;
   std::vector<std::string> chosen;
   double holdout = 0;
@@ -24,6 +24,9 @@ struct FromStepsOptions {
 
 /// Adds the options, all but `--out`. All except the first need it.
 void add_from_steps(CLI::App& command, FromStepsOptions& options);
+
+/// InputError if `--like` was given: for a calibration that starts from nothing.
+void require_no_like(const FromStepsOptions& options);
 
 /// Fits, prints the result and writes the profile to the file `out`, if that is not empty.
 int calibrate_from_steps(const FromStepsOptions& options, const std::string& out, const Session& session);

@@ -64,6 +64,14 @@ void ProgressDisplay::show(const TuneProgress& progress) {
                   progress.candidates, progress.steps, time_left(progress.done, progress.most - progress.done)));
 }
 
+void ProgressDisplay::show(const ReadingProgress& progress) {
+  constexpr auto short_wait = std::chrono::seconds(3);
+  if (Clock::now() - begin_ < short_wait) return;
+  constexpr std::int64_t parts = 1000;
+  const auto done = static_cast<std::int64_t>(static_cast<double>(parts) * std::clamp(progress.share, 0.0, 1.0));
+  draw_or_tell(done, parts, fmt::format("{} % read{}", 100 * done / parts, time_left(done, parts - done)));
+}
+
 void ProgressDisplay::draw_or_tell(std::int64_t done, std::int64_t all, const std::string& text) {
   if (on_terminal_) {
     draw(share_of(static_cast<std::size_t>(done), static_cast<std::size_t>(all)), text);

@@ -19,6 +19,11 @@ struct MeasuringProgress {
   std::string subject;  ///< What is being measured.
 };
 
+/// How much of some large files has been read.
+struct ReadingProgress {
+  double share = 0;
+};
+
 /// Shows the progress of a command on standard error: a bar on a terminal, otherwise a line now and then.
 class ProgressDisplay {
  public:
@@ -33,6 +38,8 @@ class ProgressDisplay {
   void show(const MeasuringProgress& progress);
   /// Progress of a replay: without a terminal a line for every tenth of the steps.
   void show(const ReplayProgress& progress);
+  /// Progress of reading: without a terminal a line for every tenth, once it has taken a few seconds.
+  void show(const ReadingProgress& progress);
   /// Progress of a tuning: without a terminal a line for every tenth of the most simulations that it can take.
   void show(const TuneProgress& progress);
 

@@ -2,6 +2,7 @@
 
 #include "sim/app/command.h"
 #include "sim/app/from_steps.h"
+#include "sim/app/from_trace.h"
 
 namespace hdpsim::app {
 namespace {
@@ -16,16 +17,19 @@ int refuse(const NoOptions&, const Session&) {
 
 struct CalibrateOptions {
   FromStepsOptions steps;
+  FromTraceOptions traces;
   std::string out;
   const CLI::App* command = nullptr;
 };
 
 int calibrate(const CalibrateOptions& options, const Session& session) {
-  if (options.steps.rows.empty()) return refuse({}, session);
+  const bool from_trace = !options.traces.traces.empty();
+  if (options.steps.rows.empty() && !from_trace) return refuse({}, session);
   for (const std::string& extra : options.command->remaining()) {
-    throw InputError(fmt::format("calibrate --from-steps knows no '{}'", extra),
+    throw InputError(fmt::format("calibrate --from-{} knows no '{}'", from_trace ? "trace" : "steps", extra),
                      "hdpsim calibrate --help has its options");
   }
+  if (from_trace) return calibrate_from_trace(options.traces, options.steps.like, options.out, session);
   return calibrate_from_steps(options.steps, options.out, session);
 }
 
@@ -41,11 +45,14 @@ void add_missing(CLI::App& app, Session& session, const char* name, const char* 
 void add_calibrate_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("calibrate", calibrate_help);
   command->allow_extras()->footer(
-      "In this build, which has no kernels, it fits profiles to measured steps: ./scripts/build builds all of it.\n"
+      "In this build, which has no kernels, it fits profiles to measured steps and traces: ./scripts/build builds all "
+      "of it.\n"
       "Example:\n  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml");
   CalibrateOptions& options = add_command(*command, session, calibrate);
   options.command = command;
   add_from_steps(*command, options.steps);
+  add_from_trace(*command, options.traces);
+  command->get_option("--from-trace")->excludes("--from-steps");
   command->add_option("--out", options.out, "The fitted profile, FILE.yaml (default: none)")->type_name("PATH");
 }
 

@@ -67,6 +67,8 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   InputFiles::record(path);
   file_.reset(std::fopen(name_.c_str(), "rb"));
   if (!file_) refused();
+  const std::uintmax_t bytes = fs::file_size(path, failure);  // a pipe has none
+  stored_bytes_ = failure ? 0 : static_cast<double>(bytes);
   if (path.extension() != ".gz") return;
   compressed_ = std::make_shared<Compressed>(name_);
   if (compressed_->stream == nullptr) refused();
@@ -100,6 +102,11 @@ std::int64_t InputFile::size() {
   const off_t size = ftello(file_.get());
   seek(here);
   return size;
+}
+
+double InputFile::share_read() const {
+  const auto read = static_cast<double>(compressed_ ? gzoffset(compressed_->stream) : ftello(file_.get()));
+  return stored_bytes_ > 0 && read > 0 ? std::min(1.0, read / stored_bytes_) : 0;
 }
 
 void InputFile::refused() const {

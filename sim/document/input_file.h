@@ -22,6 +22,8 @@ class InputFile {
   /// Neither is possible in a compressed file (checked).
   void seek(std::int64_t offset);
   [[nodiscard]] std::int64_t size();
+  /// The share of the file that has been read, from 0 to 1, of a compressed one in its stored bytes.
+  [[nodiscard]] double share_read() const;
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
@@ -33,6 +35,7 @@ class InputFile {
 
   std::string name_;
   std::unique_ptr<std::FILE, Close> file_;
+  double stored_bytes_ = 0;
   std::shared_ptr<Compressed> compressed_;  // null for a plain file
 };
 
@@ -51,6 +54,7 @@ class LineReader {
   /// The number of the current line, from 1 to what an int holds.
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const std::string& file_name() const { return file_.name(); }
+  [[nodiscard]] double share_read() const { return file_.share_read(); }
 
  private:
   bool refill();

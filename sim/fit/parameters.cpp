@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "sim/base/check.h"
-#include "sim/fit/impl/scaled_rates.h"
+#include "sim/profile/scaled_rates.h"
 
 namespace hdpsim {
 namespace {

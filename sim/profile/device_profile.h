@@ -11,16 +11,17 @@
 #include "sim/profile/measured_samples.h"
 #include "sim/profile/profile_fits.h"
 #include "sim/profile/step_fit.h"
+#include "sim/profile/trace_record.h"
 
 namespace hdpsim {
 
-/// The source of a profile's figures: our own kernels, other people's publications, data sheets alone, or any of these
-/// after some figures were fitted to measured steps.
-enum class ProfileLabel { measured, published, datasheet, fitted };
-inline constexpr std::size_t profile_labels = 4;
+/// The source of a profile's figures: our own kernels, other people's publications, data sheets alone, any of these
+/// after some figures were fitted to measured steps, or traces of a profiler, beside a profile that has the rest.
+enum class ProfileLabel { measured, published, datasheet, fitted, traced };
+inline constexpr std::size_t profile_labels = 5;
 /// Whether a profile may have samples of its own, which need no source each: a fit may start from a measured profile.
 [[nodiscard]] constexpr bool may_have_samples(ProfileLabel label) {
-  return label == ProfileLabel::measured || label == ProfileLabel::fitted;
+  return label == ProfileLabel::measured || label == ProfileLabel::fitted || label == ProfileLabel::traced;
 }
 
 struct Provenance {
@@ -35,7 +36,8 @@ struct Provenance {
   std::string clocks;
   std::string date;
   std::string commit;
-  std::optional<StepFit> fit;  ///< Of a profile with the label `fitted`.
+  std::optional<StepFit> fit;         ///< Of a profile with the label `fitted`.
+  std::optional<TraceRecord> traces;  ///< Of a profile with the label `traced`.
   friend bool operator==(const Provenance&, const Provenance&) = default;
 };
 

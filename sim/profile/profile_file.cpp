@@ -75,6 +75,8 @@ std::string_view profile_label_name(ProfileLabel label) {
       return "datasheet";
     case ProfileLabel::fitted:
       return "fitted";
+    case ProfileLabel::traced:
+      return "traced";
   }
   return "";
 }

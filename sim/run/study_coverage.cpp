@@ -13,7 +13,8 @@ namespace hdpsim {
 namespace {
 
 bool is_measured(const DeviceProfile& profile) {
-  return profile.provenance.label == ProfileLabel::measured;
+  const ProfileLabel label = profile.provenance.label;
+  return label == ProfileLabel::measured || label == ProfileLabel::traced;
 }
 
 /// What a profile lacks for the traffic of one point.

@@ -19,26 +19,6 @@ std::vector<MessageSample> of_kind(const std::vector<MessageSample>& samples, Li
   return found;
 }
 
-/// Factor of the bus bandwidth as nccl-tests defines it: bytes that every rank sends per byte of the size column.
-double bus_factor(MessageKind kind, std::int64_t ranks) {
-  const auto n = static_cast<double>(ranks);
-  switch (kind) {
-    case MessageKind::send_recv:
-      return 1;
-    case MessageKind::all_reduce:
-      return 2 * (n - 1) / n;
-    case MessageKind::all_gather:
-    case MessageKind::reduce_scatter:
-    case MessageKind::all_to_all:
-      return (n - 1) / n;
-  }
-  return 1;
-}
-
-double ring_steps(MessageKind kind, std::int64_t ranks) {
-  return static_cast<double>(kind == MessageKind::all_reduce ? 2 * (ranks - 1) : ranks - 1);
-}
-
 /// The rate for a cost per byte. If even the largest sample does not show that cost, start-up hides it, and the rate of
 /// that sample is the best estimate.
 Bandwidth shown_rate(double byte_s, const std::vector<double>& bytes, const std::vector<double>& seconds) {
@@ -46,37 +26,6 @@ Bandwidth shown_rate(double byte_s, const std::vector<double>& bytes, const std:
   const auto largest = static_cast<std::size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
   const bool is_shown = byte_s * bytes[largest] >= least_shown_share * seconds[largest];
   return bandwidth_of(is_shown ? byte_s : seconds[largest] / bytes[largest]);
-}
-
-std::optional<SendRecvRate> send_recv(const std::vector<MessageSample>& samples) {
-  if (samples.empty()) return std::nullopt;
-  std::vector<double> bytes;
-  std::vector<double> seconds;
-  for (const MessageSample& sample : samples) {
-    bytes.push_back(static_cast<double>(sample.bytes.count()));
-    seconds.push_back(sample.time.seconds());
-  }
-  const Line line = fit_line(bytes, seconds);
-  return SendRecvRate{Duration::seconds(line.latency_s), shown_rate(line.byte_s, bytes, seconds), {}, ""};
-}
-
-// Latency and steps can only be told apart if different numbers of ranks were measured.
-std::optional<CollectiveRate> collective(const std::vector<MessageSample>& samples) {
-  if (samples.empty()) return std::nullopt;
-  std::set<std::int64_t> rank_counts;
-  for (const MessageSample& sample : samples) rank_counts.insert(sample.ranks);
-  const bool has_steps = rank_counts.size() > 1;
-  Equations equations;
-  std::vector<double> bytes;
-  for (const MessageSample& sample : samples) {
-    const double bus_bytes = static_cast<double>(sample.bytes.count()) * bus_factor(sample.kind, sample.ranks);
-    bytes.push_back(bus_bytes);
-    equations.features.push_back({1, has_steps ? ring_steps(sample.kind, sample.ranks) : 0, bus_bytes});
-    equations.seconds.push_back(sample.time.seconds());
-  }
-  const std::vector<double> coefficients = relative_least_squares(equations);
-  const Bandwidth rate = shown_rate(coefficients[2], bytes, equations.seconds);
-  return CollectiveRate{Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), rate, {}, ""};
 }
 
 template <class Rate>
@@ -96,14 +45,63 @@ void state_line_rate(std::optional<Rate>& rate, Bandwidth line_rate) {
 
 }  // namespace
 
+double bus_factor(MessageKind kind, std::int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (kind) {
+    case MessageKind::send_recv:
+      return 1;
+    case MessageKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case MessageKind::all_gather:
+    case MessageKind::reduce_scatter:
+    case MessageKind::all_to_all:
+      return (n - 1) / n;
+  }
+  return 1;
+}
+
+double ring_steps(MessageKind kind, std::int64_t ranks) {
+  return static_cast<double>(kind == MessageKind::all_reduce ? 2 * (ranks - 1) : ranks - 1);
+}
+
+std::optional<SendRecvRate> send_recv_rate(const std::vector<MessageSample>& samples) {
+  if (samples.empty()) return std::nullopt;
+  std::vector<double> bytes;
+  std::vector<double> seconds;
+  for (const MessageSample& sample : samples) {
+    bytes.push_back(static_cast<double>(sample.bytes.count()));
+    seconds.push_back(sample.time.seconds());
+  }
+  const Line line = fit_line(bytes, seconds);
+  return SendRecvRate{Duration::seconds(line.latency_s), shown_rate(line.byte_s, bytes, seconds), {}, ""};
+}
+
+std::optional<CollectiveRate> collective_rate(const std::vector<MessageSample>& samples) {
+  if (samples.empty()) return std::nullopt;
+  std::set<std::int64_t> rank_counts;
+  for (const MessageSample& sample : samples) rank_counts.insert(sample.ranks);
+  const bool has_steps = rank_counts.size() > 1;
+  Equations equations;
+  std::vector<double> bytes;
+  for (const MessageSample& sample : samples) {
+    const double bus_bytes = static_cast<double>(sample.bytes.count()) * bus_factor(sample.kind, sample.ranks);
+    bytes.push_back(bus_bytes);
+    equations.features.push_back({1, has_steps ? ring_steps(sample.kind, sample.ranks) : 0, bus_bytes});
+    equations.seconds.push_back(sample.time.seconds());
+  }
+  const std::vector<double> coefficients = relative_least_squares(equations);
+  const Bandwidth rate = shown_rate(coefficients[2], bytes, equations.seconds);
+  return CollectiveRate{Duration::seconds(coefficients[0]), Duration::seconds(coefficients[1]), rate, {}, ""};
+}
+
 std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
                                         std::optional<Bandwidth> line_rate) {
   LinkProfile profile;
-  profile.send_recv = send_recv(of_kind(samples, link, MessageKind::send_recv));
-  profile.all_gather = collective(of_kind(samples, link, MessageKind::all_gather));
-  profile.reduce_scatter = collective(of_kind(samples, link, MessageKind::reduce_scatter));
-  profile.all_reduce = collective(of_kind(samples, link, MessageKind::all_reduce));
-  profile.all_to_all = collective(of_kind(samples, link, MessageKind::all_to_all));
+  profile.send_recv = send_recv_rate(of_kind(samples, link, MessageKind::send_recv));
+  profile.all_gather = collective_rate(of_kind(samples, link, MessageKind::all_gather));
+  profile.reduce_scatter = collective_rate(of_kind(samples, link, MessageKind::reduce_scatter));
+  profile.all_reduce = collective_rate(of_kind(samples, link, MessageKind::all_reduce));
+  profile.all_to_all = collective_rate(of_kind(samples, link, MessageKind::all_to_all));
   if (profile == LinkProfile{}) return std::nullopt;
 
   Bandwidth fastest = line_rate.value_or(Bandwidth{});

@@ -13,4 +13,14 @@ namespace hdpsim::calib {
 [[nodiscard]] std::optional<LinkProfile> link_profile(const std::vector<MessageSample>& samples, LinkKind link,
                                                       std::optional<Bandwidth> line_rate);
 
+/// The same of samples of one kind over one link, without the line rate. Empty without samples. Latency and steps are
+/// told apart only where numbers of ranks differ; otherwise all of it is latency.
+[[nodiscard]] std::optional<SendRecvRate> send_recv_rate(const std::vector<MessageSample>& samples);
+[[nodiscard]] std::optional<CollectiveRate> collective_rate(const std::vector<MessageSample>& samples);
+
+/// Factor of the bus bandwidth as nccl-tests defines it: bytes that every rank sends per byte of the size column.
+[[nodiscard]] double bus_factor(MessageKind kind, std::int64_t ranks);
+/// The steps of a ring that follow one another.
+[[nodiscard]] double ring_steps(MessageKind kind, std::int64_t ranks);
+
 }  // namespace hdpsim::calib

@@ -17,6 +17,7 @@
 #include "sim/app/command.h"
 #include "sim/app/damage_notes.h"
 #include "sim/app/from_steps.h"
+#include "sim/app/from_trace.h"
 #include "sim/app/progress.h"
 #include "sim/app/signals.h"
 #include "sim/base/atomic_file.h"
@@ -43,6 +44,7 @@ struct CalibrateOptions {
   bool resume = false;
   std::string report;
   FromStepsOptions steps;
+  FromTraceOptions traces;
 };
 
 constexpr std::size_t refusals_told = 5;
@@ -194,8 +196,10 @@ DeviceProfile fitted(calib::Device& device, const calib::Journal& journal,
 
 int run_command(const CalibrateOptions& options, const Session& session) {
   if (!options.report.empty()) return print_report(options.report);
-  if (!options.steps.rows.empty())
-    return calibrate_from_steps(options.steps, options.out == "." ? "" : options.out, session);
+  const std::string out = options.out == "." ? "" : options.out;
+  if (!options.steps.rows.empty()) return calibrate_from_steps(options.steps, out, session);
+  if (!options.traces.traces.empty()) return calibrate_from_trace(options.traces, options.steps.like, out, session);
+  require_no_like(options.steps);
   const std::vector<calib::NcclTestsRun> messages = read_messages(options.nccl_tests);
   const calib::Wishes wishes = wishes_of(options, session);
   const std::unique_ptr<calib::Device> device = open_device(options);
@@ -259,10 +263,11 @@ void add_calibrate_command(CLI::App& app, Session& session) {
                    "Take messages from what nccl-tests has printed (text, or JSON of -J); may be given several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  CLI::Option* out = command
-                         ->add_option("--out", options.out,
-                                      "The profile, FILE.yaml, or its folder (default: here; with --from-steps none)")
-                         ->type_name("PATH");
+  CLI::Option* out =
+      command
+          ->add_option("--out", options.out,
+                       "The profile, FILE.yaml, or its folder (default: here; with --from-steps or --from-trace none)")
+          ->type_name("PATH");
   command->add_option("--name", options.name, "Of the profile (default: DEVICE-measured)")->type_name("NAME");
   command->add_flag("--resume", options.resume, "Go on with a calibration that was stopped");
   CLI::Option* report =
@@ -273,14 +278,19 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   }
   const std::vector<CLI::Option*> of_kernels = command->get_options();
   add_from_steps(*command, options.steps);
-  for (CLI::Option* other : of_kernels) {
-    if (other != out && other != command->get_help_ptr()) command->get_option("--from-steps")->excludes(other);
+  add_from_trace(*command, options.traces);
+  for (const char* from : {"--from-steps", "--from-trace"}) {
+    for (CLI::Option* other : of_kernels) {
+      if (other != out && other != command->get_help_ptr()) command->get_option(from)->excludes(other);
+    }
   }
+  command->get_option("--from-trace")->excludes("--from-steps");
   command->footer(
       "What is measured is kept beside the profile, in NAME.samples.jsonl.\n"
       "Examples:\n  hdpsim calibrate --backend cpu --quick --out profiles\n"
       "  hdpsim calibrate --from-steps sc21 --fit gemm,host_issue --out fitted.yaml\n"
-      "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5");
+      "  hdpsim calibrate --from-steps steps.csv --like my-set.yaml --holdout 0.5\n"
+      "  hdpsim calibrate --from-trace rank0.json.gz rank1.json.gz --like h100-published --out traced.yaml");
 }
 
 }  // namespace hdpsim::app

@@ -119,7 +119,7 @@ class FieldReader {
     if (value != nullptr && !may_have_samples(known_.label)) {
       diagnostics().error(
           value->position,
-          "only a profile with the label 'measured' has these, or a fit to steps that started from one");
+          "only a profile with the label 'measured' has these, or one of traces, or a fit to steps that started from one");
     } else if (value != nullptr) {
       read_map(*value, what, part);
     }

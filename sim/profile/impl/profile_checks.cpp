@@ -34,10 +34,15 @@ bool is_among(const T& item, const std::vector<T>& items, const Same& same) {
 }  // namespace
 
 void check_whole(MapReader& map, const KnownProfile& /*known*/, const Provenance& provenance) {
+  if (!map.value().is_map()) return;
   const bool is_fitted = provenance.label == ProfileLabel::fitted;
-  if (is_fitted == provenance.fit.has_value() || !map.value().is_map()) return;
-  map.error(is_fitted ? "a profile with the label 'fitted' says with 'fit' to what it was fitted"
-                      : "only a profile with the label 'fitted' has a 'fit'");
+  if (is_fitted != provenance.fit.has_value()) {
+    map.error(is_fitted ? "a profile with the label 'fitted' says with 'fit' to what it was fitted"
+                        : "only a profile with the label 'fitted' has a 'fit'");
+  }
+  const bool is_traced = provenance.label == ProfileLabel::traced;
+  if (is_traced && !provenance.traces) map.error("a profile with the label 'traced' says with 'traces' of which");
+  if (!is_traced && !is_fitted && provenance.traces) map.error("only a profile with the label 'traced' has 'traces'");
 }
 
 void check_whole(MapReader& map, const KnownProfile& /*known*/, const AttentionSample& sample,

@@ -3,6 +3,7 @@
 #include "sim/profile/impl/field_words.h"
 #include "sim/profile/impl/measured_fields.h"
 #include "sim/profile/impl/step_fit_fields.h"
+#include "sim/profile/impl/trace_record_fields.h"
 
 namespace hdpsim {
 
@@ -30,6 +31,8 @@ void fields(Io& io, typename Io::template Of<Provenance>& p) {
   io.optional_text("commit", p.commit);
   io.meaning("of a profile with the label `fitted`: to which steps, from which profile");
   io.optional_part("fit", "the fit to steps", p.fit);
+  io.meaning("of a profile with the label `traced`: which traces, and what came from them");
+  io.optional_part("traces", "the record of traces", p.traces);
 }
 
 template <class Io>

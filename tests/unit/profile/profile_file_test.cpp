@@ -130,7 +130,7 @@ extras: 1
                 ^ did you mean 'hdpsim.profile/1'?
 p.yaml:2:21: error: there is no label 'guessed'
     2 | provenance: {label: guessed, source: own kernels, device: A100}
-                            ^ known: measured, published, datasheet, fitted
+                            ^ known: measured, published, datasheet, fitted, traced
 p.yaml:3:12: error: the data sheet needs 'multiprocessors'
     3 | datasheet: {peak: 312, memory_bandwidth: -5 GB/s, memory: 80 GB, multiprocesors: 108, source: x}
                    ^

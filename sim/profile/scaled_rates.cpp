@@ -1,4 +1,4 @@
-#include "sim/fit/impl/scaled_rates.h"
+#include "sim/profile/scaled_rates.h"
 
 #include <algorithm>
 #include <cmath>

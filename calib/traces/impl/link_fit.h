@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "calib/fit/samples.h"
+#include "sim/profile/device_profile.h"
+
+namespace hdpsim::calib {
+
+/// The line of messages of one kind over one link, and what it was determined by.
+struct FittedLine {
+  Duration latency;
+  Duration step_latency;     ///< Of collectives.
+  Bandwidth bandwidth;       ///< Bus bandwidth, as nccl-tests defines it.
+  bool has_latency = false;  ///< Sizes were enough to tell the latency, too: otherwise it is the one given.
+};
+
+/// The line of some messages of one kind. Where their sizes differ by less than a factor of 4 only the bandwidth comes
+/// from them, beside the latencies of `known` (none: zero). The latency of a step of a ring is told apart only where
+/// numbers of ranks differ; otherwise it is the known one, and the rest that of the collective. At least one message.
+[[nodiscard]] FittedLine fit_line_of(const std::vector<MessageTiming>& messages, const FittedLine& known);
+
+/// The time of a message by such a line.
+[[nodiscard]] double seconds_by(const FittedLine& line, const MessageTiming& message);
+
+}  // namespace hdpsim::calib

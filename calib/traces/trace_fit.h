@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "sim/profile/device_profile.h"
+#include "sim/profiler/recording.h"
+
+namespace hdpsim::calib {
+
+struct TraceFitOptions {
+  std::string source;  ///< A sentence: who fitted what. The provenance of the profile.
+  std::uint64_t seed = 1;
+};
+
+/// The profile of the device that was traced, with the label `traced`. What traces determine replaces the parts of the
+/// starting profile; the rest is kept, and provenance.traces says which is which and why.
+///
+/// Times of operations are the sums of their kernels, and a kernel gap each (the time to the next kernel of a stream,
+/// which a profile counts with a kernel). Kernels beside others, or beside messages, take no part, except in the
+/// slowdown beside messages. Nor do kernels faster than the data sheet allows, whose recorded shapes cannot be theirs.
+///
+/// Families with enough different sizes (products 8 shapes; attention of one mask, direction and head dimension 4
+/// lengths over a factor of 4; element-wise kernels 6 sizes over a factor of 16; messages of one kind, link and number
+/// of ranks 4 sizes over a factor of 8) are fitted as a calibration fits its samples (fit.h). For want of sizes the
+/// starting profile's figures take one factor, the median of measured / predicted; those of messages keep its
+/// latencies.
+[[nodiscard]] DeviceProfile fit_to_traces(const Recording& recording, const DeviceProfile& start,
+                                          const TraceFitOptions& options);
+
+}  // namespace hdpsim::calib

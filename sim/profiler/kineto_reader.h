@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/diagnostic.h"
+
+namespace hdpsim {
+
+/// The dimensions of one input of an operation; those of a list of tensors are empty.
+using InputDims = std::vector<std::int64_t>;
+
+/// An event with a duration ("ph": "X") of a trace in the Trace Event Format, with the arguments that PyTorch's
+/// profiler (Kineto) writes. What the event does not say is 0, -1 or empty.
+struct ProfilerEvent {
+  Position position;
+  std::string category;  ///< "kernel", "gpu_memcpy", "cpu_op", "cuda_runtime", "user_annotation", ...
+  std::string name;
+  double begin_us = 0;
+  double duration_us = 0;
+  std::int64_t thread = -1;  ///< The stream of kernels.
+  std::int64_t external_id = -1;
+  std::int64_t correlation = -1;
+  std::int64_t stream = -1;
+  std::int64_t device = -1;
+  std::int64_t bytes = -1;
+
+  std::vector<InputDims> dims;  ///< "Input Dims": one for each input.
+  std::vector<std::string> types;
+  std::vector<std::string> concrete;  ///< "Concrete Inputs": numbers and truth values among the inputs, as text.
+
+  std::string collective;
+  std::string type;  ///< Of the elements of a collective.
+  std::string group;
+  std::string group_ranks;
+  std::int64_t group_size = 0;
+  std::int64_t elements_in = -1;
+  std::int64_t elements_out = -1;
+};
+
+/// A device, as the trace describes it ("deviceProperties").
+struct ProfiledDevice {
+  std::string name;
+  std::int64_t multiprocessors = 0;
+  std::int64_t memory_bytes = 0;
+  friend bool operator==(const ProfiledDevice&, const ProfiledDevice&) = default;
+};
+
+/// What a trace says besides its events.
+struct ProfilerHeader {
+  std::vector<ProfiledDevice> devices;
+  std::string nccl;    ///< Version, of "distributedInfo".
+  std::string schema;  ///< Of traces that hdpsim wrote itself.
+};
+
+/// Is told of every event, in the order of the file. `named` is what the event names itself, valid until it returns.
+using TakeEvent = std::function<void(ProfilerEvent& event)>;
+/// Is told now and then how much of the file has been read, from 0 to 1.
+using TellShare = std::function<void(double share)>;
+
+/// Reads a trace of PyTorch's profiler, plain or compressed (.gz), as a stream: in memory is one event at a time, so
+/// that files of any size can be read. InputError with file, line and column: text that is no JSON, or ends early, or
+/// is damaged; a document without "traceEvents"; events of kernels, operations and calls whose name, times or arguments
+/// have a wrong type (the first 20 of these). MachineError if the file cannot be read.
+[[nodiscard]] ProfilerHeader read_kineto(
+    const std::filesystem::path& path, const TakeEvent& take, const TellShare& tell = [](double) {});
+
+}  // namespace hdpsim

@@ -1,0 +1,105 @@
+#include "sim/profiler/recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/profiler/impl/rank_analysis.h"
+#include "sim/profiler/impl/rank_trace.h"
+#include "sim/profiler/nsys_reader.h"
+
+namespace hdpsim {
+namespace {
+
+void add_header(ProfilerHeader header, Recording& recording) {
+  for (ProfiledDevice& device : header.devices) {
+    const auto known = std::find(recording.devices.begin(), recording.devices.end(), device);
+    if (known == recording.devices.end()) recording.devices.push_back(std::move(device));
+  }
+  if (recording.nccl.empty()) recording.nccl = std::move(header.nccl);
+}
+
+/// The messages of one group: each collective takes its fastest rank's time, the others' have waited for it, where all
+/// ranks have a trace with as many.
+void add_group(const TracedMessage& message, const std::vector<std::vector<float>>& ranks, MessageSamples& samples) {
+  for (const std::vector<float>& rank : ranks) {
+    for (const float seconds : rank) samples.seconds.add(seconds);
+  }
+  const bool all =
+      message.kind != MessageKind::send_recv && std::ssize(ranks) == message.ranks &&
+      std::all_of(ranks.begin(), ranks.end(), [&](const auto& rank) { return rank.size() == ranks[0].size(); });
+  if (!all) return;
+  for (std::size_t i = 0; i < ranks[0].size(); ++i) {
+    float least = ranks[0][i];
+    for (const std::vector<float>& rank : ranks) least = std::min(least, rank[i]);
+    samples.of_all.add(least);
+  }
+}
+
+// By its name: x.csv or x.csv.gz. Databases of Nsight Systems have to be exported.
+bool is_nsys(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  if (name.ends_with(".sqlite") || name.ends_with(".nsys-rep")) {
+    throw InputError(Position{file.string(), 0, 0}, "files of Nsight Systems are read as CSV",
+                     fmt::format("nsys stats --report cuda_gpu_trace --format csv {} > trace.csv", name));
+  }
+  return name.ends_with(".csv") || name.ends_with(".csv.gz");
+}
+
+}  // namespace
+
+double MessageSamples::transfer_s() const {
+  constexpr double waiting = 1.2;
+  if (!of_all.empty()) return of_all.quantile(0.5);
+  const double first = seconds.quantile(0.1);
+  return seconds.quantile(0.9) > waiting * first ? first : seconds.quantile(0.5);
+}
+
+std::string_view device_activity_name(DeviceActivity activity) {
+  constexpr std::array<std::string_view, device_activities> names = {"attention forward",
+                                                                     "attention backward",
+                                                                     "products",
+                                                                     "memory-bound",
+                                                                     "unclassified",
+                                                                     "send/recv",
+                                                                     "all-reduce",
+                                                                     "all-gather",
+                                                                     "reduce-scatter",
+                                                                     "all-to-all",
+                                                                     "other messages",
+                                                                     "copies",
+                                                                     "idle"};
+  return names.at(static_cast<std::size_t>(activity));
+}
+
+double Recording::kernel_s() const {
+  double sum = 0;
+  for (const ClassTime& time : classes) sum += time.seconds;
+  return sum;
+}
+
+Recording read_recording(const std::vector<std::filesystem::path>& files, const RecordingOptions& options) {
+  Recording recording;
+  MessagesOfGroups groups;
+  const auto all = static_cast<double>(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    RankTrace trace;
+    const auto read = is_nsys(files[i]) ? read_nsys : read_kineto;
+    ProfilerHeader header = read(
+        files[i], [&](ProfilerEvent& event) { trace.add(event); },
+        [&](double share) { options.tell((static_cast<double>(i) + share) / all); });
+    if (trace.kernels.empty()) {
+      throw InputError(Position{files[i].string(), 0, 0},
+                       header.schema.empty() ? "the trace has no kernels of a GPU" : "this trace is of hdpsim itself",
+                       "record with torch.profiler and ProfilerActivity.CUDA");
+    }
+    const std::int64_t listed = std::ssize(header.devices);
+    add_header(std::move(header), recording);
+    analyse(trace, files[i].string(), options.gpus_per_node.value_or(listed), recording, groups);
+  }
+  for (const auto& [key, ranks] : groups) add_group(key.first, ranks, recording.messages[key.first]);
+  return recording;
+}
+
+}  // namespace hdpsim

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/profile/measured_samples.h"
+#include "sim/profile/trace_record.h"
+#include "sim/profiler/kernel_class.h"
+#include "sim/profiler/kineto_reader.h"
+#include "sim/profiler/operation_shape.h"
+#include "sim/profiler/sample_set.h"
+
+namespace hdpsim {
+
+/// Times of kernels of one shape, in seconds: those during which nothing else ran on the device, and those that ran
+/// beside a collective or message for nine tenths of their time.
+struct KernelSamples {
+  SampleSet alone;
+  SampleSet beside;
+  double kernels = 1;  ///< That an operation launched, in the mean.
+};
+
+/// One kind of message or collective. `bytes` in the convention of nccl-tests: what all ranks together hold for
+/// all-gather, reduce-scatter and all-to-all, the buffer for all-reduce, the message for send/recv.
+struct TracedMessage {
+  MessageKind kind = MessageKind::send_recv;
+  std::int64_t ranks = 2;
+  std::int64_t bytes = 0;
+  std::optional<LinkKind> link;  ///< Empty: the trace does not tell which ranks take part.
+  friend auto operator<=>(const TracedMessage&, const TracedMessage&) = default;
+};
+
+/// The times of one kind of message. A kernel waits for late ranks, so that not all of it is transfer.
+struct MessageSamples {
+  SampleSet seconds;  ///< Of all kernels, waiting included.
+  SampleSet of_all;   ///< The least over all ranks of a group, where each of them has a trace.
+  /// The estimate of the transfer alone: the median over collectives of which all ranks have a trace; otherwise the
+  /// median, or the lowest decile where the ninth is more than a fifth above the first, for then ranks wait.
+  [[nodiscard]] double transfer_s() const;
+};
+
+struct TracedCopy {
+  CopyKind kind = CopyKind::d2h;
+  std::int64_t bytes = 0;
+  friend auto operator<=>(const TracedCopy&, const TracedCopy&) = default;
+};
+
+/// The kernels of one class.
+struct ClassTime {
+  std::int64_t kernels = 0;
+  double seconds = 0;
+  double with_shape_s = 0;  ///< Of those whose shapes, or bytes and ranks, the trace tells.
+};
+
+/// What a device did at any time: the first of these that applies. Kernels count before messages, so that messages and
+/// copies have only the time that they are exposed.
+enum class DeviceActivity : std::uint8_t {
+  attention_forward,
+  attention_backward,
+  product,
+  memory_bound,
+  unknown,
+  send_recv,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  other_collective,
+  copy,
+  idle,
+};
+inline constexpr std::size_t device_activities = 13;
+[[nodiscard]] std::string_view device_activity_name(DeviceActivity activity);
+
+/// What the device of one trace did from its first kernel to its last.
+struct RankRecording {
+  std::string file;
+  std::int64_t kernels = 0;
+  double span_s = 0;
+  std::array<double, device_activities> seconds{};  ///< Sums to the span.
+  std::vector<double> steps_s;                      ///< Durations of the steps that the profiler marked (ProfilerStep).
+};
+
+/// What some traces say, one trace for each rank.
+struct Recording {
+  std::vector<RankRecording> ranks;
+  std::vector<ProfiledDevice> devices;  ///< Different ones.
+  std::string nccl;
+  std::map<TracedProduct, KernelSamples> products;
+  std::map<TracedAttention, KernelSamples> attention;
+  std::map<TracedTraffic, KernelSamples> traffic;
+  std::map<TracedMessage, MessageSamples> messages;
+  std::map<TracedCopy, SampleSet> copies;  ///< From or to pinned memory, while none went the other way.
+  SampleSet gaps;                          ///< From one kernel of a stream to the next, where that was queued before.
+  SampleSet issues;                        ///< Between two launches of a thread of the host that does not wait.
+  std::array<ClassTime, kernel_classes> classes{};
+  std::map<std::string, ClassTime, std::less<>> words;         ///< By class and word: "memory-bound: norm".
+  std::map<std::string, ClassTime, std::less<>> unclassified;  ///< By the kernel's name.
+  std::int64_t inputs = 0;                                     ///< Operations whose inputs were recorded.
+  std::int64_t graphs = 0;                                     ///< Launches of CUDA graphs.
+  [[nodiscard]] double kernel_s() const;
+};
+
+struct RecordingOptions {
+  /// GPUs of a node, by which messages within nodes are told from others. Empty: the devices that a trace lists.
+  std::optional<std::int64_t> gpus_per_node;
+  TellShare tell = [](double) {};  ///< Of all files together.
+};
+
+/// Reads traces of PyTorch's profiler (kineto_reader.h), or of Nsight Systems where the name ends in .csv or .csv.gz
+/// (nsys_reader.h), one of each rank, one after the other: memory is that of the kernels and launches of one trace,
+/// some 100 bytes each, and of the samples. InputError: what these readers report; a trace without any kernel of a GPU;
+/// more than 20 million kernels or operations in one.
+[[nodiscard]] Recording read_recording(const std::vector<std::filesystem::path>& files,
+                                       const RecordingOptions& options = {});
+
+}  // namespace hdpsim
