@@ -66,6 +66,21 @@ constexpr auto rows = std::to_array<Row>({
     {"attn_fwd", attention_forward, "Triton"},
     {"flex_attention", attention_forward, "Triton"},
 
+    // What models of pictures compute: cuDNN's convolutions are matrix products, and hold "gemm" or "cutlass".
+    {"bn_fw_", memory_bound, "norm"},
+    {"bn_bw_", memory_bound, "norm"},
+    {"nchwToNhwc", memory_bound, "copy"},
+    {"nhwcToNchw", memory_bound, "copy"},
+    {"computeOffsetsKernel", memory_bound, "index"},
+    {"implicit_gemm", product, "convolution"},
+    {"ImplicitGemm", product, "convolution"},
+    {"implicit_convolve", product, "convolution"},
+    {"cutlass_cudnn", product, "convolution"},
+    {"scudnn", product, "convolution"},
+    {"dgrad_engine", product, "convolution"},
+    {"wgrad_alg", product, "convolution"},
+    {"winograd", product, "convolution"},
+
     // Norms before products: names of Transformer Engine hold "transformer_engine::normalization".
     {"rmsnorm", memory_bound, "norm"},
     {"rms_norm", memory_bound, "norm"},
@@ -120,6 +135,7 @@ constexpr auto rows = std::to_array<Row>({
     {"triton_red_", memory_bound, "fused by Inductor"},
     {"triton_per_", memory_bound, "fused by Inductor"},
     {"triton_for_", memory_bound, "fused by Inductor"},
+    {"triton__", memory_bound, "fused by Inductor"},
     {"elementwise_kernel", memory_bound, "elementwise"},
     {"reduce_kernel", memory_bound, "reduction"},
     {"indexSelect", memory_bound, "embedding"},
@@ -190,6 +206,7 @@ constexpr auto rows = std::to_array<Row>({
     {"elementwise", memory_bound, "elementwise"},
     {"element_mul", memory_bound, "elementwise"},
     {"fill_kernel", memory_bound, "elementwise"},
+    {"scal_kernel", memory_bound, "elementwise"},
     {"FillFunctor", memory_bound, "elementwise"},
     {"vectorized_", memory_bound, "elementwise"},
     {"at::native::", memory_bound, "elementwise"},

@@ -148,7 +148,7 @@ TEST_CASE("a plan beyond the capacity does not fit in a study, and a replay goes
   CHECK(outside.run_of("mine").at("memory_gb").at("tokens_held") > 6 * 1024);
   CHECK(outside.run_of("hdp-naive").at("step_time_s").at("mean").get<double>() > 0);
   const Outcome replay = well(here.hdpsim("replay study.yaml --out replayed --set mesh.capacity=6Ki"));
-  CHECK(has(replay.out, "mine is refused: study.yaml:11:5: it leaves "));
+  CHECK(has(replay.out, "mine is refused: study.yaml:11:5: mine leaves "));
   const Json replayed = Json::parse(here.read("replayed/replay.json"));
   CHECK(replayed.at("plans").size() == 2);
   CHECK(replayed.at("refused").at(0).at("plan") == "mine");

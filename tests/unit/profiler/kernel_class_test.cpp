@@ -110,6 +110,15 @@ constexpr auto known = std::to_array<Named>({
     {"void scaled_upper_triang_masked_softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 11>", memory_bound},
     {"liger_cross_entropy_kernel", memory_bound},
     {"_rms_norm_forward_kernel", memory_bound},
+    {"triton__0d1d2d3d", memory_bound},
+    // Convolutions
+    {"cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1", product},
+    {"cudnn_infer_volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", product},
+    {"void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>", product},
+    {"sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16", product},
+    {"void cutlass_cudnn_infer::Kernel<cutlass_tensorop_s1688dgrad_optimized_tf32_64x128_32x3_nhwc_align4>", product},
+    {"void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 128, true, 1>", memory_bound},
+    {"void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>", memory_bound},
 });
 
 TEST_CASE("kernels of the libraries that train are told by their names", "[profiler]") {
