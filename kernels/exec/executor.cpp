@@ -57,7 +57,7 @@ void require_lowered_for(const Program& program, const Transformer& model, const
   }
   if (mesh.pp != sizes.pp || program.pipeline().chunk_map().held(stage.index) != stage.own) {
     refuse(fmt::format("the program is for {} stages of {} chunks, but ranks have {} of {}", mesh.pp,
-                       program.pipeline().chunks() / mesh.pp, sizes.pp, stage.chunks / stage.stages));
+                       program.pipeline().chunks() / mesh.pp, sizes.pp, stage.deal.chunks() / stage.stages));
   }
   require_executable(model, mesh, lowering.pipeline);
   if (lowering.recipe.separate_merge) refuse("the program has merges of its own, which these kernels do without");
@@ -373,7 +373,7 @@ StepOutcome Executor::run_step(const ProgramSource& source, const TokenSource& t
   const MessageDriver progress(parts.backend, parts.transport);
   parts.recorder.begin_step(agreed_start(parts.host));
   const Program& program = parts.taken(source);
-  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), parts.stage.chunks);
+  require_executable(program.plan(), parts.model, tokens, parts.place.pool().size(), parts.stage.deal);
   require_lowered_for(program, parts.model, parts.place.sizes(), parts.stage);
   StepOutcome outcome{.targets = target_count(program.plan()), .timeline = {}, .processor = {}};
   const double own_loss = parts.run_passes(program, tokens, outcome.targets);

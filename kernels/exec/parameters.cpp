@@ -39,7 +39,7 @@ void require_executable(const Transformer& model, int devices) {
 std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
   std::vector<bool> has(static_cast<std::size_t>(layers));
   for (const std::int64_t chunk : stage.own) {
-    const LayerRange range = layers_of_chunk(layers, stage.chunks, chunk);
+    const LayerRange range = stage.deal.layers(layers, chunk);
     std::fill_n(has.begin() + range.first, range.count, true);
   }
   return has;
@@ -48,7 +48,7 @@ std::vector<bool> layers_of(const PipelineStage& stage, std::int64_t layers) {
 }  // namespace
 
 PipelineStage stage_at(int index, const ChunkMap& chunks) {
-  return {index, static_cast<int>(chunks.stages()), chunks.chunks(), chunks.held(index)};
+  return {index, static_cast<int>(chunks.stages()), chunks.deal(), chunks.held(index)};
 }
 
 std::vector<std::string> execution_problems(const Transformer& model, int devices) {

@@ -35,16 +35,16 @@ struct TensorShard {
   int devices = 1;
 };
 
-/// One stage of the pipeline of an HDP rank, and the chunks of layers (layers_of_chunk) that it has. The first chunk
+/// One stage of the pipeline of an HDP rank, and the chunks of layers that it has. The first chunk
 /// has the embedding, the last one the final norm and the head.
 struct PipelineStage {
   int index = 0;
   int stages = 1;
-  std::int64_t chunks = 1;              ///< Of the whole model.
+  LayerDeal deal = {};                  ///< Which layers the chunks of the whole model have.
   std::vector<std::int64_t> own = {0};  ///< Those of this stage.
   [[nodiscard]] bool has(std::int64_t chunk) const { return std::find(own.begin(), own.end(), chunk) != own.end(); }
   [[nodiscard]] bool has_embedding() const { return has(0); }
-  [[nodiscard]] bool has_head() const { return has(chunks - 1); }
+  [[nodiscard]] bool has_head() const { return has(deal.chunks() - 1); }
 };
 /// The stage of this index in a pipeline.
 [[nodiscard]] PipelineStage stage_at(int index, const ChunkMap& chunks);

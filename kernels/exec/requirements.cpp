@@ -24,15 +24,15 @@ void require_executable(const Transformer& model, const Mesh& mesh, const Pipeli
   if (!of_model.empty()) {
     problems.push_back(fmt::format("model '{}' cannot be executed: {}", model.name, fmt::join(of_model, ", ")));
   }
-  const std::int64_t chunks = make_schedule(pipeline, mesh.pp)->chunks();
-  if (model.layers < chunks) {
-    problems.push_back(fmt::format("its {} layers do not make a pipeline of {} parts", model.layers, chunks));
+  const std::string of_pipeline = ChunkMap(pipeline, mesh.pp).deal().problem(model.layers);
+  if (!of_pipeline.empty()) {
+    problems.push_back(fmt::format("its {} layers make no such pipeline: {}", model.layers, of_pipeline));
   }
   if (!problems.empty()) throw UnsupportedInput(fmt::format("{}", fmt::join(problems, "; ")));
 }
 
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
-                        std::int64_t chunks) {
+                        const LayerDeal& deal) {
   const auto refuse = [](const std::string& reason) { throw UnsupportedInput(reason); };
   if (plan.ranks != ranks) refuse(fmt::format("the plan is for {} ranks, but there are {}", plan.ranks, ranks));
   if (plan.expert_ranks != 1) refuse("the plan has expert groups over several ranks, which cannot be executed");
@@ -46,10 +46,10 @@ void require_executable(const Plan& plan, const Transformer& model, const TokenS
   if (std::any_of(plan.micro_batches.begin(), plan.micro_batches.end(), is_cut_otherwise)) {
     refuse("the plan does not cut every document over its group, which alone is executed: choose cp_cut: per_document");
   }
-  if (plan.layers != model.layers / chunks) {
-    const std::string where = chunks == 1 ? "" : fmt::format(" in each of {} parts", chunks);
+  if (plan.layers != deal.typical(model.layers)) {
+    const std::string where = deal.chunks() == 1 ? "" : fmt::format(" in each of {} parts", deal.chunks());
     refuse(fmt::format("the plan is for a model of {} layers, '{}' has {}{}", plan.layers, model.name,
-                       model.layers / chunks, where));
+                       deal.typical(model.layers), where));
   }
   if (tokens.vocabulary() > model.vocabulary) {
     refuse(fmt::format("the data have a vocabulary of {}, '{}' has one of {}", tokens.vocabulary(), model.name,

@@ -14,10 +14,10 @@ namespace hdpsim::kernels::exec {
 /// execution_problems(), too few layers for the pipeline.
 void require_executable(const Transformer& model, const Mesh& mesh, const PipelineOptions& pipeline);
 
-/// UnsupportedInput if `ranks` ranks that train `model` in `chunks` chunks (one without a pipeline) cannot run the plan
+/// UnsupportedInput if `ranks` ranks that train `model`, whose layers are dealt so to chunks, cannot run the plan
 /// on these data: another number of ranks, another model, a cut other than per document, a larger vocabulary than the
 /// model's. Call it before ranks are started.
 void require_executable(const Plan& plan, const Transformer& model, const TokenSource& tokens, std::int64_t ranks,
-                        std::int64_t chunks = 1);
+                        const LayerDeal& deal = {});
 
 }  // namespace hdpsim::kernels::exec

@@ -11,6 +11,7 @@
 #include "sim/import/impl/megatron_arguments.h"
 #include "sim/import/impl/megatron_model.h"
 #include "sim/import/impl/megatron_ranges.h"
+#include "sim/program/schedule.h"
 
 namespace hdpsim {
 namespace {
@@ -123,6 +124,7 @@ class MegatronReader {
   // ---- Pipeline
 
   void read_pipeline() {
+    if (run_.pp > 1) read_split();
     chunks_ = virtual_stages();
     if (run_.pp == 1) return;
     put(run_.mesh, "schedule", std::string(chunks_ > 1 ? "interleaved" : "1f1b"));
@@ -132,21 +134,43 @@ class MegatronReader {
         arguments_.number("microbatch_group_size_per_vp_stage", sequences, run_.pp) != run_.pp) {
       arguments_.tell_unsaid("microbatch_group_size_per_vp_stage", "groups are of as many as there are stages");
     }
-    const bool is_uneven = arguments_.has("decoder_first_pipeline_num_layers") ||
-                           arguments_.has("decoder_last_pipeline_num_layers") ||
-                           arguments_.has("pipeline_model_parallel_layout") ||
-                           arguments_.is_on("account_for_embedding_in_pipeline_split") ||
-                           arguments_.is_on("account_for_loss_in_pipeline_split");
-    if (layers_ > 0 && layers_ % run_.pp != 0 && !is_uneven) {
+    if (arguments_.has("pipeline_model_parallel_layout")) return;
+    if (layers_ > 0 && !dealt_alike()) {
       diagnostics_.error(arguments_.position("pipeline_model_parallel_size"),
                          fmt::format("{} stages do not divide {} layers", run_.pp, layers_));
     }
   }
 
+  // How many layers the first and the last stage have, and what counts as one.
+  void read_split() {
+    const auto stage = [&](std::string_view argument, const char* key) {
+      const std::int64_t count = arguments_.number(argument, layers, 0);
+      if (count > 0) put(run_.mesh, key, count);
+      return count;
+    };
+    split_.first_stage = stage("decoder_first_pipeline_num_layers", "first_stage_layers");
+    split_.last_stage = stage("decoder_last_pipeline_num_layers", "last_stage_layers");
+    split_.counts_embedding = arguments_.is_on("account_for_embedding_in_pipeline_split");
+    split_.counts_loss = arguments_.is_on("account_for_loss_in_pipeline_split");
+    if (split_.counts_embedding) put_truth(run_.mesh, "account_for_embedding", true);
+    if (split_.counts_loss) put_truth(run_.mesh, "account_for_loss", true);
+  }
+
+  [[nodiscard]] std::int64_t counted_layers() const {
+    return layers_ + (split_.counts_embedding ? 1 : 0) + (split_.counts_loss ? 1 : 0);
+  }
+
+  // Megatron-LM deals nothing that is left over: the stages that are not stated have as many layers each.
+  [[nodiscard]] bool dealt_alike() const {
+    const std::int64_t counted = counted_layers() - split_.first_stage - split_.last_stage;
+    const std::int64_t others = run_.pp - (split_.first_stage > 0 ? 1 : 0) - (split_.last_stage > 0 ? 1 : 0);
+    return others == 0 ? counted == 0 : counted > 0 && counted % others == 0;
+  }
+
   std::int64_t virtual_stages() {
     if (const auto chunks = arguments_.number("num_virtual_stages_per_pipeline_rank", degree)) return *chunks;
     if (const auto each = arguments_.number("num_layers_per_virtual_pipeline_stage", layers)) {
-      const std::int64_t of_stage = layers_ / run_.pp;
+      const std::int64_t of_stage = counted_layers() / run_.pp;
       if (layers_ > 0 && of_stage % *each != 0) {
         diagnostics_.error(arguments_.position("num_layers_per_virtual_pipeline_stage"),
                            fmt::format("{} layers in a chunk do not divide the {} of a stage", *each, of_stage));
@@ -388,6 +412,7 @@ class MegatronReader {
   TrainingRun run_;
   MegatronArguments arguments_;
   std::int64_t layers_ = 0;
+  LayerSplit split_;
   std::int64_t chunks_ = 1;  // of layers on each stage
   bool has_experts_ = false;
 };

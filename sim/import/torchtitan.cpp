@@ -178,15 +178,28 @@ class TorchtitanReader {
       return;
     }
     put(run_.mesh, "schedule", std::string(known));
+    read_split();
     if (known == "interleaved") put(run_.mesh, "virtual_stages", virtual_stages(each_at));
     put(run_.mesh, "overlap_p2p_comm", std::string("always"));
   }
 
-  // One layer less on the first and on the last stage counts as one more layer each.
+  // torchtitan counts the embedding and the head as a layer each, or as more.
+  void read_split() {
+    const auto count = [&](const char* argument, const char* key) {
+      const Value* at = find_degree(argument);
+      const std::int64_t counted = number(at, argument, {0, layers.most}, 1);
+      counted_ += counted;
+      if (counted > 0) put_truth(run_.mesh, key, true);
+      if (counted > 1) assume(fmt::format("'{}: {}' is taken as one layer less", argument, counted), at);
+    };
+    count("pipeline_parallel_first_stage_less_layers", "account_for_embedding");
+    count("pipeline_parallel_last_stage_less_layers", "account_for_loss");
+  }
+
   std::int64_t virtual_stages(const Value* each_at) {
     const std::int64_t each = number(each_at, "pipeline_parallel_layers_per_stage", layers, 0);
     if (each == 0 || flavor_ == nullptr) return 2;
-    const std::int64_t stages = (flavor_->layers + 2 + each - 1) / each;
+    const std::int64_t stages = (flavor_->layers + counted_ + each - 1) / each;
     if (stages % run_.pp != 0) {
       diagnostics_.error(position(each_at),
                          fmt::format("{} stages of {} layers are no multiple of {} ranks", stages, each, run_.pp));
@@ -342,6 +355,7 @@ class TorchtitanReader {
   const ImportOptions& options_;
   Diagnostics& diagnostics_;
   TrainingRun run_;
+  std::int64_t counted_ = 0;  // layers that stand for embedding and head when layers are dealt
   const Flavor* flavor_ = nullptr;
   std::int64_t replicas_ = 1;
   std::int64_t shards_ = 1;

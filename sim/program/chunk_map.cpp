@@ -1,29 +1,84 @@
 #include "sim/program/chunk_map.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/model/parameters.h"
 
 namespace hdpsim {
 
-LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk) {
-  HDPSIM_CHECK(1 <= chunks && chunks <= layers, "{} layers in {} chunks", layers, chunks);
-  const std::int64_t each = layers / chunks;
-  const std::int64_t left_over = layers % chunks;
-  return {chunk * each + std::min(chunk, left_over), each + (chunk < left_over ? 1 : 0)};
+/// What a chunk of the first and of the last stage gets, if these are stated, and what the others get.
+struct LayerDeal::Shares {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t each = 0;
+  std::int64_t left_over = 0;  ///< So many of the others, the first ones, have one layer more.
+};
+
+LayerDeal::Shares LayerDeal::shares(std::int64_t all) const {
+  const std::int64_t held = chunks_ / stages_;
+  const std::int64_t others = chunks_ - (split_.first_stage > 0 ? held : 0) - (split_.last_stage > 0 ? held : 0);
+  const std::int64_t dealt =
+      all + (split_.counts_embedding ? 1 : 0) + (split_.counts_loss ? 1 : 0) - split_.first_stage - split_.last_stage;
+  Shares shares{.first = split_.first_stage / held, .last = split_.last_stage / held};
+  if (others <= 0 || dealt <= 0) return shares;
+  shares.each = dealt / others;
+  shares.left_over = dealt % others;
+  return shares;
 }
 
-std::vector<LayerRun> runs_of_chunk(const Transformer& model, std::int64_t chunks, std::int64_t chunk) {
-  const LayerRange range = layers_of_chunk(model.layers, chunks, chunk);
-  return layer_runs(model, range.first, range.count);
+// The first and the last stage are stated only where ChunkMap::in_turn().
+std::int64_t LayerDeal::begin(std::int64_t chunk, const Shares& shares) const {
+  const std::int64_t of_first = split_.first_stage > 0 ? (chunk + stages_ - 1) / stages_ : 0;
+  const std::int64_t of_last = split_.last_stage > 0 ? chunk / stages_ : 0;
+  const std::int64_t others = chunk - of_first - of_last;
+  const std::int64_t counted =
+      (split_.counts_embedding && chunk > 0 ? 1 : 0) + (split_.counts_loss && chunk == chunks_ ? 1 : 0);
+  return of_first * shares.first + of_last * shares.last + others * shares.each + std::min(others, shares.left_over) -
+         counted;
 }
 
-ChunkMap::ChunkMap(const Schedule& schedule)
-    : chunks_(schedule.chunks()), held_(static_cast<std::size_t>(schedule.stages())) {
+LayerRange LayerDeal::layers(std::int64_t all, std::int64_t chunk) const {
+  const Shares shared = shares(all);
+  const std::int64_t first = begin(chunk, shared);
+  const LayerRange range{first, begin(chunk + 1, shared) - first};
+  HDPSIM_CHECK(0 <= chunk && chunk < chunks_ && range.count > 0, "chunk {} of {} has no part of {} layers", chunk,
+               chunks_, all);
+  return range;
+}
+
+std::int64_t LayerDeal::typical(std::int64_t all) const {
+  const Shares shared = shares(all);
+  return shared.each > 0 ? shared.each : std::max<std::int64_t>(1, std::max(shared.first, shared.last));
+}
+
+std::string LayerDeal::problem(std::int64_t all) const {
+  const std::int64_t held = chunks_ / stages_;
+  for (const auto& [stated, name] : {std::pair(split_.first_stage, "first"), std::pair(split_.last_stage, "last")}) {
+    if (stated % held != 0) {
+      return fmt::format("the {} layers of the {} stage do not divide into its {} chunks", stated, name, held);
+    }
+  }
+  const Shares shared = shares(all);
+  if (begin(chunks_, shared) != all) {
+    return fmt::format("the stages get {} of {} layers", begin(chunks_, shared), all);
+  }
+  // The fewest layers have the ends, where something else may count as a layer, or the last chunk between them.
+  for (const std::int64_t chunk : {std::int64_t{0}, chunks_ - 2, chunks_ - 1}) {
+    if (chunk < 0 || begin(chunk + 1, shared) > begin(chunk, shared)) continue;
+    return fmt::format("chunk {} of {} gets no layer", chunk, chunks_);
+  }
+  return "";
+}
+
+ChunkMap::ChunkMap(const Schedule& schedule, const LayerSplit& split)
+    : deal_(schedule.stages(), schedule.chunks(), split), held_(static_cast<std::size_t>(schedule.stages())) {
   for (std::int64_t copy = 0; copy < schedule.copies(); ++copy) {
     std::vector<bool> was_there(held_.size());
-    for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
       const std::int64_t stage = schedule.stage_of(chunk, copy);
       const auto at = static_cast<std::size_t>(stage);
       HDPSIM_CHECK(0 <= stage && at < held_.size(), "chunk {} on stage {} of {}", chunk, stage, held_.size());
@@ -34,6 +89,22 @@ ChunkMap::ChunkMap(const Schedule& schedule)
     }
   }
 }
+
+bool ChunkMap::in_turn() const {
+  if (copies() > 1) return false;
+  for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
+    if (stage_of(chunk, 0) != chunk % stages()) return false;
+  }
+  return true;
+}
+
+std::vector<LayerRun> ChunkMap::runs(const Transformer& model, std::int64_t chunk) const {
+  const LayerRange range = deal_.layers(model.layers, chunk);
+  return layer_runs(model, range.first, range.count);
+}
+
+ChunkMap::ChunkMap(const PipelineOptions& options, std::int64_t stages)
+    : ChunkMap(*make_schedule(options, stages), options.split) {}
 
 std::int64_t ChunkMap::twin(std::int64_t stage) const {
   const std::int64_t chunk = held(stage).front();
@@ -51,14 +122,14 @@ bool ChunkMap::has_embedding(std::int64_t stage) const {
 
 bool ChunkMap::has_head(std::int64_t stage) const {
   const auto& chunks = held(stage);
-  return std::find(chunks.begin(), chunks.end(), chunks_ - 1) != chunks.end();
+  return std::find(chunks.begin(), chunks.end(), this->chunks() - 1) != chunks.end();
 }
 
 DeviceShape stage_shape(const Transformer& model, DeviceShape shape, const ChunkMap& chunks, std::int64_t stage) {
   shape.pp = chunks.stages();
   shape.layers.clear();
   for (const std::int64_t chunk : chunks.held(stage)) {
-    for (const LayerRun& run : runs_of_chunk(model, chunks.chunks(), chunk)) add_last(shape.layers, run);
+    for (const LayerRun& run : chunks.runs(model, chunk)) add_last(shape.layers, run);
   }
   shape.embedding = chunks.has_embedding(stage);
   shape.head = chunks.has_head(stage);

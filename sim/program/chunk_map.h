@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/model/layers.h"
@@ -15,24 +16,46 @@ struct LayerRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
-/// Divides `layers` over `chunks` as evenly as possible. The remaining layers go to the first chunks, one each, because
-/// the last chunk also has the output head. Requires 1 <= chunks <= layers (checked).
-[[nodiscard]] LayerRange layers_of_chunk(std::int64_t layers, std::int64_t chunks, std::int64_t chunk);
+/// How many layers each chunk of a pipeline gets: see LayerSplit. What is left over goes to the first chunks because
+/// the last one also has the output head.
+class LayerDeal {
+ public:
+  LayerDeal() = default;
+  LayerDeal(std::int64_t stages, std::int64_t chunks, const LayerSplit& split = {})
+      : stages_(stages), chunks_(chunks), split_(split) {}
 
-/// The layers of a chunk, by kind: see layer_runs().
-[[nodiscard]] std::vector<LayerRun> runs_of_chunk(const Transformer& model, std::int64_t chunks, std::int64_t chunk);
+  [[nodiscard]] std::int64_t chunks() const { return chunks_; }
+  /// The layers of a chunk of a model that has `all`; problem() must have none (checked: a chunk has a layer). O(1).
+  [[nodiscard]] LayerRange layers(std::int64_t all, std::int64_t chunk) const;
+  /// The layers of most chunks: without what is left over, and without what the split gives to the first and the last
+  /// stage.
+  [[nodiscard]] std::int64_t typical(std::int64_t all) const;
+  /// Why `all` layers cannot be dealt so; empty if they can: "chunk 0 gets no layer". O(1).
+  [[nodiscard]] std::string problem(std::int64_t all) const;
+
+ private:
+  struct Shares;
+  [[nodiscard]] Shares shares(std::int64_t all) const;
+  [[nodiscard]] std::int64_t begin(std::int64_t chunk, const Shares& shares) const;
+
+  std::int64_t stages_ = 1;
+  std::int64_t chunks_ = 1;
+  LayerSplit split_;
+};
 
 /// A table of the stages and their chunks under a schedule.
 class ChunkMap {
  public:
   /// O(chunks).
-  explicit ChunkMap(const Schedule& schedule);
+  explicit ChunkMap(const Schedule& schedule, const LayerSplit& split = {});
+  /// That of make_schedule(options, stages), with the options' split.
+  ChunkMap(const PipelineOptions& options, std::int64_t stages);
 
   [[nodiscard]] std::int64_t stages() const { return std::ssize(held_); }
-  [[nodiscard]] std::int64_t chunks() const { return chunks_; }
-  [[nodiscard]] std::int64_t copies() const { return std::ssize(stages_) / chunks_; }
+  [[nodiscard]] std::int64_t chunks() const { return deal_.chunks(); }
+  [[nodiscard]] std::int64_t copies() const { return std::ssize(stages_) / chunks(); }
   [[nodiscard]] std::int64_t stage_of(std::int64_t chunk, std::int64_t copy) const {
-    return stages_[static_cast<std::size_t>(copy * chunks_ + chunk)];
+    return stages_[static_cast<std::size_t>(copy * chunks() + chunk)];
   }
   /// The chunks whose parameters a stage holds, over all copies of the model, each once.
   [[nodiscard]] const std::vector<std::int64_t>& held(std::int64_t stage) const {
@@ -40,15 +63,22 @@ class ChunkMap {
   }
   /// Whether the chunk is the first one that a micro-batch of this copy runs on the chunk's stage.
   [[nodiscard]] bool is_first(std::int64_t chunk, std::int64_t copy) const {
-    return is_first_[static_cast<std::size_t>(copy * chunks_ + chunk)];
+    return is_first_[static_cast<std::size_t>(copy * chunks() + chunk)];
   }
   /// The other stage that holds the same chunks, under a schedule with two copies of the model.
   [[nodiscard]] std::int64_t twin(std::int64_t stage) const;
   [[nodiscard]] bool has_embedding(std::int64_t stage) const;
   [[nodiscard]] bool has_head(std::int64_t stage) const;
 
+  /// Whether chunk c is on stage c mod stages alone, so that one stage is the first and another one the last.
+  /// O(chunks).
+  [[nodiscard]] bool in_turn() const;
+  [[nodiscard]] const LayerDeal& deal() const { return deal_; }
+  /// The layers of a chunk, by kind: see LayerDeal::layers() and layer_runs().
+  [[nodiscard]] std::vector<LayerRun> runs(const Transformer& model, std::int64_t chunk) const;
+
  private:
-  std::int64_t chunks_;
+  LayerDeal deal_;
   std::vector<std::int64_t> stages_;  ///< By copy and chunk.
   std::vector<bool> is_first_;        ///< By copy and chunk.
   std::vector<std::vector<std::int64_t>> held_;

@@ -104,7 +104,7 @@ Pipeline::Pipeline(const Plan& plan, std::int64_t stages, const PipelineOptions&
     : plan_(plan),
       waves_(plan),
       schedule_(make_schedule(options, stages)),
-      chunk_map_(*schedule_),
+      chunk_map_(*schedule_, options.split),
       kinds_(schedule_->kinds()),
       orders_(plan.schedule.size() * static_cast<std::size_t>(stages)) {
   order_passes();

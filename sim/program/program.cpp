@@ -47,7 +47,7 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
   std::int64_t layers = 0;
   std::int64_t experts = 0;
   for (const std::int64_t chunk : chunks.held(stage)) {
-    const std::vector<LayerRun> runs = runs_of_chunk(model, chunks.chunks(), chunk);
+    const std::vector<LayerRun> runs = chunks.runs(model, chunk);
     layers += parameters_of_runs(model, runs);
     experts += expert_layers(model, runs) * expert_layer_parameter_count(model);
   }
@@ -65,7 +65,7 @@ StageParameters stage_parameters(const Transformer& model, const Mesh& mesh, con
 }  // namespace
 
 std::int64_t layers_of_pass(const LoweringOptions& job) {
-  return job.model.layers / make_schedule(job.pipeline, job.mesh.pp)->chunks();
+  return ChunkMap(job.pipeline, job.mesh.pp).deal().typical(job.model.layers);
 }
 
 std::int64_t parameters_of_stage(const Transformer& model, const Mesh& mesh, const ChunkMap& chunks,
@@ -89,7 +89,7 @@ Program::Program(const Plan& plan, LoweringOptions options)
   HDPSIM_CHECK(!options_.model.moe || options_.recipe.suits_experts(),
                "experts of {} under rules that are not known for them", options_.model.name);
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
-    layers_.push_back(runs_of_chunk(options_.model, pipeline_.chunks(), chunk));
+    layers_.push_back(pipeline_.chunk_map().runs(options_.model, chunk));
   }
   if (options_.model.moe) expert_tokens_ = expert_tokens(plan, mesh.tp, mesh.ep);
   if (options_.recipe.overlap_grad_reduce || options_.recipe.overlap_param_gather) mark_first_and_last();

@@ -19,11 +19,24 @@ enum class MessageOverlap : std::uint8_t {
   never,
 };
 
+/// How a model's layers are dealt to the chunks of its pipeline: evenly, what is left over one each to the first
+/// chunks, but for what is stated here. Counting the embedding or the loss as a layer makes the first or the last chunk
+/// one layer shorter (Megatron-LM's account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split).
+struct LayerSplit {
+  bool counts_embedding = false;
+  bool counts_loss = false;
+  std::int64_t first_stage = 0;  ///< Layers of the first stage; 0: as many as the others.
+  std::int64_t last_stage = 0;   ///< Layers of the last stage.
+  [[nodiscard]] bool is_even() const { return *this == LayerSplit{}; }
+  friend bool operator==(const LayerSplit&, const LayerSplit&) = default;
+};
+
 /// The schedule of a pipeline. With one stage there is nothing to schedule, and every schedule gives the same order.
 struct PipelineOptions {
   std::string_view schedule = "1f1b";  ///< One of pipeline_schedule_names(), whose strings live as long as the process.
   std::int64_t virtual_stages = 1;     ///< Chunks of layers per stage, for a schedule that has this option.
   MessageOverlap message_overlap = MessageOverlap::always;
+  LayerSplit split = {};
 
   [[nodiscard]] bool overlaps_messages() const {
     return message_overlap == MessageOverlap::always ||
@@ -58,7 +71,7 @@ class Schedule {
   virtual ~Schedule() = default;
 
   [[nodiscard]] std::int64_t stages() const { return stages_; }
-  /// The number of chunks over which the layers of the model are divided (layers_of_chunk). Each needs at least a
+  /// The number of chunks over which the layers of the model are divided (LayerDeal). Each needs at least a
   /// layer.
   [[nodiscard]] virtual std::int64_t chunks() const { return stages_; }
   /// Copies of the model in one pipeline: one or two. The micro-batch of a slot goes through copy slot mod copies().

@@ -17,6 +17,7 @@ using Keys = KeyTable<PointSpec>;
 // Products of three degrees fit into 64 bits.
 constexpr Range ranks_range{1, 16 * 1024 * 1024};
 constexpr Range degree_range{1, 65536};
+constexpr Range layers_range{1, 65536};
 constexpr Range capacity_range{1, limits::most_tokens_of_sequence};
 
 template <class Names>
@@ -113,7 +114,8 @@ void add_degrees(Keys& mesh) {
              "tensor parallelism; it divides the heads, and it divides a node or is a multiple of one",
              {.unit = "devices", .written = always_written});
   mesh.count("pp", degree_range, at(&PointSpec::mesh, &Mesh::pp),
-             "pipeline stages; the layers are dealt to them evenly, what is left over one each to the first",
+             "pipeline stages; the layers are dealt to them evenly, what is left over one each to the first (but see "
+             "`account_for_embedding`, `first_stage_layers`)",
              {.unit = "stages", .written = always_written});
   mesh.count("hdp", ranks_range, at(&PointSpec::mesh, &Mesh::hdp), "HDP ranks",
              {.unit = "ranks", .otherwise = "devices / (tp x pp)"});
@@ -154,6 +156,20 @@ void add_places(Keys& mesh) {
             {.written = always_written, .see = "cold-steps", .mechanism = "cold-connections", .off = "warm"});
 }
 
+void add_split(Keys& mesh) {
+  const auto of_split = [](auto member) { return at(&PointSpec::pipeline, &PipelineOptions::split, member); };
+  mesh.flag("account_for_embedding", of_split(&LayerSplit::counts_embedding),
+            "the embedding counts as a layer when layers are dealt to the stages, so that the first chunk has one less "
+            "(Megatron-LM's account_for_embedding_in_pipeline_split)");
+  mesh.flag("account_for_loss", of_split(&LayerSplit::counts_loss),
+            "the output head and the loss count as a layer, so that the last chunk has one less");
+  mesh.count("first_stage_layers", layers_range, of_split(&LayerSplit::first_stage),
+             "layers of the first stage (Megatron-LM's decoder_first_pipeline_num_layers); the rest is dealt evenly",
+             {.unit = "layers", .otherwise = "as many as the others"});
+  mesh.count("last_stage_layers", layers_range, of_split(&LayerSplit::last_stage), "layers of the last stage",
+             {.unit = "layers", .otherwise = "as many as the others"});
+}
+
 void add_pipeline(Keys& mesh) {
   mesh.add({"schedule",
             schedule_shape(),
@@ -164,6 +180,7 @@ void add_pipeline(Keys& mesh) {
   mesh.count("virtual_stages", degree_range, at(&PointSpec::pipeline, &PipelineOptions::virtual_stages),
              "chunks of layers on each stage, 2 or more with `interleaved`",
              {.unit = "chunks", .written = written_with_stages});
+  add_split(mesh);
   mesh.word(
       "overlap_p2p_comm", "overlap of messages between stages",
       {{"always", MessageOverlap::always},

@@ -7,6 +7,7 @@
 
 #include "sim/model/experts.h"
 #include "sim/model/layers.h"
+#include "sim/program/chunk_map.h"
 #include "sim/study/cut_rules.h"
 #include "sim/study/mesh_keys.h"
 
@@ -95,7 +96,37 @@ class MeshChecks {
                       point_.model.name, point_.model.layers),
           "every chunk of a stage needs a layer");
     }
-    return true;
+    return pipeline.split.is_even() || fits_split();
+  }
+
+  // Whether the layers can be dealt as the study states.
+  bool fits_split() {
+    const LayerSplit& split = point_.pipeline.split;
+    const bool states_stage = split.first_stage > 0 || split.last_stage > 0;
+    const Value& stated = *mesh_.find(split.first_stage > 0  ? "first_stage_layers"
+                                      : split.last_stage > 0 ? "last_stage_layers"
+                                      : split.counts_loss    ? "account_for_loss"
+                                                             : "account_for_embedding");
+    const ChunkMap chunks(point_.pipeline, point_.mesh.pp);
+    if (states_stage && !chunks.in_turn()) {
+      diagnostics_.error(
+          stated.position,
+          fmt::format("with the schedule '{}' no stage is the first or the last alone", point_.pipeline.schedule),
+          "use account_for_embedding, or another schedule");
+      return false;
+    }
+    if ((split.first_stage > 0 && split.counts_embedding) || (split.last_stage > 0 && split.counts_loss)) {
+      diagnostics_.error(stated.position,
+                         "the layers of this stage are stated, and something else counts as one of them",
+                         "state either, as in Megatron-LM");
+      return false;
+    }
+    if (point_.model.layers == 0) return true;
+    const std::string problem = chunks.deal().problem(point_.model.layers);
+    if (problem.empty()) return true;
+    diagnostics_.error(stated.position, fmt::format("the {} layers of {} cannot be dealt to {} stages so: {}",
+                                                    point_.model.layers, point_.model.name, point_.mesh.pp, problem));
+    return false;
   }
 
   void tell_virtual_stages() {

@@ -24,7 +24,7 @@ std::string_view largest_part(const MemoryParts& parts) {
 // Why the constant memory of the fullest stage's devices does not fit, whatever the micro-batches are; there is then
 // nothing to plan.
 std::string states_problem(const LoweringOptions& job, Bytes memory) {
-  const ChunkMap chunks(*make_schedule(job.pipeline, job.mesh.pp));
+  const ChunkMap chunks(job.pipeline, job.mesh.pp);
   const DeviceShape shape{.tp = job.mesh.tp, .pool = job.mesh.hdp};
   Bytes most;
   for (std::int64_t stage = 0; stage < job.mesh.pp; ++stage) {

@@ -228,9 +228,9 @@ void Interpreter::enter_pass() {
   const auto& [id, chunk, stage, kind] = at_.pass;
   if (pass_direction() == Direction::forward) {
     const Pipeline& pipeline = at_.program->pipeline();
-    const std::int64_t chunks = pipeline.chunks();
     const LoweringOptions& options = at_.program->options();
-    const ModelChunk layers{layers_of_chunk(options.model.layers, chunks, chunk), chunk + 1 == chunks};
+    const ModelChunk layers{pipeline.chunk_map().deal().layers(options.model.layers, chunk),
+                            chunk + 1 == pipeline.chunks()};
     parts_.in_flight.begin(id, chunk, layers,
                            {.recompute = options.recipe.recompute,
                             .offload = pipeline.micro_batch(at_.id).offload,

@@ -307,7 +307,7 @@ int run_command(const ExecuteOptions& options, const Session& session) {
       options.resume ? exec::CheckpointReader(options.checkpoint).title().next_step : options.first_step;
   for (std::size_t i = 0; i < work.plans(); ++i) {
     exec::require_executable(work.plan_of(i, first), work.model(), *tokens, work.ranks(),
-                             make_schedule(work.pipeline(), work.mesh().pp)->chunks());
+                             ChunkMap(work.pipeline(), work.mesh().pp).deal());
   }
   require_devices(options.backend, work);
   require_free_outputs(options, session, work, first);

@@ -66,8 +66,6 @@ constexpr std::array rules = std::to_array<TomlRule>({
     {"parallelism", "disable_loss_parallel", "logits are cut over tp", "false"},
     {"parallelism", "module_fqns_per_model_part", layers_even},
     {"parallelism", "pipeline_parallel_split_points", layers_even},
-    {"parallelism", "pipeline_parallel_first_stage_less_layers", layers_even, "0"},
-    {"parallelism", "pipeline_parallel_last_stage_less_layers", layers_even, "0"},
     {"parallelism", "pipeline_parallel_schedule_csv", "the schedule is that of its name", ""},
     {"parallelism", "pipeline_parallel_expert_parallel_overlap", "what hides all-to-alls of experts is not simulated",
      "false"},

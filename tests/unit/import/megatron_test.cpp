@@ -275,6 +275,25 @@ TEST_CASE("what does not divide is told as Megatron-LM would", "[import]") {
             .find("a batch of 12 sequences is no multiple of 8") != std::string::npos);
 }
 
+TEST_CASE("stages have the layers that the arguments give to the first and the last one", "[import]") {
+  const std::string base = std::string(small) + "--pipeline-model-parallel-size 8 --global-batch-size 64 ";
+  CHECK(problems(base) == std::vector<std::string>{"1:0: 8 stages do not divide 12 layers"});
+  const Read counted = good(std::string(small) +
+                            "--pipeline-model-parallel-size 2 --num-layers 14 "
+                            "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+  CHECK(counted.mesh("account_for_embedding") == "true");
+  CHECK(counted.mesh("account_for_loss") == "true");
+  CHECK(counted.notes(Kind::unsaid).empty());
+  const Read stated = good(std::string(small) +
+                           "--pipeline-model-parallel-size 4 --num-layers 13 "
+                           "--decoder-first-pipeline-num-layers 2 --decoder-last-pipeline-num-layers 1");
+  CHECK(stated.mesh("first_stage_layers") == "2");
+  CHECK(stated.mesh("last_stage_layers") == "1");
+  CHECK(
+      problems(std::string(small) + "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 2").size() ==
+      1);
+}
+
 TEST_CASE("what is sharded and overlapped is what the arguments turn on", "[import]") {
   const Read plain = good(small);
   CHECK(plain.mesh("zero") == "0");

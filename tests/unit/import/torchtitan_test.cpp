@@ -108,6 +108,18 @@ TEST_CASE("a pipeline has the schedule of its name, and as many chunks as torcht
   CHECK(other.problems.sorted().front().position.line == 11);
 }
 
+TEST_CASE("embedding and head count as the layers that the first and the last stage have less", "[import]") {
+  const std::string mesh = std::string(small) + "[parallelism]\npipeline_parallel_degree = 2\n";
+  CHECK(good(small).mesh("account_for_loss") == "absent");
+  CHECK(good(mesh).mesh("account_for_embedding") == "true");
+  CHECK(good(mesh).mesh("account_for_loss") == "true");
+  const Read even = good(mesh + "pipeline_parallel_first_stage_less_layers = 0\n");
+  CHECK(even.mesh("account_for_embedding") == "absent");
+  CHECK(even.mesh("account_for_loss") == "true");
+  const Read two = good(mesh + "pipeline_parallel_last_stage_less_layers = 2\n");
+  CHECK(two.notes(Kind::assumed).size() == good(mesh).notes(Kind::assumed).size() + 1);
+}
+
 TEST_CASE("fp8, compiled losses and asynchronous tensor parallelism are said", "[import]") {
   const Read plain = good(small);
   CHECK(Read::text(plain.run.kernels, "linear") == "bf16");

@@ -40,15 +40,69 @@ std::string order_of(const Plan& plan, std::int64_t stages, const PipelineOption
   return order_of(Pipeline(plan, stages, options), HdpRank(rank), stage);
 }
 
-TEST_CASE("layers are dealt evenly, and what is left over goes to the first chunks", "[pipeline]") {
+std::vector<std::int64_t> dealt(std::int64_t layers, std::int64_t stages, const PipelineOptions& options) {
+  const ChunkMap chunks(options, stages);
+  std::vector<std::int64_t> counts;
   std::int64_t next = 0;
-  for (const std::int64_t expected : {4, 3, 3}) {
-    const LayerRange layers = layers_of_chunk(10, 3, next == 0 ? 0 : next == 4 ? 1 : 2);
-    CHECK(layers.first == next);
-    CHECK(layers.count == expected);
-    next += layers.count;
+  for (std::int64_t chunk = 0; chunk < chunks.chunks(); ++chunk) {
+    const LayerRange range = chunks.deal().layers(layers, chunk);
+    CHECK(range.first == next);
+    counts.push_back(range.count);
+    next += range.count;
   }
-  CHECK(next == 10);
+  CHECK(next == layers);
+  return counts;
+}
+
+TEST_CASE("layers are dealt evenly, and what is left over goes to the first chunks", "[pipeline]") {
+  using Counts = std::vector<std::int64_t>;
+  CHECK(dealt(10, 3, {}) == Counts{4, 3, 3});
+  CHECK(dealt(12, 3, {}) == Counts{4, 4, 4});
+}
+
+TEST_CASE("embedding and loss may count as layers", "[pipeline]") {
+  using Counts = std::vector<std::int64_t>;
+  CHECK(dealt(126, 16, {.split = {.counts_embedding = true, .counts_loss = true}}) ==
+        Counts{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});
+  CHECK(dealt(11, 3, {.split = {.counts_loss = true}}) == Counts{4, 4, 3});
+  CHECK(dealt(10, 2,
+              {.schedule = "interleaved",
+               .virtual_stages = 3,
+               .split = {.counts_embedding = true, .counts_loss = true}}) == Counts{1, 2, 2, 2, 2, 1});
+  // Of what is left over the first chunks get one each, counted layers included.
+  CHECK(dealt(17, 4, {.schedule = "zb-v", .split = {.counts_embedding = true, .counts_loss = true}}) ==
+        Counts{2, 3, 3, 2, 2, 2, 2, 1});
+}
+
+TEST_CASE("the first and the last stage may have layers of their own number", "[pipeline]") {
+  using Counts = std::vector<std::int64_t>;
+  CHECK(dealt(61, 16, {.split = {.first_stage = 4, .last_stage = 1}}) ==
+        Counts{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1});
+  CHECK(dealt(14, 3, {.schedule = "interleaved", .virtual_stages = 2, .split = {.first_stage = 2}}) ==
+        Counts{1, 3, 3, 1, 3, 3});
+  CHECK(dealt(9, 4, {.split = {.last_stage = 1}}) == Counts{3, 3, 2, 1});
+  CHECK(dealt(5, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == Counts{2, 3});
+}
+
+TEST_CASE("a split that leaves a chunk without layers is a problem", "[pipeline]") {
+  const auto problem = [](std::int64_t layers, std::int64_t stages, const PipelineOptions& options) {
+    return ChunkMap(options, stages).deal().problem(layers);
+  };
+  CHECK(problem(2, 3, {}) == "chunk 2 of 3 gets no layer");
+  CHECK(problem(4, 4, {.split = {.counts_loss = true}}) == "chunk 3 of 4 gets no layer");
+  CHECK(problem(5, 4, {.split = {.counts_embedding = true, .counts_loss = true}}) == "chunk 3 of 4 gets no layer");
+  CHECK(problem(6, 2, {.split = {.first_stage = 2, .last_stage = 3}}) == "the stages get 5 of 6 layers");
+  CHECK(problem(6, 3, {.split = {.first_stage = 5}}) == "chunk 2 of 3 gets no layer");
+  CHECK(problem(6, 3, {.split = {.first_stage = 7}}) == "the stages get 7 of 6 layers");
+  CHECK(problem(9, 2, {.schedule = "interleaved", .virtual_stages = 2, .split = {.first_stage = 3}}) ==
+        "the 3 layers of the first stage do not divide into its 2 chunks");
+}
+
+TEST_CASE("schedules whose stages hold chunks of both ends have no first stage", "[pipeline]") {
+  CHECK(ChunkMap({}, 4).in_turn());
+  CHECK(ChunkMap({.schedule = "interleaved", .virtual_stages = 2}, 4).in_turn());
+  CHECK_FALSE(ChunkMap({.schedule = "zb-v"}, 4).in_turn());
+  CHECK_FALSE(ChunkMap({.schedule = "dualpipe"}, 4).in_turn());
 }
 
 TEST_CASE("1F1B: stage s begins with p - 1 - s forward passes, then one forward and one backward", "[pipeline]") {

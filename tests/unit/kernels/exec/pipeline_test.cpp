@@ -51,6 +51,23 @@ TEST_CASE("stages of a pipeline have the loss and the gradients of fp64, in pack
   }
 }
 
+TEST_CASE("stages with layers of their own number have the gradients of one rank", "[exec][pp]") {
+  const Transformer model = four_heads(5);
+  const auto tokens = make_synthetic_tokens(model.vocabulary, 5);
+  const Plan plan = packs_and_rings(1, model.layers);
+  const Training one = train(model, plan, *tokens, Way{});
+  const std::vector<Way> ways = {
+      {.pp = 3, .pipeline = {.split = {.counts_embedding = true}}},
+      {.pp = 2, .pipeline = {.split = {.first_stage = 1}}},
+      {.pp = 2, .pipeline = {.schedule = "interleaved", .virtual_stages = 2, .split = {.counts_loss = true}}}};
+  for (const Way& way : ways) {
+    INFO(text_of(way));
+    const Training staged = train(model, plan, *tokens, way);
+    CHECK(staged.losses[0] == Approx(one.losses[0]).epsilon(1e-6));
+    CHECK(test::relative_rms_error(staged.gradients, one.gradients) <= rounding);
+  }
+}
+
 TEST_CASE("a pipeline with fewer micro-batches than its neighbour, or none, weighs every token the same",
           "[exec][pp]") {
   const Transformer model = tiny_model(3);
@@ -314,11 +331,12 @@ TEST_CASE("what cannot be executed of a pipeline is refused, all of it at once",
   const auto refused = [&](const Mesh& mesh, const PipelineOptions& pipeline, const std::string& reason) {
     CHECK_THROWS_WITH(require_executable(model, mesh, pipeline), reason);
   };
-  refused({.pp = 3}, {},
-          "model 'tiny' cannot be executed: it has biases; its 2 layers do not make a pipeline of 3 parts");
+  refused(
+      {.pp = 3}, {},
+      "model 'tiny' cannot be executed: it has biases; its 2 layers make no such pipeline: chunk 2 of 3 gets no layer");
   model.biases = false;
   refused({.pp = 2}, {.schedule = "interleaved", .virtual_stages = 2},
-          "its 2 layers do not make a pipeline of 4 parts");
+          "its 2 layers make no such pipeline: chunk 2 of 4 gets no layer");
   require_executable(model, {.pp = 2}, {.schedule = "gpipe"});
   require_executable(model, {.pp = 1}, {.schedule = "zb-h1"});  // of one stage there is no schedule
 
